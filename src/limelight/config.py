@@ -1,0 +1,287 @@
+"""The whole run in one frozen, typed record: what is trained, on what, how.
+
+A recipe is a function that returns a `RunConfig`; `config.yaml` in a run folder is the one that was really used, and is
+enough to run it again. Unknown keys are errors that name the nearest known ones; nothing is ever executed on load.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from limelight.errors import UserError
+
+
+class Section(BaseModel):
+    """A frozen group of settings that knows all its keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+
+class Corpus(Section):
+    """Parallel text: one file holding both sides, or two files line by line."""
+
+    files: tuple[str, ...] = Field(min_length=1, max_length=2)
+    source: str = "source"
+    """Language of the source side, for example `en`."""
+    target: str = "target"
+    """Language of the target side, for example `de`."""
+    weight: float = Field(1.0, gt=0)
+    """How often the corpus is seen per epoch; 0.5 is a fresh half of it each time, 2 is all of it twice."""
+
+
+class DataConfig(Section):
+    train: tuple[Corpus, ...] = ()
+    valid: tuple[Corpus, ...] = ()
+    on_bad_line: Literal["stop", "skip"] = "stop"
+    """What to do with a line that cannot be read: stop with its place, or report and skip it."""
+    max_characters: int = Field(2000, ge=1)
+    """Pairs with a longer side are left out of training, and counted."""
+    max_length_ratio: float = Field(6.0, ge=1)
+    """Pairs whose sides differ more in characters are left out (not where both sides are under 20 characters)."""
+    drop_duplicates: bool = True
+    drop_identical: bool = True
+    """Leave out pairs whose sides are the same text: they teach copying."""
+
+
+class TokensConfig(Section):
+    kind: Literal["bpe", "unigram", "wordpiece"] = "bpe"
+    vocabulary_size: int | None = Field(None, ge=64)
+    """Pieces per vocabulary, padding not counted; chosen from the size of the corpus when not given."""
+    joint: bool = True
+    """One vocabulary for both languages (needed to tie source and target embeddings)."""
+    sampling: float = Field(0.0, ge=0, lt=1)
+    """Sub-word sampling in training: the dropout probability of BPE merges (Provilkov et al. 2020), or the smoothing of
+    unigram sampling (Kudo 2018). 0 always takes the best segmentation."""
+    byte_fallback: bool = True
+    """Spell characters the vocabulary does not know in bytes, so that no text is lost."""
+
+
+class BatchingConfig(Section):
+    tokens: int = Field(4096, ge=1)
+    """Budget of a batch: rows times the longest target (or source, if that is longer), padding included."""
+    max_length: int = Field(256, ge=1)
+    """Pairs with more pieces on a side are left out of training, and counted."""
+    chunk_pairs: int = Field(100_000, ge=1)
+    """Pairs that are shuffled, sampled and sorted together; bounds the memory a corpus of any size needs."""
+
+
+class TransformerConfig(Section):
+    """Vaswani et al. 2017. Defaults are the base model of its table 3."""
+
+    family: Literal["transformer"] = "transformer"
+    encoder_layers: int = Field(6, ge=1)
+    decoder_layers: int = Field(6, ge=1)
+    d_model: int = Field(512, ge=1)
+    heads: int = Field(8, ge=1)
+    head_size: int | None = Field(None, ge=1)
+    """Width of one head's queries, keys and values; `d_model / heads` when not given."""
+    d_ff: int = Field(2048, ge=1)
+    activation: Literal["relu", "gelu", "swish"] = "relu"
+    dropout: float = Field(0.1, ge=0, lt=1)
+    norm: Literal["post", "pre"] = "post"
+    """Layer normalisation after each sub-layer as in the paper, or before it."""
+    positions: Literal["sinusoidal", "learned", "rotary"] = "sinusoidal"
+    sinusoid_layout: Literal["interleaved", "halves"] = "interleaved"
+    """The paper's interleaved sines and cosines, or all sines before all cosines as in Marian."""
+    max_positions: int = Field(512, ge=1)
+    """How many learned positions there are; sinusoids and rotary have no bound."""
+    tie: Literal["three-way", "two-way", "none"] = "three-way"
+    """Which of source embedding, target embedding and output projection are one matrix (two-way: the last two)."""
+
+
+class RecurrentConfig(Section):
+    """Encoder-decoder with recurrent cells; the wiring says whose decoder it is."""
+
+    family: Literal["recurrent"] = "recurrent"
+    cell: Literal["rnn", "gru", "lstm"] = "gru"
+    wiring: Literal["fixed", "bahdanau", "luong"] = "bahdanau"
+    """`fixed`: the last encoder state is all the decoder gets (Sutskever et al. 2014; Cho et al. 2014).
+    `bahdanau`: the context enters the cell. `luong`: the context meets the output, `tanh(W_c [c; h])`."""
+    score: Literal["dot", "scaled_dot", "general", "concat", "additive"] = "additive"
+    score_size: int | None = Field(None, ge=1)
+    """Width of the hidden layer of `concat` and `additive`; `hidden` when not given."""
+    input_feeding: bool = True
+    """Luong's wiring: the attentional hidden state is part of the next input (section 3.3)."""
+    bidirectional: bool = True
+    encoder_layers: int = Field(1, ge=1)
+    decoder_layers: int = Field(1, ge=1)
+    embedding: int = Field(256, ge=1)
+    hidden: int = Field(512, ge=1)
+    dropout: float = Field(0.2, ge=0, lt=1)
+    tie: Literal["three-way", "two-way", "none"] = "none"
+
+
+ModelConfig = Annotated[TransformerConfig | RecurrentConfig, Field(discriminator="family")]
+
+
+class TrainingConfig(Section):
+    seed: int = Field(1, ge=0)
+    max_steps: int | None = Field(None, ge=1)
+    """Stop after so many updates in all; whichever of the bounds is reached first ends the run."""
+    max_minutes: float | None = Field(None, gt=0)
+    """Stop after so many minutes of training in all, interruptions not counted."""
+    schedule: Literal["paper", "inverse_sqrt", "cosine", "constant"] = "inverse_sqrt"
+    learning_rate: float = Field(1e-3, gt=0)
+    """Peak rate; for `paper` the factor before `d_model^-0.5 min(step^-0.5, step warmup^-1.5)`."""
+    warmup: int = Field(4000, ge=0)
+    """Updates in which the rate rises linearly."""
+    decay_steps: int = Field(100_000, ge=1)
+    """Updates after which `cosine` reaches its floor."""
+    beta1: float = Field(0.9, ge=0, lt=1)
+    beta2: float = Field(0.98, ge=0, lt=1)
+    epsilon: float = Field(1e-9, gt=0)
+    weight_decay: float = Field(0.0, ge=0)
+    label_smoothing: float = Field(0.1, ge=0, lt=1)
+    clip_norm: float = Field(1.0, ge=0)
+    """Largest norm of the gradient; 0 does not clip."""
+    accumulate: int = Field(1, ge=1)
+    """Batches summed into one update."""
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    """`auto` takes bf16 where the hardware multiplies it, fp32 else. Weights are always kept in fp32."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    threads: int | None = Field(None, ge=1)
+    """CPU threads; all cores when not given."""
+    validate_every: int = Field(500, ge=1)
+    """Updates between validations."""
+    bleu_sentences: int = Field(500, ge=0)
+    """Validation sentences that are really translated (greedily) for BLEU; 0 validates by loss alone."""
+    best_by: Literal["bleu", "loss"] = "bleu"
+    patience: int = Field(10, ge=1)
+    """Validations without improvement before the run stops early."""
+    checkpoint_every: int = Field(500, ge=1)
+    """Updates between checkpoints of the whole training state."""
+    keep_checkpoints: int = Field(3, ge=1)
+    average: int = Field(5, ge=1)
+    """How many snapshots of the weights the final model averages; 1 takes the best one alone."""
+    average_of: Literal["last", "best"] = "last"
+    """Whether the last snapshots are averaged (as in the paper) or those that validated best."""
+    log_every: int = Field(50, ge=1)
+
+
+class DecodingConfig(Section):
+    """Defaults of `translate` for this model; every one can be given anew for a call."""
+
+    beam_size: int = Field(4, ge=1)
+    length_penalty: float = Field(0.6, ge=0)
+    """alpha of Wu et al. 2016, equation 14 without coverage: `((5 + length) / 6)^alpha`; 0 does not normalise."""
+    max_length_factor: float = Field(1.5, gt=0)
+    """A translation has at most `factor * source pieces + extra` pieces (the paper: source + 50)."""
+    max_length_extra: int = Field(20, ge=1)
+
+
+class RunConfig(Section):
+    recipe: str = "custom"
+    """The recipe this run began with, for the model card; every setting it made is below."""
+    data: DataConfig = DataConfig()
+    tokens: TokensConfig = TokensConfig()
+    batching: BatchingConfig = BatchingConfig()
+    model: ModelConfig = TransformerConfig()
+    training: TrainingConfig = TrainingConfig()
+    decoding: DecodingConfig = DecodingConfig()
+
+
+def load_config(path: str | Path) -> RunConfig:
+    """Read a `config.yaml`. Raises `UserError` naming file, key, value and bound."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: cannot read the configuration: {error}") from None
+    try:
+        values = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise UserError(f"{path}: not valid YAML: {error}") from None
+    if values is None:
+        values = {}
+    if not isinstance(values, dict):
+        raise UserError(f"{path}: a configuration is a mapping of sections, this is a {type(values).__name__}")
+    return config_from(values, where=str(path))
+
+
+def save_config(config: RunConfig, path: str | Path) -> None:
+    Path(path).write_text(dump_config(config), encoding="utf-8")
+
+
+def dump_config(config: RunConfig) -> str:
+    """The configuration as YAML, every setting spelled out."""
+    return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+
+def config_from(values: dict[str, Any], where: str = "configuration") -> RunConfig:
+    """Check plain values against the closed schema. Raises `UserError` that lists every fault."""
+    try:
+        return RunConfig.model_validate(values)
+    except ValidationError as error:
+        faults = [_describe(fault) for fault in error.errors()]
+        raise UserError(f"{where}: " + "; ".join(faults)) from None
+
+
+def override(config: RunConfig, assignments: Iterable[str]) -> RunConfig:
+    """Apply strict `section.key=value` settings, values in YAML (`true`, `0.3`, `null`). Raises `UserError`."""
+    values = config.model_dump(mode="json")
+    for assignment in assignments:
+        name, equals, text = assignment.partition("=")
+        if not equals:
+            raise UserError(f"--set {assignment}: write it as section.key=value, for example training.seed=7")
+        try:
+            value = yaml.safe_load(text)
+        except yaml.YAMLError:
+            raise UserError(f"--set {assignment}: {text!r} is not a value YAML can read") from None
+        if isinstance(value, str):
+            value = _number(value)
+        *path, key = name.strip().split(".")
+        section: Any = values
+        for depth, part in enumerate([*path, key]):
+            if not isinstance(section, dict) or part not in section:
+                raise UserError(_unknown(name, part, section, ".".join(path[:depth])))
+            if depth < len(path):
+                section = section[part]
+        if isinstance(section[key], dict):
+            raise UserError(f"--set {assignment}: {name} is a section; set one of {', '.join(section[key])}")
+        section[key] = value
+    return config_from(values, where="--set")
+
+
+def known_keys() -> list[str]:
+    """Every `section.key` there is, for messages."""
+    keys = []
+    for section, field in RunConfig.model_fields.items():
+        kinds = [field.annotation, *get_args(field.annotation)]
+        for kind in kinds:
+            if isinstance(kind, type) and issubclass(kind, BaseModel):
+                keys.extend(f"{section}.{key}" for key in kind.model_fields)
+    return list(dict.fromkeys(keys))
+
+
+def _number(text: str) -> float | str:
+    """YAML reads `1e-3` as text; a person means the number."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _unknown(name: str, part: str, section: Any, place: str) -> str:
+    options = list(section) if isinstance(section, dict) else []
+    near = difflib.get_close_matches(part, options, n=3) or options
+    near_anywhere = [key for key in known_keys() if key.endswith("." + part)]
+    within = f" in {place}" if place else ""
+    hint = f"did you mean {' or '.join(near_anywhere or near)}?" if near_anywhere or near else "it has no keys"
+    return f"unknown setting {name}: there is no {part!r}{within}; {hint}"
+
+
+def _describe(fault: Any) -> str:
+    place = ".".join(str(part) for part in fault["loc"] if part not in ("transformer", "recurrent"))
+    if fault["type"] == "extra_forbidden":
+        key = place.rsplit(".", 1)[-1]
+        options = {name.rsplit(".", 1)[-1]: name for name in known_keys()}
+        near = [options[match] for match in difflib.get_close_matches(key, options, n=3)]
+        return f"unknown setting {place}" + (f", did you mean {' or '.join(near)}?" if near else "")
+    value = fault["input"]
+    shown = "" if isinstance(value, dict) else f", not {value!r}"
+    return f"{place}: {fault['msg'][:1].lower()}{fault['msg'][1:]}{shown}"

@@ -1,0 +1,13 @@
+"""The two kinds of trouble a user can be told about.
+
+A message names the value, the bound, the place (file and line where there is one) and the way out. Everything else that
+is raised is a fault of ours and may show a traceback.
+"""
+
+
+class UserError(ValueError):
+    """The caller's mistake; the command line prints the message alone and ends with exit code 2."""
+
+
+class RunError(RuntimeError):
+    """The work itself failed (disk full, numbers gone wrong); the command line ends with exit code 1."""
