@@ -36,6 +36,8 @@ class Corpus(Section):
 
 
 class DataConfig(Section):
+    """Which text is read, and which pairs of it training leaves out."""
+
     train: tuple[Corpus, ...] = ()
     valid: tuple[Corpus, ...] = ()
     on_bad_line: Literal["stop", "skip"] = "stop"
@@ -50,6 +52,8 @@ class DataConfig(Section):
 
 
 class TokensConfig(Section):
+    """How text becomes pieces of words."""
+
     kind: Literal["bpe", "unigram", "wordpiece"] = "bpe"
     vocabulary_size: int | None = Field(None, ge=64)
     """Pieces per vocabulary, padding not counted; chosen from the size of the corpus when not given."""
@@ -63,6 +67,8 @@ class TokensConfig(Section):
 
 
 class BatchingConfig(Section):
+    """How pairs become batches."""
+
     tokens: int = Field(4096, ge=1)
     """Budget of a batch: rows times the longest target (or source, if that is longer), padding included."""
     max_length: int = Field(256, ge=1)
@@ -121,6 +127,8 @@ ModelConfig = Annotated[TransformerConfig | RecurrentConfig, Field(discriminator
 
 
 class TrainingConfig(Section):
+    """How the weights are found: bounds, schedule, optimizer, validation, checkpoints."""
+
     seed: int = Field(1, ge=0)
     max_steps: int | None = Field(None, ge=1)
     """Stop after so many updates in all; whichever of the bounds is reached first ends the run."""
@@ -176,6 +184,8 @@ class DecodingConfig(Section):
 
 
 class RunConfig(Section):
+    """A whole run; what `config.yaml` holds."""
+
     recipe: str = "custom"
     """The recipe this run began with, for the model card; every setting it made is below."""
     data: DataConfig = DataConfig()
@@ -204,6 +214,7 @@ def load_config(path: str | Path) -> RunConfig:
 
 
 def save_config(config: RunConfig, path: str | Path) -> None:
+    """Write the configuration as YAML, enough to run it again with `load_config`."""
     Path(path).write_text(dump_config(config), encoding="utf-8")
 
 
@@ -249,7 +260,7 @@ def override(config: RunConfig, assignments: Iterable[str]) -> RunConfig:
 
 def known_keys() -> list[str]:
     """Every `section.key` there is, for messages."""
-    keys = []
+    keys: list[str] = []
     for section, field in RunConfig.model_fields.items():
         kinds = [field.annotation, *get_args(field.annotation)]
         for kind in kinds:

@@ -1,0 +1,34 @@
+"""What every test runs under: checked shapes, one thread, no network, and a fresh seed that is printed on failure."""
+
+import os
+import secrets
+
+import pytest
+
+os.environ["HF_HUB_OFFLINE"] = "1"  # read at import: a test that would fetch something fails instead
+
+import torch
+from hypothesis import HealthCheck, settings
+from jaxtyping import install_import_hook
+
+# Must stand before the first import of the package: from here on every annotated call checks its shapes.
+install_import_hook("limelight", "beartype.beartype")
+
+torch.set_num_threads(1)  # the suite runs in several processes; more threads each would only wait for one another
+settings.register_profile(
+    "limelight",
+    deadline=None,  # machines differ; a slow example is no fault
+    max_examples=50,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("limelight")
+
+
+@pytest.fixture
+def seed() -> int:
+    """A fresh seed, set for torch too; `LIMELIGHT_SEED=n` repeats a run. Pytest shows the print when the test fails."""
+    number = int(os.environ.get("LIMELIGHT_SEED") or secrets.randbelow(2**31))
+    print(f"seed: LIMELIGHT_SEED={number}")
+    torch.manual_seed(number)
+    return number
