@@ -1,0 +1,42 @@
+# Every target sets up what it needs in .venv, from nothing but Python and make; what is there already is used again.
+
+PYTHON ?= python3
+WORKERS ?= 2
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format lock
+
+help: ## what there is
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+
+demo: .venv/.ready ## train a small translator on generated text (about two minutes), translate, draw its attention
+	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
+
+# One thread per process: PyTorch's own threads would only wait for one another across the workers.
+test: .venv/.ready-dev ## run all tests, with every tensor shape checked
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --durations 10
+
+check: .venv/.ready-dev ## format, lint and types, without changing anything
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+format: .venv/.ready-dev ## put every file into the common form
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+lock: .venv/.ready-dev ## write the versions installed in .venv into the requirement files
+	@$(BIN)/python .ci/lock.py
+
+.venv/.ready: requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Limelight needs Python 3.11 or newer; choose one with make PYTHON=python3.12")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo 'setting up .venv (once; PyTorch is the large part) ...'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv/.ready-dev: requirements-dev.txt .venv/.ready
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@touch $@
