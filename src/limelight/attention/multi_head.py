@@ -1,0 +1,88 @@
+"""Multi-head attention: project, split, attend, merge, project (Vaswani et al. 2017, section 3.2.2).
+
+Self-attention, masked self-attention and cross-attention are uses of this one module: they differ in where the keys come
+from and in what may be attended, never in code.
+"""
+
+from collections.abc import Callable
+
+from torch import Tensor, nn
+
+from limelight.attention.attend import attend
+from limelight.errors import UserError
+from limelight.shapes import Bool, Float
+
+Rotate = Callable[[Tensor], Tensor]
+
+
+class MultiHeadAttention(nn.Module):
+    """MultiHead(Q, K, V) = Concat(head_1 ... head_h) W_O with head_i = attend(Q W_Qi, K W_Ki, V W_Vi).
+
+    Args:
+        d_model: width of what comes in and goes out.
+        heads: number of heads; must divide `d_model` unless `head_size` is given.
+        head_size: width of a head's queries, keys and values (d_k = d_v in the paper); `d_model / heads` by default.
+    """
+
+    def __init__(self, d_model: int, heads: int, *, head_size: int | None = None) -> None:
+        super().__init__()
+        if head_size is None and d_model % heads:
+            raise UserError(f"d_model={d_model} cannot be split over heads={heads}; take a divisor or set head_size")
+        self.heads = heads
+        self.head_size = head_size or d_model // heads
+        inner = heads * self.head_size
+        self.query_proj = nn.Linear(d_model, inner)
+        self.key_proj = nn.Linear(d_model, inner)
+        self.value_proj = nn.Linear(d_model, inner)
+        self.out_proj = nn.Linear(inner, d_model)
+        # Xavier over the three input projections as if they were one matrix, as the paper's own code did.
+        for projection in (self.query_proj, self.key_proj, self.value_proj):
+            nn.init.xavier_uniform_(projection.weight, gain=2**-0.5)
+        nn.init.xavier_uniform_(self.out_proj.weight)
+        for projection in (self.query_proj, self.key_proj, self.value_proj, self.out_proj):
+            nn.init.zeros_(projection.bias)
+
+    def project_queries(
+        self, inputs: Float[Tensor, "batch query model"], rotate: Rotate | None = None
+    ) -> Float[Tensor, "batch heads query head_size"]:
+        """What each head asks. `rotate` turns queries by their positions (rotary), heads apart."""
+        queries = self._split(self.query_proj(inputs))
+        return queries if rotate is None else rotate(queries)
+
+    def project_memory(
+        self, memory: Float[Tensor, "batch key model"], rotate: Rotate | None = None
+    ) -> tuple[Float[Tensor, "batch heads key head_size"], Float[Tensor, "batch heads key head_size"]]:
+        """Keys and values of what is looked at: once per source sentence, once per step for the decoder's own past."""
+        keys = self._split(self.key_proj(memory))
+        return keys if rotate is None else rotate(keys), self._split(self.value_proj(memory))
+
+    def forward(
+        self,
+        queries: Float[Tensor, "batch heads query head_size"],
+        keys: Float[Tensor, "batch heads key head_size"],
+        values: Float[Tensor, "batch heads key head_size"],
+        *,
+        may_attend: Bool[Tensor, "..."] | None = None,
+        causal: bool = False,
+        keep_heads: Float[Tensor, " heads"] | None = None,
+        want_weights: bool = False,
+    ) -> tuple[Float[Tensor, "batch query model"], Float[Tensor, "batch heads query key"] | None]:
+        """Attend with every head, merge, project out.
+
+        `keep_heads` scales what each head contributes: 1 keeps it, 0 switches it off. Its weights are still returned.
+        """
+        context, weights = attend(
+            queries, keys, values, may_attend=may_attend, causal=causal, want_weights=want_weights
+        )
+        if keep_heads is not None:
+            context = context * keep_heads.to(context.dtype)[:, None, None]
+        return self.out_proj(self._merge(context)), weights
+
+    def _split(self, projected: Float[Tensor, "batch length inner"]) -> Float[Tensor, "batch heads length head_size"]:
+        # (batch, length, heads * head_size) -> (batch, heads, length, head_size)
+        return projected.unflatten(-1, (self.heads, self.head_size)).transpose(1, 2)
+
+    @staticmethod
+    def _merge(context: Float[Tensor, "batch heads length head_size"]) -> Float[Tensor, "batch length inner"]:
+        # (batch, heads, length, head_size) -> (batch, length, heads * head_size)
+        return context.transpose(1, 2).flatten(-2)

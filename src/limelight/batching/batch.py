@@ -1,0 +1,54 @@
+"""From rows of ids to tensors. The only place that shifts the target right."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from limelight.shapes import Bool, Int
+
+Rows = Sequence[Sequence[int] | np.ndarray]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Sentence pairs, padded at the end.
+
+    The decoder reads `target_in` (start, y_1 ... y_n) and shall predict `target_out` (y_1 ... y_n, end) in the same place.
+    """
+
+    source: Int[Tensor, "batch source"]
+    source_valid: Bool[Tensor, "batch source"]
+    target_in: Int[Tensor, "batch target"]
+    target_out: Int[Tensor, "batch target"]
+    target_valid: Bool[Tensor, "batch target"]
+
+    def to(self, device: torch.device) -> "Batch":
+        """The same batch on another device; copies run beside the computation where the hardware allows it."""
+        return Batch(*(getattr(self, name).to(device, non_blocking=True) for name in self.__slots__))
+
+    @property
+    def target_pieces(self) -> int:
+        """Predicted pieces, end included: what losses are divided by and speeds are counted in."""
+        return int(self.target_valid.sum())
+
+
+def make_batch(
+    sources: Rows, targets: Rows, *, start: int, end: int, source_padding: int, target_padding: int
+) -> Batch:
+    """Pad the sources and shift the targets. Rows come without special ids; both sides get `end` at their end."""
+    source, source_valid = pad_rows([[*row, end] for row in sources], source_padding)
+    target_in, _ = pad_rows([[start, *row] for row in targets], target_padding)
+    target_out, target_valid = pad_rows([[*row, end] for row in targets], target_padding)
+    return Batch(source, source_valid, target_in, target_out, target_valid)
+
+
+def pad_rows(rows: Rows, padding: int) -> tuple[Int[Tensor, "batch length"], Bool[Tensor, "batch length"]]:
+    """Rows of ids as one tensor padded at the end, and which of its places hold a real id."""
+    lengths = np.fromiter((len(row) for row in rows), dtype=np.int64, count=len(rows))
+    valid = np.arange(lengths.max(initial=0)) < lengths[:, None]
+    ids = np.full(valid.shape, padding, dtype=np.int64)
+    ids[valid] = np.concatenate([np.asarray(row, dtype=np.int64) for row in rows]) if len(rows) else []
+    return torch.from_numpy(ids), torch.from_numpy(valid)

@@ -1,0 +1,86 @@
+"""Corpus scores of translations against references: BLEU and chrF, each with the signature that makes it repeatable.
+
+The numbers are sacreBLEU's (Post 2018), never a reimplementation: two scores may be compared only where their
+signatures agree. Text goes in as people read it (not tokenised); the metric does its own tokenisation.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import sacrebleu
+from sacrebleu.metrics import BLEU, CHRF
+
+from limelight.errors import UserError
+
+References = Sequence[str] | Sequence[Sequence[str]]
+"""For each hypothesis one reference, or a sequence of one or more of them."""
+
+
+TOKENIZATIONS = ("13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "none")
+"""sacreBLEU's tokenisations that run offline (its `spm` ones fetch a model first)."""
+
+
+class Metric(NamedTuple):
+    name: str
+    score: float
+    """From 0 to 100; higher is better."""
+    signature: str
+    """How it was computed: number of references, case, tokenisation, smoothing, version."""
+
+
+def corpus_bleu(
+    hypotheses: Sequence[str],
+    references: References,
+    *,
+    lowercase: bool = False,
+    tokenize: str = "13a",
+) -> Metric:
+    """BLEU of Papineni et al. 2002 over the whole corpus, as sacreBLEU computes it (up to 4-grams, exponential smoothing).
+
+    `references[i]` is the reference of `hypotheses[i]`, or all of them; the number of references may differ from
+    sentence to sentence. `lowercase` compares without regard to case (signature `case:lc`). `tokenize` is one of
+    `TOKENIZATIONS`; `13a` is for languages written with spaces.
+
+    Raises `UserError` where there is nothing to score, where the counts differ, or for an unknown tokenisation.
+    """
+    streams = _reference_streams(hypotheses, references)
+    if tokenize not in TOKENIZATIONS:
+        raise UserError(f"tokenize={tokenize!r} is no tokenisation for BLEU; there are {', '.join(TOKENIZATIONS)}")
+    try:
+        # force: only silences the guess that hypotheses look tokenised, which would be printed at every validation.
+        metric = BLEU(lowercase=lowercase, tokenize=tokenize, force=True)
+    except RuntimeError as error:
+        raise UserError(f"tokenize={tokenize!r} needs more than is installed: {' '.join(str(error).split())}") from None
+    return Metric("BLEU", metric.corpus_score(hypotheses, streams).score, str(metric.get_signature()))
+
+
+def corpus_chrf(hypotheses: Sequence[str], references: References, *, lowercase: bool = False) -> Metric:
+    """chrF2 of Popović 2015 over the whole corpus: F-score of character n-grams up to 6, recall weighing twice.
+
+    References as in `corpus_bleu`. It needs no word boundaries, so it also serves scripts written without spaces.
+    Raises `UserError` where there is nothing to score or where the counts differ.
+    """
+    streams = _reference_streams(hypotheses, references)
+    metric = CHRF(lowercase=lowercase)
+    return Metric("chrF", metric.corpus_score(hypotheses, streams).score, str(metric.get_signature()))
+
+
+def sacrebleu_version() -> str:
+    return sacrebleu.__version__
+
+
+def _reference_streams(hypotheses: Sequence[str], references: References) -> list[list[str | None]]:
+    """sacreBLEU wants whole sets: all first references, then all second ones, with None where a sentence has fewer."""
+    if not hypotheses:
+        raise UserError("there is nothing to score: the list of translations is empty")
+    if len(references) != len(hypotheses):
+        raise UserError(
+            f"{len(hypotheses)} translations cannot be scored against references for {len(references)} sentences: "
+            "give each translation its reference, or a list of its references"
+        )
+    groups = [[each] if isinstance(each, str) else list(each) for each in references]
+    bare = next((index for index, group in enumerate(groups) if not group), None)
+    if bare is not None:
+        raise UserError(f"sentence {bare + 1} of {len(groups)} has no reference: give at least one or leave it out")
+    most = max(len(group) for group in groups)
+    return [[group[place] if place < len(group) else None for group in groups] for place in range(most)]

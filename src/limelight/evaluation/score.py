@@ -1,0 +1,125 @@
+"""How probable a model finds translations that are given: teacher forcing, nothing is searched.
+
+    log p(y | x) = sum_t log p(y_t | y_<t, x)        natural logarithm, the end of the sentence is one of the y_t
+
+The pieces are those of the best segmentation. Neither padding nor the company in a batch changes a pair's score.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from limelight.batching.batch import make_batch
+from limelight.errors import UserError
+from limelight.inspection.reading import reading
+from limelight.models.interface import Seq2Seq
+from limelight.shapes import Float, Int
+from limelight.text.pair import Pair
+from limelight.tokens import Tokenizers
+
+PROJECTED_AT_ONCE = 2048
+"""Positions whose logits exist at the same time: with 32,000 pieces that is 250 MB in fp32, whatever the batch."""
+
+
+class PairScore(NamedTuple):
+    log_probability: float
+    """Sum over the target's pieces and its end, natural logarithm; 0 would be certainty."""
+    pieces: int
+    """How many there are, the end included."""
+
+
+class PieceScores(NamedTuple):
+    pieces: tuple[str, ...]
+    """The target's pieces, the last one is `</s>`."""
+    log_probabilities: tuple[float, ...]
+    """Of each piece given the source and the pieces before it, natural logarithm."""
+
+
+def score_pairs(
+    model: Seq2Seq, tokenizers: Tokenizers, pairs: Sequence[Pair], *, batch_tokens: int = 4096
+) -> list[PairScore]:
+    """Log-probability of each pair's target given its source, in the order of `pairs`.
+
+    `batch_tokens` bounds rows times the longest side of a batch; a single longer pair is a batch of its own.
+    """
+    scores: list[PairScore | None] = [None] * len(pairs)
+    for index, _, values in _scored(model, tokenizers, pairs, batch_tokens):
+        scores[index] = PairScore(math.fsum(values), len(values))
+    return scores  # type: ignore[return-value]  # every place is filled, each pair is in one batch
+
+
+def score_pieces(
+    model: Seq2Seq, tokenizers: Tokenizers, pairs: Sequence[Pair], *, batch_tokens: int = 4096
+) -> list[PieceScores]:
+    """The same, piece by piece: where in a translation the model was surprised."""
+    scores: list[PieceScores | None] = [None] * len(pairs)
+    for index, ids, values in _scored(model, tokenizers, pairs, batch_tokens):
+        scores[index] = PieceScores((*tokenizers.target.pieces(ids), "</s>"), tuple(values))
+    return scores  # type: ignore[return-value]
+
+
+def perplexity(scores: Sequence[PairScore]) -> float:
+    """exp of the mean negative log-probability of a piece: among how many equally likely ones the model chose.
+
+    Comparable between models with the same target vocabulary only. Raises `UserError` where there are no scores.
+    """
+    if not scores:
+        raise UserError("there is no perplexity of an empty corpus: give at least one pair")
+    mean = math.fsum(score.log_probability for score in scores) / sum(score.pieces for score in scores)
+    try:
+        return math.exp(-mean)
+    except OverflowError:
+        return math.inf
+
+
+def _scored(
+    model: Seq2Seq, tokenizers: Tokenizers, pairs: Sequence[Pair], batch_tokens: int
+) -> Iterator[tuple[int, list[int], list[float]]]:
+    """Index, target ids and log-probability of each of them and of the end, for every pair; longest batches first."""
+    sources = tokenizers.source.encode_batch([pair.source for pair in pairs])
+    targets = tokenizers.target.encode_batch([pair.target for pair in pairs])
+    lengths = [max(len(source), len(target)) + 1 for source, target in zip(sources, targets, strict=True)]
+    with reading(model) as device:
+        for rows in _batches(lengths, batch_tokens):
+            batch = make_batch(
+                [sources[row] for row in rows],
+                [targets[row] for row in rows],
+                start=model.start_id,
+                end=model.end_id,
+                source_padding=model.source_padding,
+                target_padding=model.target_padding,
+            ).to(device)
+            valid = batch.target_valid
+            values = _log_probabilities(model, model(batch)[valid], batch.target_out[valid])
+            for row, chosen in zip(rows, values.split(valid.sum(dim=1).tolist()), strict=True):
+                yield row, targets[row], chosen.tolist()
+
+
+def _log_probabilities(
+    model: Seq2Seq, features: Float[Tensor, "pieces features"], ids: Int[Tensor, " pieces"]
+) -> Float[Tensor, " pieces"]:
+    """log softmax of the projected features at the given ids, a slice of positions at a time."""
+    chosen = []
+    for some, wanted in zip(features.split(PROJECTED_AT_ONCE), ids.split(PROJECTED_AT_ONCE), strict=True):
+        logits = model.project(some)
+        # A sum over the whole vocabulary loses digits in bf16.
+        scores = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(dim=-1)
+        chosen.append(scores.gather(-1, wanted[:, None])[:, 0])
+    return torch.cat(chosen)
+
+
+def _batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
+    """Rows of like length together, the longest first, so that too little memory shows at once and not at the end."""
+    rows: list[int] = []
+    longest = 0
+    for row in sorted(range(len(lengths)), key=lambda row: -lengths[row]):
+        if rows and (len(rows) + 1) * longest > batch_tokens:
+            yield rows
+            rows = []
+        longest = longest if rows else lengths[row]
+        rows.append(row)
+    if rows:
+        yield rows

@@ -1,0 +1,58 @@
+"""Dropout whose random numbers are cheap.
+
+torch draws one 64-bit random number per element on a CPU; a quarter of a small model's training step goes there. A byte
+is enough to decide: eight decisions from one draw. The probability is rounded to the nearest 1/256 and the kept values
+are scaled by what was really kept, so the expectation is exact.
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from limelight.shapes import Float
+
+
+class Dropout(nn.Module):
+    """Zero each element with probability `p` in training, and scale the rest by 1 / (1 - p) (Srivastava et al. 2014).
+
+    Draws from torch's global generator of the device, so that a stored generator state repeats it exactly.
+    """
+
+    def __init__(self, p: float) -> None:
+        super().__init__()
+        self.p = p
+
+    def forward(self, inputs: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+        """The inputs, thinned in training, untouched otherwise."""
+        if not self.training or self.p == 0:
+            return inputs
+        if inputs.device.type != "cpu":
+            return functional.dropout(inputs, self.p)
+        dropped = max(1, min(255, round(self.p * 256)))
+        bytes_ = _random_bytes(inputs.numel()).view(inputs.shape)
+        return _Thin.apply(inputs, bytes_ >= dropped, 256 / (256 - dropped))
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}"
+
+
+class _Thin(torch.autograd.Function):
+    """inputs * kept * scale, remembering one byte per element for the way back."""
+
+    @staticmethod
+    def forward(ctx, inputs, kept, scale):  # noqa: ANN001, ANN205 - torch's own protocol
+        ctx.save_for_backward(kept)
+        ctx.scale = scale
+        return (inputs * kept).mul_(scale)
+
+    @staticmethod
+    def backward(ctx, gradient):  # noqa: ANN001, ANN205
+        (kept,) = ctx.saved_tensors
+        return (gradient * kept).mul_(ctx.scale), None, None
+
+
+def _random_bytes(count: int) -> Tensor:
+    """`count` independent uniform bytes from torch's generator, eight per draw."""
+    words = torch.empty((count + 7) // 8, dtype=torch.int64)
+    words.random_(-(2**63), None)
+    return words.view(torch.uint8)[:count]

@@ -1,0 +1,33 @@
+"""Pieces to vectors."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from limelight.shapes import Float, Int
+
+
+class TokenEmbedding(nn.Module):
+    """A row per piece, times sqrt(width) where asked (Vaswani et al. 2017, section 3.4).
+
+    Padding is the last id. Its row is zero and stays zero: it gets no gradient here, and as output class it does not
+    exist (`output_weight` leaves it out), so that tying cannot teach it anything either.
+    """
+
+    def __init__(self, size: int, width: int, *, scale: bool) -> None:
+        super().__init__()
+        self.padding = size - 1
+        self.scale = math.sqrt(width) if scale else 1.0
+        self.weight = nn.Parameter(torch.randn(size, width) * (width**-0.5 if scale else 0.1))
+        with torch.no_grad():
+            self.weight[self.padding].zero_()
+
+    def forward(self, ids: Int[Tensor, "..."]) -> Float[Tensor, "... model"]:
+        """The vectors of the ids."""
+        return functional.embedding(ids, self.weight, padding_idx=self.padding) * self.scale
+
+    def output_weight(self) -> Float[Tensor, "vocab model"]:
+        """The rows of all pieces that can be predicted, for a tied output projection (Press & Wolf 2017)."""
+        return self.weight[: self.padding]

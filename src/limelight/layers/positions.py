@@ -1,0 +1,99 @@
+"""Where a token stands: sinusoids, learned vectors, or a rotation of queries and keys.
+
+Attention alone is blind to order (it sums over a set), so position must come from somewhere. The first two are added to
+the embeddings; rotary turns queries and keys inside attention instead.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from limelight.errors import UserError
+from limelight.shapes import Float, Int
+
+
+def sinusoids(length: int, d_model: int, *, layout: str = "interleaved") -> Float[Tensor, "length model"]:
+    """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i+1) = cos(same) (Vaswani et al. 2017, section 3.5).
+
+    Args:
+        layout: `interleaved` is the paper's, sine and cosine side by side; `halves` has all sines before all cosines as
+            in Marian. One is a permutation of the other's columns (for an even `d_model`).
+    """
+    pairs = (d_model + 1) // 2
+    rates = torch.exp(torch.arange(pairs, dtype=torch.float64) * (-2 * math.log(10_000.0) / d_model))
+    angles = torch.arange(length, dtype=torch.float64)[:, None] * rates
+    if layout == "interleaved":
+        table = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
+    elif layout == "halves":
+        table = torch.cat([angles.sin(), angles.cos()], dim=-1)
+    else:
+        raise UserError(f"unknown layout of sinusoids {layout!r}: there are 'interleaved' and 'halves'")
+    return table[:, :d_model].float()
+
+
+class SinusoidalPositions(nn.Module):
+    """Adds the sinusoids; has no weights and no longest sentence.
+
+    The table is a cache of a pure function: it is not stored with the model and grows when a longer sentence comes.
+    """
+
+    table: Tensor
+
+    def __init__(self, d_model: int, *, layout: str = "interleaved", ready: int = 256) -> None:
+        super().__init__()
+        self.layout = layout
+        self.register_buffer("table", sinusoids(ready, d_model, layout=layout), persistent=False)
+
+    def forward(self, embedded: Float[Tensor, "batch length model"], first: int = 0) -> Float[Tensor, "batch length model"]:
+        """Add positions `first`, `first + 1`, ... to the rows."""
+        last = first + embedded.shape[1]
+        if last > self.table.shape[0]:
+            longer = sinusoids(2 * last, embedded.shape[-1], layout=self.layout)
+            self.table = longer.to(self.table)
+        return embedded + self.table[first:last].to(embedded.dtype)
+
+
+class LearnedPositions(nn.Module):
+    """One trained vector per position (Gehring et al. 2017); it knows nothing of positions it has not seen."""
+
+    def __init__(self, d_model: int, *, longest: int) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(longest, d_model) * d_model**-0.5)
+
+    def forward(self, embedded: Float[Tensor, "batch length model"], first: int = 0) -> Float[Tensor, "batch length model"]:
+        """Add positions `first`, ... to the rows. Raises `UserError` beyond the last trained position."""
+        last = first + embedded.shape[1]
+        if last > self.table.shape[0]:
+            raise UserError(
+                f"a sequence of {last} pieces is longer than the {self.table.shape[0]} learned positions of this model; "
+                "shorten it, or train with model.positions=sinusoidal or a larger model.max_positions"
+            )
+        return embedded + self.table[first:last].to(embedded.dtype)
+
+
+class RotaryPositions(nn.Module):
+    """Turns each pair of a query's or key's components by an angle that grows with its position (Su et al. 2021, eq. 34).
+
+    The score of two rotated vectors depends on their distance alone.
+    """
+
+    rates: Tensor
+
+    def __init__(self, head_size: int) -> None:
+        super().__init__()
+        if head_size % 2:
+            raise UserError(f"rotary positions turn pairs, so the head size must be even, not {head_size}")
+        pairs = torch.arange(head_size // 2, dtype=torch.float64)
+        rates = torch.exp(pairs * (-2 * math.log(10_000.0) / head_size))
+        self.register_buffer("rates", rates.float(), persistent=False)
+
+    def forward(
+        self, heads: Float[Tensor, "batch heads length head_size"], positions: Int[Tensor, " length"]
+    ) -> Float[Tensor, "batch heads length head_size"]:
+        """Rotate by `positions`, one for each place along the length."""
+        angles = positions[:, None] * self.rates
+        cos, sin = angles.cos().to(heads.dtype), angles.sin().to(heads.dtype)
+        even, odd = heads[..., 0::2], heads[..., 1::2]
+        # (..., head_size / 2, 2) -> (..., head_size): components stay in their interleaved order
+        return torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1).flatten(-2)

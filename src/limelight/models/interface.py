@@ -1,0 +1,64 @@
+"""What training and search may know of a model, and nothing more."""
+
+from abc import ABC, abstractmethod
+
+from torch import Tensor, nn
+
+from limelight.batching.batch import Batch
+from limelight.models.state import AttentionWeights, KeepHeads, Memory, State
+from limelight.shapes import Bool, Float, Int
+
+
+class Seq2Seq(nn.Module, ABC):
+    """A model of p(target | source), one target piece at a time.
+
+    Two laws hold for each (`tests/properties`): `forward` equals `step` after `step`, and neither padding nor the other
+    rows of a batch change a row's result.
+
+    Attributes:
+        start_id: what the decoder reads first (Marian's convention: the target's padding id, a zero vector).
+        end_id: what ends a sentence on both sides.
+        source_padding, target_padding: the last id of each vocabulary.
+    """
+
+    start_id: int
+    end_id: int
+    source_padding: int
+    target_padding: int
+
+    @property
+    def output_size(self) -> int:
+        """Classes `project` scores: every target piece but padding, which can never be predicted."""
+        return self.target_padding
+
+    @abstractmethod
+    def encode(
+        self,
+        source: Int[Tensor, "batch source"],
+        source_valid: Bool[Tensor, "batch source"],
+        *,
+        keep_heads: KeepHeads | None = None,
+    ) -> Memory:
+        """Read the sources, all positions at once."""
+
+    @abstractmethod
+    def start(self, memory: Memory) -> State:
+        """The state before the first step: one row per source row."""
+
+    @abstractmethod
+    def step(self, ids: Int[Tensor, " batch"], state: State) -> tuple[Float[Tensor, "batch features"], State]:
+        """Read one piece per row; return the features that predict the next, and the state after it."""
+
+    @abstractmethod
+    def forward(self, batch: Batch, *, keep_heads: KeepHeads | None = None) -> Float[Tensor, "batch target features"]:
+        """Features at all target positions at once, given the true pieces before each (teacher forcing)."""
+
+    @abstractmethod
+    def forward_with_attention(
+        self, batch: Batch, *, keep_heads: KeepHeads | None = None
+    ) -> tuple[Float[Tensor, "batch target features"], AttentionWeights]:
+        """The same features, with every attention weight on the way: the readable path, quadratic in memory."""
+
+    @abstractmethod
+    def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:
+        """The final linear layer: features to logits. Softmax is left to who asks, as many do not need all of it."""
