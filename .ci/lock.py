@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 HEADER = """\
 # The exact versions that are tested: all it takes to {what}.
-# Written by `make lock` from what is installed in .venv. To renew: upgrade there what you want, `make test`, `make lock`.
+# Written by `make lock` from what is installed in .venv. To renew: upgrade there, `make test`, `make lock`.
 """
 
 

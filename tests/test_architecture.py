@@ -1,0 +1,396 @@
+"""The rules that keep the code small: floors without circles, budgets, and nothing that could run a stranger's code.
+
+Every rule is a function from sources (module name -> text) to complaints. It is tried on a few lines that break it, so
+that it is known to be able to fail, and then on the whole of `src/limelight`.
+"""
+
+import ast
+import graphlib
+import statistics
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+Sources = dict[str, str]
+
+FLOORS = (
+    {"errors", "shapes"},
+    {"config", "text", "tokens"},
+    {"batching", "attention", "layers", "recipes"},
+    {"models"},
+    {"decoding", "interop", "inspection"},
+    {"evaluation", "serving"},
+    {"training"},
+    {"cli", "limelight"},  # `limelight` is the face, src/limelight/__init__.py
+)
+FLOOR_OF = {unit: floor for floor, units in enumerate(FLOORS) for unit in units}
+WITHOUT_TORCH = FLOORS[0] | FLOORS[1]
+IMPORT_NAMES = {"pyyaml": "yaml"}  # distributions that are imported under another name
+
+MAX_FILE, MAX_FUNCTION, MAX_MEDIAN, MAX_PARAMETERS = 400, 60, 15, 8
+
+NEVER_IMPORTED = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve", "requests", "huggingface_hub"}
+NEVER_CALLED = {
+    *("eval", "exec", "torch.load", "torch.hub.load", "yaml.load", "yaml.unsafe_load", "yaml.full_load"),
+    *("hf_hub_download", "snapshot_download", "from_pretrained", "urlopen", "urlretrieve"),
+}
+
+
+def read_sources(folder: Path) -> Sources:
+    """Module name -> text; a package's `__init__.py` has the name of the package."""
+    sources = {}
+    for path in sorted(folder.rglob("*.py")):
+        parts = path.relative_to(folder.parent).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        sources[name] = path.read_text(encoding="utf-8")
+    return sources
+
+
+LIMELIGHT = read_sources(ROOT / "src" / "limelight")
+
+
+def is_package(name: str, sources: Sources) -> bool:
+    return any(other.startswith(name + ".") for other in sources)
+
+
+def imports(name: str, sources: Sources) -> Iterator[tuple[str, str]]:
+    """(module, name taken from it or "") of every import statement, those inside functions too."""
+    for node in ast.walk(ast.parse(sources[name])):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                package = name.split(".")
+                up = node.level - is_package(name, sources)
+                base = ".".join([*package[: len(package) - up], *filter(None, [node.module])])
+            yield from ((base, alias.name) for alias in node.names)
+
+
+def inner_imports(name: str, sources: Sources) -> set[str]:
+    """The modules of Limelight that a module knows; `__version__` of the face is only a string."""
+    found = set()
+    for module, taken in imports(name, sources):
+        if module.split(".")[0] == "limelight" and taken != "__version__":
+            deeper = f"{module}.{taken}"
+            found.add(deeper if deeper in sources else module)
+    return found
+
+
+def outer_imports(name: str, sources: Sources) -> set[str]:
+    """The top names of the packages of others that a module imports; torch's door to tensorboard counts as that."""
+    found = set()
+    for module, taken in imports(name, sources):
+        full = f"{module}.{taken}"
+        found.add("tensorboard" if full.startswith("torch.utils.tensorboard") else full.split(".")[0])
+    return found - {"limelight"}
+
+
+def unit_of(module: str) -> str:
+    """`limelight.text.clean` -> `text`; the face -> `limelight`."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else parts[0]
+
+
+def upward_imports(sources: Sources) -> list[str]:
+    complaints = []
+    for name in sources:
+        if unit_of(name) not in FLOOR_OF:
+            complaints.append(f"{name}: {unit_of(name)!r} stands on no floor; give it one in FLOORS")
+            continue
+        for other in sorted(inner_imports(name, sources)):
+            if FLOOR_OF.get(unit_of(other), 99) > FLOOR_OF[unit_of(name)]:
+                complaints.append(f"{name} imports {other}, which stands on a higher floor")
+    return complaints
+
+
+def circles(sources: Sources) -> list[str]:
+    """Circles among files, and among packages (two packages can know each other through different files)."""
+    files = {name: inner_imports(name, sources) - {name} for name in sources}
+    units: dict[str, set[str]] = {}
+    for name, others in files.items():
+        units.setdefault(unit_of(name), set()).update({unit_of(other) for other in others} - {unit_of(name)})
+    complaints = []
+    for graph in (files, units):
+        try:
+            graphlib.TopologicalSorter(graph).prepare()
+        except graphlib.CycleError as error:
+            complaints.append("circle: " + " <- ".join(error.args[1]))
+    return complaints
+
+
+def torch_below(sources: Sources) -> list[str]:
+    return [
+        f"{name} imports torch"
+        for name in sources
+        if unit_of(name) in WITHOUT_TORCH and "torch" in outer_imports(name, sources)
+    ]
+
+
+def package_faults(sources: Sources, required: set[str], optional: set[str]) -> list[str]:
+    """Packages that are not declared, and optional ones that more than one file imports."""
+    users: dict[str, list[str]] = {}
+    for name in sources:
+        for package in outer_imports(name, sources) - required - sys.stdlib_module_names:
+            users.setdefault(package, []).append(name)
+    complaints = []
+    for package, names in sorted(users.items()):
+        if package not in optional:
+            complaints.append(f"{package}, imported by {names}, is declared nowhere in pyproject.toml")
+        elif len(names) > 1:
+            complaints.append(f"{package} is optional but imported by {len(names)} files: {names}")
+    return complaints
+
+
+def functions(sources: Sources) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    for name, text in sources.items():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield name, node
+
+
+def length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    return (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg]
+    return sum(argument is not None and argument.arg not in ("self", "cls") for argument in given)
+
+
+def over_budget(sources: Sources) -> list[str]:
+    """Files, functions and parameter lists that are too long. The parameters of a verb of `cli` are the options its
+    user has: that list is as long as the contract with the user."""
+    complaints = [
+        f"{name}: {lines} lines, at most {MAX_FILE}"
+        for name, text in sources.items()
+        if (lines := len(text.splitlines())) > MAX_FILE
+    ]
+    for name, node in functions(sources):
+        place = f"{name}.{node.name} (line {node.lineno})"
+        verb = unit_of(name) == "cli" and not node.name.startswith("_")
+        if length(node) > MAX_FUNCTION:
+            complaints.append(f"{place}: {length(node)} lines, at most {MAX_FUNCTION}")
+        if parameters(node) > MAX_PARAMETERS and not verb:
+            complaints.append(f"{place}: {parameters(node)} parameters, at most {MAX_PARAMETERS}")
+    return complaints
+
+
+def median_length(sources: Sources) -> float:
+    return statistics.median(length(node) for _, node in functions(sources))
+
+
+def hands_on(node: ast.stmt) -> bool:
+    """Whether a statement only hands names on: imports, `__all__` and the like, a lazy `__getattr__`, the docstring."""
+    match node:
+        case ast.Import() | ast.ImportFrom() | ast.Expr(value=ast.Constant()):
+            return True
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.FunctionDef(name=name):
+            return name.startswith("__") and name.endswith("__")
+        case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+            return all(hands_on(inner) for inner in node.body)
+    return False
+
+
+def busy_doors(sources: Sources) -> list[str]:
+    return [
+        f"{name}/__init__.py does more than hand on names (line {node.lineno})"
+        for name in sources
+        if is_package(name, sources)
+        for node in ast.parse(sources[name]).body
+        if not hands_on(node)
+    ]
+
+
+def unsafe_calls(sources: Sources) -> list[str]:
+    """What could run a stranger's code or reach into the network. `model.eval()` is a method and harmless."""
+    complaints = []
+    for name, text in sources.items():
+        complaints += [f"{name} imports {package}" for package in sorted(outer_imports(name, sources) & NEVER_IMPORTED)]
+        for node in ast.walk(ast.parse(text)):
+            if not isinstance(node, ast.Call):
+                continue
+            called = ast.unparse(node.func)
+            method = called.rpartition(".")[2]
+            if called in NEVER_CALLED or (method in NEVER_CALLED and method not in ("eval", "exec")):
+                complaints.append(f"{name}:{node.lineno} calls {called}")
+            if any(word.arg == "allow_pickle" and ast.unparse(word.value) != "False" for word in node.keywords):
+                complaints.append(f"{name}:{node.lineno} allows pickle")
+    return complaints
+
+
+def lines_of(folder: Path) -> int:
+    texts = [path.read_text(encoding="utf-8") for path in folder.rglob("*.py")]
+    return sum(bool(line.strip()) for text in texts for line in text.splitlines())
+
+
+def declared(project: dict) -> tuple[set[str], set[str]]:
+    """Import names of the required and of the optional packages in pyproject.toml."""
+
+    def names(lines: list[str]) -> set[str]:
+        bare = [line.partition("[")[0].partition(">")[0].partition("=")[0].strip().lower() for line in lines]
+        return {IMPORT_NAMES.get(name, name).replace("-", "_") for name in bare}
+
+    optional = [line for lines in project["optional-dependencies"].values() for line in lines]
+    return names(project["dependencies"]), names(optional)
+
+
+# --- each rule can fail ---
+
+
+def test_an_import_upwards_is_found() -> None:
+    bad = {"limelight.text.clean": "def f():\n    from limelight.models import build", "limelight.models": ""}
+    assert upward_imports(bad) == ["limelight.text.clean imports limelight.models, which stands on a higher floor"]
+
+
+def test_a_relative_import_upwards_is_found() -> None:
+    bad = {"limelight.text": "", "limelight.text.clean": "from ..cli import main", "limelight.cli": ""}
+    assert upward_imports(bad) == ["limelight.text.clean imports limelight.cli, which stands on a higher floor"]
+
+
+def test_nobody_imports_the_face_but_for_the_version() -> None:
+    bad = {"limelight": "", "limelight.models": "import limelight", "limelight.cli": "import limelight"}
+    assert upward_imports(bad) == ["limelight.models imports limelight, which stands on a higher floor"]
+    assert not upward_imports({"limelight": "", "limelight.models": "from limelight import __version__"})
+
+
+def test_a_package_without_a_floor_is_found() -> None:
+    assert "stands on no floor" in upward_imports({"limelight.attic": ""})[0]
+
+
+def test_a_circle_of_files_is_found() -> None:
+    bad = {
+        "limelight.text.a": "from limelight.text import b",
+        "limelight.text.b": "import limelight.text.a",
+        "limelight.text": "",
+    }
+    assert len(circles(bad)) == 1
+    assert circles(bad)[0].startswith("circle: limelight.text.")
+
+
+def test_a_circle_of_packages_through_different_files_is_found() -> None:
+    bad = {
+        "limelight.text.a": "import limelight.tokens.a",
+        "limelight.tokens.b": "import limelight.text.b",
+        "limelight.text.b": "",
+        "limelight.tokens.a": "",
+    }
+    assert len(circles(bad)) == 1
+    assert "text" in circles(bad)[0]
+    assert "tokens" in circles(bad)[0]
+
+
+@pytest.mark.parametrize("line", ["import torch", "import torch.nn", "def f():\n    from torch import Tensor"])
+def test_torch_on_the_lower_floors_is_found(line: str) -> None:
+    assert torch_below({"limelight.config": line, "limelight.models.x": line}) == ["limelight.config imports torch"]
+
+
+def test_an_optional_package_in_two_files_is_found() -> None:
+    bad = {
+        "limelight.a": "import drawing",
+        "limelight.b": "def f():\n    from drawing import x",
+        "limelight.c": "import os",
+    }
+    assert "imported by 2 files" in package_faults(bad, set(), {"drawing"})[0]
+    assert "declared nowhere" in package_faults(bad, set(), set())[0]
+    assert not package_faults(bad, {"drawing"}, set())
+
+
+def test_tensorboard_is_seen_behind_torch() -> None:
+    line = "from torch.utils.tensorboard import SummaryWriter"
+    assert outer_imports("limelight.a", {"limelight.a": line}) == {"tensorboard"}
+
+
+def test_what_is_over_budget_is_found() -> None:
+    function = "def f(self, a, /, b, c, *d, e, g, h, i, **j):\n" + "    pass\n" * MAX_FUNCTION
+    complaints = over_budget({"limelight.a": function, "limelight.b": "\n" * (MAX_FILE + 1), "limelight.c": "\n"})
+    assert [line.split(":")[0] for line in complaints] == ["limelight.b", *["limelight.a.f (line 1)"] * 2]
+    assert "9 parameters" in complaints[2]
+    assert not over_budget({"limelight.a": function.replace("self, a, /, ", "self, ").replace("    pass\n", "", 1)})
+
+
+def test_the_median_is_measured() -> None:
+    assert (
+        median_length({"limelight.a": "def f():\n    pass\nclass A:\n    def g(self):\n        pass\n\n        pass\n"})
+        == 3
+    )
+
+
+@pytest.mark.parametrize("line", ["x = 1", "def f(): ...", "class A: ...", "print()", "if TYPE_CHECKING:\n    x = 1"])
+def test_a_busy_door_is_found(line: str) -> None:
+    assert len(busy_doors({"limelight.a": f'"""Door."""\n{line}', "limelight.a.b": "x = 1"})) == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import pickle",
+        "from pickle import loads",
+        "torch.load(x)",
+        "eval('1')",
+        "yaml.load(x)",
+        "Model.from_pretrained(x)",
+        "np.load(x, allow_pickle=True)",
+        "urllib.request.urlopen(x)",
+        "import huggingface_hub",
+    ],
+)
+def test_what_could_run_or_fetch_is_found(line: str) -> None:
+    assert len(unsafe_calls({"limelight.a": f"def f(x):\n    {line}"})) == 1
+
+
+@pytest.mark.parametrize("line", ["model.eval()", "yaml.safe_load(x)", "np.load(x, allow_pickle=False)", "load(x)"])
+def test_what_is_harmless_passes(line: str) -> None:
+    assert not unsafe_calls({"limelight.a": line})
+
+
+# --- and Limelight keeps them ---
+
+
+def test_imports_only_go_down() -> None:
+    assert upward_imports(LIMELIGHT) == []
+
+
+def test_there_is_no_circle() -> None:
+    assert circles(LIMELIGHT) == []
+
+
+def test_strings_need_no_torch() -> None:
+    assert torch_below(LIMELIGHT) == []
+
+
+def test_the_lower_floors_load_without_torch() -> None:
+    """Not even through another package: reading text and a configuration must not cost a second."""
+    names = sorted(name for name in LIMELIGHT if unit_of(name) in WITHOUT_TORCH | {"limelight"})
+    code = f"import sys, {', '.join(names)}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT / "src", check=False).returncode == 0
+
+
+def test_packages_are_declared_and_optional_ones_stay_in_one_file() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert package_faults(LIMELIGHT, *declared(project)) == []
+
+
+def test_files_functions_and_parameters_keep_their_budgets() -> None:
+    assert over_budget(LIMELIGHT) == []
+
+
+def test_the_median_function_is_short() -> None:
+    assert median_length(LIMELIGHT) <= MAX_MEDIAN
+
+
+def test_doors_only_hand_on_names() -> None:
+    assert busy_doors(LIMELIGHT) == []
+
+
+def test_nothing_runs_or_fetches_what_strangers_wrote() -> None:
+    assert unsafe_calls(LIMELIGHT) == []
+
+
+def test_there_is_at_least_as_much_test_as_code() -> None:
+    assert lines_of(ROOT / "tests") >= lines_of(ROOT / "src")
