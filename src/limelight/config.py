@@ -20,7 +20,7 @@ from limelight.errors import UserError
 class Section(BaseModel):
     """A frozen group of settings that knows all its keys."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
 
 
 class Corpus(Section):
@@ -204,7 +204,7 @@ def load_config(path: str | Path) -> RunConfig:
         raise UserError(f"{path}: cannot read the configuration: {error}") from None
     try:
         values = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:  # a date that does not exist is a plain ValueError
         raise UserError(f"{path}: not valid YAML: {error}") from None
     if values is None:
         values = {}
@@ -223,7 +223,7 @@ def dump_config(config: RunConfig) -> str:
     return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
 
 
-def config_from(values: dict[str, Any], where: str = "configuration") -> RunConfig:
+def config_from(values: dict[Any, Any], where: str = "configuration") -> RunConfig:
     """Check plain values against the closed schema. Raises `UserError` that lists every fault."""
     try:
         return RunConfig.model_validate(values)
@@ -239,60 +239,91 @@ def override(config: RunConfig, assignments: Iterable[str]) -> RunConfig:
         name, equals, text = assignment.partition("=")
         if not equals:
             raise UserError(f"--set {assignment}: write it as section.key=value, for example training.seed=7")
-        try:
-            value = yaml.safe_load(text)
-        except yaml.YAMLError:
-            raise UserError(f"--set {assignment}: {text!r} is not a value YAML can read") from None
-        if isinstance(value, str):
-            value = _number(value)
-        *path, key = name.strip().split(".")
-        section: Any = values
-        for depth, part in enumerate([*path, key]):
-            if not isinstance(section, dict) or part not in section:
-                raise UserError(_unknown(name, part, section, ".".join(path[:depth])))
-            if depth < len(path):
-                section = section[part]
-        if isinstance(section[key], dict):
-            raise UserError(f"--set {assignment}: {name} is a section; set one of {', '.join(section[key])}")
+        section, key = _find(values, name.strip())
+        value = _value(text, assignment)
+        if section is values["model"] and key == "family" and value != section[key]:
+            raise UserError(
+                f"--set {assignment}: the recipe's model is a {section[key]}; choose another --recipe instead"
+            )
         section[key] = value
     return config_from(values, where="--set")
 
 
-def known_keys() -> list[str]:
-    """Every `section.key` there is, for messages."""
-    keys: list[str] = []
-    for section, field in RunConfig.model_fields.items():
-        kinds = [field.annotation, *get_args(field.annotation)]
-        for kind in kinds:
-            if isinstance(kind, type) and issubclass(kind, BaseModel):
-                keys.extend(f"{section}.{key}" for key in kind.model_fields)
+def known_keys(family: str | None = None) -> list[str]:
+    """Every `section.key` there is, for messages; with a family, only those its models have."""
+    keys = [
+        f"{section}.{key}"
+        for section, field in RunConfig.model_fields.items()
+        for kind in _sections_in(field.annotation)
+        if section != "model" or family in (None, kind.model_fields["family"].default)
+        for key in kind.model_fields
+    ]
     return list(dict.fromkeys(keys))
 
 
-def _number(text: str) -> float | str:
-    """YAML reads `1e-3` as text; a person means the number."""
+def _find(values: dict[str, Any], name: str) -> tuple[dict[str, Any], str]:
+    """The section that holds a setting, and its key there."""
+    parts = name.split(".")
+    section: Any = values
+    for depth, part in enumerate(parts):
+        place = ".".join(parts[:depth])
+        if isinstance(section, list):
+            raise UserError(f"--set {name}: {place} is a list; set it as a whole, or in a file given to --config")
+        if not isinstance(section, dict):
+            raise UserError(f"--set {name}: {place} is one value and has no settings of its own")
+        if part not in section:
+            raise UserError(f"--set: {_unknown(name, place, list(section), values['model']['family'])}")
+        holder, section = section, section[part]
+    if isinstance(section, dict):
+        raise UserError(f"--set {name}: that is a section; set one of {', '.join(f'{name}.{key}' for key in section)}")
+    return holder, parts[-1]
+
+
+def _value(text: str, assignment: str) -> Any:
+    """A value as YAML reads it, but for `1e-3`, which YAML takes for text and a person means as a number."""
     try:
-        return float(text)
+        value = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError):
+        raise UserError(f"--set {assignment}: {text!r} is not a value YAML can read") from None
+    try:
+        return float(value) if isinstance(value, str) else value
     except ValueError:
-        return text
+        return value
 
 
-def _unknown(name: str, part: str, section: Any, place: str) -> str:
-    options = list(section) if isinstance(section, dict) else []
-    near = difflib.get_close_matches(part, options, n=3) or options
-    near_anywhere = [key for key in known_keys() if key.endswith("." + part)]
-    within = f" in {place}" if place else ""
-    hint = f"did you mean {' or '.join(near_anywhere or near)}?" if near_anywhere or near else "it has no keys"
-    return f"unknown setting {name}: there is no {part!r}{within}; {hint}"
+def _sections_in(annotation: Any) -> list[type[BaseModel]]:
+    """The sections a field can hold: one, one of several families, or a list of them."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [kind for part in get_args(annotation) for kind in _sections_in(part)]
+
+
+def _unknown(name: str, place: str, siblings: list[str], family: str | None) -> str:
+    """What to say of a setting that does not exist: the near ones in its own section, then its name in another."""
+    key = name.removeprefix(f"{place}.").partition(".")[0]
+    if place == "model" and name in known_keys():
+        return f"{name} is no setting of a {family} model; choose a recipe of the other family"
+    options = [f"{place}.{sibling}" if place else sibling for sibling in siblings]
+    near = [option for option in options if option.rpartition(".")[2] in difflib.get_close_matches(key, siblings)]
+    near = near or [known for known in known_keys(family) if known.endswith(f".{key}")]
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(options)}"
+    return f"unknown setting {name}; {hint}"
 
 
 def _describe(fault: Any) -> str:
-    place = ".".join(str(part) for part in fault["loc"] if part not in ("transformer", "recurrent"))
+    """One fault of the schema in words a person can act on: place, bound, value."""
+    loc = list(fault["loc"])
+    family = loc.pop(1) if loc[0] == "model" and len(loc) > 2 else None  # the union's tag, not a key of the file
+    place = ".".join(str(part) for part in loc)
     if fault["type"] == "extra_forbidden":
-        key = place.rsplit(".", 1)[-1]
-        options = {name.rsplit(".", 1)[-1]: name for name in known_keys()}
-        near = [options[match] for match in difflib.get_close_matches(key, options, n=3)]
-        return f"unknown setting {place}" + (f", did you mean {' or '.join(near)}?" if near else "")
+        kinds: list[type[BaseModel]] = [RunConfig]
+        for part in (part for part in loc[:-1] if isinstance(part, str)):  # numbers count the corpora of a list
+            kinds = [inner for kind in kinds for inner in _sections_in(kind.model_fields[part].annotation)]
+        here = [kind for kind in kinds if family in (None, getattr(kind.model_fields.get("family"), "default", None))]
+        siblings = [key for kind in here for key in kind.model_fields]
+        return _unknown(place, place.rpartition(".")[0], siblings, family)
+    if fault["type"] == "union_tag_not_found":
+        return f"{place}: say which family the model is of, `family: transformer` or `family: recurrent`"
     value = fault["input"]
     shown = "" if isinstance(value, dict) else f", not {value!r}"
     return f"{place}: {fault['msg'][:1].lower()}{fault['msg'][1:]}{shown}"

@@ -1,0 +1,274 @@
+"""The configuration: a closed schema, overrides that are strict, messages that help, nothing ever executed."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from limelight.config import (
+    BatchingConfig,
+    Corpus,
+    DataConfig,
+    RecurrentConfig,
+    RunConfig,
+    TokensConfig,
+    TrainingConfig,
+    TransformerConfig,
+    config_from,
+    dump_config,
+    known_keys,
+    load_config,
+    override,
+    save_config,
+)
+from limelight.errors import UserError
+
+models = st.one_of(
+    st.builds(
+        TransformerConfig,
+        encoder_layers=st.integers(1, 12),
+        heads=st.integers(1, 16),
+        head_size=st.none() | st.integers(1, 64),
+        dropout=st.floats(0, 1, exclude_max=True),
+        tie=st.sampled_from(["three-way", "two-way", "none"]),
+    ),
+    st.builds(
+        RecurrentConfig,
+        cell=st.sampled_from(["rnn", "gru", "lstm"]),
+        wiring=st.sampled_from(["fixed", "bahdanau", "luong"]),
+        bidirectional=st.booleans(),
+    ),
+)
+configs = st.builds(
+    RunConfig,
+    recipe=st.text(max_size=20),
+    data=st.builds(
+        DataConfig,
+        train=st.lists(
+            st.builds(
+                Corpus,
+                files=st.lists(st.text(min_size=1, max_size=9), min_size=1, max_size=2).map(tuple),
+                source=st.sampled_from(["en", "no", "y", "1e3"]),  # three of them are no text to a careless YAML writer
+                weight=st.floats(1e-9, 1e9),
+            ),
+            max_size=3,
+        ).map(tuple),
+    ),
+    tokens=st.builds(TokensConfig, vocabulary_size=st.none() | st.integers(64, 2**31)),
+    batching=st.builds(BatchingConfig, tokens=st.integers(1, 2**40)),
+    model=models,
+    training=st.builds(
+        TrainingConfig,
+        seed=st.integers(0, 2**63),
+        learning_rate=st.floats(1e-300, 1e300),
+        epsilon=st.floats(5e-324, 1),
+        max_minutes=st.none() | st.floats(1e-6, 1e6),
+    ),
+)
+
+
+def refused(values: dict) -> str:
+    with pytest.raises(UserError) as caught:
+        config_from(values)
+    return str(caught.value)
+
+
+def refused_setting(*assignments: str, config: RunConfig | None = None) -> str:
+    with pytest.raises(UserError) as caught:
+        override(config or RunConfig(), assignments)
+    return str(caught.value)
+
+
+# --- there and back ---
+
+
+@given(configs)
+def test_a_configuration_comes_back_from_yaml_as_it_was(config: RunConfig) -> None:
+    assert config_from(yaml.safe_load(dump_config(config))) == config
+
+
+def test_a_file_holds_every_setting_and_is_enough_to_run_again(tmp_path: Path) -> None:
+    config = override(RunConfig(), ["training.learning_rate=3e-4", "model.norm=pre", "tokens.vocabulary_size=777"])
+    save_config(config, tmp_path / "config.yaml")
+    assert load_config(tmp_path / "config.yaml") == config
+    stored = yaml.safe_load((tmp_path / "config.yaml").read_text(encoding="utf-8"))
+    written = {f"{section}.{key}" for section, keys in stored.items() if isinstance(keys, dict) for key in keys}
+    assert written == set(known_keys("transformer"))
+
+
+def test_text_of_any_language_stays_readable_in_the_file() -> None:
+    assert "Übung/日本.tsv" in dump_config(RunConfig(data=DataConfig(train=(Corpus(files=("Übung/日本.tsv",)),))))
+
+
+def test_an_empty_file_means_all_defaults(tmp_path: Path) -> None:
+    (tmp_path / "empty.yaml").write_text("", encoding="utf-8")
+    assert load_config(tmp_path / "empty.yaml") == RunConfig()
+
+
+def test_a_configuration_cannot_be_changed() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        RunConfig().training.seed = 2  # type: ignore[misc]
+
+
+@given(configs, st.integers(0, 2**31))
+def test_an_override_changes_one_setting_and_nothing_else(config: RunConfig, number: int) -> None:
+    changed = override(config, [f"training.seed={number}"])
+    assert changed.training.seed == number
+    assert override(changed, [f"training.seed={config.training.seed}"]) == config
+
+
+# --- values of --set ---
+
+
+@pytest.mark.parametrize(
+    ("assignment", "expected"),
+    [
+        ("training.learning_rate=1e-3", 1e-3),  # YAML 1.1 reads this as text
+        ("training.learning_rate=0.3", 0.3),
+        ("training.learning_rate=2", 2.0),
+        ("training.max_steps=1e3", 1000),
+        ("training.max_steps=17", 17),
+        ("training.max_steps=null", None),
+        ("tokens.joint=false", False),
+        ("tokens.joint=no", False),
+        ("model.norm=pre", "pre"),
+        (" training.seed =7", 7),
+        ("data.train=[{files: [a.en, a.de], source: en}]", (Corpus(files=("a.en", "a.de"), source="en"),)),
+    ],
+)
+def test_a_setting_is_read_as_a_person_means_it(assignment: str, expected: object) -> None:
+    section, key = assignment.partition("=")[0].strip().split(".")
+    assert getattr(getattr(override(RunConfig(), [assignment]), section), key) == expected
+
+
+def test_the_last_of_two_settings_holds() -> None:
+    assert override(RunConfig(), ["training.seed=3", "training.seed=5"]).training.seed == 5
+
+
+def test_every_known_key_can_be_set_to_what_it_is() -> None:
+    for config in (RunConfig(), RunConfig(model=RecurrentConfig())):
+        values = config.model_dump(mode="json")
+        for name in known_keys(config.model.family):
+            section, key = name.split(".")
+            setting = (
+                f"{name}={yaml.safe_dump(values[section][key], default_flow_style=True).removesuffix('...' + chr(10))}"
+            )
+            assert override(config, [setting]) == config, setting
+
+
+# --- mistakes: what is said, and that all of them are said at once ---
+
+
+@pytest.mark.parametrize(
+    ("assignment", "message"),
+    [
+        ("training.sed=7", "unknown setting training.sed; did you mean training.seed?"),
+        ("trainin.seed=7", "unknown setting trainin.seed; did you mean training?"),
+        ("seed=7", "unknown setting seed; did you mean training.seed?"),
+        ("zzz=7", "unknown setting zzz; there are recipe, data, tokens"),
+        ("training.seed", "write it as section.key=value"),
+        ("training=3", "--set training: that is a section; set one of training.seed, training.max_steps"),
+        ("training.seed.x=3", "training.seed is one value and has no settings of its own"),
+        ("data.train.0.source=en", "data.train is a list; set it as a whole"),
+        ("training.seed=[", "'[' is not a value YAML can read"),
+        ("recipe=2024-13-45", "'2024-13-45' is not a value YAML can read"),
+        ("training.seed=abc", "training.seed: input should be a valid integer"),
+        ("training.seed=-1", "training.seed: input should be greater than or equal to 0, not -1"),
+        ("training.learning_rate=inf", "training.learning_rate: input should be a finite number, not inf"),
+        ("training.learning_rate=nan", "input should be a finite number, not nan"),
+        ("model.dropout=1", "model.dropout: input should be less than 1, not 1"),
+        ("tokens.kind=word", "tokens.kind: input should be 'bpe', 'unigram' or 'wordpiece', not 'word'"),
+        ("model.cell=gru", "model.cell is no setting of a transformer model; choose a recipe of the other family"),
+        ("model.family=recurrent", "the recipe's model is a transformer; choose another --recipe"),
+    ],
+)
+def test_a_wrong_setting_is_refused_with_a_way_out(assignment: str, message: str) -> None:
+    said = refused_setting(assignment)
+    assert message in said
+    assert said.startswith("--set")
+
+
+def test_a_setting_of_a_transformer_is_refused_by_a_recurrent_model() -> None:
+    said = refused_setting("model.heads=3", config=RunConfig(model=RecurrentConfig()))
+    assert "model.heads is no setting of a recurrent model" in said
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"modle": {}}, "unknown setting modle; did you mean model?"),
+        ({"training": {"warm_up": 1}}, "unknown setting training.warm_up; did you mean training.warmup?"),
+        ({"training": {"heads": 1}}, "unknown setting training.heads; did you mean training.threads?"),
+        ({"training": {"joint": True}}, "unknown setting training.joint; did you mean tokens.joint?"),
+        ({"model": {"heads": 2}}, "model: say which family the model is of"),
+        ({"model": {"family": "transfomer"}}, "'transformer', 'recurrent'"),
+        ({"model": {"family": "recurrent", "heads": 3}}, "model.heads is no setting of a recurrent model"),
+        ({"model": {"family": "recurrent", "cel": "gru"}}, "unknown setting model.cel; did you mean model.cell?"),
+        (
+            {"data": {"train": [{"files": ["a"], "sorce": "en"}]}},
+            "data.train.0.sorce; did you mean data.train.0.source?",
+        ),
+        ({"data": {"train": [{"files": ["a", "b", "c"]}]}}, "data.train.0.files: tuple should have at most 2 items"),
+        ({"data": {"train": [{"files": []}]}}, "data.train.0.files: tuple should have at least 1 item"),
+        ({"training": None}, "training: input should be a valid dictionary"),
+        ({1: 2}, "1: keys should be strings"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_a_way_out(values: dict, message: str) -> None:
+    assert message in refused(values)
+
+
+def test_all_faults_are_named_at_once() -> None:
+    said = refused(
+        {"training": {"seed": -5, "clip": 1}, "model": {"family": "transformer", "heads": 0}, "tokens": {"kind": "x"}}
+    )
+    for part in ("training.seed", "not -5", "training.clip_norm", "model.heads", "not 0", "tokens.kind", "not 'x'"):
+        assert part in said
+
+
+def test_faults_of_a_file_name_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text("training: {seed: -1}\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"run\.yaml: training\.seed: .* not -1"):
+        load_config(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"training: [", r"x\.yaml: not valid YAML"),
+        (b"recipe: 2024-13-45", r"x\.yaml: not valid YAML"),
+        (b"- 1\n- 2\n", "a configuration is a mapping of sections, this is a list"),
+        (b"hello", "this is a str"),
+        (b"recipe: \xff", "cannot read the configuration"),
+        (b"recipe: a\x00b", "not valid YAML"),
+    ],
+)
+def test_a_file_that_is_no_configuration_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=message):
+        load_config(path)
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"absent\.yaml: cannot read the configuration"):
+        load_config(tmp_path / "absent.yaml")
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["!!python/object/apply:os.system ['touch {}']", "!!python/name:os.system", "!!python/object/new:list [[1]]"],
+)
+def test_nothing_in_yaml_is_ever_executed(tmp_path: Path, value: str) -> None:
+    touched = tmp_path / "touched"
+    path = tmp_path / "evil.yaml"
+    path.write_text(f"recipe: {value.format(touched)}\n", encoding="utf-8")
+    with pytest.raises(UserError, match="not valid YAML"):
+        load_config(path)
+    with pytest.raises(UserError, match="not a value YAML can read"):
+        override(RunConfig(), [f"recipe={value.format(touched)}"])
+    assert not touched.exists()
