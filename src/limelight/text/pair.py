@@ -1,0 +1,36 @@
+"""The one record text travels in, and the one that says why a line could not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A sentence and its translation, with the place they came from so that every later message can name it."""
+
+    source: str
+    target: str
+    file: str
+    line: int
+    """Counts from 1."""
+
+    @property
+    def place(self) -> str:
+        """`file:line`, as editors and compilers write it."""
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line that is no text, or no pair."""
+
+    file: str
+    line: int
+    """Counts from 1."""
+    reason: str
+    ends_file: bool = False
+    """Nothing after this line can be read (a damaged archive, a file without a partner)."""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.reason}"

@@ -1,0 +1,6 @@
+"""Readers of parallel text; `read_pairs` is the door."""
+
+from limelight.text.readers.lines import read_lines, read_stream
+from limelight.text.readers.pairs import read_pairs
+
+__all__ = ["read_lines", "read_pairs", "read_stream"]

@@ -1,0 +1,25 @@
+"""Pairs from one file, a pair a line: source TAB target, further columns ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from limelight.text.open_text import open_text
+from limelight.text.pair import BadLine, Pair
+from limelight.text.readers.lines import scan_lines
+
+
+def scan_tsv(path: str | Path) -> Iterator[Pair | BadLine]:
+    """One item for each line: the pair, or what is wrong with it. There is no quoting: a quote is a character."""
+    name = str(path)
+    with open_text(path) as stream:
+        for number, line in enumerate(scan_lines(stream, name), start=1):
+            if isinstance(line, BadLine):
+                yield line
+                continue
+            columns = line.split("\t", 2)
+            if len(columns) < 2:
+                yield BadLine(name, number, "there is no TAB in this line; a .tsv line is source TAB target")
+            else:
+                yield Pair(columns[0], columns[1], name, number)

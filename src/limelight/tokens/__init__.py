@@ -1,0 +1,24 @@
+"""Text to ids and back."""
+
+from limelight.tokens.sentencepiece import SentencePieceTokenizer
+from limelight.tokens.stored import Tokenizers, load_tokenizer, load_tokenizers, save_tokenizers, train_tokenizer
+from limelight.tokens.tokenizer import END, PLACEHOLDERS, UNKNOWN, Tokenizer, language_tag, normalise
+from limelight.tokens.vocabulary import suggest_vocabulary_size
+from limelight.tokens.wordpiece import WordPieceTokenizer
+
+__all__ = [
+    "END",
+    "PLACEHOLDERS",
+    "UNKNOWN",
+    "SentencePieceTokenizer",
+    "Tokenizer",
+    "Tokenizers",
+    "WordPieceTokenizer",
+    "language_tag",
+    "load_tokenizer",
+    "load_tokenizers",
+    "normalise",
+    "save_tokenizers",
+    "suggest_vocabulary_size",
+    "train_tokenizer",
+]

@@ -1,0 +1,109 @@
+"""A tokenizer's folder: the model file in its library's own format, and `tokenizer.yaml` that describes it.
+
+Nothing in either is executable, and nothing is taken on trust: sizes are bounded before a file is read, and the
+SHA-256 of the model file must be the one it was saved with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from limelight.errors import UserError
+from limelight.tokens.tokenizer import MAX_PIECES
+
+METADATA_NAME = "tokenizer.yaml"
+FORMAT = 1
+MODEL_FILES = {"bpe": "spm.model", "unigram": "spm.model", "wordpiece": "tokenizer.json"}
+"""For each kind of tokenizer the name of its model file."""
+
+_MAX_METADATA_BYTES = 1_000_000
+_MAX_MODEL_BYTES = 256_000_000
+_KEYS = {"format": int, "kind": str, "pieces": int, "padding": int, "reserved": list, "sha256": str}
+
+
+@dataclass(frozen=True)
+class StoredTokenizer:
+    """A tokenizer as it lies on disk."""
+
+    kind: str
+    pieces: int
+    """Without padding, whose id this number is."""
+    reserved: tuple[str, ...]
+    """The pieces that are never split."""
+    model: bytes
+
+
+def write_stored(stored: StoredTokenizer, folder: Path) -> None:
+    """Write both files. The description comes last: a folder that has it is complete."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / MODEL_FILES[stored.kind]).write_bytes(stored.model)
+    description = {
+        "format": FORMAT,
+        "kind": stored.kind,
+        "pieces": stored.pieces,
+        "padding": stored.pieces,
+        "reserved": list(stored.reserved),
+        "sha256": hashlib.sha256(stored.model).hexdigest(),
+    }
+    text = yaml.safe_dump(description, sort_keys=False, allow_unicode=True)
+    (folder / METADATA_NAME).write_text(text, encoding="utf-8")
+
+
+def read_stored(folder: Path) -> StoredTokenizer:
+    """Read and check both files.
+
+    Raises:
+        UserError: a file is missing, too large, damaged or of another format, with its name.
+    """
+    path = folder / METADATA_NAME
+    description = _describe(path)
+    kind, pieces = description["kind"], description["pieces"]
+    if kind not in MODEL_FILES:
+        raise UserError(f"{path}: unknown kind of tokenizer {kind!r}; known are {', '.join(MODEL_FILES)}")
+    if not 2 <= pieces <= MAX_PIECES:
+        raise UserError(f"{path}: {pieces:,} pieces; a vocabulary has between 2 and {MAX_PIECES:,}")
+    if description["padding"] != pieces:
+        raise UserError(f"{path}: padding is {description['padding']}, it must be the last id, here {pieces}")
+    if not all(isinstance(piece, str) for piece in description["reserved"]):
+        raise UserError(f"{path}: reserved pieces must be text")
+    model_path = folder / MODEL_FILES[kind]
+    model = _read_bounded(model_path, _MAX_MODEL_BYTES)
+    if hashlib.sha256(model).hexdigest() != description["sha256"]:
+        raise UserError(f"{model_path}: damaged, or not the file that {METADATA_NAME} describes (SHA-256 differs)")
+    return StoredTokenizer(kind, pieces, tuple(description["reserved"]), model)
+
+
+def _describe(path: Path) -> dict:
+    try:
+        description = yaml.safe_load(_read_bounded(path, _MAX_METADATA_BYTES).decode("utf-8"))
+    except (UnicodeDecodeError, yaml.YAMLError, RecursionError):
+        raise UserError(f"{path}: damaged: not YAML in UTF-8") from None
+    if not isinstance(description, dict):
+        raise UserError(f"{path}: damaged: not a mapping of {', '.join(_KEYS)}")
+    if description.get("format") != FORMAT:
+        raise UserError(
+            f"{path}: format {description.get('format')!r} of a tokenizer folder; this version reads format {FORMAT}"
+        )
+    if set(description) != set(_KEYS):
+        wrong = ", ".join(sorted(map(str, set(description) ^ set(_KEYS))))
+        raise UserError(f"{path}: keys that are missing or unknown: {wrong}")
+    for key, kind in _KEYS.items():
+        # bool is an int in Python, not in a description
+        if not isinstance(description[key], kind) or isinstance(description[key], bool):
+            raise UserError(f"{path}: {key} must be {kind.__name__}, not {description[key]!r:.80}")
+    return description
+
+
+def _read_bounded(path: Path, most: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(most + 1)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}); is this the folder of a tokenizer?") from None
+    if len(content) > most:
+        raise UserError(f"{path}: larger than {most:,} bytes; this is no tokenizer of ours")
+    return content

@@ -1,0 +1,217 @@
+"""Unigram (Kudo 2018) and BPE (Sennrich et al. 2016) vocabularies through the sentencepiece library.
+
+The model file is a plain sentencepiece model that every other tool reads; padding is the one id it does not know, the
+next after its last piece.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import sentencepiece
+
+from limelight.errors import UserError
+from limelight.tokens.metadata import StoredTokenizer, write_stored
+from limelight.tokens.tokenizer import (
+    END,
+    END_PIECE,
+    MAX_PIECES,
+    PADDING_PIECE,
+    UNKNOWN,
+    UNKNOWN_PIECE,
+    UNKNOWN_TEXT,
+    group_words,
+    normalise,
+    require_ids,
+    reserved_pieces,
+)
+from limelight.tokens.vocabulary import require_size, suggest_vocabulary_size, too_large, too_small
+
+# With bytes to fall back on, the rarest characters (one in 10,000) need no piece of their own.
+_COVERAGE_WITH_BYTES = 0.9999
+
+_TOO_LARGE = re.compile(r"Vocabulary size too high.*<= (\d+)")
+_TOO_SMALL = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
+
+# The library's random generator is seeded for the whole process, so one caller at a time.
+_sampling = threading.Lock()
+
+
+class SentencePieceTokenizer:
+    """A `Tokenizer` around a sentencepiece model.
+
+    With byte fallback `decode(encode(text)) == normalise(text)` for every text; without, characters that the training
+    text did not have become the unknown piece.
+    """
+
+    def __init__(self, model: bytes, *, kind: str, reserved: Sequence[str]) -> None:
+        """Wrap a serialised model whose end id is 0 and unknown id 1, as `train_sentencepiece` makes them.
+
+        Args:
+            kind: `bpe` or `unigram`.
+            reserved: the pieces of the model that are never split.
+
+        Raises:
+            UserError: `model` is no sentencepiece model, has other special ids, or lacks a reserved piece.
+        """
+        processor = sentencepiece.SentencePieceProcessor()
+        try:
+            processor.LoadFromSerializedProto(model)
+        except (RuntimeError, ValueError, TypeError) as error:
+            raise UserError(f"not a sentencepiece model: {error}") from None
+        count = processor.get_piece_size()
+        if not 2 <= count <= MAX_PIECES:
+            raise UserError(f"{count:,} pieces; a vocabulary has between 2 and {MAX_PIECES:,}")
+        if (processor.eos_id(), processor.unk_id()) != (END, UNKNOWN):
+            raise UserError(
+                f"the end of a sentence has id {processor.eos_id()} and the unknown piece id {processor.unk_id()}; "
+                f"they must be {END} and {UNKNOWN}"
+            )
+        self._model = model
+        self._processor = processor
+        self._kind = kind
+        self._pieces = [*map(processor.id_to_piece, range(count)), PADDING_PIECE]
+        missing = sorted(set(reserved) - set(self._pieces))
+        if missing:
+            raise UserError(f"the model has no reserved piece {', '.join(missing)}")
+        self._reserved = tuple(reserved)
+        alone = {*reserved, END_PIECE, PADDING_PIECE}
+        self._alone = [piece in alone for piece in self._pieces]
+
+    @property
+    def size(self) -> int:
+        """How many ids there are, padding included."""
+        return len(self._pieces)
+
+    @property
+    def padding(self) -> int:
+        """The id after the last piece."""
+        return len(self._pieces) - 1
+
+    def encode(self, text: str) -> list[int]:
+        """The best segmentation of `text`, without an end id."""
+        return self._processor.encode(normalise(text))
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """`encode` of each text."""
+        return self._processor.encode([normalise(text) for text in texts], num_threads=1)
+
+    def encode_sampled(self, texts: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
+        """A random segmentation of each text: a pure function of its arguments, whoever else samples meanwhile.
+
+        Args:
+            amount: 0 is `encode_batch`. BPE: the probability with which each merge is left out (BPE-dropout, Provilkov
+                et al. 2020; 0.1 in the paper). Unigram: the exponent alpha of the segmentations' probabilities, drawn
+                from all of them (Kudo 2018, section 3.2; 0.2 there): the larger, the closer to the best one.
+            seed: any non-negative integer; only its lowest 32 bits count.
+        """
+        if amount == 0:
+            return self.encode_batch(texts)
+        normalised = [normalise(text) for text in texts]
+        sampled: list[list[int]] = []
+
+        def sample() -> None:
+            sampled.extend(
+                self._processor.encode(
+                    normalised, enable_sampling=True, nbest_size=-1, alpha=float(amount), num_threads=1
+                )
+            )
+
+        # The generator lives in each thread and takes the seed when the thread first draws from it: a fresh thread
+        # (50 microseconds) begins at the seed whatever was drawn before.
+        with _sampling:
+            sentencepiece.set_random_generator_seed(seed & 0xFFFF_FFFF)
+            thread = threading.Thread(target=sample)
+            thread.start()
+            thread.join()
+        return sampled
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of `ids`; end and padding are skipped, the unknown id reads as U+2047.
+
+        Bytes that make up no character, as a model may produce them, read as U+FFFD.
+        """
+        require_ids(ids, self.size)
+        return self._processor.decode([int(number) for number in ids if number not in (END, self.padding)])
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """A readable piece for each id; bytes read as `<0xE2>`."""
+        require_ids(ids, self.size)
+        return [self._pieces[number] for number in ids]
+
+    def word_of(self, ids: Sequence[int]) -> list[int]:
+        """For each id the number of the word it belongs to; see `group_words`."""
+        return group_words(self.pieces(ids), [self._alone[number] for number in ids])
+
+    def save(self, folder: Path) -> None:
+        """Write `spm.model` and `tokenizer.yaml` into `folder`."""
+        write_stored(StoredTokenizer(self._kind, self.padding, self._reserved, self._model), folder)
+
+
+def train_sentencepiece(
+    sentences: Sequence[str],
+    *,
+    kind: str,
+    vocabulary_size: int | None,
+    languages: Sequence[str],
+    byte_fallback: bool,
+    pairs: int,
+) -> SentencePieceTokenizer:
+    """Learn a vocabulary; the same sentences give the same bytes.
+
+    Args:
+        sentences: normalised, none empty.
+        kind: `bpe` or `unigram`.
+        vocabulary_size: pieces without padding. Not given: what suits `pairs`, or as many as the text has.
+
+    Raises:
+        UserError: an explicit size that the text cannot fill, or that cannot hold its characters.
+    """
+    reserved = reserved_pieces(languages)
+    size = vocabulary_size or suggest_vocabulary_size(pairs)
+    require_size(size, len(reserved))
+    try:
+        model = _train(sentences, kind, size, reserved, byte_fallback=byte_fallback, exact=vocabulary_size is not None)
+    except RuntimeError as error:
+        if match := _TOO_LARGE.search(str(error)):
+            raise too_large(size, int(match[1])) from None
+        match = _TOO_SMALL.search(str(error))
+        if match is None:
+            raise
+        smallest = int(match[1])
+        if vocabulary_size is not None:
+            raise too_small(size, smallest) from None
+        # A script with more characters than the suggestion has pieces: the suggested room comes on top of them.
+        model = _train(sentences, kind, smallest + size, reserved, byte_fallback=byte_fallback, exact=False)
+    return SentencePieceTokenizer(model, kind=kind, reserved=reserved)
+
+
+def _train(
+    sentences: Sequence[str], kind: str, size: int, reserved: list[str], *, byte_fallback: bool, exact: bool
+) -> bytes:
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(sentences),
+        model_writer=model,
+        model_type=kind,
+        vocab_size=size,
+        hard_vocab_limit=exact,
+        eos_id=END,
+        unk_id=UNKNOWN,
+        bos_id=-1,
+        pad_id=-1,
+        eos_piece=END_PIECE,
+        unk_piece=UNKNOWN_PIECE,
+        unk_surface=UNKNOWN_TEXT,
+        user_defined_symbols=reserved,
+        byte_fallback=byte_fallback,
+        character_coverage=_COVERAGE_WITH_BYTES if byte_fallback else 1.0,
+        normalization_rule_name="identity",
+        max_sentence_length=1_000_000,
+        minloglevel=2,
+    )
+    return model.getvalue()

@@ -1,0 +1,111 @@
+"""The tokenizers of a model, made and kept together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from limelight.errors import UserError
+from limelight.tokens.metadata import METADATA_NAME, MODEL_FILES, read_stored
+from limelight.tokens.sentencepiece import SentencePieceTokenizer, train_sentencepiece
+from limelight.tokens.tokenizer import Tokenizer
+from limelight.tokens.vocabulary import training_sentences
+from limelight.tokens.wordpiece import WordPieceTokenizer, train_wordpiece
+
+_JOINT, _SOURCE, _TARGET = "joint", "source", "target"
+
+
+class Tokenizers(NamedTuple):
+    """The tokenizers of both sides: one object twice where the vocabulary is joint."""
+
+    source: Tokenizer
+    target: Tokenizer
+
+
+def train_tokenizer(
+    texts: Iterable[str],
+    *,
+    kind: str,
+    vocabulary_size: int | None,
+    languages: Sequence[str],
+    byte_fallback: bool,
+    seed: int,
+    sentences: int,
+) -> Tokenizer:
+    """Learn a vocabulary from texts (of both sides, where it shall be joint).
+
+    Args:
+        texts: gone through once; of more than a million, a million drawn evenly are held and learned from.
+        kind: `bpe`, `unigram` or `wordpiece`.
+        vocabulary_size: pieces without padding; not given, `suggest_vocabulary_size(sentences)`, or fewer where the
+            texts do not have as many.
+        languages: each gets a tag (`language_tag`) among the reserved pieces.
+        byte_fallback: spell unknown characters in bytes; WordPiece cannot and leaves this aside.
+        seed: of the draw from a corpus of more than a million texts.
+        sentences: pairs in the corpus.
+
+    Raises:
+        UserError: unknown kind, no text at all, a size that this text cannot have, a language with an impossible name.
+    """
+    if kind not in MODEL_FILES:
+        raise UserError(f"tokens.kind is {kind!r}; known are {', '.join(MODEL_FILES)}")
+    chosen = training_sentences(texts, seed)
+    if kind == "wordpiece":
+        return train_wordpiece(chosen, vocabulary_size=vocabulary_size, languages=languages, pairs=sentences)
+    return train_sentencepiece(
+        chosen,
+        kind=kind,
+        vocabulary_size=vocabulary_size,
+        languages=languages,
+        byte_fallback=byte_fallback,
+        pairs=sentences,
+    )
+
+
+def load_tokenizer(folder: str | Path) -> Tokenizer:
+    """Load what `Tokenizer.save` wrote.
+
+    Raises:
+        UserError: a file is missing, damaged, too large or of an unknown format, with its name.
+    """
+    folder = Path(folder)
+    stored = read_stored(folder)
+    try:
+        if stored.kind == "wordpiece":
+            tokenizer: Tokenizer = WordPieceTokenizer(stored.model, reserved=stored.reserved)
+        else:
+            tokenizer = SentencePieceTokenizer(stored.model, kind=stored.kind, reserved=stored.reserved)
+    except UserError as error:
+        raise UserError(f"{folder / MODEL_FILES[stored.kind]}: {error}") from None
+    if tokenizer.padding != stored.pieces:
+        raise UserError(f"{folder / METADATA_NAME}: {stored.pieces} pieces, but the model file has {tokenizer.padding}")
+    return tokenizer
+
+
+def save_tokenizers(tokenizers: Tokenizers, folder: str | Path) -> None:
+    """Write `folder/joint`, or `folder/source` and `folder/target`."""
+    folder = Path(folder)
+    if tokenizers.source is tokenizers.target:
+        tokenizers.source.save(folder / _JOINT)
+    else:
+        tokenizers.source.save(folder / _SOURCE)
+        tokenizers.target.save(folder / _TARGET)
+
+
+def load_tokenizers(folder: str | Path) -> Tokenizers:
+    """Load what `save_tokenizers` wrote.
+
+    Raises:
+        UserError: there are no tokenizers, or joint and separate ones at once, or one of them cannot be loaded.
+    """
+    folder = Path(folder)
+    joint = (folder / _JOINT).is_dir()
+    separate = [name for name in (_SOURCE, _TARGET) if (folder / name).is_dir()]
+    if joint and not separate:
+        tokenizer = load_tokenizer(folder / _JOINT)
+        return Tokenizers(tokenizer, tokenizer)
+    if len(separate) == 2 and not joint:
+        return Tokenizers(load_tokenizer(folder / _SOURCE), load_tokenizer(folder / _TARGET))
+    found = ", ".join(([_JOINT] if joint else []) + separate) or "none of them"
+    raise UserError(f"{folder}: tokenizers are a folder {_JOINT}, or {_SOURCE} and {_TARGET}; found {found}")

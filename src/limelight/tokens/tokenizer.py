@@ -1,0 +1,124 @@
+"""What the rest of the system knows of a tokenizer: the protocol, the special ids and the reserved pieces.
+
+Special ids follow Marian's convention: end 0, unknown 1, padding the last id. Every other tool can then convert our
+models, and a decoder starts from padding, whose embedding is zero.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from limelight.errors import UserError
+
+END = 0
+UNKNOWN = 1
+END_PIECE = "</s>"
+UNKNOWN_PIECE = "<unk>"
+PADDING_PIECE = "<pad>"
+UNKNOWN_TEXT = "\u2047"
+"""What an unknown piece reads as in decoded text: the double question mark."""
+
+SPACE = "\u2581"
+"""The mark of a space inside pieces; words begin with it."""
+
+PLACEHOLDERS = tuple(f"<ph{number}>" for number in range(32))
+"""Pieces for what must come through a translation untouched: tags, variables, terms, URLs."""
+
+MAX_PIECES = 1_000_000
+"""Larger vocabularies are refused; none in the field comes near."""
+
+_LANGUAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+# White space at which a line may break. No-break spaces are not in it: French typography depends on them.
+_BREAKABLE = re.compile(f"[\t-\r\x1c- \x85\u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000{SPACE}]+")
+
+
+class Tokenizer(Protocol):
+    """Text to ids and back. Texts are normalised first; see `normalise`."""
+
+    @property
+    def size(self) -> int:
+        """How many ids there are, padding included."""
+
+    @property
+    def padding(self) -> int:
+        """The id that fills rows: the last one, `size - 1`."""
+
+    def encode(self, text: str) -> list[int]:
+        """The best segmentation of `text`, without an end id."""
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """`encode` of each text."""
+
+    def encode_sampled(self, texts: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
+        """A random segmentation of each text; a pure function of its arguments. `amount` 0 is `encode_batch`."""
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of `ids`; end and padding are skipped, the unknown id reads as U+2047."""
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """A readable piece for each id; words begin with U+2581."""
+
+    def word_of(self, ids: Sequence[int]) -> list[int]:
+        """For each id the number of the word it belongs to, counted from 0; see `group_words`."""
+
+    def save(self, folder: Path) -> None:
+        """Write all there is to load it again into `folder`, which is made where it is missing."""
+
+
+def normalise(text: str) -> str:
+    """What a tokenizer sees, and what `decode(encode(text))` gives back.
+
+    Unicode NFC; each run of breakable white space (U+2581, the mark of a space inside pieces, counts as one) becomes
+    one space, ends are trimmed, no-break spaces stay; half surrogates, which no encoding can hold, become U+FFFD.
+    Nothing else changes: no case folding, no compatibility forms.
+    """
+    text = _SURROGATE.sub("\ufffd", text)
+    return unicodedata.normalize("NFC", _BREAKABLE.sub(" ", text).strip(" "))
+
+
+def language_tag(language: str) -> str:
+    """The reserved piece that asks for a language when it stands before the source: `<2de>`.
+
+    Raises:
+        UserError: `language` is not a name of letters, digits, `-` and `_`.
+    """
+    if not _LANGUAGE.fullmatch(language):
+        raise UserError(
+            f"{language!r} is no name for a language; write letters, digits, - and _, for example de or pt-BR"
+        )
+    return f"<2{language}>"
+
+
+def reserved_pieces(languages: Sequence[str]) -> list[str]:
+    """All pieces that are never split, in the order of their ids (which begin after `UNKNOWN`)."""
+    return [*(language_tag(language) for language in dict.fromkeys(languages)), *PLACEHOLDERS]
+
+
+def group_words(pieces: Sequence[str], alone: Sequence[bool]) -> list[int]:
+    """Number the words that pieces make up, from 0.
+
+    A word begins at a piece with the mark of a space, and at and after each piece that stands `alone` (reserved and
+    special ones); a bare mark before such a piece belongs to it.
+    """
+    words: list[int] = []
+    word = -1
+    for position, piece in enumerate(pieces):
+        after_alone = position > 0 and alone[position - 1]
+        after_bare_mark = position > 0 and pieces[position - 1] == SPACE
+        begins = piece.startswith(SPACE) or after_alone or (alone[position] and not after_bare_mark)
+        if begins or position == 0:
+            word += 1
+        words.append(word)
+    return words
+
+
+def require_ids(ids: Sequence[int], size: int) -> None:
+    """Raise `ValueError` where an id is none of this vocabulary's: ids of another tokenizer, most likely."""
+    for identifier in ids:
+        if not 0 <= identifier < size:
+            raise ValueError(f"id {identifier} is not in this vocabulary of {size} ids")

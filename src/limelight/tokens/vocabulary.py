@@ -1,0 +1,74 @@
+"""How large a vocabulary should be, and what it is learned from."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+
+from limelight.errors import UserError
+from limelight.tokens.tokenizer import MAX_PIECES, normalise
+
+SMALLEST, LARGEST = 512, 64_000
+MAX_SENTENCES = 1_000_000
+"""A vocabulary is learned from at most so many sentences; more change it little and cost memory and minutes."""
+
+
+def suggest_vocabulary_size(sentences: int) -> int:
+    """Pieces for a corpus of `sentences` pairs: a multiple of 8 (matrix products like that), between 512 and 64,000.
+
+    The rule is `4000 (sentences / 29000)^0.4`: 4,000 pieces at 29 thousand pairs, 12,500 at half a million, 30,000 at
+    4.5 million. It is a line through what small corpora want (Gowda & May 2020; Araabi & Monz 2020; Sennrich & Zhang
+    2019) and what the Transformer's paper took for 4.5 million pairs: the more text, the more often each piece is seen.
+    """
+    wanted = 4000 * (max(sentences, 1) / 29_000) ** 0.4
+    return min(max(round(wanted / 8) * 8, SMALLEST), LARGEST)
+
+
+def training_sentences(texts: Iterable[str], seed: int) -> list[str]:
+    """The normalised texts that are not empty, or `MAX_SENTENCES` of them drawn evenly (Vitter 1985, algorithm R).
+
+    Raises:
+        UserError: there are none.
+    """
+    generator = random.Random(seed)
+    kept: list[str] = []
+    seen = 0
+    for text in map(normalise, texts):
+        if not text:
+            continue
+        seen += 1
+        if len(kept) < MAX_SENTENCES:
+            kept.append(text)
+        elif (place := generator.randrange(seen)) < MAX_SENTENCES:
+            kept[place] = text
+    if not kept:
+        raise UserError(
+            "there is no text to learn a vocabulary from: every line of the corpus is empty or was left out"
+        )
+    return kept
+
+
+def require_size(size: int, reserved: int) -> None:
+    """Raise `UserError` where no vocabulary of `size` pieces can be made, whatever the corpus."""
+    fixed = 2 + reserved
+    if not fixed < size <= MAX_PIECES:
+        raise UserError(
+            f"tokens.vocabulary_size is {size:,}; it must be more than the {fixed} special and reserved pieces "
+            f"and at most {MAX_PIECES:,}"
+        )
+
+
+def too_large(size: int, largest: int) -> UserError:
+    """The error for a vocabulary larger than the corpus can fill."""
+    return UserError(
+        f"tokens.vocabulary_size is {size:,}, but this corpus fills no more than {largest:,} pieces; "
+        "ask for fewer, or for none to have the size chosen"
+    )
+
+
+def too_small(size: int, smallest: int) -> UserError:
+    """The error for a vocabulary that cannot hold the characters of the corpus."""
+    return UserError(
+        f"tokens.vocabulary_size is {size:,}, but the characters of this corpus, with bytes and reserved pieces, "
+        f"take {smallest:,} already; ask for more than that, or for none to have the size chosen"
+    )

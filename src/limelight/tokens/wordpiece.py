@@ -1,0 +1,187 @@
+"""WordPiece (Schuster & Nakajima 2012): the longest piece that fits, from left to right, through `tokenizers`.
+
+Spaces are marked as in sentencepiece, so nothing is lost between words; there are no bytes to fall back on, so each
+character the training text did not have becomes the unknown piece, and only that character.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
+
+from limelight.errors import UserError
+from limelight.tokens.metadata import StoredTokenizer, write_stored
+from limelight.tokens.tokenizer import (
+    END,
+    END_PIECE,
+    MAX_PIECES,
+    PADDING_PIECE,
+    SPACE,
+    UNKNOWN,
+    UNKNOWN_PIECE,
+    UNKNOWN_TEXT,
+    group_words,
+    normalise,
+    require_ids,
+    reserved_pieces,
+)
+from limelight.tokens.vocabulary import require_size, suggest_vocabulary_size, too_large, too_small
+
+# The search for the longest piece takes the square of a word's length, and some scripts write no spaces.
+_LONGEST_WORD = 64
+
+
+class WordPieceTokenizer:
+    """A `Tokenizer` around a WordPiece model.
+
+    `decode(encode(text)) == normalise(text)` where all characters are known; each other one reads as U+2047.
+    """
+
+    def __init__(self, model: bytes, *, reserved: Sequence[str]) -> None:
+        """Wrap a `tokenizer.json` as `train_wordpiece` makes it.
+
+        Raises:
+            UserError: `model` is no such file, has other special ids, or lacks a reserved piece.
+        """
+        try:
+            text = model.decode("utf-8")
+            kind = json.loads(text)["model"]["type"]
+            tokenizer = Tokenizer.from_str(text)
+        except Exception as error:  # the library raises the bare class
+            raise UserError(f"not a tokenizer.json: {error}") from None
+        count = tokenizer.get_vocab_size()
+        if kind != "WordPiece":
+            raise UserError(f"a tokenizer.json of type {kind!r}, not WordPiece")
+        if not 2 <= count <= MAX_PIECES:
+            raise UserError(f"{count:,} pieces; a vocabulary has between 2 and {MAX_PIECES:,}")
+        pieces = [tokenizer.id_to_token(number) for number in range(count)]
+        if None in pieces or pieces[:2] != [END_PIECE, UNKNOWN_PIECE]:
+            raise UserError(f"ids must have no gaps and begin with {END_PIECE} and {UNKNOWN_PIECE}")
+        missing = sorted(set(reserved) - set(pieces))
+        if missing:
+            raise UserError(f"the model has no reserved piece {', '.join(missing)}")
+        self._model = model
+        self._tokenizer = tokenizer
+        self._pieces = [*pieces, PADDING_PIECE]
+        self._reserved = tuple(reserved)
+        alone = {*reserved, END_PIECE, PADDING_PIECE}
+        self._alone = [piece in alone for piece in self._pieces]
+
+    @property
+    def size(self) -> int:
+        """How many ids there are, padding included."""
+        return len(self._pieces)
+
+    @property
+    def padding(self) -> int:
+        """The id after the last piece."""
+        return len(self._pieces) - 1
+
+    def encode(self, text: str) -> list[int]:
+        """The segmentation of `text`, without an end id."""
+        return self._tokenizer.encode(normalise(text)).ids
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """`encode` of each text."""
+        encodings = self._tokenizer.encode_batch_fast([normalise(text) for text in texts])
+        return [encoding.ids for encoding in encodings]
+
+    def encode_sampled(self, texts: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
+        """`encode_batch` where `amount` is 0; WordPiece knows one segmentation only.
+
+        Raises:
+            UserError: `amount` is not 0.
+        """
+        if amount != 0:
+            raise UserError(
+                f"tokens.sampling is {amount}, but WordPiece cannot sample; set it to 0, "
+                "or tokens.kind to bpe or unigram"
+            )
+        return self.encode_batch(texts)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of `ids`; end and padding are skipped, the unknown id reads as U+2047."""
+        require_ids(ids, self.size)
+        skipped = (END, self.padding)
+        parts = [UNKNOWN_TEXT if number == UNKNOWN else self._pieces[number] for number in ids if number not in skipped]
+        return "".join(parts).replace(SPACE, " ").removeprefix(" ")
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """A readable piece for each id."""
+        require_ids(ids, self.size)
+        return [self._pieces[number] for number in ids]
+
+    def word_of(self, ids: Sequence[int]) -> list[int]:
+        """For each id the number of the word it belongs to; see `group_words`."""
+        return group_words(self.pieces(ids), [self._alone[number] for number in ids])
+
+    def save(self, folder: Path) -> None:
+        """Write `tokenizer.json` and `tokenizer.yaml` into `folder`."""
+        write_stored(StoredTokenizer("wordpiece", self.padding, self._reserved, self._model), folder)
+
+
+def train_wordpiece(
+    sentences: Sequence[str], *, vocabulary_size: int | None, languages: Sequence[str], pairs: int
+) -> WordPieceTokenizer:
+    """Learn a vocabulary; the same sentences give the same bytes.
+
+    Args:
+        sentences: normalised, none empty.
+        vocabulary_size: pieces without padding. Not given: what suits `pairs`, or as many as the text has.
+
+    Raises:
+        UserError: an explicit size that the text cannot fill, or that cannot hold its characters.
+    """
+    reserved = reserved_pieces(languages)
+    fixed = [END_PIECE, UNKNOWN_PIECE, *reserved]
+    size = vocabulary_size or suggest_vocabulary_size(pairs)
+    require_size(size, len(reserved))
+    learned = _learn_pieces(sentences, size - len(fixed))
+    pieces = [*fixed, *(piece for piece in learned if piece not in fixed)]
+    if vocabulary_size is not None and len(pieces) < size:
+        raise too_large(size, len(pieces))
+    if vocabulary_size is not None and len(pieces) > size:
+        raise too_small(size, len(pieces))
+    return WordPieceTokenizer(_assemble(pieces, reserved).to_str().encode("utf-8"), reserved=reserved)
+
+
+def _learn_pieces(sentences: Sequence[str], size: int) -> list[str]:
+    """At most `size` pieces, but all characters of the text."""
+    learner = Tokenizer(models.WordPiece(unk_token=UNKNOWN_PIECE, continuing_subword_prefix=""))
+    learner.pre_tokenizer = pre_tokenizers.Sequence(_splits())
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=size, min_frequency=2, continuing_subword_prefix="", limit_alphabet=MAX_PIECES, show_progress=False
+    )
+    learner.train_from_iterator(sentences, trainer)
+    vocabulary = learner.get_vocab()
+    return sorted(vocabulary, key=lambda piece: vocabulary[piece])
+
+
+def _assemble(pieces: list[str], reserved: list[str]) -> Tokenizer:
+    vocabulary = {piece: number for number, piece in enumerate(pieces)}
+    model = models.WordPiece(
+        vocab=vocabulary,
+        unk_token=UNKNOWN_PIECE,
+        continuing_subword_prefix="",
+        max_input_chars_per_word=_LONGEST_WORD,
+    )
+    tokenizer = Tokenizer(model)
+    tokenizer.normalizer = normalizers.NFC()
+    known = "".join(f"\\x{{{ord(piece):X}}}" for piece in pieces if len(piece) == 1)
+    # An unknown character makes its whole word unknown, so it has to be a word of its own.
+    alone = pre_tokenizers.Split(Regex(f"[^{known}]"), "isolated")
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([*_splits(), alone])
+    tokenizer.add_tokens([AddedToken(piece, normalized=False) for piece in reserved])
+    return tokenizer
+
+
+def _splits() -> list[pre_tokenizers.PreTokenizer]:
+    """Words with their leading space, punctuation apart, and nothing longer than `_LONGEST_WORD`."""
+    return [
+        pre_tokenizers.Metaspace(replacement=SPACE, prepend_scheme="first"),
+        pre_tokenizers.Punctuation("isolated"),
+        pre_tokenizers.Split(Regex(f"[\\s\\S]{{{_LONGEST_WORD}}}"), "isolated"),
+    ]
