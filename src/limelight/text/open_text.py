@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, cast
 from limelight.errors import UserError
 
 COMPRESSIONS = (".gz", ".xz", ".zst")
+_OTHER_ARCHIVES = (".7z", ".br", ".bz2", ".lz4", ".rar", ".zip")
 
 DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
 """What reading from a damaged or truncated archive raises, in any of the compressions."""
@@ -30,11 +31,12 @@ def open_text(path: str | Path) -> BinaryIO:
     path = Path(path)
     require_file(path)
     try:
-        if path.suffix == ".gz":
+        suffix = path.suffix.lower()
+        if suffix == ".gz":
             return cast(BinaryIO, gzip.open(path, "rb"))
-        if path.suffix == ".xz":
+        if suffix == ".xz":
             return cast(BinaryIO, lzma.open(path, "rb"))
-        if path.suffix == ".zst":
+        if suffix == ".zst":
             return cast(BinaryIO, io.BufferedReader(_ZstdReader(path), buffer_size=1 << 16))
         return path.open("rb")
     except OSError as error:
@@ -42,7 +44,7 @@ def open_text(path: str | Path) -> BinaryIO:
 
 
 def require_file(path: Path) -> None:
-    """Raise `UserError` unless `path` is something that can be read like a file (pipes included)."""
+    """Raise `UserError` unless `path` can be read as text, if need be decompressed (a pipe will do)."""
     try:
         exists, is_folder = path.exists(), path.is_dir()
     except (OSError, ValueError) as error:
@@ -51,11 +53,13 @@ def require_file(path: Path) -> None:
         raise UserError(f"{path}: there is no such file (looked in {path.absolute().parent})")
     if is_folder:
         raise UserError(f"{path}: is a folder; name the files in it")
+    if path.suffix.lower() in _OTHER_ARCHIVES:
+        raise UserError(f"{path}: unpack it first; read as they are: plain text, {', '.join(COMPRESSIONS)}")
 
 
 def text_suffix(path: str | Path) -> str:
     """The suffix that says what is inside: `.tsv` of `train.tsv.gz`."""
-    path = Path(path)
+    path = Path(str(path).lower())
     return Path(path.stem).suffix if path.suffix in COMPRESSIONS else path.suffix
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -77,7 +78,7 @@ def read_stored(folder: Path) -> StoredTokenizer:
     return StoredTokenizer(kind, pieces, tuple(description["reserved"]), model)
 
 
-def _describe(path: Path) -> dict:
+def _describe(path: Path) -> dict[str, Any]:
     try:
         description = yaml.safe_load(_read_bounded(path, _MAX_METADATA_BYTES).decode("utf-8"))
     except (UnicodeDecodeError, yaml.YAMLError, RecursionError):

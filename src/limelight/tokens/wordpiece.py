@@ -57,8 +57,8 @@ class WordPieceTokenizer:
             raise UserError(f"a tokenizer.json of type {kind!r}, not WordPiece")
         if not 2 <= count <= MAX_PIECES:
             raise UserError(f"{count:,} pieces; a vocabulary has between 2 and {MAX_PIECES:,}")
-        pieces = [tokenizer.id_to_token(number) for number in range(count)]
-        if None in pieces or pieces[:2] != [END_PIECE, UNKNOWN_PIECE]:
+        pieces = [tokenizer.id_to_token(number) or "" for number in range(count)]
+        if "" in pieces or pieces[:2] != [END_PIECE, UNKNOWN_PIECE]:
             raise UserError(f"ids must have no gaps and begin with {END_PIECE} and {UNKNOWN_PIECE}")
         missing = sorted(set(reserved) - set(pieces))
         if missing:

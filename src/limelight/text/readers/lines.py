@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from limelight.errors import UserError
-from limelight.text.open_text import DAMAGE, open_text
+from limelight.text.open_text import DAMAGE, open_text, require_file
 from limelight.text.pair import BadLine
 
 MAX_LINE_BYTES = 1_000_000
@@ -24,18 +24,27 @@ def read_lines(path: str | Path) -> Iterator[str]:
     """The lines of a file (plain, .gz, .xz or .zst), without their line ends.
 
     Raises:
-        UserError: the file cannot be opened (at once), or a line is bad (when it is reached), with file and line.
+        UserError: at once where the file is missing; when it is reached, a bad line, with file and line.
     """
-    return read_stream(open_text(path), str(path))
+    require_file(Path(path))  # now, not when the first line is asked for
+    return _read_file(path)
+
+
+def _read_file(path: str | Path) -> Iterator[str]:
+    with open_text(path) as stream:
+        yield from read_stream(stream, str(path))
 
 
 def read_stream(stream: BinaryIO, name: str) -> Iterator[str]:
-    """The lines of an open stream of bytes, standard input for example; `name` stands in messages for the file."""
-    with stream:
-        for line in scan_lines(stream, name):
-            if isinstance(line, BadLine):
-                raise UserError(str(line))
-            yield line
+    """The lines of an open stream of bytes, standard input for example; `name` stands in messages for the file.
+
+    Raises:
+        UserError: at the first bad line, with its number.
+    """
+    for line in scan_lines(stream, name):
+        if isinstance(line, BadLine):
+            raise UserError(str(line))
+        yield line
 
 
 def scan_lines(stream: BinaryIO, name: str) -> Iterator[str | BadLine]:

@@ -30,10 +30,10 @@ def read_pairs(files: Sequence[str | Path], *, on_bad_line: Callable[[BadLine], 
         UserError: at once where a file is missing or of no known kind; while reading, at the first bad line: not valid
             UTF-8, NUL, over 1 MB, no TAB or key, unequal numbers of lines, a damaged archive.
     """
-    files = [Path(file) for file in files]
-    for file in files:
-        require_file(file)
-    return _pairs(_scan(files), on_bad_line)
+    paths = [Path(file) for file in files]
+    for path in paths:
+        require_file(path)
+    return _pairs(_scan(paths), on_bad_line)
 
 
 def _scan(files: list[Path]) -> Iterator[Pair | BadLine]:
