@@ -5,7 +5,7 @@ signatures agree. Text goes in as people read it (not tokenised); the metric doe
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sacrebleu
 from sacrebleu.metrics import BLEU, CHRF
@@ -21,6 +21,8 @@ TOKENIZATIONS = ("13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "none")
 
 
 class Metric(NamedTuple):
+    """A score and all it takes to compute it again."""
+
     name: str
     score: float
     """From 0 to 100; higher is better."""
@@ -35,7 +37,7 @@ def corpus_bleu(
     lowercase: bool = False,
     tokenize: str = "13a",
 ) -> Metric:
-    """BLEU of Papineni et al. 2002 over the whole corpus, as sacreBLEU computes it (up to 4-grams, exponential smoothing).
+    """BLEU of Papineni et al. 2002 over the whole corpus as sacreBLEU has it: up to 4-grams, exponential smoothing.
 
     `references[i]` is the reference of `hypotheses[i]`, or all of them; the number of references may differ from
     sentence to sentence. `lowercase` compares without regard to case (signature `case:lc`). `tokenize` is one of
@@ -66,11 +68,15 @@ def corpus_chrf(hypotheses: Sequence[str], references: References, *, lowercase:
 
 
 def sacrebleu_version() -> str:
+    """The version whose numbers these are."""
     return sacrebleu.__version__
 
 
-def _reference_streams(hypotheses: Sequence[str], references: References) -> list[list[str | None]]:
-    """sacreBLEU wants whole sets: all first references, then all second ones, with None where a sentence has fewer."""
+def _reference_streams(hypotheses: Sequence[str], references: References) -> Any:
+    """sacreBLEU wants whole sets: all first references, then all second ones, with None where a sentence has fewer.
+
+    (Its annotations do not know of None, its code and its documentation do; hence the loose type.)
+    """
     if not hypotheses:
         raise UserError("there is nothing to score: the list of translations is empty")
     if len(references) != len(hypotheses):

@@ -25,6 +25,8 @@ PROJECTED_AT_ONCE = 2048
 
 
 class PairScore(NamedTuple):
+    """How probable one target is."""
+
     log_probability: float
     """Sum over the target's pieces and its end, natural logarithm; 0 would be certainty."""
     pieces: int
@@ -32,6 +34,8 @@ class PairScore(NamedTuple):
 
 
 class PieceScores(NamedTuple):
+    """How probable each piece of one target is."""
+
     pieces: tuple[str, ...]
     """The target's pieces, the last one is `</s>`."""
     log_probabilities: tuple[float, ...]
@@ -45,20 +49,16 @@ def score_pairs(
 
     `batch_tokens` bounds rows times the longest side of a batch; a single longer pair is a batch of its own.
     """
-    scores: list[PairScore | None] = [None] * len(pairs)
-    for index, _, values in _scored(model, tokenizers, pairs, batch_tokens):
-        scores[index] = PairScore(math.fsum(values), len(values))
-    return scores  # type: ignore[return-value]  # every place is filled, each pair is in one batch
+    scored = _scored(model, tokenizers, pairs, batch_tokens)
+    return [PairScore(math.fsum(values), len(values)) for _, values in scored]
 
 
 def score_pieces(
     model: Seq2Seq, tokenizers: Tokenizers, pairs: Sequence[Pair], *, batch_tokens: int = 4096
 ) -> list[PieceScores]:
     """The same, piece by piece: where in a translation the model was surprised."""
-    scores: list[PieceScores | None] = [None] * len(pairs)
-    for index, ids, values in _scored(model, tokenizers, pairs, batch_tokens):
-        scores[index] = PieceScores((*tokenizers.target.pieces(ids), "</s>"), tuple(values))
-    return scores  # type: ignore[return-value]
+    scored = _scored(model, tokenizers, pairs, batch_tokens)
+    return [PieceScores((*tokenizers.target.pieces(ids), "</s>"), tuple(values)) for ids, values in scored]
 
 
 def perplexity(scores: Sequence[PairScore]) -> float:
@@ -77,11 +77,12 @@ def perplexity(scores: Sequence[PairScore]) -> float:
 
 def _scored(
     model: Seq2Seq, tokenizers: Tokenizers, pairs: Sequence[Pair], batch_tokens: int
-) -> Iterator[tuple[int, list[int], list[float]]]:
-    """Index, target ids and log-probability of each of them and of the end, for every pair; longest batches first."""
+) -> list[tuple[list[int], list[float]]]:
+    """For each pair the target's ids, and the log-probability of each of them and of the end."""
     sources = tokenizers.source.encode_batch([pair.source for pair in pairs])
     targets = tokenizers.target.encode_batch([pair.target for pair in pairs])
     lengths = [max(len(source), len(target)) + 1 for source, target in zip(sources, targets, strict=True)]
+    values: dict[int, list[float]] = {}
     with reading(model) as device:
         for rows in _batches(lengths, batch_tokens):
             batch = make_batch(
@@ -93,9 +94,10 @@ def _scored(
                 target_padding=model.target_padding,
             ).to(device)
             valid = batch.target_valid
-            values = _log_probabilities(model, model(batch)[valid], batch.target_out[valid])
-            for row, chosen in zip(rows, values.split(valid.sum(dim=1).tolist()), strict=True):
-                yield row, targets[row], chosen.tolist()
+            flat = _log_probabilities(model, model(batch)[valid], batch.target_out[valid])
+            lists = [some.tolist() for some in flat.split(valid.sum(dim=1).tolist())]
+            values.update(zip(rows, lists, strict=True))
+    return [(ids, values[row]) for row, ids in enumerate(targets)]
 
 
 def _log_probabilities(

@@ -1,0 +1,283 @@
+"""What a model attended to in one sentence pair: every layer, head and kind of attention, as numbers.
+
+    weights[layer, head, i, j]: the share of its attention that position i gives to position j; each row sums to one
+
+Rows ask, columns are looked at. A decoder position has two names: the piece it READS and the piece it then PREDICTS.
+Cross attention is drawn for what is predicted ("where did it look to say this?"), self-attention of the decoder over
+what is read, as nothing else is there yet. Layers and heads count from 0, as in `encoder.0.self`.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+import numpy.typing as npt
+from torch import Tensor
+
+from limelight.batching.batch import make_batch
+from limelight.errors import UserError
+from limelight.inspection.reading import reading
+from limelight.inspection.words import Groups, group_pieces, merge_rows_and_columns
+from limelight.models.interface import Seq2Seq
+from limelight.models.state import KeepHeads
+from limelight.tokens import Tokenizers
+
+Weights = npt.NDArray[np.float32]
+Kind = Literal["encoder_self", "decoder_self", "cross"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+START_PIECE = "<s>"
+END_PIECE = "</s>"
+
+FORMAT = "limelight.attention"
+VERSION = 1
+
+
+class Link(NamedTuple):
+    """A target word and the source word it attended to most."""
+
+    target: int
+    source: int
+    weight: float
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionMap:
+    """Attention of one sentence pair. Without attention of a kind, its array has no layers.
+
+    Attributes:
+        source_pieces: S pieces, the last one is `</s>` (unless dropped by `without_end`).
+        target_pieces: T pieces that are predicted, the last one is `</s>`.
+        read_pieces: T pieces that are read, the first one is `<s>`.
+        source_words, target_words, read_words: to which word, counted from 0, each piece belongs.
+        encoder_self: (layers, heads, S, S); decoder_self: (layers, heads, T, T) over the read pieces;
+        cross: (layers, heads, T, S) from predicted pieces to source pieces. All float32.
+        unit: whether a "piece" is a sub-word or, after `merge_words`, a whole word.
+        end_dropped: whether `without_end` took the source's `</s>` away.
+    """
+
+    source_pieces: tuple[str, ...]
+    target_pieces: tuple[str, ...]
+    read_pieces: tuple[str, ...]
+    source_words: Groups
+    target_words: Groups
+    read_words: Groups
+    encoder_self: Weights
+    decoder_self: Weights
+    cross: Weights
+    unit: Literal["piece", "word"] = "piece"
+    end_dropped: bool = False
+
+    def __post_init__(self) -> None:
+        for kind in KINDS:
+            rows, columns = self.labels(kind)
+            shape = getattr(self, kind).shape
+            if len(shape) != 4 or shape[2:] != (len(rows), len(columns)):
+                raise ValueError(f"{kind} is {shape}, not (layers, heads, {len(rows)}, {len(columns)})")
+        for pieces, words in (("source_pieces", "source_words"), ("target_pieces", "target_words"),
+                              ("read_pieces", "read_words")):  # fmt: skip
+            if len(getattr(self, pieces)) != len(getattr(self, words)):
+                raise ValueError(f"{words} must name one word for each of {pieces}")
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds of attention this model has."""
+        return tuple(kind for kind in KINDS if getattr(self, kind).shape[0])
+
+    def labels(self, kind: Kind) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What stands at the rows (who asks) and at the columns (what is looked at) of this kind."""
+        if kind == "cross":
+            return self.target_pieces, self.source_pieces
+        pieces = self.source_pieces if kind == "encoder_self" else self.read_pieces
+        return pieces, pieces
+
+    def weights(self, kind: Kind) -> Weights:
+        """All layers and heads of one kind, (layers, heads, rows, columns). Raises `UserError` where there are none."""
+        if kind not in KINDS:
+            raise UserError(f"{kind!r} is no kind of attention; there are {', '.join(KINDS)}")
+        if kind not in self.kinds:
+            raise UserError(f"this model has no attention of the kind {kind}; it has {', '.join(self.kinds) or 'none'}")
+        weights: Weights = getattr(self, kind)
+        return weights
+
+    def average(self, kind: Kind, *, layer: int | None = None, heads: int | Sequence[int] | None = None) -> Weights:
+        """The plain mean over the chosen layers and heads, (rows, columns); rows still sum to one.
+
+        `layer`: one layer from 0, or from the end with -1; None takes the mean over all. `heads`: one, some, or None
+        for all. A mean of heads hides that they differ; it is a summary, not what any part of the model computed.
+
+        Raises `UserError` for a kind, layer or head that is not there.
+        """
+        weights = self.weights(kind)
+        layers = None if layer is None else [layer]
+        if isinstance(heads, int):
+            heads = [heads]
+        chosen = weights[_choose("layer", layers, weights.shape[0])][:, _choose("head", heads, weights.shape[1])]
+        mean: Weights = chosen.mean(axis=(0, 1), dtype=np.float64).astype(np.float32)
+        return mean
+
+    def merge_words(self) -> "AttentionMap":
+        """The same map over whole words instead of sub-words; merging twice changes nothing.
+
+        Attention TO a word is the sum over its pieces, attention FROM a word the mean over its pieces, so that rows
+        still sum to one.
+        """
+        groups = {"source": self.source_words, "target": self.target_words, "read": self.read_words}
+        merged: dict[str, Any] = {}
+        for side, words in groups.items():
+            pieces = group_pieces(getattr(self, f"{side}_pieces"), words)
+            merged |= {f"{side}_pieces": pieces, f"{side}_words": tuple(range(len(pieces)))}
+        source, target, read = groups.values()
+        return replace(
+            self,
+            encoder_self=merge_rows_and_columns(self.encoder_self, source, source),
+            decoder_self=merge_rows_and_columns(self.decoder_self, read, read),
+            cross=merge_rows_and_columns(self.cross, target, source),
+            unit="word",
+            **merged,
+        )
+
+    def without_end(self) -> "AttentionMap":
+        """The same map as if the source had no `</s>`: its column goes and what is left of each row is made one again.
+
+        Transformers park much of their attention on `</s>` when a head has nothing to look for. Without it one sees
+        where the rest went, but no longer how little that may have been. A row that looked at nothing else becomes
+        zeros. `decoder_self` stays as it is. Drop the end before merging words: a word's pieces then weigh alike.
+        """
+        if self.end_dropped:
+            return self
+        return replace(
+            self,
+            source_pieces=self.source_pieces[:-1],
+            source_words=self.source_words[:-1],
+            encoder_self=_renormalised(self.encoder_self[..., :-1, :-1]),
+            cross=_renormalised(self.cross[..., :-1]),
+            end_dropped=True,
+        )
+
+    def alignment(self, *, layer: int | None = None, heads: int | Sequence[int] | None = None) -> tuple[Link, ...]:
+        """For each target word the source word with the largest averaged cross attention, in whole words.
+
+        Includes `</s>` where the map does. A word whose row is all zeros (see `without_end`) has no link.
+        Raises `UserError` where the model has no cross attention.
+        """
+        weights = self.merge_words().average("cross", layer=layer, heads=heads)
+        if not weights.shape[1]:  # an empty source without its end
+            return ()
+        best = weights.argmax(axis=1)
+        links = (Link(row, int(column), float(weights[row, column])) for row, column in enumerate(best))
+        return tuple(link for link in links if link.weight > 0)
+
+    def to_json(self) -> str:
+        """The whole map as JSON text: format, version, pieces, words, and nested lists of weights with 6 digits."""
+        values: dict[str, Any] = {"format": FORMAT, "version": VERSION}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            values[field.name] = np.round(value.astype(np.float64), 6).tolist() if field.name in KINDS else value
+        return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> "AttentionMap":
+        """Read what `to_json` wrote. Raises `UserError` for anything else, naming what is wrong."""
+        try:
+            values = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise UserError(f"no attention map: not valid JSON ({error})") from None
+        if not isinstance(values, dict) or values.get("format") != FORMAT:
+            raise UserError(f'no attention map: it has no "format": "{FORMAT}"')
+        if values.get("version") != VERSION:
+            raise UserError(f"attention map of version {values.get('version')}: this Limelight reads version {VERSION}")
+        try:
+            return cls._from_values(values)
+        except KeyError as error:
+            raise UserError(f"attention map without {error}") from None
+        except (TypeError, ValueError) as error:
+            raise UserError(f"damaged attention map: {error}") from None
+
+    @classmethod
+    def _from_values(cls, values: dict[str, Any]) -> "AttentionMap":
+        columns = {"encoder_self": "source_pieces", "decoder_self": "read_pieces", "cross": "source_pieces"}
+        rows = {**columns, "cross": "target_pieces"}
+        known: dict[str, Any] = {}
+        for field in fields(cls):
+            value = values[field.name]
+            if field.name in KINDS:
+                empty = (0, 0, len(values[rows[field.name]]), len(values[columns[field.name]]))
+                known[field.name] = np.asarray(value, dtype=np.float32) if value else np.zeros(empty, np.float32)
+            else:
+                known[field.name] = tuple(value) if isinstance(value, list) else value
+        return cls(**known)
+
+
+def attention_map(
+    model: Seq2Seq,
+    tokenizers: Tokenizers,
+    source_text: str,
+    target_ids: Sequence[int],
+    *,
+    keep_heads: KeepHeads | None = None,
+) -> AttentionMap:
+    """Let the model read one source and one target, its own or a forced one, and keep all it attended with.
+
+    `target_ids` come without start and end, as a search returns them or as `tokenizers.target.encode(text)` gives them.
+    `keep_heads` switches heads off. The model is read in evaluation mode and left as it was.
+    """
+    source_ids = tokenizers.source.encode(source_text)
+    batch = make_batch(
+        [source_ids],
+        [target_ids],
+        start=model.start_id,
+        end=model.end_id,
+        source_padding=model.source_padding,
+        target_padding=model.target_padding,
+    )
+    with reading(model) as device:
+        _, weights = model.forward_with_attention(batch.to(device), keep_heads=keep_heads)
+    source_words = tokenizers.source.word_of(source_ids)
+    target_words = tokenizers.target.word_of(target_ids)
+    target_pieces = tokenizers.target.pieces(target_ids)
+    source_size, target_size = len(source_ids) + 1, len(target_ids) + 1
+    return AttentionMap(
+        source_pieces=(*tokenizers.source.pieces(source_ids), END_PIECE),
+        target_pieces=(*target_pieces, END_PIECE),
+        read_pieces=(START_PIECE, *target_pieces),
+        source_words=(*source_words, _next_word(source_words)),
+        target_words=(*target_words, _next_word(target_words)),
+        read_words=(0, *(word + 1 for word in target_words)),
+        encoder_self=_stacked(weights.encoder_self, source_size, source_size),
+        decoder_self=_stacked(weights.decoder_self, target_size, target_size),
+        cross=_stacked(weights.cross, target_size, source_size),
+    )
+
+
+def _next_word(words: Sequence[int]) -> int:
+    return words[-1] + 1 if words else 0
+
+
+def _stacked(layers: Sequence[Tensor], rows: int, columns: int) -> Weights:
+    """The layers of a batch of one as (layers, heads, rows, columns)."""
+    if not layers:
+        return np.zeros((0, 0, rows, columns), dtype=np.float32)
+    return np.stack([layer[0].float().cpu().numpy() for layer in layers])
+
+
+def _renormalised(weights: Weights) -> Weights:
+    sums = weights.sum(axis=-1, keepdims=True, dtype=np.float64)
+    result: Weights = np.divide(weights, sums, out=np.zeros_like(weights, dtype=np.float64), where=sums > 0).astype(
+        np.float32
+    )
+    return result
+
+
+def _choose(name: str, wanted: Sequence[int] | None, count: int) -> list[int]:
+    """The wanted indices, checked; all of them for None."""
+    if wanted is None:
+        return list(range(count))
+    if not wanted:
+        raise UserError(f"no {name} is chosen: name at least one from 0 to {count - 1}")
+    for index in wanted:
+        if not -count <= index < count:
+            raise UserError(f"there is no {name} {index}: the model has {count}, they count from 0 to {count - 1}")
+    return list(wanted)

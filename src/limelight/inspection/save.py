@@ -1,0 +1,53 @@
+"""The door to files: what is written follows from the name's ending."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from limelight.errors import UserError
+from limelight.files import write_whole
+from limelight.inspection.attention_map import AttentionMap, Kind
+from limelight.inspection.heatmap import draw_average, draw_grid, picture_bytes
+
+PICTURES = (".png", ".svg")
+ENDINGS = (*PICTURES, ".json")
+
+
+def save(
+    attention: AttentionMap,
+    path: str | Path,
+    *,
+    kind: Kind = "cross",
+    layer: int | None = None,
+    heads: int | Sequence[int] | None = None,
+) -> None:
+    """Write one map as `.png` or `.svg`, averaged over the chosen layers and heads, or everything as `.json`.
+
+    The file is written whole or not at all. Raises `UserError` for another ending, a kind, layer or head that is not
+    there, a place that cannot be written, or where matplotlib is missing.
+    """
+    ending = _ending(path, ENDINGS)
+    if ending == ".json":
+        _write(path, attention.to_json().encode())
+    else:
+        figure = draw_average(attention, kind, layer=layer, heads=heads)
+        _write(path, picture_bytes(figure, "svg" if ending == ".svg" else "png"))
+
+
+def save_grid(attention: AttentionMap, path: str | Path, *, kind: Kind = "cross") -> None:
+    """Write every layer and head of one kind as one picture, `.png` or `.svg`. Errors as in `save`."""
+    ending = _ending(path, PICTURES)
+    _write(path, picture_bytes(draw_grid(attention, kind), "svg" if ending == ".svg" else "png"))
+
+
+def _write(path: str | Path, content: bytes) -> None:
+    try:
+        write_whole(Path(path), content)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {(error.strerror or str(error)).lower()}") from None
+
+
+def _ending(path: str | Path, endings: Sequence[str]) -> str:
+    ending = Path(path).suffix.lower()
+    if ending not in endings:
+        raise UserError(f"{path}: the ending says what to write and must be one of {' '.join(endings)}")
+    return ending

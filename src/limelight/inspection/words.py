@@ -1,0 +1,50 @@
+"""Sub-words to whole words: their text, and the attention they give and get together."""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Groups = tuple[int, ...]
+"""For each piece the number of its word; the pieces of a word stand together."""
+
+WORD_START = "▁"
+BYTES = re.compile(r"(?:<0x[0-9A-Fa-f]{2}>)+")
+
+
+def group_pieces(pieces: Sequence[str], words: Groups) -> tuple[str, ...]:
+    """The text of each word, without the mark of a word's start and with spelled-out bytes read again."""
+    texts: dict[int, str] = {}
+    for piece, word in zip(pieces, words, strict=True):
+        texts[word] = texts.get(word, "") + piece
+    return tuple(readable(text) for text in texts.values())
+
+
+def readable(text: str) -> str:
+    """`▁Stra<0xC3><0x9F>e` as `Straße`; a bare mark stays, as it is all there is to see."""
+    whole = BYTES.sub(lambda match: _decoded(match.group()), text)
+    return whole.replace(WORD_START, " ").strip() or whole
+
+
+def merge_rows_and_columns(
+    weights: npt.NDArray[np.float32], row_words: Groups, column_words: Groups
+) -> npt.NDArray[np.float32]:
+    """Attention between words: the mean over the pieces of the word that asks, the sum over those of the word asked.
+
+    `weights` (..., rows, columns) become (..., words of the rows, words of the columns); rows keep their sums.
+    """
+    given = _membership(row_words)
+    given /= given.sum(axis=1, keepdims=True)
+    merged: npt.NDArray[np.float32] = (given @ weights @ _membership(column_words).T).astype(np.float32)
+    return merged
+
+
+def _membership(words: Groups) -> npt.NDArray[np.float64]:
+    """(words, pieces): 1 where the piece belongs to the word."""
+    numbers = list(dict.fromkeys(words))
+    return (np.asarray(numbers)[:, None] == np.asarray(words)[None, :]).astype(np.float64)
+
+
+def _decoded(spelled: str) -> str:
+    return bytes.fromhex(spelled.replace("<0x", "").replace(">", "")).decode("utf-8", errors="replace")
