@@ -1,0 +1,116 @@
+"""Recurrent cells: all positions at once through torch's fused kernel, or one position at a time.
+
+Both read the same weights, so that a decoder may unroll itself whichever way its wiring allows.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from limelight.errors import UserError
+from limelight.layers.dropout import Dropout
+from limelight.shapes import Float
+
+CellState = tuple[Float[Tensor, "batch hidden"], ...]
+"""What one layer remembers: its hidden state, and after it the LSTM's cell."""
+
+
+def rnn_step(given: Tensor, recurrent: Tensor, state: CellState) -> CellState:
+    """h' = tanh(W x + U h) (Elman 1990)."""
+    return (torch.tanh(given + recurrent),)
+
+
+def gru_step(given: Tensor, recurrent: Tensor, state: CellState) -> CellState:
+    """h' = (1 - z) n + z h, n = tanh(W x + r (U h)) (Cho et al. 2014; the gate r after the product, as in cuDNN)."""
+    (hidden,) = state
+    given_gates, given_new = given.tensor_split([2 * hidden.shape[-1]], dim=-1)
+    recurrent_gates, recurrent_new = recurrent.tensor_split([2 * hidden.shape[-1]], dim=-1)
+    reset, update = torch.sigmoid(given_gates + recurrent_gates).chunk(2, dim=-1)
+    new = torch.tanh(torch.addcmul(given_new, reset, recurrent_new))
+    return (torch.lerp(new, hidden, update),)
+
+
+def lstm_step(given: Tensor, recurrent: Tensor, state: CellState) -> CellState:
+    """c' = f c + i g, h' = o tanh(c') (Hochreiter & Schmidhuber 1997, with the forget gate of Gers et al. 2000)."""
+    _, cell = state
+    enter, forget, new, leave = (given + recurrent).chunk(4, dim=-1)
+    cell = torch.sigmoid(forget) * cell + torch.sigmoid(enter) * torch.tanh(new)
+    return torch.sigmoid(leave) * torch.tanh(cell), cell
+
+
+class CellKind(NamedTuple):
+    """A cell in its two forms. `given` is what the input contributes to the gates, `recurrent` what the state does."""
+
+    fused: type[nn.RNNBase]
+    step: Callable[[Tensor, Tensor, CellState], CellState]
+    state_parts: int
+
+
+KINDS = {
+    "rnn": CellKind(nn.RNN, rnn_step, 1),
+    "gru": CellKind(nn.GRU, gru_step, 1),
+    "lstm": CellKind(nn.LSTM, lstm_step, 2),
+}
+
+
+def build_layers(
+    kind: str, input_size: int, hidden: int, *, layers: int, bidirectional: bool, dropout: float
+) -> nn.RNNBase:
+    """Torch's fused layers of that cell, rows first. Raises `UserError` for an unknown cell.
+
+    Recurrent weights begin orthogonal (Saxe et al. 2014), biases at zero, and the LSTM's forget gate open (Jozefowicz
+    et al. 2015): both keep the gradient alive through a sentence from the first update on.
+    """
+    if kind not in KINDS:
+        raise UserError(f"unknown cell {kind!r}: there are {', '.join(KINDS)}")
+    between = dropout if layers > 1 else 0.0
+    fused = KINDS[kind].fused(
+        input_size, hidden, num_layers=layers, batch_first=True, bidirectional=bidirectional, dropout=between
+    )
+    for name, weight in fused.named_parameters():
+        if name.startswith("bias"):
+            nn.init.zeros_(weight)
+            if kind == "lstm" and name.startswith("bias_ih"):
+                nn.init.ones_(weight.detach()[hidden : 2 * hidden])
+            continue
+        initialise = nn.init.orthogonal_ if name.startswith("weight_hh") else nn.init.xavier_uniform_
+        for gate in weight.detach().split(hidden):
+            initialise(gate)
+    return fused
+
+
+class CellStack(nn.Module):
+    """The decoder's layers of cells, each reading the one below.
+
+    Args:
+        kind: `rnn`, `gru` or `lstm`.
+        input_size: width of what the lowest layer reads.
+    """
+
+    def __init__(self, kind: str, input_size: int, hidden: int, *, layers: int, dropout: float) -> None:
+        super().__init__()
+        self.fused = build_layers(kind, input_size, hidden, layers=layers, bidirectional=False, dropout=dropout)
+        self.kind = KINDS[kind]
+        self.dropout = Dropout(dropout)
+
+    def forward(
+        self, inputs: Float[Tensor, "batch target inputs"], states: tuple[CellState, ...]
+    ) -> Float[Tensor, "batch target hidden"]:
+        """The top layer's hidden state at every position, for a decoder whose inputs are all known before."""
+        parts = tuple(torch.stack(part) for part in zip(*states, strict=True))
+        outputs, _ = self.fused(inputs, parts if len(parts) > 1 else parts[0])
+        return outputs
+
+    def step(self, inputs: Float[Tensor, "batch inputs"], states: tuple[CellState, ...]) -> tuple[CellState, ...]:
+        """One position: the states of all layers after reading it, the top layer's last."""
+        after = []
+        for depth, (weights, state) in enumerate(zip(self.fused.all_weights, states, strict=True)):
+            weight_in, weight_hidden, bias_in, bias_hidden = weights
+            given = functional.linear(self.dropout(inputs) if depth else inputs, weight_in, bias_in)
+            recurrent = functional.linear(state[0], weight_hidden, bias_hidden)
+            after.append(self.kind.step(given, recurrent, state))
+            inputs = after[-1][0]
+        return tuple(after)

@@ -1,0 +1,277 @@
+"""Recurrent decoders: the same cells, wired to the source in different ways.
+
+| wiring    | what enters the cell            | what asks the source     | features                                    |
+|-----------|---------------------------------|--------------------------|---------------------------------------------|
+| fixed     | E y_{i-1}, c                    | nothing: c is one vector | tanh(W [s_i; c; E y_{i-1}])                 |
+| Bahdanau  | E y_{i-1}, c_i                  | the state before, s_{i-1}| tanh(W [s_i; c_i; E y_{i-1}])               |
+| Luong     | E y_{i-1}                       | the new state h_t        | h~_t = tanh(W_c [c_t; h_t])                 |
+| ... input | E y_{i-1}, h~_{t-1}             | the new state h_t        | h~_t = tanh(W_c [c_t; h_t])                 |
+|   feeding |                                 |                          |                                             |
+
+`unroll` is teacher forcing. Where nothing that is fed back depends on the attention (fixed, Luong without input
+feeding), the fused kernel runs over all positions and the attention looks for all of them at once; else a loop does per
+position what depends on the position before, and leaves the rest for all at once after it.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor, nn
+
+from limelight.attention.attend import attend
+from limelight.attention.scores import Score
+from limelight.models.recurrent.cells import CellStack, CellState
+from limelight.models.recurrent.encoder import RecurrentMemory
+from limelight.models.state import State
+from limelight.shapes import Bool, Float, Int
+
+Unrolled = tuple[Float[Tensor, "batch target features"], Float[Tensor, "batch target source"] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class FixedContext:
+    """One vector is all the decoder sees of the source."""
+
+    context: Float[Tensor, "batch context"]
+
+    def keep(self, rows: Int[Tensor, " rows"]) -> "FixedContext":
+        """The sources of these rows."""
+        return replace(self, context=self.context[rows])
+
+
+@dataclass(frozen=True, slots=True)
+class AttendedSource:
+    """The source as attention looks at it: keys made ready for the score, values to sum, and where it may look.
+
+    `switch` is the one head's entry of `keep_heads`: 1 leaves the context as it is, 0 switches it off.
+    """
+
+    prepared: Float[Tensor, "batch source prepared"]
+    values: Float[Tensor, "batch source context"]
+    may_attend: Bool[Tensor, "batch 1 source"]
+    switch: Float[Tensor, "1"] | None = None
+
+    def keep(self, rows: Int[Tensor, " rows"]) -> "AttendedSource":
+        """The sources of these rows."""
+        return replace(
+            self, prepared=self.prepared[rows], values=self.values[rows], may_attend=self.may_attend[rows]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RecurrentState(State):
+    """The states of all layers, the attentional state that is fed back (where one is), and the source."""
+
+    cells: tuple[CellState, ...]
+    source: FixedContext | AttendedSource
+    fed: Float[Tensor, "batch features"] | None = None
+
+    def reorder(self, rows: Int[Tensor, " rows"]) -> "RecurrentState":
+        cells = tuple(tuple(part[rows] for part in cell) for cell in self.cells)
+        return replace(self, cells=cells, fed=None if self.fed is None else self.fed[rows])
+
+    def keep(self, rows: Int[Tensor, " rows"]) -> "RecurrentState":
+        return replace(self.reorder(rows), source=self.source.keep(rows))
+
+    @property
+    def top(self) -> Float[Tensor, "batch hidden"]:
+        """The hidden state of the highest layer: what asks, and what is read out."""
+        return self.cells[-1][0]
+
+
+class Bridge(nn.Module):
+    """The decoder's first states from the encoder's last: tanh(W h) for each layer, and for the LSTM's cells likewise.
+
+    Bahdanau et al. (2015, appendix A.2.2) start from tanh(W_s h) with the backward direction's last state, Cho et al.
+    (2014) from tanh(V' c), Luong et al. (2015) copy. One learned layer per decoder layer does for all of them, for one
+    direction or two, and for stacks of unequal depth; it sees the last states of both directions, as both have read the
+    whole sentence.
+    """
+
+    def __init__(self, summary: int, hidden: int, *, layers: int, state_parts: int) -> None:
+        super().__init__()
+        self.hidden, self.decoder_layers = hidden, layers
+        self.project = nn.ModuleList(nn.Linear(summary, layers * hidden) for _ in range(state_parts))
+
+    def forward(self, last: tuple[Float[Tensor, "batch summary"], ...]) -> tuple[CellState, ...]:
+        """A state for each layer, the top layer's last."""
+        # (batch, layers * hidden) -> one (batch, hidden) per layer
+        parts = [
+            torch.tanh(project(part)).chunk(self.decoder_layers, dim=-1)
+            for project, part in zip(self.project, last, strict=True)
+        ]
+        return tuple(zip(*parts, strict=True))
+
+
+class RecurrentDecoder(nn.Module, ABC):
+    """What all wirings share: cells, a bridge from the encoder, and a tanh layer before the output."""
+
+    def __init__(self, cells: CellStack, bridge: Bridge) -> None:
+        super().__init__()
+        self.cells, self.bridge = cells, bridge
+
+    @abstractmethod
+    def start(self, memory: RecurrentMemory) -> RecurrentState:
+        """The state before the first position."""
+
+    @abstractmethod
+    def step(
+        self, embedded: Float[Tensor, "batch embedding"], state: RecurrentState
+    ) -> tuple[Float[Tensor, "batch features"], RecurrentState]:
+        """One position."""
+
+    @abstractmethod
+    def unroll(
+        self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState, *, want_weights: bool = False
+    ) -> Unrolled:
+        """All positions of known targets."""
+
+
+class FixedDecoder(RecurrentDecoder):
+    """No attention: the encoder's last state c is all there is (Cho et al. 2014; Sutskever et al. 2014).
+
+    c starts the decoder and, as in Cho et al. (2014, section 2.2 and appendix A), enters the cell and the readout at
+    every position, so that nothing but its width limits what it can tell.
+    """
+
+    def __init__(self, cells: CellStack, bridge: Bridge, *, readout: nn.Linear) -> None:
+        super().__init__(cells, bridge)
+        self.readout = readout
+
+    def start(self, memory: RecurrentMemory) -> RecurrentState:
+        return RecurrentState(self.bridge(memory.last), FixedContext(memory.last[0]))
+
+    def step(
+        self, embedded: Float[Tensor, "batch embedding"], state: RecurrentState
+    ) -> tuple[Float[Tensor, "batch features"], RecurrentState]:
+        context = state.source.context
+        state = replace(state, cells=self.cells.step(torch.cat([embedded, context], dim=-1), state.cells))
+        return _read_out(self.readout, state.top, context, embedded), state
+
+    def unroll(
+        self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState, *, want_weights: bool = False
+    ) -> Unrolled:
+        context = state.source.context[:, None].expand(-1, embedded.shape[1], -1)
+        tops = self.cells(torch.cat([embedded, context], dim=-1), state.cells)
+        return _read_out(self.readout, tops, context, embedded), None
+
+
+class AttentiveDecoder(RecurrentDecoder):
+    """What the wirings with attention share: a score, and the source made ready for it once per sentence."""
+
+    def __init__(self, cells: CellStack, bridge: Bridge, *, score: Score, readout: nn.Linear) -> None:
+        super().__init__(cells, bridge)
+        self.score, self.readout = score, readout
+
+    def start(self, memory: RecurrentMemory) -> RecurrentState:
+        source = AttendedSource(
+            self.score.prepare(memory.annotations),
+            memory.annotations,
+            memory.source_valid[:, None, :],
+            memory.keep_heads.get("decoder.0.cross") if memory.keep_heads else None,
+        )
+        return RecurrentState(self.bridge(memory.last), source)
+
+    def look(
+        self, queries: Float[Tensor, "batch query hidden"], source: AttendedSource, *, want_weights: bool = False
+    ) -> tuple[Float[Tensor, "batch query context"], Float[Tensor, "batch query source"] | None]:
+        """The context each query finds in the source."""
+        context, weights = attend(
+            queries,
+            source.prepared,
+            source.values,
+            score=self.score.compare,
+            may_attend=source.may_attend,
+            want_weights=want_weights,
+        )
+        return context if source.switch is None else context * source.switch.to(context.dtype), weights
+
+
+class BahdanauDecoder(AttentiveDecoder):
+    """The context enters the cell (Bahdanau et al. 2015, appendix A.2.2).
+
+    c_i is what the state before asks for, s_i = f(E y_{i-1}, c_i, s_{i-1}). The readout is one tanh layer over the new
+    state, the context and the last piece; the paper's maxout (appendix A.2.2) pairs the same three inputs at twice the
+    width and asks with s_{i-1}.
+    """
+
+    def step(
+        self, embedded: Float[Tensor, "batch embedding"], state: RecurrentState
+    ) -> tuple[Float[Tensor, "batch features"], RecurrentState]:
+        state, context, _ = self._advance(embedded, state)
+        return _read_out(self.readout, state.top, context, embedded), state
+
+    def unroll(
+        self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState, *, want_weights: bool = False
+    ) -> Unrolled:
+        tops, contexts, weights = [], [], []
+        for position in embedded.unbind(1):
+            state, context, looked = self._advance(position, state, want_weights=want_weights)
+            tops.append(state.top)
+            contexts.append(context)
+            weights.append(looked)
+        features = _read_out(self.readout, torch.stack(tops, 1), torch.stack(contexts, 1), embedded)
+        return features, torch.cat(weights, 1) if want_weights else None
+
+    def _advance(
+        self, embedded: Tensor, state: RecurrentState, *, want_weights: bool = False
+    ) -> tuple[RecurrentState, Tensor, Tensor | None]:
+        context, weights = self.look(state.top[:, None], state.source, want_weights=want_weights)
+        context = context[:, 0]
+        cells = self.cells.step(torch.cat([embedded, context], dim=-1), state.cells)
+        return replace(state, cells=cells), context, weights
+
+
+class LuongDecoder(AttentiveDecoder):
+    """The cell first, then the context meets its state: h~ = tanh(W_c [c; h]) (Luong et al. 2015, equation 5)."""
+
+    def step(
+        self, embedded: Float[Tensor, "batch embedding"], state: RecurrentState
+    ) -> tuple[Float[Tensor, "batch features"], RecurrentState]:
+        state = replace(state, cells=self.cells.step(embedded, state.cells))
+        context, _ = self.look(state.top[:, None], state.source)
+        return _read_out(self.readout, context[:, 0], state.top), state
+
+    def unroll(
+        self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState, *, want_weights: bool = False
+    ) -> Unrolled:
+        tops = self.cells(embedded, state.cells)
+        contexts, weights = self.look(tops, state.source, want_weights=want_weights)
+        return _read_out(self.readout, contexts, tops), weights
+
+
+class InputFeedingDecoder(AttentiveDecoder):
+    """Luong's decoder whose next input also holds h~: it knows what it looked at before (section 3.3)."""
+
+    def start(self, memory: RecurrentMemory) -> RecurrentState:
+        state = super().start(memory)
+        return replace(state, fed=state.top.new_zeros(state.top.shape[0], self.readout.out_features))
+
+    def step(
+        self, embedded: Float[Tensor, "batch embedding"], state: RecurrentState
+    ) -> tuple[Float[Tensor, "batch features"], RecurrentState]:
+        state, _ = self._advance(embedded, state)
+        return state.fed, state
+
+    def unroll(
+        self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState, *, want_weights: bool = False
+    ) -> Unrolled:
+        features, weights = [], []
+        for position in embedded.unbind(1):
+            state, looked = self._advance(position, state, want_weights=want_weights)
+            features.append(state.fed)
+            weights.append(looked)
+        return torch.stack(features, 1), torch.cat(weights, 1) if want_weights else None
+
+    def _advance(
+        self, embedded: Tensor, state: RecurrentState, *, want_weights: bool = False
+    ) -> tuple[RecurrentState, Tensor | None]:
+        state = replace(state, cells=self.cells.step(torch.cat([embedded, state.fed], dim=-1), state.cells))
+        context, weights = self.look(state.top[:, None], state.source, want_weights=want_weights)
+        return replace(state, fed=_read_out(self.readout, context[:, 0], state.top)), weights
+
+
+def _read_out(readout: nn.Linear, *parts: Tensor) -> Tensor:
+    """tanh(W [parts])."""
+    return torch.tanh(readout(torch.cat(parts, dim=-1)))

@@ -1,0 +1,83 @@
+"""The recurrent encoder: a source sentence as one vector per position and one for the whole."""
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from limelight.layers.dropout import Dropout
+from limelight.layers.embedding import TokenEmbedding
+from limelight.models.recurrent.cells import KINDS, build_layers
+from limelight.models.state import KeepHeads, Memory
+from limelight.shapes import Bool, Float, Int
+
+
+@dataclass(frozen=True, slots=True)
+class RecurrentMemory(Memory):
+    """What the encoder leaves of the sources.
+
+    Attributes:
+        annotations: a vector for each source position ("annotations" h_j in Bahdanau et al. 2015).
+        last: the last state of the top layer, both directions side by side: what has read the whole sentence. The
+            LSTM's cell comes second.
+    """
+
+    annotations: Float[Tensor, "batch source context"]
+    last: tuple[Float[Tensor, "batch summary"], ...]
+    source_valid: Bool[Tensor, "batch source"]
+    keep_heads: KeepHeads | None = None
+
+    def keep(self, rows: Int[Tensor, " rows"]) -> "RecurrentMemory":
+        return replace(
+            self,
+            annotations=self.annotations[rows],
+            last=tuple(part[rows] for part in self.last),
+            source_valid=self.source_valid[rows],
+        )
+
+
+class RecurrentEncoder(nn.Module):
+    """Reads the source left to right, or both ways (Schuster & Paliwal 1997; Bahdanau et al. 2015, section 3.2).
+
+    Sentences are packed: the backward direction begins at a sentence's own end, never in its padding.
+
+    Args:
+        hidden: width of each direction's state.
+        narrow: width the annotations are brought to by a linear layer, or None to leave both directions side by side.
+    """
+
+    def __init__(
+        self, embedding: TokenEmbedding, kind: str, hidden: int, *, layers: int, bidirectional: bool, dropout: float,
+        narrow: int | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.embedding = embedding
+        self.dropout = Dropout(dropout)
+        self.directions = 2 if bidirectional else 1
+        self.state_parts = KINDS[kind].state_parts
+        self.layers = build_layers(
+            kind, embedding.weight.shape[1], hidden, layers=layers, bidirectional=bidirectional, dropout=dropout
+        )
+        self.narrow = None if narrow is None else nn.Linear(self.directions * hidden, narrow, bias=False)
+
+    def forward(
+        self,
+        source: Int[Tensor, "batch source"],
+        source_valid: Bool[Tensor, "batch source"],
+        *,
+        keep_heads: KeepHeads | None = None,
+    ) -> RecurrentMemory:
+        """Annotations of all positions (zeros in the padding) and the last state."""
+        packed = pack_padded_sequence(
+            self.dropout(self.embedding(source)), source_valid.sum(1).cpu(), batch_first=True, enforce_sorted=False
+        )
+        outputs, final = self.layers(packed)
+        annotations, _ = pad_packed_sequence(outputs, batch_first=True, total_length=source.shape[1])
+        annotations = self.dropout(annotations)
+        if self.narrow is not None:
+            annotations = self.narrow(annotations)
+        # (layers * directions, batch, hidden) -> the top layer's (batch, directions * hidden)
+        parts = final if self.state_parts > 1 else (final,)
+        last = tuple(torch.cat(tuple(part[-self.directions :]), dim=-1) for part in parts)
+        return RecurrentMemory(annotations, last, source_valid, keep_heads)
