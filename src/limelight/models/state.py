@@ -1,13 +1,12 @@
 """What goes in and comes out of a model between calls: memory, state, attention weights.
 
-A memory is what the encoder leaves; a state is what the decoder carries from step to step. Neither is ever kept inside a
-module: whoever decodes holds them, moves their rows and drops them.
+A memory is what the encoder leaves; a state is what the decoder carries from step to step. Neither is ever kept inside
+a module: whoever decodes holds them, moves their rows and drops them.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
 
 from torch import Tensor
 
@@ -24,7 +23,7 @@ class Memory(ABC):
     source_valid: Bool[Tensor, "batch source"]
 
     @abstractmethod
-    def keep(self, rows: Int[Tensor, " rows"]) -> Self:
+    def keep(self, rows: Int[Tensor, " rows"]) -> "Memory":
         """These rows, in this order; a row may be named several times."""
 
 
@@ -32,12 +31,12 @@ class State(ABC):
     """What the decoder carries from one step to the next, a row for each hypothesis."""
 
     @abstractmethod
-    def reorder(self, rows: Int[Tensor, " rows"]) -> Self:
+    def reorder(self, rows: Int[Tensor, " rows"]) -> "State":
         """Row i goes on from what row `rows[i]` was. Rows move only among hypotheses of the same source sentence, so
         whatever belongs to the source stays where it is (and is not copied)."""
 
     @abstractmethod
-    def keep(self, rows: Int[Tensor, " rows"]) -> Self:
+    def keep(self, rows: Int[Tensor, " rows"]) -> "State":
         """These rows, source side included: finished ones leave, or a sentence becomes several hypotheses."""
 
 

@@ -7,7 +7,7 @@ Reading order: `EncoderLayer` and `DecoderLayer` are figure 1 of the paper; `Enc
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -33,7 +33,13 @@ class EncoderLayer(nn.Module):
     """Self-attention, then a feed-forward network, each inside a residual connection."""
 
     def __init__(
-        self, attention: MultiHeadAttention, feed_forward: FeedForward, *, d_model: int, dropout: float, norm_first: bool
+        self,
+        attention: MultiHeadAttention,
+        feed_forward: FeedForward,
+        *,
+        d_model: int,
+        dropout: float,
+        norm_first: bool,
     ) -> None:
         super().__init__()
         self.attention = attention
@@ -65,7 +71,7 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Masked self-attention, cross-attention to the encoder's output, feed-forward; each inside a residual connection."""
+    """Masked self-attention, cross-attention to the encoder, feed-forward; each inside a residual connection."""
 
     def __init__(
         self,
@@ -236,7 +242,7 @@ class TransformerMemory(Memory):
     source_valid: Bool[Tensor, "batch source"]
     keep_heads: KeepHeads | None = None
 
-    def keep(self, rows: Int[Tensor, " rows"]) -> Self:
+    def keep(self, rows: Int[Tensor, " rows"]) -> "TransformerMemory":
         return replace(self, features=self.features[rows], source_valid=self.source_valid[rows])
 
 
@@ -248,10 +254,10 @@ class TransformerState(State):
     crosses: tuple[CrossMemory, ...]
     keep_heads: KeepHeads | None = None
 
-    def reorder(self, rows: Int[Tensor, " rows"]) -> Self:
+    def reorder(self, rows: Int[Tensor, " rows"]) -> "TransformerState":
         return replace(self, past=tuple((keys[rows], values[rows]) for keys, values in self.past))
 
-    def keep(self, rows: Int[Tensor, " rows"]) -> Self:
+    def keep(self, rows: Int[Tensor, " rows"]) -> "TransformerState":
         crosses = tuple(CrossMemory(*(part[rows] for part in cross)) for cross in self.crosses)
         return replace(self.reorder(rows), crosses=crosses)
 
@@ -321,7 +327,12 @@ class Transformer(Seq2Seq):
 
 
 def _embed(
-    ids: Int[Tensor, "batch length"], embedding: TokenEmbedding, positions: Positions | None, dropout: Dropout, *, first: int
+    ids: Int[Tensor, "batch length"],
+    embedding: TokenEmbedding,
+    positions: Positions | None,
+    dropout: Dropout,
+    *,
+    first: int,
 ) -> Float[Tensor, "batch length model"]:
     """Dropout applies to the sums of embeddings and positions (section 5.4)."""
     embedded = embedding(ids)
