@@ -7,7 +7,6 @@ signatures agree. Text goes in as people read it (not tokenised); the metric doe
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import sacrebleu
 from sacrebleu.metrics import BLEU, CHRF
 
 from limelight.errors import UserError
@@ -45,14 +44,8 @@ def corpus_bleu(
 
     Raises `UserError` where there is nothing to score, where the counts differ, or for an unknown tokenisation.
     """
-    streams = _reference_streams(hypotheses, references)
-    if tokenize not in TOKENIZATIONS:
-        raise UserError(f"tokenize={tokenize!r} is no tokenisation for BLEU; there are {', '.join(TOKENIZATIONS)}")
-    try:
-        # force: only silences the guess that hypotheses look tokenised, which would be printed at every validation.
-        metric = BLEU(lowercase=lowercase, tokenize=tokenize, force=True)
-    except RuntimeError as error:
-        raise UserError(f"tokenize={tokenize!r} needs more than is installed: {' '.join(str(error).split())}") from None
+    streams = _reference_streams(len(hypotheses), references)
+    metric = _bleu(lowercase, tokenize)
     return Metric("BLEU", metric.corpus_score(hypotheses, streams).score, str(metric.get_signature()))
 
 
@@ -62,26 +55,37 @@ def corpus_chrf(hypotheses: Sequence[str], references: References, *, lowercase:
     References as in `corpus_bleu`. It needs no word boundaries, so it also serves scripts written without spaces.
     Raises `UserError` where there is nothing to score or where the counts differ.
     """
-    streams = _reference_streams(hypotheses, references)
+    streams = _reference_streams(len(hypotheses), references)
     metric = CHRF(lowercase=lowercase)
     return Metric("chrF", metric.corpus_score(hypotheses, streams).score, str(metric.get_signature()))
 
 
-def sacrebleu_version() -> str:
-    """The version whose numbers these are."""
-    return sacrebleu.__version__
+def require_scorable(sentences: int, references: References, tokenize: str = "13a") -> None:
+    """Raise now the `UserError` that scoring so many translations would raise, before the work of making them."""
+    _reference_streams(sentences, references)
+    _bleu(lowercase=False, tokenize=tokenize)
 
 
-def _reference_streams(hypotheses: Sequence[str], references: References) -> Any:
+def _bleu(lowercase: bool, tokenize: str) -> BLEU:
+    if tokenize not in TOKENIZATIONS:
+        raise UserError(f"tokenize={tokenize!r} is no tokenisation for BLEU; there are {', '.join(TOKENIZATIONS)}")
+    try:
+        # force: only silences the guess that hypotheses look tokenised, which would be printed at every validation.
+        return BLEU(lowercase=lowercase, tokenize=tokenize, force=True)
+    except RuntimeError as error:
+        raise UserError(f"tokenize={tokenize!r} needs more than is installed: {' '.join(str(error).split())}") from None
+
+
+def _reference_streams(sentences: int, references: References) -> Any:
     """sacreBLEU wants whole sets: all first references, then all second ones, with None where a sentence has fewer.
 
     (Its annotations do not know of None, its code and its documentation do; hence the loose type.)
     """
-    if not hypotheses:
+    if not sentences:
         raise UserError("there is nothing to score: the list of translations is empty")
-    if len(references) != len(hypotheses):
+    if len(references) != sentences:
         raise UserError(
-            f"{len(hypotheses)} translations cannot be scored against references for {len(references)} sentences: "
+            f"{sentences} translations cannot be scored against references for {len(references)} sentences: "
             "give each translation its reference, or a list of its references"
         )
     groups = [[each] if isinstance(each, str) else list(each) for each in references]

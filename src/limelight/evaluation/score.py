@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from limelight.batching.batch import make_batch
+from limelight.decoding.top import in_full
 from limelight.errors import UserError
 from limelight.inspection.reading import reading
 from limelight.models.interface import Seq2Seq
@@ -106,9 +107,7 @@ def _log_probabilities(
     """log softmax of the projected features at the given ids, a slice of positions at a time."""
     chosen = []
     for some, wanted in zip(features.split(PROJECTED_AT_ONCE), ids.split(PROJECTED_AT_ONCE), strict=True):
-        logits = model.project(some)
-        # A sum over the whole vocabulary loses digits in bf16.
-        scores = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(dim=-1)
+        scores = in_full(model.project(some)).log_softmax(dim=-1)
         chosen.append(scores.gather(-1, wanted[:, None])[:, 0])
     return torch.cat(chosen)
 

@@ -1,0 +1,157 @@
+"""A test set translated and scored: one record that says how good, how fast, and where the numbers come from."""
+
+import json
+import platform
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from limelight.decoding.translate import Translator
+from limelight.errors import UserError
+from limelight.evaluation.lengths import LengthBucket, score_by_length
+from limelight.evaluation.metrics import Metric, References, corpus_bleu, corpus_chrf, require_scorable
+from limelight.evaluation.score import perplexity, score_pairs
+from limelight.text.pair import Pair
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What `evaluate` found. Scores from 0 to 100, higher is better; perplexity from 1, lower is better."""
+
+    bleu: Metric
+    bleu_lowercase: Metric
+    chrf: Metric
+    perplexity: float
+    """Of the targets of the pairs under teacher forcing, per target piece; comparable with the same vocabulary only."""
+    sentences: int
+    unfinished: int
+    """Translations that met the length limit before their end: many of them are a sign of loops."""
+    tokens: int
+    """Target pieces of the translations, ends not counted."""
+    seconds: float
+    """Wall-clock time of translating, from text to text."""
+    by_length: tuple[LengthBucket, ...]
+    translations: tuple[str, ...]
+    """In the order of the pairs; not part of the JSON."""
+    provenance: Mapping[str, Any]
+    """Model, test files, number of pairs, beam size, length penalty, seed, versions."""
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Target pieces per second of translating."""
+        return self.tokens / self.seconds if self.seconds else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values: each score beside its signature, one entry per length bucket, where it all comes from."""
+        values: dict[str, Any] = {}
+        for name in ("bleu", "bleu_lowercase", "chrf"):
+            metric: Metric = getattr(self, name)
+            values |= {name: round(metric.score, 4), f"{name}_signature": metric.signature}
+        return values | {
+            "perplexity": round(self.perplexity, 6),
+            "sentences": self.sentences,
+            "unfinished": self.unfinished,
+            "tokens": self.tokens,
+            "seconds": round(self.seconds, 3),
+            "tokens_per_second": round(self.tokens_per_second, 1),
+            "by_length": [{"words": bucket.label, **asdict(bucket)} for bucket in self.by_length],
+            "provenance": dict(self.provenance),
+        }
+
+    def to_json(self) -> str:
+        """`to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=2)
+
+    def table(self) -> str:
+        """The same for people: lines of plain text, at home in a terminal, a pipe or a log."""
+        width = max(len(metric.signature) for metric in (self.bleu, self.bleu_lowercase, self.chrf))
+        lines = [f"{'':14}{'score':>8}  {'signature':{width}}".rstrip()]
+        for name, metric in (("BLEU", self.bleu), ("BLEU lower-case", self.bleu_lowercase), ("chrF2", self.chrf)):
+            lines.append(f"{name:15}{metric.score:7.2f}  {metric.signature}")
+        lines += [
+            f"{'perplexity':15}{self.perplexity:7.2f}  per target piece of the references",
+            "",
+            f"{'source words':15}{'sentences':>9}{'BLEU':>9}{'chrF2':>9}",
+        ]
+        lines += [
+            f"{bucket.label:15}{bucket.sentences:9}{_shown(bucket.bleu):>9}{_shown(bucket.chrf):>9}"
+            for bucket in self.by_length
+        ]
+        speed = f"{self.tokens:,} pieces in {self.seconds:.1f} s: {self.tokens_per_second:,.0f} pieces/s"
+        lines += ["", f"{self.sentences:,} sentences, {self.unfinished:,} without an end; {speed}"]
+        lines += [f"{name}: {_listed(value)}" for name, value in self.provenance.items()]
+        return "\n".join(lines) + "\n"
+
+
+def evaluate(
+    translator: Translator,
+    pairs: Sequence[Pair],
+    *,
+    references: References | None = None,
+    beam_size: int | None = None,
+    length_penalty: float | None = None,
+    tokenize: str = "13a",
+    origin: Mapping[str, Any] | None = None,
+) -> Evaluation:
+    """Translate the sources of `pairs` as any user would, and score the result.
+
+    `references` gives for each pair one or more of them instead of its target alone. `tokenize` is BLEU's, see
+    `corpus_bleu`. `origin` adds to the provenance what only the caller knows: the model's folder, the seed, a command.
+
+    Raises `UserError` where there is nothing to evaluate or the counts differ.
+    """
+    if not pairs:
+        raise UserError("there is nothing to evaluate: the test set has no pairs")
+    sources = [pair.source for pair in pairs]
+    if references is None:
+        references = [pair.target for pair in pairs]
+    require_scorable(len(sources), references, tokenize)
+    beam_size = translator.config.beam_size if beam_size is None else beam_size
+    length_penalty = translator.config.length_penalty if length_penalty is None else length_penalty
+
+    start = time.perf_counter()
+    translations = translator.translate(sources, beam_size=beam_size, length_penalty=length_penalty)
+    seconds = time.perf_counter() - start
+
+    texts = tuple(translation.text for translation in translations)
+    settings = {"beam_size": beam_size, "length_penalty": length_penalty}
+    return Evaluation(
+        bleu=corpus_bleu(texts, references, tokenize=tokenize),
+        bleu_lowercase=corpus_bleu(texts, references, tokenize=tokenize, lowercase=True),
+        chrf=corpus_chrf(texts, references),
+        perplexity=perplexity(score_pairs(translator.model, translator.tokenizers, pairs)),
+        sentences=len(pairs),
+        unfinished=sum(not translation.finished for translation in translations),
+        tokens=sum(len(translation.tokens) for translation in translations),
+        seconds=seconds,
+        by_length=score_by_length(sources, texts, references, tokenize=tokenize),
+        translations=texts,
+        provenance={**(origin or {}), **_files(pairs), **settings, "versions": _versions()},
+    )
+
+
+def _files(pairs: Sequence[Pair]) -> dict[str, Any]:
+    return {"test_files": list(dict.fromkeys(pair.file for pair in pairs)), "pairs": len(pairs)}
+
+
+def _versions() -> dict[str, str]:
+    """What computed the numbers; sacreBLEU's version also stands in each signature."""
+    versions = {"python": platform.python_version()}
+    for package in ("limelight", "torch", "sacrebleu"):
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            versions[package] = "not installed, run from its sources"
+    return versions
+
+
+def _shown(score: float | None) -> str:
+    return "-" if score is None else f"{score:.2f}"
+
+
+def _listed(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {entry}" for name, entry in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
