@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 Sources = dict[str, str]
 
 FLOORS = (
-    {"errors", "shapes"},
+    {"errors", "files", "shapes"},
     {"config", "text", "tokens"},
     {"batching", "attention", "layers", "recipes"},
     {"models"},
