@@ -1,0 +1,140 @@
+"""Several models that translate as one: at every step the mean of their probabilities."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from limelight.batching.batch import Batch
+from limelight.decoding.top import in_full
+from limelight.errors import UserError
+from limelight.inspection.reading import reading
+from limelight.models.interface import Seq2Seq
+from limelight.models.state import AttentionWeights, KeepHeads, Memory, State
+from limelight.shapes import Bool, Float, Int
+
+
+@dataclass(frozen=True, slots=True)
+class EnsembleMemory(Memory):
+    """The memory of each member."""
+
+    members: tuple[Memory, ...]
+
+    @property
+    def source_valid(self) -> Bool[Tensor, "batch source"]:  # type: ignore[override]  # all members read the same source
+        return self.members[0].source_valid
+
+    def keep(self, rows: Int[Tensor, " rows"]) -> "EnsembleMemory":
+        """The same rows of each member."""
+        return EnsembleMemory(tuple(member.keep(rows) for member in self.members))
+
+
+@dataclass(frozen=True, slots=True)
+class EnsembleState(State):
+    """The state of each member."""
+
+    members: tuple[State, ...]
+
+    def reorder(self, rows: Int[Tensor, " rows"]) -> "EnsembleState":
+        return EnsembleState(tuple(member.reorder(rows) for member in self.members))
+
+    def keep(self, rows: Int[Tensor, " rows"]) -> "EnsembleState":
+        return EnsembleState(tuple(member.keep(rows) for member in self.members))
+
+
+class Ensemble(Seq2Seq):
+    """p(y_t | y_<t, x) = mean over the members of their p(y_t | y_<t, x).
+
+    Members may be of any kind and size but share their vocabularies. Features are those of all members side by side;
+    `project` gives logarithms of probabilities, which are logits that happen to be normalised.
+    """
+
+    def __init__(self, members: Sequence[Seq2Seq]) -> None:
+        """Raises `UserError` for no members, and for members with different vocabularies or special ids."""
+        super().__init__()
+        if not members:
+            raise UserError("an ensemble needs at least one model")
+        self.members = nn.ModuleList(members)
+        first = members[0]
+        for number, member in enumerate(members[1:], start=2):
+            _require_same_ids(first, member, number)
+        self.start_id, self.end_id = first.start_id, first.end_id
+        self.source_padding, self.target_padding = first.source_padding, first.target_padding
+        self.widths = [_feature_width(member) for member in members]
+
+    def encode(
+        self,
+        source: Int[Tensor, "batch source"],
+        source_valid: Bool[Tensor, "batch source"],
+        *,
+        keep_heads: KeepHeads | None = None,
+    ) -> EnsembleMemory:
+        """Read the sources with every member. Raises `UserError` for `keep_heads`, which name heads of one model."""
+        _refuse_heads(keep_heads)
+        return EnsembleMemory(tuple(member.encode(source, source_valid) for member in self._each()))
+
+    def start(self, memory: Memory) -> EnsembleState:
+        """The state of every member before the first step."""
+        assert isinstance(memory, EnsembleMemory)
+        pairs = zip(self._each(), memory.members, strict=True)
+        return EnsembleState(tuple(member.start(part) for member, part in pairs))
+
+    def step(self, ids: Int[Tensor, " batch"], state: State) -> tuple[Float[Tensor, "batch features"], EnsembleState]:
+        """One piece for every member; their features side by side."""
+        assert isinstance(state, EnsembleState)
+        pairs = zip(self._each(), state.members, strict=True)
+        features, states = zip(*(member.step(ids, part) for member, part in pairs), strict=True)
+        return torch.cat(features, dim=-1), EnsembleState(states)
+
+    def forward(self, batch: Batch, *, keep_heads: KeepHeads | None = None) -> Float[Tensor, "batch target features"]:
+        """Features of all target positions, those of the members side by side."""
+        _refuse_heads(keep_heads)
+        return torch.cat([member(batch) for member in self._each()], dim=-1)
+
+    def forward_with_attention(
+        self, batch: Batch, *, keep_heads: KeepHeads | None = None
+    ) -> tuple[Float[Tensor, "batch target features"], AttentionWeights]:
+        """Raises `UserError`: every member attends in its own way."""
+        raise UserError(
+            f"an ensemble of {len(self.members)} models has no attention of its own: look at one of them at a time"
+        )
+
+    def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:
+        """log mean_m softmax(logits_m), summed in logarithms so that small probabilities keep their digits."""
+        parts = zip(self._each(), features.split(self.widths, dim=-1), strict=True)
+        each = torch.stack([in_full(member.project(part)).log_softmax(dim=-1) for member, part in parts])
+        return each.logsumexp(dim=0) - math.log(len(self.members))
+
+    def _each(self) -> list[Seq2Seq]:
+        return cast(list[Seq2Seq], list(self.members))
+
+
+def _require_same_ids(first: Seq2Seq, other: Seq2Seq, number: int) -> None:
+    for name, here, there in (
+        ("source ids", first.source_padding + 1, other.source_padding + 1),
+        ("target ids", first.target_padding + 1, other.target_padding + 1),
+        ("as start id", first.start_id, other.start_id),
+        ("as end id", first.end_id, other.end_id),
+    ):
+        if here != there:
+            raise UserError(
+                f"the models of an ensemble must share their vocabularies: model 1 has {here} {name}, "
+                f"model {number} has {there}; train them with the same tokenizer"
+            )
+
+
+def _refuse_heads(keep_heads: KeepHeads | None) -> None:
+    if keep_heads:
+        raise UserError("heads cannot be switched off in an ensemble: their names have a meaning in one model only")
+
+
+def _feature_width(member: Seq2Seq) -> int:
+    """How many features a member hands to its projection, learned from one step on an empty sentence."""
+    with reading(member) as device:
+        source = torch.full((1, 1), member.end_id, device=device)
+        state = member.start(member.encode(source, torch.ones_like(source, dtype=torch.bool)))
+        features, _ = member.step(source.new_tensor([member.start_id]), state)
+    return features.shape[-1]

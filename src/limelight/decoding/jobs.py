@@ -1,0 +1,72 @@
+"""What a translator has to do, and in which batches it does it."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import torch
+
+from limelight.decoding.sampling import Sampling
+from limelight.errors import UserError
+from limelight.layers.positions import LearnedPositions
+from limelight.models.interface import Seq2Seq
+
+
+class Plan(NamedTuple):
+    """How a call searches, with every default filled in."""
+
+    beam_size: int
+    n_best: int
+    length_penalty: float
+    sampling: Sampling | None
+    generator: torch.Generator | None
+    batch_tokens: int
+
+    @property
+    def rows_per_text(self) -> int:
+        """Rows in the decoder: live hypotheses of a beam, or samples."""
+        return self.n_best if self.sampling else self.beam_size
+
+
+class Job(NamedTuple):
+    """A text that is not blank."""
+
+    place: int
+    source: list[int]
+    """Source ids, with the end."""
+    prefix: list[int]
+    max_length: int
+
+
+def batches(jobs: Sequence[Job], plan: Plan) -> Iterator[list[Job]]:
+    """Jobs of like length together, the longest first, so that too little memory shows at once and not at the end.
+
+    A batch holds at most `batch_tokens` source pieces, padding included, times the hypotheses of each text; a single
+    text that has more is a batch of its own.
+    """
+    batch: list[Job] = []
+    for job in sorted(jobs, key=lambda job: -len(job.source)):
+        longest = len(batch[0].source) if batch else 0
+        if batch and (len(batch) + 1) * longest * plan.rows_per_text > plan.batch_tokens:
+            yield batch
+            batch = []
+        batch.append(job)
+    if batch:
+        yield batch
+
+
+def longest_sequence(model: Seq2Seq) -> int | None:
+    """How many places the model has learned a vector for: more pieces than that, end included, it cannot take.
+
+    None where positions have no bound. The smallest bound of all counts, also among the members of an ensemble.
+    """
+    tables = [module.table for module in model.modules() if isinstance(module, LearnedPositions)]
+    return min((len(table) for table in tables), default=None)
+
+
+def require_room(ids: Sequence[int], longest: int, what: str) -> None:
+    """Raises `UserError` where ids and their end are more than `longest`."""
+    if len(ids) + 1 > longest:
+        raise UserError(
+            f"{what} has {len(ids) + 1} pieces with its end, and this model takes at most {longest} "
+            "(its learned positions): split it into sentences"
+        )

@@ -1,0 +1,101 @@
+"""Sampling: each piece drawn from what the model predicts, sharpened or cut as asked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from limelight.decoding.greedy import follow
+from limelight.decoding.hypothesis import Hypothesis
+from limelight.decoding.top import Top, top_logits_with_ties
+from limelight.errors import UserError
+from limelight.models.interface import Seq2Seq
+from limelight.shapes import Bool, Float, Int
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How to draw. First comes the temperature, then top-k, then top-p within what is left."""
+
+    temperature: float = 1.0
+    """Logits are divided by it: below 1 sharpens, above 1 flattens."""
+    top_k: int = 0
+    """Only the k most probable pieces may be drawn (of equal ones the lower ids); 0 permits all."""
+    top_p: float = 1.0
+    """Only the smallest set of most probable pieces that together reach p may be drawn (Holtzman et al. 2020, 3.1)."""
+    seed: int | None = None
+    """Draws the same again; None draws afresh every time."""
+
+    def __post_init__(self) -> None:
+        if self.temperature == 0:
+            raise UserError(
+                "temperature 0 leaves nothing to draw: use greedy search (a beam of 1, no sampling)"
+            )
+        if not 0 < self.temperature < float("inf"):
+            raise UserError(f"temperature must be above 0 and finite, not {self.temperature}")
+        if self.top_k < 0:
+            raise UserError(f"top_k must be at least 1, or 0 to permit all pieces, not {self.top_k}")
+        if not 0 < self.top_p <= 1:
+            raise UserError(f"top_p must be above 0 and at most 1 (1 permits all pieces), not {self.top_p}")
+
+
+def sample_search(
+    model: Seq2Seq,
+    source: Int[Tensor, "batch source"],
+    source_valid: Bool[Tensor, "batch source"],
+    *,
+    max_lengths: Int[Tensor, " batch"],
+    sampling: Sampling,
+    generator: torch.Generator | None = None,
+    prefix: Sequence[Sequence[int]] | None = None,
+) -> list[Hypothesis]:
+    """One drawn hypothesis of each source; limits and prefixes as in `greedy_search`.
+
+    `log_probability` is what the model gives the drawn pieces, before temperature and cuts. A `generator` (on the
+    device of `source`) goes on with its numbers over several calls; without one `sampling.seed` begins a new one.
+    """
+    drawing = generator if generator is not None else generator_for(sampling, source.device)
+
+    def choose(logits: Float[Tensor, "batch vocab"]) -> Int[Tensor, " batch"]:
+        return draw(logits, sampling, drawing)
+
+    return follow(model, source, source_valid, choose=choose, max_lengths=max_lengths, prefix=prefix)
+
+
+def generator_for(sampling: Sampling, device: torch.device) -> torch.Generator:
+    """A source of random numbers of its own: nothing else that draws is disturbed."""
+    generator = torch.Generator(device)
+    if sampling.seed is None:
+        generator.seed()
+    else:
+        generator.manual_seed(sampling.seed)
+    return generator
+
+
+def draw(logits: Float[Tensor, "batch vocab"], sampling: Sampling, generator: torch.Generator) -> Int[Tensor, " batch"]:
+    """An id for each row."""
+    permitted = permit(logits / sampling.temperature, sampling.top_k, sampling.top_p)
+    places = torch.multinomial(permitted.logits.softmax(dim=-1), 1, generator=generator)
+    return permitted.ids.gather(-1, places)[:, 0]
+
+
+def permit(logits: Float[Tensor, "batch vocab"], top_k: int, top_p: float) -> Top:
+    """The logits that may be drawn and their ids; -inf for those that top-p rules out.
+
+    Only as much of the vocabulary is sorted as the cuts need: all of it for top-p alone.
+    """
+    vocab = logits.shape[-1]
+    if top_k == 0 and top_p == 1:
+        return Top(logits, torch.arange(vocab, device=logits.device).expand_as(logits))
+    if 0 < top_k < vocab:
+        top = top_logits_with_ties(logits, top_k)
+    else:
+        top = Top(*logits.sort(dim=-1, descending=True, stable=True))
+    if top_p == 1:
+        return top
+    # A piece stays if those before it have not reached p yet; so the first always does.
+    reached = top.logits.double().softmax(dim=-1).cumsum(dim=-1)
+    before = functional.pad(reached[..., :-1], (1, 0))
+    return top._replace(logits=top.logits.masked_fill(before >= top_p, -torch.inf))

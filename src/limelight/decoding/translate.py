@@ -1,0 +1,282 @@
+"""The one way from text to text: for the library, the command line, the server and validation."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import overload
+
+import torch
+
+from limelight.batching.batch import pad_rows
+from limelight.config import DecodingConfig
+from limelight.decoding.beam import beam_search, check_beam
+from limelight.decoding.ensemble import Ensemble
+from limelight.decoding.hypothesis import Hypothesis
+from limelight.decoding.jobs import Job, Plan, batches, longest_sequence, require_room
+from limelight.decoding.length_penalty import max_target_length
+from limelight.decoding.sampling import Sampling, generator_for, sample_search
+from limelight.errors import UserError
+from limelight.inspection.attention_map import AttentionMap, attention_map
+from limelight.inspection.reading import reading
+from limelight.models.build import choose_device
+from limelight.models.interface import Seq2Seq
+from limelight.models.stored import load_model
+from limelight.tokens import Tokenizers
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """What a text became. A blank text becomes an empty one, with a score of 0 and no tokens."""
+
+    text: str
+    score: float
+    """What hypotheses were ranked by: `log_probability / length_penalty(pieces)`; sampled ones are not normalised."""
+    tokens: tuple[str, ...]
+    """Its target pieces, without the end."""
+    log_probability: float
+    """Natural logarithm of what the model gives these pieces and the end."""
+    source: str
+    finished: bool
+    """Whether the model ended it by itself, before the length limit."""
+    alternatives: tuple["Translation", ...] = ()
+    """With `n_best` above 1 the others, best first."""
+
+
+class Translator:
+    """A model with all it takes to translate text. The model is left as it was found: still training, if it was."""
+
+    def __init__(self, model: Seq2Seq, tokenizers: Tokenizers, config: DecodingConfig | None = None) -> None:
+        """`config` holds the defaults of `translate`; its own defaults where it is not given."""
+        self.model = model
+        self.tokenizers = tokenizers
+        self.config = config or DecodingConfig()
+
+    @overload
+    def translate(  # type: ignore[overload-overlap]  # a string is a sequence of strings, but here it is one text
+        self, texts: str, *, beam_size: int | None = None, n_best: int = 1, length_penalty: float | None = None,
+        prefix: str | None = None, sampling: Sampling | None = None, batch_tokens: int = 4096,
+    ) -> Translation: ...  # fmt: skip
+    @overload
+    def translate(
+        self, texts: Sequence[str], *, beam_size: int | None = None, n_best: int = 1,
+        length_penalty: float | None = None, prefix: Sequence[str] | None = None, sampling: Sampling | None = None,
+        batch_tokens: int = 4096,
+    ) -> list[Translation]: ...  # fmt: skip
+    def translate(
+        self,
+        texts: str | Sequence[str],
+        *,
+        beam_size: int | None = None,
+        n_best: int = 1,
+        length_penalty: float | None = None,
+        prefix: str | Sequence[str] | None = None,
+        sampling: Sampling | None = None,
+        batch_tokens: int = 4096,
+    ) -> Translation | list[Translation]:
+        """Translate a text, or a list of texts into a list in the same order.
+
+        Args:
+            beam_size: hypotheses side by side; 1 is greedy search.
+            n_best: how many translations of each text; the further ones are the `alternatives` of the first.
+            length_penalty: alpha of Wu et al. 2016, equation 14; 0 does not normalise.
+            prefix: target text each translation begins with, one for each text.
+            sampling: draw the translations (`n_best` of them, independently) instead of searching for the best.
+            batch_tokens: bounds a batch: texts * source pieces of the longest * hypotheses of each.
+
+        Raises `UserError` for settings out of bounds and for a text longer than the model can take, naming its place.
+        """
+        plan = self._plan(beam_size, n_best, length_penalty, sampling, batch_tokens)
+        if isinstance(texts, str):
+            if prefix is not None and not isinstance(prefix, str):
+                raise UserError("one text takes one prefix: give it as a string, too")
+            return self._translate([texts], [prefix or ""], plan, first=1)[0]
+        if isinstance(prefix, str):
+            raise UserError(f"{len(texts)} texts take a list of as many prefixes, not a single string")
+        if prefix is not None and len(prefix) != len(texts):
+            raise UserError(f"{len(prefix)} prefixes for {len(texts)} texts: give one for each, '' forces nothing")
+        return self._translate(texts, prefix if prefix is not None else [""] * len(texts), plan, first=1)
+
+    def translate_stream(
+        self,
+        lines: Iterable[str],
+        *,
+        beam_size: int | None = None,
+        n_best: int = 1,
+        length_penalty: float | None = None,
+        sampling: Sampling | None = None,
+        batch_tokens: int = 4096,
+        chunk: int = 1000,
+    ) -> Iterator[Translation]:
+        """Translate any number of lines in bounded memory, `chunk` at a time; otherwise like `translate`.
+
+        Lines of a chunk are batched by length, so a larger chunk is faster and the first result comes later.
+        """
+        if chunk < 1:
+            raise UserError(f"chunk must be at least 1 line, not {chunk}")
+        plan = self._plan(beam_size, n_best, length_penalty, sampling, batch_tokens)
+        remaining = iter(lines)
+        first = 1
+        while some := list(islice(remaining, chunk)):
+            yield from self._translate(some, [""] * len(some), plan, first)
+            first += len(some)
+
+    def attention(self, text: str, target: str | None = None, beam_size: int | None = None) -> AttentionMap:
+        """What the model looks at while it translates `text`: into its own translation, or into a given `target`.
+
+        Raises `UserError` for a blank text and for an ensemble.
+        """
+        if target is not None:
+            target_ids: Sequence[int] = self.tokenizers.target.encode(target)
+        else:
+            plan = self._plan(beam_size, 1, None, None, batch_tokens=4096)
+            found = self._hypotheses([text], [""], plan, first=1)[0]
+            target_ids = found[0].ids if found else ()
+        if not text.strip():
+            raise UserError("the text is blank: there is nothing to look at; give a sentence")
+        return attention_map(self.model, self.tokenizers, text, target_ids)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        weight = next(self.model.parameters(), None)
+        return torch.device("cpu") if weight is None else weight.device
+
+    def _plan(
+        self,
+        beam_size: int | None,
+        n_best: int,
+        length_penalty: float | None,
+        sampling: Sampling | None,
+        batch_tokens: int,
+    ) -> Plan:
+        alpha = self.config.length_penalty if length_penalty is None else length_penalty
+        if batch_tokens < 1:
+            raise UserError(f"batch_tokens must be at least 1, not {batch_tokens}")
+        if sampling is None:
+            # Whoever asks for n translations wants a beam that holds so many, unless they say how wide it shall be.
+            width = beam_size if beam_size is not None else max(self.config.beam_size, n_best)
+            check_beam(width, n_best, alpha)
+            return Plan(width, n_best, alpha, None, None, batch_tokens)
+        if beam_size not in (None, 1):
+            raise UserError(f"beam_size={beam_size} and sampling exclude each other: search for the best, or draw")
+        if n_best < 1:
+            raise UserError(f"n_best must be at least 1, not {n_best}")
+        return Plan(1, n_best, alpha, sampling, generator_for(sampling, self.device), batch_tokens)
+
+    def _translate(self, texts: Sequence[str], prefixes: Sequence[str], plan: Plan, first: int) -> list[Translation]:
+        """Translations in the order of the texts; the place of the first text in the whole input is for messages."""
+        found = self._hypotheses(texts, prefixes, plan, first)
+        return [self._translation(text, hypotheses) for text, hypotheses in zip(texts, found, strict=True)]
+
+    def _hypotheses(
+        self, texts: Sequence[str], prefixes: Sequence[str], plan: Plan, first: int
+    ) -> list[list[Hypothesis]]:
+        """The hypotheses of each text, none for a blank one. Texts of like length are searched together."""
+        found: list[list[Hypothesis]] = [[] for _ in texts]
+        jobs = self._jobs(texts, prefixes, first)
+        with reading(self.model) as device:
+            for batch in batches(jobs, plan):
+                for job, hypotheses in zip(batch, self._search(batch, plan, device), strict=True):
+                    found[job.place] = hypotheses
+        return found
+
+    def _jobs(self, texts: Sequence[str], prefixes: Sequence[str], first: int) -> list[Job]:
+        """The texts that are not blank, tokenised. Raises `UserError` for one too long, before any is searched."""
+        longest = longest_sequence(self.model)
+        sources = self.tokenizers.source.encode_batch(texts)
+        starts = self.tokenizers.target.encode_batch(prefixes)
+        jobs = []
+        for place, (source, prefix) in enumerate(zip(sources, starts, strict=True)):
+            if not source or not texts[place].strip():
+                continue
+            limit = max_target_length(len(source), self.config.max_length_factor, self.config.max_length_extra)
+            if longest is not None:
+                require_room(source, longest, f"text {place + first}")
+                require_room(prefix, longest, f"prefix {place + first}")
+                limit = min(limit, longest - 1)
+            jobs.append(Job(place, [*source, self.model.end_id], prefix, limit))
+        return jobs
+
+    def _search(self, jobs: Sequence[Job], plan: Plan, device: torch.device) -> list[list[Hypothesis]]:
+        """The `n_best` hypotheses of each job, best first."""
+        rows = jobs if plan.sampling is None else [job for job in jobs for _ in range(plan.n_best)]
+        source, source_valid = pad_rows([row.source for row in rows], self.model.source_padding)
+        source, source_valid = source.to(device), source_valid.to(device)
+        limits = torch.tensor([row.max_length for row in rows], device=device)
+        prefix = [row.prefix for row in rows]
+        if plan.sampling is None:
+            return beam_search(
+                self.model,
+                source,
+                source_valid,
+                beam_size=plan.beam_size,
+                max_lengths=limits,
+                length_penalty=plan.length_penalty,
+                n_best=plan.n_best,
+                prefix=prefix,
+            )
+        drawn = sample_search(
+            self.model,
+            source,
+            source_valid,
+            max_lengths=limits,
+            sampling=plan.sampling,
+            generator=plan.generator,
+            prefix=prefix,
+        )
+        groups = [drawn[first : first + plan.n_best] for first in range(0, len(drawn), plan.n_best)]
+        return [sorted(group, key=lambda hypothesis: -hypothesis.score) for group in groups]
+
+    def _translation(self, text: str, hypotheses: Sequence[Hypothesis]) -> Translation:
+        """The best hypothesis in words, the others as its alternatives."""
+        if not hypotheses:
+            return Translation("", 0.0, (), 0.0, text, finished=True)
+        target = self.tokenizers.target
+        best, *others = (
+            Translation(
+                text=target.decode(hypothesis.ids),
+                score=hypothesis.score,
+                tokens=tuple(target.pieces(hypothesis.ids)),
+                log_probability=hypothesis.log_probability,
+                source=text,
+                finished=hypothesis.finished,
+            )
+            for hypothesis in hypotheses
+        )
+        return replace(best, alternatives=tuple(others))
+
+
+def load_translator(paths: str | Path | Sequence[str | Path], device: torch.device | None = None) -> Translator:
+    """The translator of a run or model folder; of several, their ensemble, with the settings of the first.
+
+    It goes to `device`; to a GPU where there is one and nothing else is asked. Raises `UserError` for folders that hold
+    no model, and for an ensemble of models whose tokenizers differ.
+    """
+    folders = [paths] if isinstance(paths, str | Path) else list(paths)
+    if not folders:
+        raise UserError("no model to load: give the folder of a run")
+    target = device if device is not None else choose_device("auto")
+    stored = [load_model(folder, target) for folder in folders]
+    first = stored[0]
+    if len(stored) == 1:
+        return Translator(first.model, first.tokenizers, first.config.decoding)
+    for folder, other in zip(folders[1:], stored[1:], strict=True):
+        if not _same_pieces(first.tokenizers, other.tokenizers):
+            raise UserError(
+                f"{folders[0]} and {folder} cannot be an ensemble: their tokenizers differ "
+                f"({_sizes(first.tokenizers)} and {_sizes(other.tokenizers)}); train them with the same one"
+            )
+    return Translator(Ensemble([each.model for each in stored]), first.tokenizers, first.config.decoding)
+
+
+def _same_pieces(some: Tokenizers, others: Tokenizers) -> bool:
+    """Whether every id stands for the same piece on both sides."""
+    return all(
+        one.size == other.size and one.pieces(range(one.size)) == other.pieces(range(other.size))
+        for one, other in zip(some, others, strict=True)
+    )
+
+
+def _sizes(tokenizers: Tokenizers) -> str:
+    return f"{tokenizers.source.size} source and {tokenizers.target.size} target ids"
