@@ -44,7 +44,7 @@ def lstm_step(given: Tensor, recurrent: Tensor, state: CellState) -> CellState:
 class CellKind(NamedTuple):
     """A cell in its two forms. `given` is what the input contributes to the gates, `recurrent` what the state does."""
 
-    fused: type[nn.RNNBase]
+    fused: Callable[..., nn.RNNBase]
     step: Callable[[Tensor, Tensor, CellState], CellState]
     state_parts: int
 

@@ -30,21 +30,11 @@ Unrolled = tuple[Float[Tensor, "batch target features"], Float[Tensor, "batch ta
 
 
 @dataclass(frozen=True, slots=True)
-class FixedContext:
-    """One vector is all the decoder sees of the source."""
+class Source:
+    """The source as a decoder sees it: keys made ready for the score, values to sum, and where it may look.
 
-    context: Float[Tensor, "batch context"]
-
-    def keep(self, rows: Int[Tensor, " rows"]) -> "FixedContext":
-        """The sources of these rows."""
-        return replace(self, context=self.context[rows])
-
-
-@dataclass(frozen=True, slots=True)
-class AttendedSource:
-    """The source as attention looks at it: keys made ready for the score, values to sum, and where it may look.
-
-    `switch` is the one head's entry of `keep_heads`: 1 leaves the context as it is, 0 switches it off.
+    Without attention it is a source of one vector. `switch` is the one head's entry of `keep_heads`: 1 leaves the
+    context as it is, 0 switches it off.
     """
 
     prepared: Float[Tensor, "batch source prepared"]
@@ -52,24 +42,22 @@ class AttendedSource:
     may_attend: Bool[Tensor, "batch 1 source"]
     switch: Float[Tensor, "1"] | None = None
 
-    def keep(self, rows: Int[Tensor, " rows"]) -> "AttendedSource":
+    def keep(self, rows: Int[Tensor, " rows"]) -> "Source":
         """The sources of these rows."""
-        return replace(
-            self, prepared=self.prepared[rows], values=self.values[rows], may_attend=self.may_attend[rows]
-        )
+        return replace(self, prepared=self.prepared[rows], values=self.values[rows], may_attend=self.may_attend[rows])
 
 
 @dataclass(frozen=True, slots=True)
 class RecurrentState(State):
-    """The states of all layers, the attentional state that is fed back (where one is), and the source."""
+    """The states of all layers, the attentional state that is fed back (of width 0 where none is), and the source."""
 
     cells: tuple[CellState, ...]
-    source: FixedContext | AttendedSource
-    fed: Float[Tensor, "batch features"] | None = None
+    fed: Float[Tensor, "batch features"]
+    source: Source
 
     def reorder(self, rows: Int[Tensor, " rows"]) -> "RecurrentState":
         cells = tuple(tuple(part[rows] for part in cell) for cell in self.cells)
-        return replace(self, cells=cells, fed=None if self.fed is None else self.fed[rows])
+        return replace(self, cells=cells, fed=self.fed[rows])
 
     def keep(self, rows: Int[Tensor, " rows"]) -> "RecurrentState":
         return replace(self.reorder(rows), source=self.source.keep(rows))
@@ -91,7 +79,7 @@ class Bridge(nn.Module):
 
     def __init__(self, summary: int, hidden: int, *, layers: int, state_parts: int) -> None:
         super().__init__()
-        self.hidden, self.decoder_layers = hidden, layers
+        self.decoder_layers = layers
         self.project = nn.ModuleList(nn.Linear(summary, layers * hidden) for _ in range(state_parts))
 
     def forward(self, last: tuple[Float[Tensor, "batch summary"], ...]) -> tuple[CellState, ...]:
@@ -110,10 +98,16 @@ class RecurrentDecoder(nn.Module, ABC):
     def __init__(self, cells: CellStack, bridge: Bridge) -> None:
         super().__init__()
         self.cells, self.bridge = cells, bridge
+        self.fed_size = 0
 
     @abstractmethod
+    def view(self, memory: RecurrentMemory) -> Source:
+        """What this wiring sees of the source: once per sentence."""
+
     def start(self, memory: RecurrentMemory) -> RecurrentState:
         """The state before the first position."""
+        cells = self.bridge(memory.last)
+        return RecurrentState(cells, cells[-1][0].new_zeros(len(memory.source_valid), self.fed_size), self.view(memory))
 
     @abstractmethod
     def step(
@@ -139,20 +133,21 @@ class FixedDecoder(RecurrentDecoder):
         super().__init__(cells, bridge)
         self.readout = readout
 
-    def start(self, memory: RecurrentMemory) -> RecurrentState:
-        return RecurrentState(self.bridge(memory.last), FixedContext(memory.last[0]))
+    def view(self, memory: RecurrentMemory) -> Source:
+        context = memory.last[0][:, None]
+        return Source(context, context, memory.source_valid[:, None, :1])
 
     def step(
         self, embedded: Float[Tensor, "batch embedding"], state: RecurrentState
     ) -> tuple[Float[Tensor, "batch features"], RecurrentState]:
-        context = state.source.context
+        context = state.source.values[:, 0]
         state = replace(state, cells=self.cells.step(torch.cat([embedded, context], dim=-1), state.cells))
         return _read_out(self.readout, state.top, context, embedded), state
 
     def unroll(
         self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState, *, want_weights: bool = False
     ) -> Unrolled:
-        context = state.source.context[:, None].expand(-1, embedded.shape[1], -1)
+        context = state.source.values.expand(-1, embedded.shape[1], -1)
         tops = self.cells(torch.cat([embedded, context], dim=-1), state.cells)
         return _read_out(self.readout, tops, context, embedded), None
 
@@ -164,17 +159,18 @@ class AttentiveDecoder(RecurrentDecoder):
         super().__init__(cells, bridge)
         self.score, self.readout = score, readout
 
-    def start(self, memory: RecurrentMemory) -> RecurrentState:
-        source = AttendedSource(
-            self.score.prepare(memory.annotations),
-            memory.annotations,
+    def view(self, memory: RecurrentMemory) -> Source:
+        prepared = self.score.prepare(memory.annotations)
+        return Source(
+            prepared,
+            # Keys and values in one precision: autocast would cast full-precision values anew at every position.
+            memory.annotations.to(prepared.dtype),
             memory.source_valid[:, None, :],
             memory.keep_heads.get("decoder.0.cross") if memory.keep_heads else None,
         )
-        return RecurrentState(self.bridge(memory.last), source)
 
     def look(
-        self, queries: Float[Tensor, "batch query hidden"], source: AttendedSource, *, want_weights: bool = False
+        self, queries: Float[Tensor, "batch query hidden"], source: Source, *, want_weights: bool = False
     ) -> tuple[Float[Tensor, "batch query context"], Float[Tensor, "batch query source"] | None]:
         """The context each query finds in the source."""
         context, weights = attend(
@@ -205,14 +201,14 @@ class BahdanauDecoder(AttentiveDecoder):
     def unroll(
         self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState, *, want_weights: bool = False
     ) -> Unrolled:
-        tops, contexts, weights = [], [], []
+        tops, contexts, weights = [], [], list[Tensor]()
         for position in embedded.unbind(1):
             state, context, looked = self._advance(position, state, want_weights=want_weights)
             tops.append(state.top)
             contexts.append(context)
-            weights.append(looked)
+            weights += [] if looked is None else [looked]
         features = _read_out(self.readout, torch.stack(tops, 1), torch.stack(contexts, 1), embedded)
-        return features, torch.cat(weights, 1) if want_weights else None
+        return features, torch.cat(weights, 1) if weights else None
 
     def _advance(
         self, embedded: Tensor, state: RecurrentState, *, want_weights: bool = False
@@ -244,9 +240,9 @@ class LuongDecoder(AttentiveDecoder):
 class InputFeedingDecoder(AttentiveDecoder):
     """Luong's decoder whose next input also holds h~: it knows what it looked at before (section 3.3)."""
 
-    def start(self, memory: RecurrentMemory) -> RecurrentState:
-        state = super().start(memory)
-        return replace(state, fed=state.top.new_zeros(state.top.shape[0], self.readout.out_features))
+    def __init__(self, cells: CellStack, bridge: Bridge, *, score: Score, readout: nn.Linear) -> None:
+        super().__init__(cells, bridge, score=score, readout=readout)
+        self.fed_size = readout.out_features
 
     def step(
         self, embedded: Float[Tensor, "batch embedding"], state: RecurrentState
@@ -257,12 +253,12 @@ class InputFeedingDecoder(AttentiveDecoder):
     def unroll(
         self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState, *, want_weights: bool = False
     ) -> Unrolled:
-        features, weights = [], []
+        features, weights = [], list[Tensor]()
         for position in embedded.unbind(1):
             state, looked = self._advance(position, state, want_weights=want_weights)
             features.append(state.fed)
-            weights.append(looked)
-        return torch.stack(features, 1), torch.cat(weights, 1) if want_weights else None
+            weights += [] if looked is None else [looked]
+        return torch.stack(features, 1), torch.cat(weights, 1) if weights else None
 
     def _advance(
         self, embedded: Tensor, state: RecurrentState, *, want_weights: bool = False
