@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import io
 import lzma
 import zlib
+from io import BufferedIOBase, BufferedReader, RawIOBase
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 from limelight.errors import UserError
 
@@ -22,7 +22,7 @@ DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
 _ZSTD_INPUT = 1024
 
 
-def open_text(path: str | Path) -> BinaryIO:
+def open_text(path: str | Path) -> BufferedIOBase:
     """Open `path` for reading bytes, decompressing .gz, .xz and .zst on the way.
 
     Raises:
@@ -33,11 +33,11 @@ def open_text(path: str | Path) -> BinaryIO:
     try:
         suffix = path.suffix.lower()
         if suffix == ".gz":
-            return cast(BinaryIO, gzip.open(path, "rb"))
+            return gzip.open(path, "rb")
         if suffix == ".xz":
-            return cast(BinaryIO, lzma.open(path, "rb"))
+            return lzma.open(path, "rb")
         if suffix == ".zst":
-            return cast(BinaryIO, io.BufferedReader(_ZstdReader(path), buffer_size=1 << 16))
+            return BufferedReader(_ZstdReader(path), buffer_size=1 << 16)
         return path.open("rb")
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
@@ -63,7 +63,7 @@ def text_suffix(path: str | Path) -> str:
     return Path(path.stem).suffix if path.suffix in COMPRESSIONS else path.suffix
 
 
-class _ZstdReader(io.RawIOBase):
+class _ZstdReader(RawIOBase):
     """Raw stream over a .zst file of one or more frames.
 
     The reader that `zstandard` brings takes a truncated file for a finished one; this one raises `EOFError`.

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
+from io import BufferedIOBase
 from pathlib import Path
-from typing import BinaryIO
 
 from limelight.errors import UserError
 from limelight.text.open_text import DAMAGE, open_text, require_file
@@ -35,7 +35,7 @@ def _read_file(path: str | Path) -> Iterator[str]:
         yield from read_stream(stream, str(path))
 
 
-def read_stream(stream: BinaryIO, name: str) -> Iterator[str]:
+def read_stream(stream: BufferedIOBase, name: str) -> Iterator[str]:
     """The lines of an open stream of bytes, standard input for example; `name` stands in messages for the file.
 
     Raises:
@@ -47,7 +47,7 @@ def read_stream(stream: BinaryIO, name: str) -> Iterator[str]:
         yield line
 
 
-def scan_lines(stream: BinaryIO, name: str) -> Iterator[str | BadLine]:
+def scan_lines(stream: BufferedIOBase, name: str) -> Iterator[str | BadLine]:
     """Exactly one item for each line of `stream`: its text, or what is wrong with it.
 
     Where an archive is damaged nothing after the damage can be read: the last item is a `BadLine` that says so.
@@ -73,7 +73,7 @@ def scan_lines(stream: BinaryIO, name: str) -> Iterator[str | BadLine]:
             yield BadLine(name, number, reason)
 
 
-def _skip_line(stream: BinaryIO) -> None:
+def _skip_line(stream: BufferedIOBase) -> None:
     """Read to the end of a line that is too long, a bounded piece at a time."""
     while True:
         piece = stream.readline(MAX_LINE_BYTES)

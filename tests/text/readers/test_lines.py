@@ -1,0 +1,161 @@
+"""Lines: one item for each, ended by \\n alone, bad ones named, memory bounded."""
+
+import gzip
+import io
+import lzma
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limelight.errors import UserError
+from limelight.text import BadLine, read_lines, read_stream
+from limelight.text.readers.lines import MAX_LINE_BYTES, scan_lines
+
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.compress,
+    ".xz": lzma.compress,
+    ".zst": zstandard.ZstdCompressor().compress,
+}
+
+
+def scan(content: bytes) -> list[str | BadLine]:
+    return list(scan_lines(io.BytesIO(content), "f"))
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"", []),
+        (b"a", ["a"]),
+        (b"a\n", ["a"]),
+        (b"a\n\nb\n", ["a", "", "b"]),
+        (b"a\r\nb\r\r\n\r\n", ["a", "b\r", ""]),
+        (b"a\rb\n", ["a\rb"]),
+        (b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n", ["a", "\ufeffb"]),
+        ("a\u2028b\u0085c\vd\fe\x1cf\n".encode(), ["a\u2028b\u0085c\vd\fe\x1cf"]),
+    ],
+)
+def test_a_line_ends_at_newline_only(content: bytes, lines: list[str]) -> None:
+    assert scan(content) == lines
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\n\0", codec="utf-8"))))
+def test_what_is_written_is_read(lines: list[str]) -> None:
+    content = "".join(line + "\n" for line in lines).encode()
+    expected = [line.removesuffix("\r") for line in lines]
+    expected[:1] = [line.removeprefix("\ufeff") for line in expected[:1]]
+    assert scan(content) == expected
+
+
+@given(st.binary())
+def test_any_bytes_give_one_item_for_each_line(content: bytes) -> None:
+    items = scan(content)
+    assert len(items) == content.count(b"\n") + (not content.endswith(b"\n") and content != b"")
+    for number, item in enumerate(items, start=1):
+        assert isinstance(item, str) or (item.line, item.file, item.ends_file) == (number, "f", False)
+
+
+def test_invalid_utf8_is_named_by_byte_and_the_rest_is_read() -> None:
+    first, bad, last = scan(b"good\n\xc3\xa4b\xffc\nlast\n")
+    assert (first, last) == ("good", "last")
+    assert str(bad) == "f:2: not valid UTF-8 (byte 0xff at byte 4 of the line); convert the file to UTF-8"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf16_is_recognised(encoding: str) -> None:
+    bad = scan("\ufeffhello\n".encode(encoding))[0]
+    assert isinstance(bad, BadLine)
+    assert "the file looks like UTF-16; convert the file to UTF-8" in bad.reason
+
+
+def test_nul_is_no_text() -> None:
+    assert str(scan(b"a\0b\n")[0]) == "f:1: the line holds a NUL character; is this file text?"
+
+
+@pytest.mark.parametrize("ending", [b"\n", b""])
+def test_the_longest_line_is_read_and_a_longer_one_is_not(ending: bytes) -> None:
+    longest = b"x" * MAX_LINE_BYTES
+    assert scan(b"a\n" + longest + ending) == ["a", longest.decode()]
+    first, bad, *rest = scan(b"a\n" + longest + b"x" + ending + (b"b\n" if ending else b""))
+    assert first == "a"
+    assert str(bad) == "f:2: the line is longer than 1,000,000 bytes; is this file text, one sentence a line?"
+    assert rest == (["b"] if ending else [])
+
+
+class Endless(io.RawIOBase):
+    """40 MB without a line end, then a line."""
+
+    def __init__(self) -> None:
+        self.left = 40_000_000
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        content = b"x" * min(self.left, len(buffer)) if self.left else b"\nend\n"
+        self.left -= min(self.left, len(content))
+        if content.endswith(b"end\n"):
+            self.readinto = lambda _: 0  # type: ignore[assignment]
+        buffer[: len(content)] = content
+        return len(content)
+
+
+def test_a_line_without_end_does_not_fill_the_memory() -> None:
+    tracemalloc.start()
+    try:
+        bad, end = scan_lines(io.BufferedReader(Endless()), "f")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert isinstance(bad, BadLine)
+    assert end == "end"
+    assert peak < 8_000_000
+
+
+@pytest.mark.parametrize("suffix", COMPRESS)
+def test_a_truncated_archive_is_reported_where_it_breaks(suffix: str, tmp_path: Path) -> None:
+    lines = [f"line {number} {number * 7919 % 104729}" for number in range(20_000)]
+    whole = COMPRESS[suffix]("\n".join(lines).encode())
+    path = tmp_path / f"text{suffix}"
+    path.write_bytes(whole[: len(whole) * 2 // 3])
+    good: list[str] = []
+    with pytest.raises(UserError, match="the file is damaged or cut off here") as raised:
+        good.extend(map(str, read_lines(path)))
+    assert good == lines[: len(good)]
+    assert len(good) < len(lines)
+    assert str(raised.value).startswith(f"{path}:{len(good) + 1}: ")
+
+
+def test_a_damaged_archive_ends_with_its_bad_line(tmp_path: Path) -> None:
+    path = tmp_path / "text.gz"
+    path.write_bytes(gzip.compress(b"one\ntwo\n")[:-4])
+    with gzip.open(path) as stream:
+        *_, last = scan_lines(stream, "f")
+    assert isinstance(last, BadLine)
+    assert last.ends_file
+
+
+def test_read_lines_reads_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "text.xz"
+    path.write_bytes(lzma.compress("ä\nb\n".encode()))
+    assert list(read_lines(path)) == ["ä", "b"]
+    assert list(read_lines(str(path))) == ["ä", "b"]
+
+
+def test_read_lines_looks_for_the_file_at_once(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="there is no such file"):
+        read_lines(tmp_path / "nowhere")
+
+
+def test_read_stream_names_the_stream_and_leaves_it_open() -> None:
+    stream = io.BytesIO(b"good\n\xff\n")
+    lines = read_stream(stream, "standard input")
+    assert next(lines) == "good"
+    with pytest.raises(UserError, match=r"^standard input:2: not valid UTF-8"):
+        next(lines)
+    assert not stream.closed

@@ -1,0 +1,124 @@
+"""Filters: each reason for itself, each pair counted once, and the report says where to look."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limelight.text import CleanReport, Pair, clean
+from limelight.text.clean import REASONS
+
+MILD = {"max_characters": 100, "max_length_ratio": 3.0, "drop_duplicates": True, "drop_identical": True}
+
+
+def run(sides: list[tuple[str, str]], **changes: object) -> tuple[list[tuple[str, str]], CleanReport]:
+    """Clean pairs with mild settings, changed by name."""
+    settings = MILD | changes
+    pairs = [Pair(source, target, "t.tsv", line) for line, (source, target) in enumerate(sides, start=1)]
+    report = CleanReport()
+    kept = [(pair.source, pair.target) for pair in clean(pairs, report, **settings)]  # type: ignore[arg-type]
+    return kept, report
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (("", "b"), "empty"),
+        (("a", " \u3000\t"), "empty"),
+        (("a" * 101, "b" * 90), "too_long"),
+        (("a" * 90, "b" * 101), "too_long"),
+        (("a" * 61, "b" * 20), "length_ratio"),
+        (("a" * 6, "b" * 20), "length_ratio"),
+        (("same", "same "), "identical"),
+        (("first", "erster"), "duplicate"),
+        ((" first", "erster "), "duplicate"),
+    ],
+)
+def test_each_reason_drops_its_pair_and_names_its_place(bad: tuple[str, str], reason: str) -> None:
+    kept, report = run([("first", "erster"), bad, ("second", "zweiter")])
+    assert kept == [("first", "erster"), ("second", "zweiter")]
+    assert report.dropped == {**dict.fromkeys(REASONS, 0), reason: 1}
+    assert report.first_place == {reason: "t.tsv:2"}
+    assert (report.total, report.kept) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    "good",
+    [
+        ("a" * 100, "b" * 100),  # at the bound
+        ("a" * 60, "b" * 20),  # at the ratio
+        ("no", "auf keinen Fall"),  # short sides are not compared
+        ("same", "Same"),
+        ("first", "ein anderer"),
+    ],
+)
+def test_what_is_at_a_bound_stays(good: tuple[str, str]) -> None:
+    kept, _ = run([("first", "erster"), good])
+    assert kept == [("first", "erster"), good]
+
+
+def test_filters_can_be_switched_off() -> None:
+    sides = [("same", "same"), ("first", "erster"), ("first", "erster")]
+    kept, report = run(sides, drop_duplicates=False, drop_identical=False)
+    assert kept == sides
+    assert report.kept == report.total == 3
+
+
+def test_both_sides_count_for_a_duplicate() -> None:
+    sides = [("a", "b"), ("ab", ""), ("a", "c"), ("b", "a")]
+    assert run(sides)[0] == [("a", "b"), ("a", "c"), ("b", "a")]
+
+
+def test_the_same_characters_split_elsewhere_are_another_pair() -> None:
+    assert len(run([("ab", "c"), ("a", "bc")])[0]) == 2
+
+
+def test_any_string_can_be_compared() -> None:
+    assert len(run([("half \ud800", "b"), ("half \udfff", "b"), ("half \ud800", "b")])[0]) == 2
+
+
+def test_it_streams() -> None:
+    """The first pair comes before the second is read: corpora do not fit in memory."""
+
+    def endless():  # type: ignore[no-untyped-def]
+        for line in range(1, 10**9):
+            yield Pair(f"source {line}", f"ziel {line}", "t", line)
+
+    report = CleanReport()
+    stream = clean(endless(), report, **MILD)  # type: ignore[arg-type]
+    assert next(stream).line == 1
+    assert report.total == 1
+
+
+def test_the_summary_reads_well() -> None:
+    _, report = run([("first", "erster")] * 1234 + [("", "b"), ("", "c")])
+    assert report.summary() == (
+        "1 of 1,236 pairs kept\n"
+        "  left out 2: one side is empty (first: t.tsv:1235)\n"
+        "  left out 1,233: the pair was seen before (first: t.tsv:2)"
+    )
+
+
+SIDES = st.text(st.sampled_from("ab é\u3000"), max_size=40)
+
+
+@given(st.lists(st.tuples(SIDES, SIDES), max_size=30), st.booleans(), st.booleans())
+def test_pairs_in_are_pairs_kept_and_dropped(sides: list[tuple[str, str]], duplicates: bool, identical: bool) -> None:
+    kept, report = run(sides, drop_duplicates=duplicates, drop_identical=identical, max_characters=30)
+    assert report.total == len(sides)
+    assert report.kept == len(kept) == report.total - sum(report.dropped.values())
+    assert set(report.first_place) == {reason for reason, count in report.dropped.items() if count}
+    remaining = iter(sides)
+    assert all(pair in remaining for pair in kept), "order must stay"
+    stripped = [(source.strip(), target.strip()) for source, target in kept]
+    if duplicates:
+        assert len(set(stripped)) == len(stripped)
+    if identical:
+        assert all(source != target for source, target in stripped)
+
+
+@given(st.lists(st.tuples(SIDES, SIDES), max_size=30))
+def test_cleaning_twice_is_cleaning_once(sides: list[tuple[str, str]]) -> None:
+    once, _ = run(sides)
+    again, report = run(once)
+    assert again == once
+    assert not any(report.dropped.values())
