@@ -10,7 +10,7 @@ what is read, as nothing else is there yet. Layers and heads count from 0, as in
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +25,7 @@ from limelight.models.state import KeepHeads
 from limelight.tokens import Tokenizers
 
 Weights = npt.NDArray[np.float32]
-Kind = Literal["encoder_self", "decoder_self", "cross"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS = ("encoder_self", "decoder_self", "cross")
 
 START_PIECE = "<s>"
 END_PIECE = "</s>"
@@ -82,18 +81,18 @@ class AttentionMap:
                 raise ValueError(f"{words} must name one word for each of {pieces}")
 
     @property
-    def kinds(self) -> tuple[Kind, ...]:
+    def kinds(self) -> tuple[str, ...]:
         """The kinds of attention this model has."""
         return tuple(kind for kind in KINDS if getattr(self, kind).shape[0])
 
-    def labels(self, kind: Kind) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def labels(self, kind: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What stands at the rows (who asks) and at the columns (what is looked at) of this kind."""
         if kind == "cross":
             return self.target_pieces, self.source_pieces
         pieces = self.source_pieces if kind == "encoder_self" else self.read_pieces
         return pieces, pieces
 
-    def weights(self, kind: Kind) -> Weights:
+    def weights(self, kind: str) -> Weights:
         """All layers and heads of one kind, (layers, heads, rows, columns). Raises `UserError` where there are none."""
         if kind not in KINDS:
             raise UserError(f"{kind!r} is no kind of attention; there are {', '.join(KINDS)}")
@@ -102,7 +101,7 @@ class AttentionMap:
         weights: Weights = getattr(self, kind)
         return weights
 
-    def average(self, kind: Kind, *, layer: int | None = None, heads: int | Sequence[int] | None = None) -> Weights:
+    def average(self, kind: str, *, layer: int | None = None, heads: int | Sequence[int] | None = None) -> Weights:
         """The plain mean over the chosen layers and heads, (rows, columns); rows still sum to one.
 
         `layer`: one layer from 0, or from the end with -1; None takes the mean over all. `heads`: one, some, or None

@@ -6,7 +6,6 @@ are built by hand, without pyplot, so that nothing global changes and a server m
 
 import io
 import threading
-import unicodedata
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -15,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from limelight.errors import UserError
-from limelight.inspection.attention_map import AttentionMap, Kind
+from limelight.inspection.attention_map import AttentionMap
+from limelight.inspection.words import drawable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +30,7 @@ DOTS_PER_INCH = 150
 
 _ONE_AT_A_TIME = threading.Lock()  # matplotlib's settings and Python's warning filters are shared by all threads
 
-TITLES: dict[Kind, str] = {
+TITLES: dict[str, str] = {
     "cross": "cross attention: predicted target (rows) to source (columns)",
     "encoder_self": "encoder self-attention: source to source",
     "decoder_self": "decoder self-attention: read target to read target",
@@ -48,7 +48,7 @@ class _Sizes(NamedTuple):
 
 def draw_average(
     attention: AttentionMap,
-    kind: Kind = "cross",
+    kind: str = "cross",
     *,
     layer: int | None = None,
     heads: int | Sequence[int] | None = None,
@@ -80,7 +80,7 @@ def draw_weights(
     return figure
 
 
-def draw_grid(attention: AttentionMap, kind: Kind = "cross") -> "Figure":
+def draw_grid(attention: AttentionMap, kind: str = "cross") -> "Figure":
     """Every layer (down) and head (across) of one kind as small heat maps with one scale of colours.
 
     Pieces are written at the outer edge only. Raises `UserError` for a kind that is not there, or where matplotlib is
@@ -150,7 +150,7 @@ def _labels(pieces: Sequence[str]) -> tuple[str, ...]:
     """Pieces as labels: not too long, and without what cannot be drawn or stand in an SVG file."""
     if not pieces:
         raise UserError("there is nothing to draw: a side of this map has no pieces")
-    shown = ("".join(c if unicodedata.category(c) not in ("Cc", "Cs", "Cn") else "\ufffd" for c in p) for p in pieces)
+    shown = map(drawable, pieces)
     return tuple(text if len(text) <= LONGEST_LABEL else text[: LONGEST_LABEL - 1] + "…" for text in shown)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from limelight.errors import UserError
 from limelight.files import write_whole
-from limelight.inspection.attention_map import AttentionMap, Kind
+from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.heatmap import draw_average, draw_grid, picture_bytes
 
 PICTURES = (".png", ".svg")
@@ -16,7 +16,7 @@ def save(
     attention: AttentionMap,
     path: str | Path,
     *,
-    kind: Kind = "cross",
+    kind: str = "cross",
     layer: int | None = None,
     heads: int | Sequence[int] | None = None,
 ) -> None:
@@ -33,7 +33,7 @@ def save(
         _write(path, picture_bytes(figure, "svg" if ending == ".svg" else "png"))
 
 
-def save_grid(attention: AttentionMap, path: str | Path, *, kind: Kind = "cross") -> None:
+def save_grid(attention: AttentionMap, path: str | Path, *, kind: str = "cross") -> None:
     """Write every layer and head of one kind as one picture, `.png` or `.svg`. Errors as in `save`."""
     ending = _ending(path, PICTURES)
     _write(path, picture_bytes(draw_grid(attention, kind), "svg" if ending == ".svg" else "png"))

@@ -14,7 +14,8 @@ import numpy.typing as npt
 from rich.cells import cell_len, set_cell_size
 
 from limelight.errors import UserError
-from limelight.inspection.attention_map import AttentionMap, Kind
+from limelight.inspection.attention_map import AttentionMap
+from limelight.inspection.words import drawable
 
 BLOCKS = " ░▒▓█"
 ASCII = " .:*#"
@@ -29,7 +30,7 @@ TALLEST_HEADER = 12
 
 def text_picture(
     attention: AttentionMap,
-    kind: Kind = "cross",
+    kind: str = "cross",
     *,
     layer: int | None = None,
     heads: int | Sequence[int] | None = None,
@@ -60,7 +61,7 @@ def shade(
         raise UserError(
             f"a width of {width} is too narrow for a picture of attention: give at least {NARROWEST} columns"
         )
-    rows, columns = [_plain(row) for row in rows], [_plain(column) for column in columns]
+    rows, columns = [drawable(row) for row in rows], [drawable(column) for column in columns]
     if not rows or not columns:
         raise UserError("there is nothing to draw: a side of this map has no pieces")
     label = min(max(map(cell_len, rows)), width // 4)
@@ -128,8 +129,3 @@ def _cut(text: str, width: int) -> str:
     if cell_len(text) > width:
         return set_cell_size(text, width - 1) + "…"
     return set_cell_size(text, width)
-
-
-def _plain(text: str) -> str:
-    """Nothing that would move the cursor or change the terminal."""
-    return "".join(character if character.isprintable() else "\ufffd" for character in text) or " "

@@ -10,6 +10,8 @@ Groups = tuple[int, ...]
 """For each piece the number of its word; the pieces of a word stand together."""
 
 WORD_START = "▁"
+JOINERS = "\u200c\u200d\u3000\xa0"
+"""Letters of real words (Persian, Hindi, emoji) and spaces that Python does not call printable."""
 BYTES = re.compile(r"(?:<0x[0-9A-Fa-f]{2}>)+")
 
 
@@ -25,6 +27,11 @@ def readable(text: str) -> str:
     """`▁Stra<0xC3><0x9F>e` as `Straße`; a bare mark stays, as it is all there is to see."""
     whole = BYTES.sub(lambda match: _decoded(match.group()), text)
     return whole.replace(WORD_START, " ").strip() or whole
+
+
+def drawable(text: str) -> str:
+    """The text without what moves a cursor, turns the writing direction or cannot stand in a file; joiners stay."""
+    return "".join(letter if letter.isprintable() or letter in JOINERS else "\ufffd" for letter in text)
 
 
 def merge_rows_and_columns(

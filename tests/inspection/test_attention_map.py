@@ -1,0 +1,266 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from limelight.config import RecurrentConfig, TransformerConfig
+from limelight.errors import UserError
+from limelight.inspection import AttentionMap, attention_map
+from limelight.inspection.attention_map import KINDS
+from limelight.models.build import build_model
+from tests.inspection.fakes import LETTERS, random_map
+
+SEEDS = st.integers(0, 2**32 - 1)
+TEXTS = st.text("abc .", min_size=0, max_size=11)
+SMALL_TRANSFORMER = TransformerConfig(
+    encoder_layers=2, decoder_layers=3, d_model=12, heads=2, d_ff=20, dropout=0.3, tie="two-way"
+)
+
+
+def row_sums(attention):
+    return np.concatenate([getattr(attention, kind).sum(axis=-1).ravel() for kind in KINDS])
+
+
+# --- words
+
+
+@given(seed=SEEDS, source=TEXTS, target=TEXTS)
+def test_rows_sum_to_one_before_and_after_merging_words(seed, source, target):
+    attention = random_map(seed, source=source, target=target)
+    np.testing.assert_allclose(row_sums(attention), 1, atol=1e-5)
+    np.testing.assert_allclose(row_sums(attention.merge_words()), 1, atol=1e-5)
+
+
+@given(seed=SEEDS, source=TEXTS, target=TEXTS)
+def test_merged_weights_are_sums_to_a_word_and_means_from_a_word(seed, source, target):
+    attention = random_map(seed, source=source, target=target)
+    merged = attention.merge_words()
+    sides = {
+        "encoder_self": (attention.source_words, attention.source_words),
+        "decoder_self": (attention.read_words, attention.read_words),
+        "cross": (attention.target_words, attention.source_words),
+    }
+    for kind, (row_words, column_words) in sides.items():
+        pieces, words = getattr(attention, kind).astype(np.float64), getattr(merged, kind)
+        for row in range(words.shape[2]):
+            for column in range(words.shape[3]):
+                rows = [place for place, word in enumerate(row_words) if word == row]
+                columns = [place for place, word in enumerate(column_words) if word == column]
+                expected = sum(pieces[:, :, r, c] for r in rows for c in columns) / len(rows)
+                np.testing.assert_allclose(words[:, :, row, column], expected, atol=1e-6)
+
+
+@given(seed=SEEDS, source=TEXTS, target=TEXTS)
+def test_merging_twice_changes_nothing(seed, source, target):
+    once = random_map(seed, source=source, target=target).merge_words()
+    assert once.merge_words().to_json() == once.to_json()
+
+
+def test_merging_keeps_the_future_of_the_decoder_dark(seed):
+    merged = random_map(seed).merge_words()
+    assert not np.triu(merged.decoder_self, k=1).any()
+
+
+def test_merged_labels_are_words(seed):
+    merged = random_map(seed, source="ab cde f", target="gh i").merge_words()
+    assert merged.source_pieces == ("ab", "cde", "f", "</s>")
+    assert merged.target_pieces == ("gh", "i", "</s>")
+    assert merged.read_pieces == ("<s>", "gh", "i")
+    assert merged.unit == "word"
+
+
+def test_words_of_one_piece_merge_to_themselves(seed):
+    attention = random_map(seed, source="a", target="b")
+    np.testing.assert_allclose(attention.merge_words().cross, attention.cross, atol=1e-7)
+
+
+# --- the end
+
+
+@given(seed=SEEDS, source=TEXTS, target=TEXTS)
+def test_without_end_rescales_what_is_left(seed, source, target):
+    attention = random_map(seed, source=source, target=target)
+    shorter = attention.without_end()
+    assert shorter.end_dropped
+    assert shorter.source_pieces == attention.source_pieces[:-1]
+    assert shorter.target_pieces == attention.target_pieces
+    left = attention.cross[..., :-1].astype(np.float64)
+    if left.shape[-1]:
+        np.testing.assert_allclose(shorter.cross, left / left.sum(axis=-1, keepdims=True), rtol=1e-5)
+        np.testing.assert_allclose(shorter.encoder_self.sum(axis=-1), 1, atol=1e-5)
+    np.testing.assert_array_equal(shorter.decoder_self, attention.decoder_self)
+
+
+def test_without_end_twice_drops_one_end_only(seed):
+    once = random_map(seed).without_end()
+    assert once.without_end() is once
+
+
+def test_a_row_that_looked_at_the_end_alone_becomes_zeros_and_has_no_link(seed):
+    attention = random_map(seed, source="ab", target="c", cross=(1, 1))
+    attention.cross[:] = [[[[0, 0, 1], [0.25, 0.75, 0]]]]
+    shorter = attention.without_end()
+    np.testing.assert_array_equal(shorter.cross[0, 0], [[0, 0], [0.25, 0.75]])
+    assert [link.target for link in shorter.alignment()] == [1]
+
+
+def test_an_empty_source_without_its_end_aligns_to_nothing(seed):
+    assert random_map(seed, source="").without_end().alignment() == ()
+
+
+# --- reductions
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_average_is_the_mean_over_the_chosen_layers_and_heads(seed, kind):
+    attention = random_map(seed)
+    weights = getattr(attention, kind).astype(np.float64)
+    np.testing.assert_allclose(attention.average(kind), weights.mean(axis=(0, 1)), atol=1e-6)
+    np.testing.assert_allclose(attention.average(kind, layer=0), weights[0].mean(axis=0), atol=1e-6)
+    np.testing.assert_allclose(attention.average(kind, heads=1), weights[:, 1].mean(axis=0), atol=1e-6)
+    np.testing.assert_allclose(attention.average(kind, layer=-1, heads=[0, 1]), weights[-1, :2].mean(axis=0), atol=1e-6)
+    np.testing.assert_allclose(attention.average(kind).sum(axis=-1), 1, atol=1e-5)
+
+
+def test_alignment_is_the_arg_max_word(seed):
+    attention = random_map(seed)
+    merged = attention.merge_words()
+    links = attention.alignment(layer=1)
+    assert [link.target for link in links] == list(range(len(merged.target_pieces)))
+    weights = merged.average("cross", layer=1)
+    for link in links:
+        assert link.weight == weights[link.target].max() == weights[link.target, link.source]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"kind": "sideways"}, "'sideways' is no kind of attention; there are encoder_self, decoder_self, cross"),
+        ({"kind": "encoder_self"}, "no attention of the kind encoder_self; it has cross"),
+        ({"kind": "cross", "layer": 3}, "no layer 3: the model has 3, they count from 0 to 2"),
+        ({"kind": "cross", "layer": -4}, "no layer -4"),
+        ({"kind": "cross", "heads": [0, 2]}, "no head 2: the model has 2, they count from 0 to 1"),
+        ({"kind": "cross", "heads": []}, "no head is chosen: name at least one from 0 to 1"),
+    ],
+)
+def test_a_choice_that_is_not_there_is_named(seed, arguments, message):
+    attention = random_map(seed, encoder=(0, 0), decoder=(0, 0))
+    kind = arguments.pop("kind")
+    with pytest.raises(UserError, match=message):
+        attention.weights(kind) if kind == "sideways" else attention.average(kind, **arguments)
+
+
+def test_a_model_without_attention_says_so(seed):
+    attention = random_map(seed, encoder=(0, 0), decoder=(0, 0), cross=(0, 0))
+    assert attention.kinds == ()
+    with pytest.raises(UserError, match="it has none"):
+        attention.alignment()
+
+
+def test_weights_that_do_not_fit_the_pieces_are_refused(seed):
+    attention = random_map(seed)
+    with pytest.raises(ValueError, match=r"cross is .* not \(layers, heads, "):
+        AttentionMap(**{**vars(attention), "cross": attention.cross[..., :-1]})
+    with pytest.raises(ValueError, match="target_words must name one word for each of target_pieces"):
+        AttentionMap(**{**vars(attention), "target_words": attention.target_words[:-1]})
+
+
+# --- JSON
+
+
+@given(seed=SEEDS, source=TEXTS, target=TEXTS, empty=st.booleans())
+def test_json_comes_back_with_six_digits(seed, source, target, empty):
+    sizes = {"encoder": (0, 0), "decoder": (0, 0)} if empty else {}
+    attention = random_map(seed, source=source, target=target, **sizes)
+    again = AttentionMap.from_json(attention.to_json())
+    for name, value in vars(attention).items():
+        if name in KINDS:
+            assert getattr(again, name).dtype == np.float32
+            np.testing.assert_allclose(getattr(again, name), value, atol=5.1e-7)
+        else:
+            assert getattr(again, name) == value
+    assert again.to_json() == attention.to_json()
+
+
+def test_json_has_a_stable_form(seed):
+    values = json.loads(random_map(seed, source="a", target="b").merge_words().to_json())
+    assert list(values) == [
+        *("format", "version", "source_pieces", "target_pieces", "read_pieces"),
+        *("source_words", "target_words", "read_words", "encoder_self", "decoder_self", "cross", "unit", "end_dropped"),
+    ]
+    assert (values["format"], values["version"], values["unit"]) == ("limelight.attention", 1, "word")
+    assert max(len(str(weight)) for weight in values["cross"][0][0][0]) <= len("0.123456")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda values: "not json", "no attention map: not valid JSON"),
+        (lambda values: [values], 'no attention map: it has no "format": "limelight.attention"'),
+        (lambda values: {**values, "format": "other"}, "no attention map"),
+        (lambda values: {**values, "version": 2}, "version 2: this Limelight reads version 1"),
+        (lambda values: {key: value for key, value in values.items() if key != "unit"}, "attention map without 'unit'"),
+        (lambda values: {**values, "cross": [[[[1.0]]]]}, r"damaged attention map: cross is \(1, 1, 1, 1\)"),
+        (lambda values: {**values, "cross": [[[[1.0], [1.0, 2.0]]]]}, "damaged attention map"),
+        (lambda values: {**values, "source_pieces": 7}, "damaged attention map"),
+    ],
+)
+def test_json_that_is_no_map_is_named(seed, change, message):
+    changed = change(json.loads(random_map(seed).to_json()))
+    with pytest.raises(UserError, match=message):
+        AttentionMap.from_json(changed if isinstance(changed, str) else json.dumps(changed))
+
+
+# --- models
+
+
+def test_a_transformer_shows_every_layer_head_and_kind(seed):
+    model = build_model(SMALL_TRANSFORMER, LETTERS).train()
+    forced = LETTERS.target.encode("Hab cd")
+    attention = attention_map(model, LETTERS, "abc de", forced)
+    assert attention.encoder_self.shape == (2, 2, 7, 7)
+    assert attention.decoder_self.shape == (3, 2, 7, 7)
+    assert attention.cross.shape == (3, 2, 7, 7)
+    assert attention.target_pieces == ("H", "a", "b", "▁", "c", "d", "</s>")
+    assert attention.read_pieces == ("<s>", "H", "a", "b", "▁", "c", "d")
+    np.testing.assert_allclose(row_sums(attention), 1, atol=1e-5)
+    assert not np.triu(attention.decoder_self, k=1).any()
+    assert model.training, "the model is left in the mode it was in"
+
+
+@pytest.mark.parametrize("wiring", ["fixed", "bahdanau", "luong"])
+def test_a_recurrent_model_shows_its_one_cross_attention(seed, wiring):
+    model = build_model(RecurrentConfig(wiring=wiring, embedding=5, hidden=6), LETTERS)
+    attention = attention_map(model, LETTERS, "abc", LETTERS.target.encode("de"))
+    assert attention.kinds == (() if wiring == "fixed" else ("cross",))
+    assert attention.cross.shape == ((0, 0, 3, 4) if wiring == "fixed" else (1, 1, 3, 4))
+    np.testing.assert_allclose(row_sums(attention), 1, atol=1e-5)
+    assert AttentionMap.from_json(attention.to_json()).cross.shape == attention.cross.shape
+
+
+def test_the_map_is_read_without_dropout_and_modes_come_back(seed):
+    model = build_model(SMALL_TRANSFORMER, LETTERS).train()
+    frozen = next(module for module in model.modules() if isinstance(module, nn.LayerNorm)).eval()
+    maps = [attention_map(model, LETTERS, "abc", [3, 4]).to_json() for _ in range(2)]
+    assert maps[0] == maps[1]
+    assert model.training
+    assert not frozen.training, "a part that was not training still is not"
+
+
+def test_a_head_that_is_switched_off_changes_what_comes_after_it(seed):
+    model = build_model(SMALL_TRANSFORMER, LETTERS)
+    without = {"encoder.0.self": torch.tensor([0.0, 1.0])}
+    plain = attention_map(model, LETTERS, "abc", [3, 4])
+    changed = attention_map(model, LETTERS, "abc", [3, 4], keep_heads=without)
+    assert np.abs(plain.encoder_self[1] - changed.encoder_self[1]).max() > 0
+    np.testing.assert_allclose(changed.encoder_self[1].sum(axis=-1), 1, atol=1e-5)
+
+
+def test_empty_sides_leave_the_end_alone(seed):
+    attention = attention_map(build_model(SMALL_TRANSFORMER, LETTERS), LETTERS, "", [])
+    assert (attention.source_pieces, attention.target_pieces, attention.read_pieces) == (("</s>",), ("</s>",), ("<s>",))
+    np.testing.assert_allclose(attention.merge_words().cross, 1, atol=1e-6)

@@ -1,0 +1,133 @@
+import sys
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+from matplotlib import rcParams
+from matplotlib._pylab_helpers import Gcf
+from matplotlib.image import imread
+
+from limelight.errors import UserError
+from limelight.inspection.heatmap import LONGEST_LABEL, draw_average, draw_grid, draw_weights, picture_bytes
+from tests.inspection.fakes import random_map
+
+
+def svg_texts(figure):
+    root = ElementTree.fromstring(picture_bytes(figure, "svg"))
+    return [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
+def labels(figure):
+    axes = figure.axes[0]
+    return [[tick.get_text() for tick in ticks] for ticks in (axes.get_yticklabels(), axes.get_xticklabels())]
+
+
+@pytest.mark.parametrize("kind", ["encoder_self", "decoder_self", "cross"])
+def test_one_map_shows_the_average_under_its_pieces(seed, kind):
+    attention = random_map(seed, source="ab cd", target="ef g")
+    figure = draw_average(attention, kind)
+    assert labels(figure) == [list(side) for side in attention.labels(kind)]
+    shown = figure.axes[0].images[0].get_array()
+    np.testing.assert_array_equal(shown, attention.average(kind))
+    assert figure.axes[0].images[0].get_clim() == (0, pytest.approx(shown.max()))
+
+
+def test_labels_stay_text_in_svg(seed):
+    attention = random_map(seed, source="ab cd", target="ef g").merge_words().without_end()
+    texts = svg_texts(draw_average(attention, layer=1, heads=[0, 1]))
+    assert {"ab", "cd", "ef", "g", "</s>"} <= set(texts)
+    assert "layer 1, mean of heads 0, 1; without the source's </s>, rows rescaled" in texts
+
+
+def test_the_title_names_what_was_averaged(seed):
+    attention = random_map(seed)
+    assert "mean of all layers, head 1" in svg_texts(draw_average(attention, heads=1))
+    assert "mean of all layers, mean of all heads" in svg_texts(draw_average(attention))
+
+
+def test_a_grid_shows_every_layer_and_head_with_one_scale(seed):
+    attention = random_map(seed, cross=(3, 2))
+    figure = draw_grid(attention)
+    panels = [axes for axes in figure.axes if axes.get_xlabel()]
+    assert [axes.get_xlabel() for axes in panels] == [f"layer {l}, head {h}" for l in range(3) for h in range(2)]  # noqa: E741
+    for number, axes in enumerate(panels):
+        np.testing.assert_array_equal(axes.images[0].get_array(), attention.cross[number // 2, number % 2])
+        assert axes.images[0].get_clim() == (0, pytest.approx(attention.cross.max()))
+    assert labels(figure)[0] == list(attention.target_pieces)
+
+
+def test_a_png_has_the_signature_and_grows_with_the_sentence(seed):
+    sizes = []
+    for source in ("ab", "ab cd ef gh ij kl"):
+        content = picture_bytes(draw_average(random_map(seed, source=source)), "png")
+        assert content.startswith(b"\x89PNG\r\n\x1a\n")
+        sizes.append(len(content))
+    assert sizes[0] < sizes[1]
+
+
+def test_a_very_long_sentence_still_fits_in_a_picture(tmp_path):
+    words = [f"word{number}" for number in range(400)]
+    figure = draw_weights(np.eye(400, dtype=np.float32), words, words)
+    width, height = figure.get_size_inches()
+    assert max(width, height) < 45
+    shown = labels(figure)[0]
+    assert shown[0] == "word0"
+    assert len(shown) <= 400
+
+
+@pytest.mark.parametrize(
+    "piece", ["$5", "$x$", "a_b", "<&>", "100%", "\\alpha", "大海", "ไทย", "مرحبا", "😀", "a\x00b\nc", "\ud800", ""]
+)
+@pytest.mark.parametrize("form", ["png", "svg"])
+def test_any_piece_can_be_a_label_without_a_warning(piece, form):
+    figure = draw_weights(np.eye(2, dtype=np.float32), [piece, "a"], ["b", piece], title=piece.replace("\ud800", ""))
+    assert len(picture_bytes(figure, form)) > 1000
+
+
+def test_dollar_signs_are_no_formula():
+    texts = svg_texts(draw_weights(np.eye(2, dtype=np.float32), ["$x$", "a"], ["b", "c"], title="costs $5 or $6"))
+    assert {"$x$", "costs $5 or $6"} <= set(texts)
+
+
+def test_long_labels_are_cut_with_an_ellipsis():
+    shown = labels(draw_weights(np.ones((1, 1), dtype=np.float32), ["r" * 60], ["c"]))
+    assert shown[0] == ["r" * (LONGEST_LABEL - 1) + "…"]
+
+
+def test_a_map_of_zeros_can_be_drawn():
+    assert picture_bytes(draw_weights(np.zeros((2, 3), dtype=np.float32), "ab", "cde"), "png")
+
+
+def test_the_same_map_gives_the_same_bytes(seed):
+    attention = random_map(seed)
+    for form in ("png", "svg"):
+        assert picture_bytes(draw_average(attention), form) == picture_bytes(draw_average(attention), form)
+
+
+def test_light_falls_where_attention_is(tmp_path):
+    content = picture_bytes(draw_weights(np.eye(2, dtype=np.float32), ["a", "b"], ["c", "d"]), "png")
+    (tmp_path / "eye.png").write_bytes(content)
+    pixels = imread(tmp_path / "eye.png")[..., :3].sum(axis=-1)
+    dark = pixels < 0.01
+    assert dark.any(), "where nothing is attended to it is dark"
+
+
+def test_nothing_global_is_touched(seed):
+    before = dict(rcParams)
+    picture_bytes(draw_grid(random_map(seed)), "svg")
+    assert dict(rcParams) == before
+    assert not Gcf.figs, "pyplot would keep the figure, and a server would fill its memory"
+
+
+def test_a_missing_matplotlib_is_named(seed, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for draw in (draw_average, draw_grid):
+        with pytest.raises(UserError, match=r'pip install "limelight\[plot\]"'):
+            draw(random_map(seed))
+
+
+def test_a_kind_or_a_side_that_is_not_there_is_named(seed):
+    with pytest.raises(UserError, match="no attention of the kind encoder_self"):
+        draw_grid(random_map(seed, encoder=(0, 0)), "encoder_self")
+    with pytest.raises(UserError, match="nothing to draw: a side of this map has no pieces"):
+        draw_average(random_map(seed, source="").without_end())

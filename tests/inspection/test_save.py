@@ -1,0 +1,73 @@
+import os
+
+import pytest
+
+from limelight.errors import UserError
+from limelight.inspection import AttentionMap, save, save_grid
+from tests.inspection.fakes import random_map
+
+STARTS = {".png": b"\x89PNG\r\n\x1a\n", ".svg": b"<?xml", ".json": b'{"format":"limelight.attention"'}
+
+
+@pytest.mark.parametrize("name", ["map.png", "map.svg", "map.json", "MAP.PNG", "two.dots.svg"])
+def test_the_ending_says_what_is_written(seed, tmp_path, name):
+    path = tmp_path / name
+    save(random_map(seed), path)
+    assert path.read_bytes().startswith(STARTS[path.suffix.lower()])
+    assert os.listdir(tmp_path) == [name], "nothing but the file is left"
+
+
+def test_json_holds_everything_whatever_is_chosen_for_pictures(seed, tmp_path):
+    attention = random_map(seed)
+    save(attention, tmp_path / "map.json", kind="encoder_self", layer=0, heads=1)
+    assert AttentionMap.from_json((tmp_path / "map.json").read_text(encoding="utf-8")).to_json() == attention.to_json()
+
+
+def test_a_picture_of_the_chosen_kind_layer_and_head(seed, tmp_path):
+    save(random_map(seed), str(tmp_path / "map.svg"), kind="decoder_self", layer=0, heads=2)
+    text = (tmp_path / "map.svg").read_text(encoding="utf-8")
+    assert "decoder self-attention" in text
+    assert "layer 0, head 2" in text
+
+
+def test_a_grid_of_all_heads(seed, tmp_path):
+    save_grid(random_map(seed, cross=(3, 2)), tmp_path / "grid.svg")
+    text = (tmp_path / "grid.svg").read_text(encoding="utf-8")
+    assert all(f"layer {layer}, head {head}" in text for layer in range(3) for head in range(2))
+
+
+def test_an_existing_file_is_replaced(seed, tmp_path):
+    path = tmp_path / "map.json"
+    path.write_text("old")
+    save(random_map(seed), path)
+    assert path.read_bytes().startswith(STARTS[".json"])
+
+
+@pytest.mark.parametrize("name", ["map", "map.pdf", "map.jpeg", ".png", "map.png.gz"])
+def test_an_unknown_ending_names_the_known_ones(seed, tmp_path, name):
+    with pytest.raises(UserError, match=r"must be one of \.png \.svg \.json"):
+        save(random_map(seed), tmp_path / name)
+    with pytest.raises(UserError, match=r"must be one of \.png \.svg$"):
+        save_grid(random_map(seed), tmp_path / name)
+    assert not os.listdir(tmp_path)
+
+
+def test_a_grid_is_a_picture_and_no_json(seed, tmp_path):
+    with pytest.raises(UserError, match=r"must be one of \.png \.svg$"):
+        save_grid(random_map(seed), tmp_path / "map.json")
+
+
+def test_a_place_that_cannot_be_written_is_named(seed, tmp_path):
+    with pytest.raises(UserError, match=r"nowhere/map\.json: cannot be written: no such file or directory"):
+        save(random_map(seed), tmp_path / "nowhere" / "map.json")
+    (tmp_path / "folder.json").mkdir()
+    with pytest.raises(UserError, match=r"folder\.json: cannot be written: is a directory"):
+        save(random_map(seed), tmp_path / "folder.json")
+
+
+def test_a_picture_that_cannot_be_drawn_leaves_the_old_file_alone(seed, tmp_path):
+    path = tmp_path / "map.png"
+    path.write_bytes(b"old")
+    with pytest.raises(UserError, match="no layer 9"):
+        save(random_map(seed), path, layer=9)
+    assert path.read_bytes() == b"old"
