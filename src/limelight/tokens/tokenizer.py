@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from limelight.errors import UserError
 
@@ -37,6 +37,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _BREAKABLE = re.compile(f"[\t-\r\x1c- \x85\u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000{SPACE}]+")
 
 
+@runtime_checkable
 class Tokenizer(Protocol):
     """Text to ids and back. Texts are normalised first; see `normalise`."""
 
