@@ -1,0 +1,268 @@
+"""Unigram and BPE: nothing is lost, reserved pieces are never split, sampling follows from its seed alone."""
+
+import random
+import threading
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import sentencepiece
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limelight.errors import UserError
+from limelight.tokens import END, PLACEHOLDERS, UNKNOWN, SentencePieceTokenizer, normalise, train_tokenizer
+
+LANGUAGES = ("en", "de")
+RESERVED = ("<2en>", "<2de>", *PLACEHOLDERS)
+
+
+def sentences(seed: int, count: int) -> Iterator[str]:
+    """Made-up sentences of made-up words, some with letters that no other word has."""
+    generator = random.Random(seed)
+    syllables = [first + second for first in "bdfgklmnprst" for second in ("a", "e", "i", "o", "u", "än", "ers")]
+    words = ["".join(generator.choices(syllables, k=generator.randint(1, 4))) for _ in range(400)]
+    for _ in range(count):
+        chosen = generator.choices(words, k=generator.randint(2, 9))
+        yield " ".join(chosen).capitalize() + generator.choice(".!?")
+
+
+@pytest.fixture(scope="module", params=["bpe", "unigram"])
+def tokenizer(request: pytest.FixtureRequest) -> SentencePieceTokenizer:
+    return train(request.param, sentences(7, 1_500), size=600)
+
+
+@pytest.fixture(scope="module", params=["bpe", "unigram"])
+def without_bytes(request: pytest.FixtureRequest) -> SentencePieceTokenizer:
+    return train(request.param, sentences(7, 500), size=300, byte_fallback=False)
+
+
+def train(kind: str, texts: Iterable[str], *, size: int | None, **changes: object) -> SentencePieceTokenizer:
+    settings = {"languages": LANGUAGES, "byte_fallback": True, "seed": 1, "sentences": 500} | changes
+    trained = train_tokenizer(texts, kind=kind, vocabulary_size=size, **settings)  # type: ignore[arg-type]
+    assert isinstance(trained, SentencePieceTokenizer)
+    return trained
+
+
+ANY_TEXT = st.text(st.characters(exclude_characters="\0"))
+MIXED_TEXT = st.lists(
+    st.one_of(
+        st.sampled_from(
+            [*RESERVED[:5], "</s>", "<unk>", "<pad>", "<s>", "<0xE2>", "▁", " ", "  ", "\n", "Bader", "bu."]
+        ),
+        ANY_TEXT,
+    )
+).map("".join)
+
+
+@given(st.one_of(ANY_TEXT, MIXED_TEXT))
+def test_no_text_is_lost(tokenizer: SentencePieceTokenizer, text: str) -> None:
+    ids = tokenizer.encode(text)
+    assert tokenizer.decode(ids) == normalise(text)
+    assert all(UNKNOWN < identifier < tokenizer.padding for identifier in ids)
+
+
+@given(st.lists(MIXED_TEXT, max_size=5), st.sampled_from([0.1, 0.5, 0.9]), st.integers(0, 2**40))
+def test_no_text_is_lost_by_sampling(
+    tokenizer: SentencePieceTokenizer, texts: list[str], amount: float, seed: int
+) -> None:
+    sampled = tokenizer.encode_sampled(texts, amount=amount, seed=seed)
+    assert [tokenizer.decode(ids) for ids in sampled] == [normalise(text) for text in texts]
+
+
+@given(MIXED_TEXT, st.sampled_from(RESERVED), MIXED_TEXT)
+def test_a_reserved_piece_is_one_id_inside_any_text(
+    tokenizer: SentencePieceTokenizer, before: str, piece: str, after: str
+) -> None:
+    text = normalise(before + piece + after)
+    for ids in (tokenizer.encode(text), *tokenizer.encode_sampled([text], amount=0.5, seed=3)):
+        pieces = tokenizer.pieces(ids)
+        assert pieces.count(piece) == text.count(piece)
+        assert all(found == piece or piece not in found for found in pieces)
+
+
+def test_special_and_reserved_ids_come_first_and_padding_last(tokenizer: SentencePieceTokenizer) -> None:
+    assert tokenizer.size == 601
+    assert tokenizer.padding == 600
+    assert tokenizer.pieces([END, UNKNOWN, tokenizer.padding]) == ["</s>", "<unk>", "<pad>"]
+    assert tuple(tokenizer.pieces(range(2, 36))) == RESERVED
+    assert len(set(tokenizer.pieces(range(601)))) == 601
+
+
+def test_special_ids_are_skipped_in_text(tokenizer: SentencePieceTokenizer) -> None:
+    ids = tokenizer.encode("Bader bu.")
+    assert tokenizer.decode([tokenizer.padding, *ids, END, tokenizer.padding]) == "Bader bu."
+    assert tokenizer.decode([]) == ""
+    assert tokenizer.decode([UNKNOWN]) == "\u2047"
+
+
+def test_bytes_that_are_no_character_read_as_replacement(tokenizer: SentencePieceTokenizer) -> None:
+    (first, *_) = [i for i, piece in enumerate(tokenizer.pieces(range(600))) if piece == "<0xE2>"]
+    assert tokenizer.decode([first]) == "\ufffd"
+
+
+def test_ids_of_another_vocabulary_are_a_fault(tokenizer: SentencePieceTokenizer) -> None:
+    for wrong in (tokenizer.decode, tokenizer.pieces, tokenizer.word_of):
+        with pytest.raises(ValueError, match="id 601 is not in this vocabulary of 601 ids"):
+            wrong([601])
+
+
+def test_the_batch_is_the_single_texts(tokenizer: SentencePieceTokenizer) -> None:
+    texts = [*sentences(11, 50), "", " ", "日本語 <ph3>"]
+    assert tokenizer.encode_batch(texts) == [tokenizer.encode(text) for text in texts]
+    assert tokenizer.encode_sampled(texts, amount=0.0, seed=5) == tokenizer.encode_batch(texts)
+    assert tokenizer.encode_batch([]) == tokenizer.encode_sampled([], amount=0.5, seed=5) == []
+
+
+def test_pieces_spell_the_text_and_words_are_its_words(tokenizer: SentencePieceTokenizer) -> None:
+    for text in sentences(13, 50):
+        ids = tokenizer.encode(text)
+        pieces, words = tokenizer.pieces(ids), tokenizer.word_of(ids)
+        assert "".join(pieces).replace("▁", " ").strip() == text
+        joined = [""] * (words[-1] + 1)
+        for piece, word in zip(pieces, words, strict=True):
+            joined[word] += piece
+        assert [word.removeprefix("▁") for word in joined] == text.split()
+
+
+def test_reserved_and_end_pieces_are_words_of_their_own(tokenizer: SentencePieceTokenizer) -> None:
+    ids = [*tokenizer.encode("<2de> 日 x<ph1>y"), END]
+    words: dict[int, str] = {}
+    for piece, word in zip(tokenizer.pieces(ids), tokenizer.word_of(ids), strict=True):
+        words[word] = words.get(word, "") + piece
+    assert list(words.values()) == ["▁<2de>", "▁<0xE6><0x97><0xA5>", "▁<0x78>", "<ph1>", "<0x79>", "</s>"]
+
+
+# Sampling
+
+
+def test_sampling_follows_from_its_seed_alone(tokenizer: SentencePieceTokenizer, seed: int) -> None:
+    texts = list(sentences(17, 100))
+    first = tokenizer.encode_sampled(texts, amount=0.2, seed=seed)
+    other = tokenizer.encode_sampled(texts, amount=0.2, seed=seed + 1)
+    sentencepiece.set_random_generator_seed(99)
+    tokenizer.encode_sampled(texts[:7], amount=0.9, seed=3)
+    assert tokenizer.encode_sampled(texts, amount=0.2, seed=seed) == first
+    assert other != first != tokenizer.encode_batch(texts)
+
+
+def test_sampling_does_not_depend_on_what_other_threads_draw(tokenizer: SentencePieceTokenizer) -> None:
+    texts = list(sentences(19, 60))
+    alone = [tokenizer.encode_sampled(texts, amount=0.3, seed=seed) for seed in range(8)]
+    with ThreadPoolExecutor(8) as threads:
+        together = threads.map(lambda seed: tokenizer.encode_sampled(texts, amount=0.3, seed=seed % 8), range(32))
+        assert list(together) == alone * 4
+
+
+def test_a_fault_while_sampling_is_not_swallowed(tokenizer: SentencePieceTokenizer) -> None:
+    before = threading.active_count()
+    with pytest.raises(Exception, match=r"."):
+        tokenizer.encode_sampled(["a"], amount="much", seed=1)  # type: ignore[arg-type]
+    assert threading.active_count() == before
+
+
+def test_more_dropout_makes_more_pieces() -> None:
+    """BPE-dropout leaves out each merge with that probability; without any merge only characters are left."""
+    bpe = train("bpe", sentences(7, 500), size=600)
+    texts = list(sentences(23, 50))
+    counts = [sum(map(len, bpe.encode_sampled(texts, amount=amount, seed=5))) for amount in (0.0, 0.1, 0.5, 1.0)]
+    assert counts == sorted(counts)
+    assert counts[-1] == sum(len(text) + 1 for text in texts)
+
+
+def test_a_large_alpha_takes_the_best_segmentation() -> None:
+    """Kudo 2018, equation 8: P(x)^alpha becomes a point at its maximum."""
+    unigram = train("unigram", sentences(7, 500), size=400)
+    texts = list(sentences(23, 50))
+    counts = [sum(map(len, unigram.encode_sampled(texts, amount=amount, seed=5))) for amount in (0.1, 0.5, 1e4)]
+    assert counts[0] > counts[1] > counts[2]
+    assert counts[2] == sum(map(len, unigram.encode_batch(texts)))
+
+
+# Training
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_training_twice_gives_the_same_bytes(kind: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    models = []
+    for _ in range(2):
+        folder = tmp_path_factory.mktemp("model")
+        train(kind, sentences(29, 400), size=450).save(folder)
+        models.append((folder / "spm.model").read_bytes())
+    assert models[0] == models[1]
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+@pytest.mark.parametrize("count", [1, 20, 300])
+def test_the_automatic_size_fits_any_corpus(kind: str, count: int) -> None:
+    texts = list(sentences(31, count))
+    small = train(kind, texts, size=None, sentences=10**7)
+    assert [small.decode(ids) for ids in small.encode_batch(texts)] == texts
+    assert small.size > 256
+
+
+def test_the_automatic_size_makes_room_for_many_characters() -> None:
+    texts = ["".join(chr(0x4E00 + 7 * line + 3 * column) for column in range(20)) for line in range(200)]
+    wide = train("bpe", texts, size=None, sentences=len(texts))
+    assert wide.size > len(set("".join(texts)))
+    assert [wide.decode(ids) for ids in wide.encode_batch(texts)] == texts
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [
+        (
+            60_000,
+            r"tokens\.vocabulary_size is 60,000, but this corpus fills no more than ([\d,]+) pieces; ask for fewer",
+        ),
+        (
+            64,
+            r"tokens\.vocabulary_size is 64, but the characters of this corpus.*, take ([\d,]+) already; ask for more",
+        ),
+    ],
+)
+def test_an_impossible_size_names_the_bound_and_the_bound_works(kind: str, size: int, message: str) -> None:
+    texts = list(sentences(37, 100))
+    with pytest.raises(UserError, match=message) as raised:
+        train(kind, texts, size=size)
+    bound = int(str(raised.value).replace(",", "").split(" take " if size == 64 else " than ")[1].split()[0])
+    assert train(kind, texts, size=bound).size == bound + 1
+
+
+def test_without_bytes_unknown_characters_are_the_unknown_piece(without_bytes: SentencePieceTokenizer) -> None:
+    ids = without_bytes.encode("Bader 日 bu.")
+    assert ids.count(UNKNOWN) == 1
+    assert without_bytes.decode(ids) == "Bader \u2047 bu."
+    assert len(set(without_bytes.word_of(ids))) == 3
+
+
+# Loading
+
+
+def test_what_is_no_model_is_refused() -> None:
+    for wrong in (b"no model", b"", b"\x0a\xff\xff\xff\xff"):
+        with pytest.raises(UserError, match="not a sentencepiece model"):
+            SentencePieceTokenizer(wrong, kind="bpe", reserved=[])
+
+
+def test_other_special_ids_are_refused(tmp_path_factory: pytest.TempPathFactory) -> None:
+    prefix = tmp_path_factory.mktemp("foreign") / "spm"
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(["a b c"] * 5),
+        model_prefix=str(prefix),
+        vocab_size=8,
+        hard_vocab_limit=False,
+        minloglevel=2,
+    )
+    with pytest.raises(UserError, match="end of a sentence has id 2 and the unknown piece id 0; they must be 0 and 1"):
+        SentencePieceTokenizer(prefix.with_suffix(".model").read_bytes(), kind="unigram", reserved=[])
+
+
+def test_a_missing_reserved_piece_is_refused(
+    tokenizer: SentencePieceTokenizer, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("model")
+    tokenizer.save(folder)
+    with pytest.raises(UserError, match="the model has no reserved piece <2xx>, <ph99>"):
+        SentencePieceTokenizer((folder / "spm.model").read_bytes(), kind="bpe", reserved=["<ph99>", "<2de>", "<2xx>"])

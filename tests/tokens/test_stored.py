@@ -1,0 +1,146 @@
+"""Tokenizers on disk: what is loaded does what was saved, and nothing strange is loaded."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from limelight.errors import UserError
+from limelight.tokens import (
+    Tokenizer,
+    Tokenizers,
+    load_tokenizer,
+    load_tokenizers,
+    save_tokenizers,
+    train_tokenizer,
+)
+from limelight.tokens.metadata import StoredTokenizer, write_stored
+
+TEXTS = [
+    f"the {colour} {thing} is {colour}" for colour in ("red", "green", "grün") for thing in ("cat", "house", "tree")
+]
+KINDS = ("bpe", "unigram", "wordpiece")
+
+
+def train(kind: str, texts: list[str] = TEXTS) -> Tokenizer:
+    return train_tokenizer(
+        texts, kind=kind, vocabulary_size=None, languages=["en", "de"], byte_fallback=True, seed=1, sentences=len(texts)
+    )
+
+
+@pytest.fixture(scope="module")
+def trained() -> dict[str, Tokenizer]:
+    return {kind: train(kind) for kind in KINDS}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_loaded_does_what_was_saved(kind: str, trained: dict[str, Tokenizer], tmp_path: Path) -> None:
+    saved = trained[kind]
+    saved.save(tmp_path)
+    loaded = load_tokenizer(tmp_path)
+    assert type(loaded) is type(saved)
+    assert (loaded.size, loaded.padding) == (saved.size, saved.padding)
+    texts = [*TEXTS, "<2de> a new <ph0>word 日本", ""]
+    ids = saved.encode_batch(texts)
+    assert loaded.encode_batch(texts) == ids
+    for row in ids:
+        assert loaded.decode(row) == saved.decode(row)
+        assert loaded.pieces(row) == saved.pieces(row)
+        assert loaded.word_of(row) == saved.word_of(row)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_saving_what_was_loaded_writes_the_same_files(kind: str, trained: dict[str, Tokenizer], tmp_path: Path) -> None:
+    trained[kind].save(tmp_path / "one")
+    load_tokenizer(str(tmp_path / "one")).save(tmp_path / "two")
+    for path in (tmp_path / "one").iterdir():
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
+
+
+def test_sampling_is_the_same_after_loading(trained: dict[str, Tokenizer], tmp_path: Path, seed: int) -> None:
+    trained["bpe"].save(tmp_path)
+    sampled = trained["bpe"].encode_sampled(TEXTS, amount=0.4, seed=seed)
+    assert load_tokenizer(tmp_path).encode_sampled(TEXTS, amount=0.4, seed=seed) == sampled
+
+
+def test_joint_tokenizers_stay_one_object(trained: dict[str, Tokenizer], tmp_path: Path) -> None:
+    save_tokenizers(Tokenizers(trained["bpe"], trained["bpe"]), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["joint"]
+    loaded = load_tokenizers(tmp_path)
+    assert loaded.source is loaded.target
+    assert loaded.source.size == trained["bpe"].size
+
+
+def test_separate_tokenizers_stay_on_their_sides(trained: dict[str, Tokenizer], tmp_path: Path) -> None:
+    save_tokenizers(Tokenizers(source=trained["unigram"], target=trained["wordpiece"]), str(tmp_path))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["source", "target"]
+    loaded = load_tokenizers(str(tmp_path))
+    assert loaded.source.encode_batch(TEXTS) == trained["unigram"].encode_batch(TEXTS)
+    assert loaded.target.encode_batch(TEXTS) == trained["wordpiece"].encode_batch(TEXTS)
+
+
+@pytest.mark.parametrize("present", [(), ("source",), ("target",), ("joint", "source"), ("joint", "source", "target")])
+def test_half_a_set_of_tokenizers_is_refused(
+    present: tuple[str, ...], trained: dict[str, Tokenizer], tmp_path: Path
+) -> None:
+    for name in present:
+        trained["bpe"].save(tmp_path / name)
+    found = ", ".join(present) or "none of them"
+    with pytest.raises(UserError, match=f"tokenizers are a folder joint, or source and target; found {found}$"):
+        load_tokenizers(tmp_path)
+
+
+def test_a_folder_that_is_none_is_named(tmp_path: Path) -> None:
+    with pytest.raises(
+        UserError, match=r"nowhere/tokenizer\.yaml: cannot be read .* is this the folder of a tokenizer\?"
+    ):
+        load_tokenizer(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [("bpe", r"spm\.model: not a sentencepiece model"), ("wordpiece", r"tokenizer\.json: not a tokenizer\.json")],
+)
+def test_a_model_file_that_is_none_is_named(kind: str, message: str, tmp_path: Path) -> None:
+    write_stored(StoredTokenizer(kind, 40, (), b"well described nonsense"), tmp_path)
+    with pytest.raises(UserError, match=message):
+        load_tokenizer(tmp_path)
+
+
+def test_another_number_of_pieces_is_refused(trained: dict[str, Tokenizer], tmp_path: Path) -> None:
+    trained["bpe"].save(tmp_path)
+    path = tmp_path / "tokenizer.yaml"
+    described = yaml.safe_load(path.read_text())
+    path.write_text(yaml.safe_dump(described | {"pieces": 77, "padding": 77}))
+    count = trained["bpe"].padding
+    with pytest.raises(UserError, match=rf"tokenizer\.yaml: 77 pieces, but the model file has {count}"):
+        load_tokenizer(tmp_path)
+
+
+@pytest.mark.parametrize("position", [0, 0.3, 0.7, 0.999])
+def test_any_flipped_bit_is_noticed(position: float, trained: dict[str, Tokenizer], tmp_path: Path) -> None:
+    trained["unigram"].save(tmp_path)
+    path = tmp_path / "spm.model"
+    content = bytearray(path.read_bytes())
+    content[int(position * len(content))] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(UserError, match="SHA-256 differs"):
+        load_tokenizer(tmp_path)
+
+
+def test_a_moved_folder_loads(trained: dict[str, Tokenizer], tmp_path: Path) -> None:
+    trained["wordpiece"].save(tmp_path / "here")
+    shutil.move(tmp_path / "here", tmp_path / "there")
+    assert load_tokenizer(tmp_path / "there").size == trained["wordpiece"].size
+
+
+def test_an_unknown_kind_is_named() -> None:
+    with pytest.raises(UserError, match=r"tokens\.kind is 'words'; known are bpe, unigram, wordpiece"):
+        train("words")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_corpus_without_text_is_named(kind: str) -> None:
+    with pytest.raises(UserError, match="there is no text to learn a vocabulary from"):
+        train(kind, ["", "  "])

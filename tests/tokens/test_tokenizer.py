@@ -1,0 +1,94 @@
+"""Normalisation, reserved pieces, and the grouping of pieces into words."""
+
+import itertools
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limelight.errors import UserError
+from limelight.tokens import END, PLACEHOLDERS, UNKNOWN, language_tag, normalise
+from limelight.tokens.tokenizer import group_words, require_ids, reserved_pieces
+
+
+def test_special_ids_are_those_of_marian() -> None:
+    assert (END, UNKNOWN) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("", ""),
+        (" \t\n", ""),
+        ("  a \t b\u2028c\u3000d ", "a b c d"),
+        ("a\u2581\u2581b", "a b"),
+        ("cafe\u0301", "café"),
+        ("un\u00a0: deux\u202f!", "un\u00a0: deux\u202f!"),  # no-break spaces stay
+        ("ﬁ ² Ａ ß İ", "ﬁ ² Ａ ß İ"),  # no compatibility forms, no case
+        ("half \ud83d", "half \ufffd"),
+        ("😀 \u200d x", "😀 \u200d x"),
+    ],
+)
+def test_normalise(text: str, normal: str) -> None:
+    assert normalise(text) == normal
+
+
+@given(st.text(st.characters()))
+def test_normalising_twice_is_normalising_once(text: str) -> None:
+    once = normalise(text)
+    assert normalise(once) == once
+    assert unicodedata.is_normalized("NFC", once)
+    assert "  " not in once
+    assert once == once.strip(" ")
+    once.encode("utf-8")
+
+
+def test_language_tag() -> None:
+    assert language_tag("de") == "<2de>"
+    assert language_tag("pt-BR") == "<2pt-BR>"
+
+
+@pytest.mark.parametrize("language", ["", "d e", "<de>", "-de", "x" * 33, "ä", "de\n"])
+def test_a_language_needs_a_plain_name(language: str) -> None:
+    with pytest.raises(UserError, match=r"is no name for a language; write letters, digits, - and _, for example de"):
+        language_tag(language)
+
+
+def test_reserved_pieces_are_tags_and_placeholders_once_each() -> None:
+    assert reserved_pieces(["en", "de", "en"]) == ["<2en>", "<2de>", *PLACEHOLDERS]
+    assert len(PLACEHOLDERS) == 32
+    assert (PLACEHOLDERS[0], PLACEHOLDERS[-1]) == ("<ph0>", "<ph31>")
+
+
+@pytest.mark.parametrize(
+    ("pieces", "words"),
+    [
+        ("", []),
+        ("▁a b ▁c d e", [0, 0, 1, 1, 1]),
+        ("a b ▁c", [0, 0, 1]),
+        ("▁a <ph0> ▁b", [0, 1, 2]),
+        ("▁a <ph0> b c", [0, 1, 2, 2]),
+        ("▁ <ph0> b ▁c", [0, 0, 1, 2]),
+        ("▁ <ph0> <ph1>", [0, 0, 1]),
+        ("▁a ▁ b </s>", [0, 1, 1, 2]),
+        ("</s>", [0]),
+    ],
+)
+def test_group_words(pieces: str, words: list[int]) -> None:
+    parts = pieces.split()
+    assert group_words(parts, [part.startswith("<") for part in parts]) == words
+
+
+@given(st.lists(st.sampled_from(["▁", "▁a", "b", "<ph0>"])))
+def test_words_are_numbered_without_gaps(pieces: list[str]) -> None:
+    words = group_words(pieces, [piece == "<ph0>" for piece in pieces])
+    assert words[:1] in ([], [0])
+    assert all(later - earlier in (0, 1) for earlier, later in itertools.pairwise(words))
+
+
+@pytest.mark.parametrize("wrong", [-1, 5])
+def test_ids_of_another_vocabulary_are_a_fault(wrong: int) -> None:
+    require_ids([0, 4], 5)
+    with pytest.raises(ValueError, match=f"id {wrong} is not in this vocabulary of 5 ids"):
+        require_ids([0, wrong], 5)

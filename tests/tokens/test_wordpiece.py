@@ -1,0 +1,187 @@
+"""WordPiece: nothing is lost among known characters, and exactly the unknown ones are said to be unknown."""
+
+import json
+import random
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limelight.errors import UserError
+from limelight.tokens import END, PLACEHOLDERS, UNKNOWN, WordPieceTokenizer, normalise, train_tokenizer
+
+RESERVED = ("<2en>", "<2de>", *PLACEHOLDERS)
+LETTERS = "abdefgiklmnoprstuäABDEFGIKLMNOPRSTUÄ.!?"
+
+
+def sentences(seed: int, count: int) -> Iterator[str]:
+    """Every letter once, then made-up sentences of made-up words."""
+    generator = random.Random(seed)
+    syllables = [first + second for first in "bdfgklmnprst" for second in ("a", "e", "i", "o", "u", "än", "ers")]
+    words = ["".join(generator.choices(syllables, k=generator.randint(1, 4))) for _ in range(300)]
+    yield " ".join(LETTERS)
+    for _ in range(count):
+        chosen = generator.choices(words, k=generator.randint(2, 9))
+        yield " ".join(chosen).capitalize() + generator.choice(".!?")
+
+
+def train(texts: Iterable[str], *, size: int | None) -> WordPieceTokenizer:
+    trained = train_tokenizer(
+        texts, kind="wordpiece", vocabulary_size=size, languages=["en", "de"], byte_fallback=True, seed=1, sentences=500
+    )
+    assert isinstance(trained, WordPieceTokenizer)
+    return trained
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> WordPieceTokenizer:
+    return train(sentences(7, 800), size=400)
+
+
+@given(st.lists(st.sampled_from([*LETTERS, " ", *RESERVED[:4]])).map("".join))
+def test_known_characters_are_never_lost(tokenizer: WordPieceTokenizer, text: str) -> None:
+    ids = tokenizer.encode(text)
+    assert tokenizer.decode(ids) == normalise(text)
+    assert UNKNOWN not in ids
+
+
+@given(st.text(st.one_of(st.sampled_from(LETTERS + " "), st.characters())))
+def test_each_unknown_character_and_no_other_becomes_the_unknown_piece(
+    tokenizer: WordPieceTokenizer, text: str
+) -> None:
+    expected = "".join(letter if letter in LETTERS + " " else "\u2047" for letter in normalise(text))
+    ids = tokenizer.encode(text)
+    assert tokenizer.decode(ids) == expected
+    assert ids.count(UNKNOWN) == expected.count("\u2047")
+
+
+@given(st.text(st.sampled_from(LETTERS + " ☃")), st.sampled_from(RESERVED), st.text(st.sampled_from(LETTERS + " ☃")))
+def test_a_reserved_piece_is_one_id_inside_any_text(
+    tokenizer: WordPieceTokenizer, before: str, piece: str, after: str
+) -> None:
+    ids = tokenizer.encode(before + piece + after)
+    assert tokenizer.pieces(ids).count(piece) == 1
+    assert tokenizer.decode(ids) == normalise(before + piece + after).replace("☃", "\u2047")
+
+
+def test_names_of_special_pieces_in_text_are_text(tokenizer: WordPieceTokenizer) -> None:
+    for name in ("</s>", "<unk>", "<pad>"):
+        ids = tokenizer.encode(name)
+        assert END not in ids
+        assert len(ids) > 2
+
+
+def test_special_and_reserved_ids_come_first_and_padding_last(tokenizer: WordPieceTokenizer) -> None:
+    assert (tokenizer.size, tokenizer.padding) == (401, 400)
+    assert tokenizer.pieces([END, UNKNOWN, 400]) == ["</s>", "<unk>", "<pad>"]
+    assert tuple(tokenizer.pieces(range(2, 36))) == RESERVED
+    assert len(set(tokenizer.pieces(range(401)))) == 401
+
+
+def test_special_ids_are_skipped_in_text(tokenizer: WordPieceTokenizer) -> None:
+    assert tokenizer.decode([400, *tokenizer.encode("bader bu."), END, 400]) == "bader bu."
+    with pytest.raises(ValueError, match="id 401 is not in this vocabulary of 401 ids"):
+        tokenizer.decode([401])
+
+
+def test_the_longest_piece_is_taken_from_the_left(tokenizer: WordPieceTokenizer) -> None:
+    vocabulary = set(tokenizer.pieces(range(36, 400)))
+    for text in sentences(11, 30):
+        for word in text.rstrip(".!?").split():
+            rest = "▁" + word
+            for piece in tokenizer.pieces(tokenizer.encode(word)):
+                lengths = [length for length in range(1, len(rest) + 1) if rest[:length] in vocabulary]
+                assert piece == rest[: max(lengths)]
+                rest = rest[len(piece) :]
+
+
+def test_words_are_the_words_of_the_text(tokenizer: WordPieceTokenizer) -> None:
+    text = "Bader ☃bu. <2de> to<ph1>ta"
+    ids = tokenizer.encode(text)
+    words: dict[int, str] = {}
+    for piece, word in zip(tokenizer.pieces(ids), tokenizer.word_of(ids), strict=True):
+        words[word] = words.get(word, "") + piece
+    assert list(words.values()) == ["▁Bader", "▁<unk>bu.", "▁<2de>", "▁to", "<ph1>", "ta"]
+
+
+def test_the_batch_is_the_single_texts(tokenizer: WordPieceTokenizer) -> None:
+    texts = [*sentences(13, 40), "", "<ph3>"]
+    assert tokenizer.encode_batch(texts) == [tokenizer.encode(text) for text in texts]
+    assert tokenizer.encode_sampled(texts, amount=0.0, seed=3) == tokenizer.encode_batch(texts)
+
+
+def test_it_refuses_to_sample(tokenizer: WordPieceTokenizer) -> None:
+    message = r"tokens\.sampling is 0\.1, but WordPiece cannot sample; set it to 0, or tokens\.kind to bpe or unigram"
+    with pytest.raises(UserError, match=message):
+        tokenizer.encode_sampled(["a"], amount=0.1, seed=1)
+
+
+def test_a_word_without_end_takes_no_quadratic_time(tokenizer: WordPieceTokenizer) -> None:
+    word = "badero" * 20_000
+    began = time.perf_counter()
+    ids = tokenizer.encode(word)
+    assert time.perf_counter() - began < 5
+    assert tokenizer.decode(ids) == word
+
+
+def test_training_twice_gives_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        train(sentences(17, 300), size=300).save(tmp_path / name)
+    assert (tmp_path / "one/tokenizer.json").read_bytes() == (tmp_path / "two/tokenizer.json").read_bytes()
+
+
+@pytest.mark.parametrize("count", [0, 30])
+def test_the_automatic_size_fits_any_corpus(count: int) -> None:
+    texts = list(sentences(19, count))
+    small = train(texts, size=None)
+    assert [small.decode(ids) for ids in small.encode_batch(texts)] == texts
+
+
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [
+        (60_000, r"tokens\.vocabulary_size is 60,000, but this corpus fills no more than ([\d,]+) pieces"),
+        (64, r"tokens\.vocabulary_size is 64, but the characters of this corpus.*, take ([\d,]+) already"),
+    ],
+)
+def test_an_impossible_size_names_the_bound_and_the_bound_works(size: int, message: str) -> None:
+    texts = list(sentences(23, 50))
+    with pytest.raises(UserError, match=message) as raised:
+        train(texts, size=size)
+    bound = int(str(raised.value).replace(",", "").split(" take " if size == 64 else " than ")[1].split()[0])
+    assert train(texts, size=bound).size == bound + 1
+
+
+def stored(tokenizer: WordPieceTokenizer, folder: Path) -> dict:
+    tokenizer.save(folder)
+    return json.loads((folder / "tokenizer.json").read_text())
+
+
+@pytest.mark.parametrize("wrong", [b"", b"\xff", b"{}", b"[]", b'{"model": {"type": "WordPiece"}}'])
+def test_what_is_no_model_is_refused(wrong: bytes) -> None:
+    with pytest.raises(UserError, match=r"not a tokenizer\.json"):
+        WordPieceTokenizer(wrong, reserved=[])
+
+
+def test_another_type_of_model_is_refused(tokenizer: WordPieceTokenizer, tmp_path: Path) -> None:
+    content = stored(tokenizer, tmp_path)
+    content["model"] = {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"}
+    with pytest.raises(UserError, match=r"a tokenizer\.json of type 'WordLevel', not WordPiece"):
+        WordPieceTokenizer(json.dumps(content).encode(), reserved=[])
+
+
+def test_other_special_ids_are_refused(tokenizer: WordPieceTokenizer, tmp_path: Path) -> None:
+    content = stored(tokenizer, tmp_path)
+    vocabulary = content["model"]["vocab"]
+    vocabulary["</s>"], vocabulary["<unk>"] = 1, 0
+    with pytest.raises(UserError, match="ids must have no gaps and begin with </s> and <unk>"):
+        WordPieceTokenizer(json.dumps(content).encode(), reserved=[])
+
+
+def test_a_missing_reserved_piece_is_refused(tokenizer: WordPieceTokenizer, tmp_path: Path) -> None:
+    content = stored(tokenizer, tmp_path)
+    with pytest.raises(UserError, match="the model has no reserved piece <2xx>"):
+        WordPieceTokenizer(json.dumps(content).encode(), reserved=["<2xx>", "<2de>"])
