@@ -1,0 +1,141 @@
+import json
+import platform
+
+import pytest
+import sacrebleu
+import torch
+
+from limelight.config import DecodingConfig, RecurrentConfig, TransformerConfig
+from limelight.decoding.ensemble import Ensemble
+from limelight.decoding.translate import Translator
+from limelight.errors import UserError
+from limelight.evaluation import evaluate, perplexity, score_pairs
+from limelight.models.build import build_model
+from limelight.text.pair import Pair
+from tests.evaluation.fakes import BagModel
+from tests.inspection.fakes import LETTERS
+
+SOURCES = ["ab cd", "a b c d e f g", "", "hh i j k l m n o p q r"]
+TARGETS = ["AB CD", "A", "B", "HH AB"]
+PAIRS = [
+    Pair(source, target, "tests.tsv", line)
+    for line, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True), start=1)
+]
+TINY = TransformerConfig(encoder_layers=1, decoder_layers=2, d_model=8, heads=2, d_ff=12, tie="two-way")
+
+
+class Parrot(Translator):
+    """Says the wanted lines whatever it is asked, in the real record."""
+
+    def __init__(self, lines, finished=True):
+        super().__init__(BagModel(), LETTERS, DecodingConfig(beam_size=3, length_penalty=0.7))
+        self.lines, self.finished, self.asked = lines, finished, []
+
+    def translate(self, texts, **settings):
+        self.asked.append((list(texts), settings))
+        translation = Translator(build_model(TINY, LETTERS), LETTERS).translate("a", beam_size=1)
+        return [
+            type(translation)(line, 0.0, tuple(line), 0.0, text, self.finished)
+            for line, text in zip(self.lines, texts, strict=True)
+        ]
+
+
+@pytest.mark.parametrize("family", ["transformer", "recurrent", "ensemble"])
+def test_a_random_model_is_evaluated_from_text_to_text(seed, family):
+    config = RecurrentConfig(embedding=5, hidden=6) if family == "recurrent" else TINY
+    model = build_model(config, LETTERS)
+    if family == "ensemble":
+        model = Ensemble([model, build_model(RecurrentConfig(embedding=5, hidden=6), LETTERS)])
+    translator = Translator(model.train(), LETTERS, DecodingConfig(max_length_factor=1, max_length_extra=3))
+    evaluation = evaluate(translator, PAIRS, beam_size=2, length_penalty=0.0)
+    translations = translator.translate(SOURCES, beam_size=2, length_penalty=0.0)
+    assert evaluation.translations == tuple(translation.text for translation in translations)
+    assert evaluation.tokens == sum(len(translation.tokens) for translation in translations)
+    assert evaluation.unfinished == sum(not translation.finished for translation in translations)
+    assert evaluation.perplexity == pytest.approx(perplexity(score_pairs(model, LETTERS, PAIRS)))
+    assert evaluation.seconds > 0
+    assert evaluation.tokens_per_second == evaluation.tokens / evaluation.seconds
+    assert model.training
+
+
+def test_scores_are_those_of_the_translations(seed):
+    lines = ["AB CD", "one two three four", "", "x"]
+    evaluation = evaluate(Parrot(lines), PAIRS)
+    assert evaluation.bleu.score == sacrebleu.corpus_bleu(lines, [TARGETS]).score
+    assert evaluation.bleu_lowercase.score == sacrebleu.corpus_bleu(lines, [TARGETS], lowercase=True).score
+    assert "case:lc" in evaluation.bleu_lowercase.signature
+    assert evaluation.chrf.score == sacrebleu.corpus_chrf(lines, [TARGETS]).score
+    assert sum(bucket.sentences for bucket in evaluation.by_length) == evaluation.sentences == len(PAIRS)
+
+
+def test_several_references_replace_the_target(seed):
+    lines = ["one two three four", "five", "six", "seven"]
+    references = [["one two three four", "x"], ["five"], ["y", "six"], ["seven"]]
+    evaluation = evaluate(Parrot(lines), PAIRS, references=references)
+    assert evaluation.bleu.score == pytest.approx(100)
+    assert evaluation.bleu.signature.startswith("nrefs:var")
+
+
+def test_settings_reach_the_translator_and_the_provenance(seed):
+    parrot = Parrot(["a"] * 4, finished=False)
+    evaluation = evaluate(parrot, PAIRS, beam_size=5, origin={"model": "runs/one", "seed": 7})
+    assert parrot.asked == [(SOURCES, {"beam_size": 5, "length_penalty": 0.7})]
+    assert evaluation.unfinished == 4
+    assert evaluation.provenance == {
+        "model": "runs/one",
+        "seed": 7,
+        "test_files": ["tests.tsv"],
+        "pairs": 4,
+        "beam_size": 5,
+        "length_penalty": 0.7,
+        "versions": evaluation.provenance["versions"],
+    }
+    versions = evaluation.provenance["versions"]
+    assert versions["python"] == platform.python_version()
+    assert versions["torch"] == torch.__version__
+    assert versions["sacrebleu"] == sacrebleu.__version__
+    assert versions["limelight"]
+
+
+def test_json_has_every_score_beside_its_signature(seed):
+    evaluation = evaluate(Parrot(["a"] * 4), PAIRS, origin={"model": "runs/größe"})
+    values = json.loads(evaluation.to_json())
+    assert list(values) == [
+        *("bleu", "bleu_signature", "bleu_lowercase", "bleu_lowercase_signature", "chrf", "chrf_signature"),
+        *("perplexity", "sentences", "unfinished", "tokens", "seconds", "tokens_per_second"),
+        *("by_length", "provenance"),
+    ]
+    assert values["bleu_signature"] == evaluation.bleu.signature
+    assert values["bleu"] == pytest.approx(evaluation.bleu.score, abs=1e-4)
+    assert values["by_length"][0].keys() == {"words", "shortest", "longest", "sentences", "bleu", "chrf"}
+    assert values["provenance"]["model"] == "runs/größe"
+    assert "größe" in evaluation.to_json()
+
+
+def test_the_table_reads_well_without_a_terminal(seed):
+    evaluation = evaluate(Parrot(["a"] * 4), PAIRS, origin={"model": "runs/one"})
+    table = evaluation.table()
+    assert "\x1b" not in table
+    assert not any(line != line.rstrip() for line in table.splitlines())
+    for wanted in (
+        f"BLEU {evaluation.bleu.score:17.2f}  {evaluation.bleu.signature}",
+        f"chrF2 {evaluation.chrf.score:16.2f}  {evaluation.chrf.signature}",
+        "model: runs/one",
+        "test_files: tests.tsv",
+        "4 sentences, 0 without an end",
+    ):
+        assert wanted in table
+    rows = {line.split()[0]: line.split()[1:] for line in table.splitlines() if line}
+    assert rows["6-10"][0] == "1"
+    assert rows["16-20"] == ["0", "-", "-"], "an empty bucket is shown as empty"
+
+
+def test_what_cannot_be_evaluated_is_named_before_any_work(seed):
+    parrot = Parrot([])
+    with pytest.raises(UserError, match="nothing to evaluate: the test set has no pairs"):
+        evaluate(parrot, [])
+    with pytest.raises(UserError, match="4 translations cannot be scored against references for 1 sentences"):
+        evaluate(parrot, PAIRS, references=["a"])
+    with pytest.raises(UserError, match="tokenize='14a'"):
+        evaluate(parrot, PAIRS, tokenize="14a")
+    assert not parrot.asked

@@ -1,0 +1,110 @@
+import pytest
+import sacrebleu
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limelight.errors import UserError
+from limelight.evaluation import corpus_bleu, corpus_chrf
+from limelight.evaluation.metrics import TOKENIZATIONS, require_scorable
+
+HYPOTHESES = ["The lamp shines on the second row.", "Nobody LEAVES before the end, do they?", ""]
+REFERENCES = ["The lamp shines on the second row .", "Nobody leaves before the end, does he?", "Empty."]
+OTHERS = ["A lamp lights the second row.", "No one leaves before it ends.", "Nothing."]
+SENTENCES = st.lists(st.text("aAbB c.,", max_size=29), min_size=1, max_size=5)
+
+
+def test_bleu_is_sacrebleus_own_cased_and_13a():
+    metric = corpus_bleu(HYPOTHESES, REFERENCES)
+    assert metric.score == sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES]).score > 0
+    assert metric.name == "BLEU"
+    expected = f"nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:{sacrebleu.__version__}"
+    assert metric.signature == expected
+
+
+def test_chrf_is_sacrebleus_own():
+    metric = corpus_chrf(HYPOTHESES, REFERENCES)
+    assert metric.score == sacrebleu.corpus_chrf(HYPOTHESES, [REFERENCES]).score > 0
+    assert metric.signature == f"nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:{sacrebleu.__version__}"
+
+
+@given(hypotheses=SENTENCES)
+def test_lower_case_is_the_score_of_lower_cased_text(hypotheses):
+    references = [hypothesis.swapcase() + " a" for hypothesis in hypotheses]
+    lowered = [[text.lower() for text in side] for side in (hypotheses, references)]
+    for score in (corpus_bleu, corpus_chrf):
+        metric = score(hypotheses, references, lowercase=True)
+        assert metric.score == pytest.approx(score(*lowered).score)
+        assert "case:lc" in metric.signature
+
+
+@given(texts=st.lists(st.text("abc", min_size=4, max_size=4).map(" ".join), min_size=1, max_size=4))
+def test_a_perfect_translation_has_a_hundred(texts):
+    assert corpus_bleu(texts, texts).score == pytest.approx(100)
+    assert corpus_chrf(texts, texts).score == pytest.approx(100)
+
+
+def test_several_references_per_source():
+    grouped = [list(group) for group in zip(REFERENCES, OTHERS, strict=True)]
+    metric = corpus_bleu(HYPOTHESES, grouped)
+    assert metric.score == sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES, OTHERS]).score
+    assert metric.signature.startswith("nrefs:2|")
+    chrf = corpus_chrf(HYPOTHESES, grouped)
+    assert chrf.score == sacrebleu.corpus_chrf(HYPOTHESES, [REFERENCES, OTHERS]).score
+
+
+def test_the_number_of_references_may_differ():
+    uneven = [[REFERENCES[0], OTHERS[0]], [REFERENCES[1]], [REFERENCES[2]]]
+    repeated = [[REFERENCES[0], OTHERS[0]], [REFERENCES[1]] * 2, [REFERENCES[2]] * 2]
+    metric = corpus_bleu(HYPOTHESES, uneven)
+    assert metric.score == pytest.approx(corpus_bleu(HYPOTHESES, repeated).score)
+    assert metric.signature.startswith("nrefs:var|")
+
+
+@given(order=st.permutations(range(3)))
+def test_the_order_of_sentences_does_not_matter(order):
+    shuffled = corpus_bleu([HYPOTHESES[place] for place in order], [REFERENCES[place] for place in order])
+    assert shuffled.score == pytest.approx(corpus_bleu(HYPOTHESES, REFERENCES).score)
+
+
+@pytest.mark.parametrize("tokenize", [name for name in TOKENIZATIONS if "mecab" not in name])
+def test_other_tokenisations_stand_in_the_signature(tokenize):
+    assert f"tok:{tokenize}|" in corpus_bleu(HYPOTHESES, REFERENCES, tokenize=tokenize).signature
+
+
+def test_a_guess_that_text_is_tokenised_is_not_printed(caplog):
+    corpus_bleu(["a lamp ."] * 200, ["a lamp ."] * 200)
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("score", [corpus_bleu, corpus_chrf])
+def test_what_cannot_be_scored_is_named(score):
+    with pytest.raises(UserError, match="nothing to score"):
+        score([], [])
+    with pytest.raises(UserError, match="3 translations cannot be scored against references for 2 sentences"):
+        score(HYPOTHESES, REFERENCES[:2])
+    with pytest.raises(UserError, match="sentence 2 of 3 has no reference"):
+        score(HYPOTHESES, [["a"], [], ["b"]])
+
+
+def test_an_unknown_tokenisation_names_the_known_ones():
+    with pytest.raises(UserError, match="tokenize='14a' is no tokenisation for BLEU; there are 13a, intl, zh"):
+        corpus_bleu(HYPOTHESES, REFERENCES, tokenize="14a")
+
+
+def test_a_tokenisation_that_needs_more_says_what(monkeypatch):
+    def missing(**settings):
+        raise RuntimeError("\nJapanese tokenization requires extra dependencies.\n\n    pip install sacrebleu[ja]")
+
+    monkeypatch.setattr("limelight.evaluation.metrics.BLEU", missing)
+    with pytest.raises(
+        UserError, match=r"tokenize='ja-mecab' needs more than is installed: .* pip install sacrebleu\[ja"
+    ):
+        corpus_bleu(HYPOTHESES, REFERENCES, tokenize="ja-mecab")
+
+
+def test_mistakes_show_before_the_work():
+    require_scorable(3, REFERENCES, "13a")
+    with pytest.raises(UserError, match="4 translations cannot be scored"):
+        require_scorable(4, REFERENCES)
+    with pytest.raises(UserError, match="tokenize='14a'"):
+        require_scorable(3, REFERENCES, "14a")

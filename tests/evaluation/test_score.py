@@ -1,0 +1,135 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limelight.batching.batch import make_batch
+from limelight.config import RecurrentConfig, TransformerConfig
+from limelight.errors import UserError
+from limelight.evaluation import PairScore, perplexity, score_pairs, score_pieces
+from limelight.evaluation import score as module
+from limelight.models.build import build_model
+from limelight.text.pair import Pair
+from limelight.tokens import UNKNOWN
+from tests.evaluation.fakes import BagModel
+from tests.inspection.fakes import LETTERS
+
+TEXTS = st.text("abcd ", max_size=13)
+PAIRS = st.lists(st.builds(Pair, TEXTS, TEXTS, st.just("test.tsv"), st.integers(1, 99)), min_size=1, max_size=7)
+MODELS = {
+    "transformer": TransformerConfig(encoder_layers=1, decoder_layers=2, d_model=10, heads=2, d_ff=14, tie="two-way"),
+    "bahdanau": RecurrentConfig(embedding=5, hidden=7),
+    "luong": RecurrentConfig(wiring="luong", score="general", embedding=5, hidden=7),
+    "fixed": RecurrentConfig(wiring="fixed", embedding=5, hidden=7),
+}
+
+
+def by_hand(model: BagModel, pair: Pair) -> list[float]:
+    """Each piece's log-probability by loops over numpy arrays, from the definition."""
+    read, said, output = (part.weight.detach().numpy() for part in (model.read, model.said, model.output))
+    source = sum(said[identifier] for identifier in [*LETTERS.source.encode(pair.source), model.end_id])
+    values, before = [], model.start_id
+    for identifier in [*LETTERS.target.encode(pair.target), model.end_id]:
+        logits = output @ (read[before] + source)
+        values.append(logits[identifier] - logits.max() - math.log(sum(math.exp(x - logits.max()) for x in logits)))
+        before = identifier
+    return values
+
+
+@given(pairs=PAIRS, seed=st.integers(0, 2**31), batch_tokens=st.integers(1, 50))
+def test_scores_are_the_loop_over_the_definition(pairs, seed, batch_tokens):
+    torch.manual_seed(seed)
+    model = BagModel()
+    expected = [by_hand(model, pair) for pair in pairs]
+    scores = score_pairs(model, LETTERS, pairs, batch_tokens=batch_tokens)
+    assert [score.pieces for score in scores] == [len(values) for values in expected]
+    assert [score.log_probability for score in scores] == pytest.approx([sum(values) for values in expected])
+    for pieces, values in zip(score_pieces(model, LETTERS, pairs, batch_tokens=batch_tokens), expected, strict=True):
+        assert list(pieces.log_probabilities) == pytest.approx(values)
+        assert len(pieces.pieces) == len(values)
+
+
+def test_pieces_are_named_and_the_end_is_one_of_them(seed):
+    (scores,) = score_pieces(BagModel(), LETTERS, [Pair("ab", "c d", "test.tsv", 1)])
+    assert scores.pieces == ("c", "▁", "d", "</s>")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_neither_padding_nor_company_nor_order_changes_a_score(seed, name):
+    model = build_model(MODELS[name], LETTERS).double()
+    texts = ["a", "abc de", "ab ab ab ab c", "", "dd"]
+    pairs = [Pair(text, text[::-1], "test.tsv", line) for line, text in enumerate(texts, start=1)]
+    alone = [score_pairs(model, LETTERS, [pair])[0].log_probability for pair in pairs]
+    together = score_pairs(model, LETTERS, pairs)
+    backwards = score_pairs(model, LETTERS, pairs[::-1], batch_tokens=17)[::-1]
+    for scores in (together, backwards):
+        np.testing.assert_allclose([score.log_probability for score in scores], alone, rtol=1e-9)
+    assert [score.pieces for score in together] == [len(text) + 1 for text in texts]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_probabilities_of_all_next_pieces_sum_to_one(seed, name):
+    """p of every one-piece beginning, of the end at once, and of the unknown piece, which no text spells."""
+    model = build_model(MODELS[name], LETTERS).double().eval()
+    letters = [LETTERS.target.decode([identifier]) for identifier in range(2, LETTERS.target.padding)]
+    scores = score_pieces(model, LETTERS, [Pair("ab", text, "test.tsv", 1) for text in ["", *letters]])
+    known = sum(math.exp(score.log_probabilities[0]) for score in scores)
+    ids = {"start": model.start_id, "end": 0, "source_padding": 99, "target_padding": 99}
+    batch = make_batch([LETTERS.source.encode("ab")], [[]], **ids)
+    unknown = model.project(model(batch)).softmax(dim=-1)[0, 0, UNKNOWN].item()
+    assert known + unknown == pytest.approx(1)
+
+
+def test_slices_of_positions_give_the_same(seed, monkeypatch):
+    model, pairs = BagModel(), [Pair("ab", "c d a b", "test.tsv", 1), Pair("a", "dd", "test.tsv", 2)]
+    whole = score_pairs(model, LETTERS, pairs)
+    monkeypatch.setattr(module, "PROJECTED_AT_ONCE", 3)
+    assert [score.log_probability for score in score_pairs(model, LETTERS, pairs)] == pytest.approx(
+        [score.log_probability for score in whole]
+    )
+
+
+def test_the_model_is_read_in_evaluation_mode_and_keeps_its_own(seed):
+    model, pairs = BagModel().train(), [Pair("ab", "cd", "test.tsv", 1)]
+    assert score_pairs(model, LETTERS, pairs) == score_pairs(model, LETTERS, pairs)
+    assert model.training
+    assert model.dropout.training
+
+
+def test_half_precision_is_summed_in_full(seed):
+    model = BagModel()
+    pairs = [Pair("ab", "c d a b", "test.tsv", 1)]
+    exact = score_pairs(model, LETTERS, pairs)[0].log_probability
+    rough = score_pairs(model.to(torch.bfloat16), LETTERS, pairs)[0].log_probability
+    assert rough == pytest.approx(exact, rel=0.05)
+
+
+@given(lengths=st.lists(st.integers(1, 30), max_size=20), budget=st.integers(1, 80))
+def test_batches_hold_every_row_once_within_the_budget(lengths, budget):
+    batches = list(module._batches(lengths, budget))
+    assert sorted(row for rows in batches for row in rows) == list(range(len(lengths)))
+    for rows in batches:
+        assert len(rows) == 1 or len(rows) * max(lengths[row] for row in rows) <= budget
+
+
+def test_perplexity_is_the_exponential_of_the_mean_surprise():
+    scores = [PairScore(-2.0, 3), PairScore(-7.0, 2)]
+    assert perplexity(scores) == pytest.approx(math.exp(9 / 5))
+    assert perplexity([PairScore(0.0, 4)]) == 1
+    assert perplexity([PairScore(-1e6, 1)]) == math.inf
+
+
+def test_a_model_that_knows_nothing_has_the_perplexity_of_its_vocabulary():
+    model = BagModel()
+    torch.nn.init.zeros_(model.output.weight)
+    scores = score_pairs(model, LETTERS, [Pair("ab", "cd e", "test.tsv", 1)])
+    assert perplexity(scores) == pytest.approx(model.output_size)
+
+
+def test_nothing_has_no_perplexity():
+    assert score_pairs(BagModel(), LETTERS, []) == []
+    with pytest.raises(UserError, match="no perplexity of an empty corpus"):
+        perplexity([])
