@@ -1,0 +1,273 @@
+"""Laws that hold for every model, whatever it computes: one test each, over all the configurations there are.
+
+Models are random, in float64 and without dropout, so that equal means equal to rounding. Sizes are different primes on
+every axis where the model allows it: 3 rows, 7 source and 5 target positions, 31 and 29 pieces, widths 11 or 13.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from limelight.batching.batch import Batch
+from limelight.config import ModelConfig, RecurrentConfig, TransformerConfig
+from limelight.models.interface import Seq2Seq
+from limelight.models.state import AttentionWeights
+from tests.models.helpers import batch_of, exact_model, make_model, random_batch, random_rows
+
+TRANSFORMER = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 11, "heads": 3, "head_size": 2, "d_ff": 13}
+RECURRENT = {"embedding": 11, "hidden": 13, "score_size": 5}
+
+
+def transformer(**changed: object) -> TransformerConfig:
+    return TransformerConfig(**{**TRANSFORMER, **changed})
+
+
+def recurrent(**changed: object) -> RecurrentConfig:
+    return RecurrentConfig(**{**RECURRENT, **changed})
+
+
+def every_model() -> Iterator[tuple[str, ModelConfig]]:
+    yield "transformer", transformer()
+    yield "transformer-pre", transformer(norm="pre")
+    for positions in ("learned", "rotary"):
+        yield f"transformer-{positions}", transformer(positions=positions, max_positions=17)
+    yield "transformer-pre-rotary", transformer(positions="rotary", norm="pre")
+    yield "transformer-halves", transformer(sinusoid_layout="halves")
+    for tie in ("two-way", "none"):
+        yield f"transformer-{tie}", transformer(tie=tie)
+    yield "transformer-deep-encoder", transformer(encoder_layers=3, decoder_layers=1)
+    yield "transformer-split-heads", transformer(d_model=12, head_size=None, activation="gelu")
+
+    for cell in ("rnn", "gru", "lstm"):
+        yield f"{cell}-fixed", recurrent(cell=cell, wiring="fixed")
+        for score in ("general", "concat", "additive"):
+            yield f"{cell}-bahdanau-{score}", recurrent(cell=cell, score=score)
+            yield f"{cell}-luong-{score}", recurrent(cell=cell, wiring="luong", score=score)
+    for score in ("dot", "scaled_dot"):
+        yield f"gru-bahdanau-{score}", recurrent(score=score)
+        yield f"lstm-luong-{score}", recurrent(cell="lstm", wiring="luong", score=score)
+        yield f"lstm-luong-{score}-one-way", recurrent(cell="lstm", wiring="luong", score=score, bidirectional=False)
+    for cell in ("gru", "lstm"):
+        yield f"{cell}-luong-no-feeding", recurrent(cell=cell, wiring="luong", score="general", input_feeding=False)
+    for wiring in ("fixed", "bahdanau", "luong"):
+        yield f"gru-{wiring}-one-way", recurrent(wiring=wiring, bidirectional=False)
+        yield f"lstm-{wiring}-deep", recurrent(cell="lstm", wiring=wiring, encoder_layers=2, decoder_layers=3)
+        for tie in ("three-way", "two-way"):
+            yield f"gru-{wiring}-{tie}", recurrent(wiring=wiring, tie=tie)
+
+
+MODELS = dict(every_model())
+ATTENTIVE = {name: config for name, config in MODELS.items() if getattr(config, "wiring", "") != "fixed"}
+
+
+@pytest.fixture(params=MODELS)
+def model(request: pytest.FixtureRequest, seed: int) -> Seq2Seq:
+    return exact_model(MODELS[request.param])
+
+
+@pytest.fixture(params=ATTENTIVE)
+def attentive(request: pytest.FixtureRequest, seed: int) -> Seq2Seq:
+    return exact_model(ATTENTIVE[request.param])
+
+
+def assert_same(one: Tensor, other: Tensor) -> None:
+    torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)
+
+
+def step_through(model: Seq2Seq, batch: Batch, **heads: object) -> Tensor:
+    """Features of all positions, one step after the other."""
+    state = model.start(model.encode(batch.source, batch.source_valid, **heads))
+    features = []
+    for ids in batch.target_in.unbind(1):
+        position, state = model.step(ids, state)
+        features.append(position)
+    return torch.stack(features, dim=1)
+
+
+def test_padding_changes_nothing(model: Seq2Seq) -> None:
+    sources = random_rows((6, 1, 4), model.source_padding + 1)
+    targets = random_rows((2, 4, 3), model.target_padding + 1)
+    together = model(batch_of(model, sources, targets))
+    for row, (source, target) in enumerate(zip(sources, targets, strict=True)):
+        alone = model(batch_of(model, [source], [target]))
+        assert_same(together[row, : len(target) + 1], alone[0])
+
+
+def test_what_stands_in_the_padding_changes_nothing(model: Seq2Seq) -> None:
+    batch = random_batch(model)
+    source = torch.where(batch.source_valid, batch.source, torch.randint(model.source_padding, batch.source.shape))
+    target_in = torch.where(batch.target_valid, batch.target_in, torch.randint(model.target_padding, (3, 5)))
+    changed = model(replace(batch, source=source, target_in=target_in))
+    assert_same(changed[batch.target_valid], model(batch)[batch.target_valid])
+
+
+def test_batch_order_does_not_matter(model: Seq2Seq) -> None:
+    sources = random_rows((6, 1, 4), model.source_padding + 1)
+    targets = random_rows((2, 4, 3), model.target_padding + 1)
+    features = model(batch_of(model, sources, targets))
+    order = torch.randperm(3)
+    shuffled = batch_of(model, [sources[row] for row in order], [targets[row] for row in order])
+    assert_same(model(shuffled), features[order])
+
+
+@pytest.mark.parametrize("changed", range(5))
+def test_the_future_does_not_change_the_past(model: Seq2Seq, changed: int) -> None:
+    batch = random_batch(model)
+    features = model(batch)
+    target_in = batch.target_in.clone()
+    target_in[:, changed] = (target_in[:, changed] + 1) % model.target_padding
+    later = model(replace(batch, target_in=target_in))
+    assert_same(later[:, :changed], features[:, :changed])
+    assert not torch.allclose(later[:, changed], features[:, changed])
+
+
+def test_step_by_step_equals_all_at_once(model: Seq2Seq) -> None:
+    batch = random_batch(model)
+    assert_same(step_through(model, batch), model(batch))
+
+
+def test_every_source_position_matters(model: Seq2Seq) -> None:
+    batch = random_batch(model, source_lengths=(6, 6, 6))
+    features = model(batch)
+    for position in range(7):
+        source = batch.source.clone()
+        source[:, position] = (source[:, position] + 1) % model.source_padding
+        assert not torch.allclose(model(replace(batch, source=source)), features, rtol=1e-7, atol=1e-9)
+
+
+def test_keep_takes_rows_of_the_memory_and_of_the_state(model: Seq2Seq) -> None:
+    batch = random_batch(model)
+    rows = torch.tensor([2, 0, 2, 2, 1])
+    memory = model.encode(batch.source, batch.source_valid)
+    _, state = model.step(batch.target_in[:, 0], model.start(memory))
+    features, _ = model.step(batch.target_in[:, 1], state)
+    kept, _ = model.step(batch.target_in[rows, 1], state.keep(rows))
+    assert_same(kept, features[rows])
+
+    _, state = model.step(batch.target_in[rows, 0], model.start(memory.keep(rows)))
+    kept, _ = model.step(batch.target_in[rows, 1], state)
+    assert_same(kept, features[rows])
+
+
+def test_finished_rows_may_leave(model: Seq2Seq) -> None:
+    batch = random_batch(model)
+    _, state = model.step(batch.target_in[:, 0], model.start(model.encode(batch.source, batch.source_valid)))
+    features, _ = model.step(batch.target_in[:, 1], state)
+    left, _ = model.step(batch.target_in[1:2, 1], state.keep(torch.tensor([1])))
+    assert_same(left, features[1:2])
+
+
+def test_reorder_moves_hypotheses_of_a_sentence(model: Seq2Seq) -> None:
+    batch = random_batch(model)
+    beams = torch.arange(3).repeat_interleave(2)
+    ids = torch.randint(1, model.target_padding, (3, 6))
+    state = model.start(model.encode(batch.source, batch.source_valid)).keep(beams)
+    for position in ids[:2]:
+        _, state = model.step(position, state)
+    # Rows of one sentence are swapped, doubled, and left as they are.
+    rows = torch.tensor([1, 0, 3, 3, 4, 5])
+    moved, _ = model.step(ids[2], state.reorder(rows))
+
+    straight = model.start(model.encode(batch.source, batch.source_valid)).keep(beams)
+    for position in ids[:2]:
+        _, straight = model.step(position[rows], straight)
+    expected, _ = model.step(ids[2], straight)
+    assert_same(moved, expected)
+
+
+def test_asking_for_weights_changes_nothing(model: Seq2Seq) -> None:
+    batch = random_batch(model)
+    features, _ = model.forward_with_attention(batch)
+    assert_same(features, model(batch))
+
+
+def test_weights_sum_to_one_and_put_nothing_on_padding_or_the_future(attentive: Seq2Seq) -> None:
+    batch = random_batch(attentive)
+    _, weights = attentive.forward_with_attention(batch)
+    nowhere = ~batch.source_valid[:, None, None, :]
+    for layer in (*weights.encoder_self, *weights.cross):
+        assert_same(layer.sum(-1), torch.ones_like(layer[..., 0]))
+        assert (layer.masked_select(nowhere) == 0).all()
+    future = torch.ones(5, 5, dtype=torch.bool).triu(1)
+    for layer in weights.decoder_self:
+        assert_same(layer.sum(-1), torch.ones_like(layer[..., 0]))
+        assert (layer.masked_select(future) == 0).all()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_weights_have_a_tensor_per_attention(name: str, seed: int) -> None:
+    config = MODELS[name]
+    model = exact_model(config)
+    _, weights = model.forward_with_attention(random_batch(model))
+    if isinstance(config, TransformerConfig):
+        assert [layer.shape for layer in weights.encoder_self] == [(3, 3, 7, 7)] * config.encoder_layers
+        assert [layer.shape for layer in weights.decoder_self] == [(3, 3, 5, 5)] * config.decoder_layers
+        assert [layer.shape for layer in weights.cross] == [(3, 3, 5, 7)] * config.decoder_layers
+    else:
+        assert (weights.encoder_self, weights.decoder_self) == ((), ())
+        assert [layer.shape for layer in weights.cross] == ([] if config.wiring == "fixed" else [(3, 1, 5, 7)])
+
+
+def all_heads(weights: AttentionWeights) -> dict[str, Tensor]:
+    """Every attention by its name, all heads kept."""
+    kinds = {"encoder.{}.self": weights.encoder_self, "decoder.{}.self": weights.decoder_self}
+    kinds["decoder.{}.cross"] = weights.cross
+    return {
+        name.format(depth): torch.ones(layer.shape[1])
+        for name, layers in kinds.items()
+        for depth, layer in enumerate(layers)
+    }
+
+
+def test_keeping_all_heads_changes_nothing(model: Seq2Seq) -> None:
+    batch = random_batch(model)
+    expected, weights = model.forward_with_attention(batch)
+    heads = all_heads(weights)
+    assert_same(model(batch, keep_heads=heads), expected)
+    assert_same(step_through(model, batch, keep_heads=heads), expected)
+
+
+def test_every_head_can_be_switched_off(attentive: Seq2Seq) -> None:
+    batch = random_batch(attentive)
+    expected, weights = attentive.forward_with_attention(batch)
+    for name, kept in all_heads(weights).items():
+        for head in range(len(kept)):
+            without = kept.clone()
+            without[head] = 0
+            features = attentive(batch, keep_heads={name: without})
+            assert not torch.allclose(features, expected), (name, head)
+            assert_same(step_through(attentive, batch, keep_heads={name: without}), features)
+            assert_same(attentive.forward_with_attention(batch, keep_heads={name: without})[0], features)
+
+
+def test_no_output_class_for_padding(model: Seq2Seq) -> None:
+    batch = random_batch(model)
+    assert model.project(model(batch)).shape == (3, 5, model.target_padding)
+    assert model.output_size == model.target_padding == model.start_id == 28
+
+
+def test_gradients_reach_every_parameter(model: Seq2Seq) -> None:
+    batch = random_batch(model)
+    logits = model.project(model(batch))
+    functional.cross_entropy(logits[batch.target_valid], batch.target_out[batch.target_valid]).backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert torch.isfinite(parameter.grad).all(), name
+        # A bias of the keys shifts all scores of a query alike, which softmax does not see.
+        assert parameter.grad.any() or name.endswith("key_proj.bias"), name
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_dropout_repeats_with_the_seed(name: str, seed: int) -> None:
+    model = make_model(MODELS[name].model_copy(update={"dropout": 0.3})).train()
+    batch = random_batch(model)
+    runs = []
+    for number in (seed, seed, seed + 1):
+        torch.manual_seed(number)
+        runs.append(model(batch))
+    assert torch.equal(runs[0], runs[1])
+    assert not torch.equal(runs[0], runs[2])
