@@ -116,8 +116,8 @@ def _require_same_ids(first: Seq2Seq, other: Seq2Seq, number: int) -> None:
     for name, here, there in (
         ("source ids", first.source_padding + 1, other.source_padding + 1),
         ("target ids", first.target_padding + 1, other.target_padding + 1),
-        ("as start id", first.start_id, other.start_id),
-        ("as end id", first.end_id, other.end_id),
+        ("as its start id", first.start_id, other.start_id),
+        ("as its end id", first.end_id, other.end_id),
     ):
         if here != there:
             raise UserError(

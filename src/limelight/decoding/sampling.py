@@ -30,9 +30,7 @@ class Sampling:
 
     def __post_init__(self) -> None:
         if self.temperature == 0:
-            raise UserError(
-                "temperature 0 leaves nothing to draw: use greedy search (a beam of 1, no sampling)"
-            )
+            raise UserError("temperature 0 leaves nothing to draw: use greedy search (a beam of 1, no sampling)")
         if not 0 < self.temperature < float("inf"):
             raise UserError(f"temperature must be above 0 and finite, not {self.temperature}")
         if self.top_k < 0:

@@ -1,0 +1,259 @@
+"""Beam search against exhaustive search, against a plain loop, and its laws."""
+
+import heapq
+import math
+from collections.abc import Sequence
+
+import pytest
+import torch
+
+from limelight.decoding.beam import beam_search, hypotheses_of, start_beams
+from limelight.decoding.greedy import greedy_search
+from limelight.decoding.hypothesis import Hypothesis
+from limelight.errors import UserError
+from tests.decoding.fakes import (
+    TableModel,
+    all_endings,
+    limits,
+    log_probabilities,
+    penalised,
+    random_model,
+    sources,
+)
+
+ALPHAS = (0.0, 0.6, 1.0, 2.5)
+
+
+def plain_beam(
+    model: TableModel, kind: int, *, beam: int, longest: int, alpha: float, forced: Sequence[int] = ()
+) -> list[tuple[float, tuple[int, ...]]]:
+    """The same search for one sentence with lists, without an early stop: all that ended, best first."""
+    live, finished = [(0.0, ())], []
+    for position in range(longest + 1):
+        options = []
+        for log_probability, ids in live:
+            pieces = forced[position : position + 1] or range(model.output_size)
+            for piece in pieces:
+                gained = log_probabilities(model, kind, [*ids, piece])[-1]
+                options.append((log_probability + gained, (*ids, piece)))
+        options.sort(key=lambda option: -option[0])
+        for log_probability, ids in options[:beam]:
+            if ids[-1] == model.end_id:
+                finished.append((penalised(log_probability, len(ids), alpha), ids[:-1]))
+        live = [option for option in options[: 2 * beam] if option[1][-1] != model.end_id][:beam]
+    return sorted(finished, key=lambda result: -result[0])
+
+
+def search(model: TableModel, *kinds: int, longest: int, beam: int, alpha: float = 0.6, **options):
+    lengths = options.pop("max_lengths", limits(*[longest] * len(kinds)))
+    return beam_search(model, *sources(*kinds), beam_size=beam, max_lengths=lengths, length_penalty=alpha, **options)
+
+
+def texts(results: list[list[Hypothesis]]) -> list[list[tuple[int, ...]]]:
+    return [[hypothesis.ids for hypothesis in hypotheses] for hypotheses in results]
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("longest", [0, 1, 3, 4])
+def test_a_wide_beam_is_exhaustive_search(seed: int, alpha: float, longest: int) -> None:
+    """Four classes, one of them the end: a beam of 4 * 3^4 holds every hypothesis there is."""
+    model, n_best = random_model(3, 4), 5
+    results = search(model, 0, 1, 2, longest=longest, beam=324, alpha=alpha, n_best=n_best)
+    for kind, hypotheses in enumerate(results):
+        expected = heapq.nlargest(n_best, all_endings(model, kind, longest, alpha))
+        found = [hypothesis for hypothesis in hypotheses if hypothesis.finished]
+        assert [hypothesis.ids for hypothesis in found] == [ids for _, ids in expected]
+        for hypothesis, (score, ids) in zip(found, expected, strict=True):
+            assert hypothesis.score == pytest.approx(score, abs=1e-6)
+            exact = math.fsum(log_probabilities(model, kind, [*ids, 0]))
+            assert hypothesis.log_probability == pytest.approx(exact, abs=1e-6)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_no_beam_beats_the_exhaustive_one(seed: int, alpha: float) -> None:
+    model = random_model(7, 4)
+    kinds = range(7)
+    best = [hypotheses[0].score for hypotheses in search(model, *kinds, longest=4, beam=324, alpha=alpha)]
+    for beam in (1, 2, 3, 5, 11):
+        for hypotheses, bound in zip(search(model, *kinds, longest=4, beam=beam, alpha=alpha), best, strict=True):
+            if hypotheses[0].finished:
+                assert hypotheses[0].score <= bound + 1e-9
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("beam", [2, 3, 5])
+def test_a_narrow_beam_is_the_plain_loop_and_stopping_early_loses_nothing(seed: int, beam: int, alpha: float) -> None:
+    model, longest = random_model(7, 5), 11
+    results = search(model, *range(7), longest=longest, beam=beam, alpha=alpha, n_best=2)
+    for kind, hypotheses in enumerate(results):
+        expected = plain_beam(model, kind, beam=beam, longest=longest, alpha=alpha)[:2]
+        found = [hypothesis for hypothesis in hypotheses if hypothesis.finished]
+        assert [hypothesis.ids for hypothesis in found] == [ids for _, ids in expected]
+        assert [hypothesis.score for hypothesis in found] == pytest.approx([score for score, _ in expected], abs=1e-6)
+
+
+def test_a_beam_of_one_is_greedy_search(seed: int) -> None:
+    model, kinds = random_model(7, 11), range(7)
+    paths = greedy_search(model, *sources(*kinds), max_lengths=limits(*[13] * 7))
+    for path, (hypothesis,) in zip(paths, search(model, *kinds, longest=13, beam=1, alpha=0.9), strict=True):
+        assert hypothesis.ids == path.ids
+        assert hypothesis.finished == path.finished
+        assert hypothesis.log_probability == path.log_probability
+        assert hypothesis.score == penalised(path.log_probability, len(path.ids) + path.finished, 0.9)
+
+
+def test_order_and_company_in_the_batch_do_not_matter(seed: int) -> None:
+    model, lengths = random_model(7, 11), torch.tensor([2, 3, 5, 7, 11, 13, 17])
+    together = search(model, *range(7), longest=0, beam=3, n_best=3, max_lengths=lengths)
+    order = torch.randperm(7)
+    shuffled = search(model, *order.tolist(), longest=0, beam=3, n_best=3, max_lengths=lengths[order])
+    assert [together[kind] for kind in order.tolist()] == shuffled
+    for kind in range(7):
+        assert search(model, kind, longest=int(lengths[kind]), beam=3, n_best=3) == [together[kind]]
+
+
+def test_n_best_are_distinct_and_sorted(seed: int) -> None:
+    for hypotheses in search(random_model(7, 11), *range(7), longest=13, beam=6, n_best=6):
+        assert len(hypotheses) == 6
+        assert len({hypothesis.ids for hypothesis in hypotheses}) == 6
+        scores = [hypothesis.score for hypothesis in hypotheses if hypothesis.finished]
+        assert scores == sorted(scores, reverse=True)
+        kinds = [hypothesis.finished for hypothesis in hypotheses]
+        assert kinds == sorted(kinds, reverse=True)
+
+
+def test_the_best_do_not_depend_on_how_many_are_wanted(seed: int) -> None:
+    model = random_model(7, 11)
+    many = search(model, *range(7), longest=13, beam=5, n_best=5)
+    for n_best in (1, 2, 4):
+        for few, all_five in zip(search(model, *range(7), longest=13, beam=5, n_best=n_best), many, strict=True):
+            assert [one for one in few if one.finished] == [one for one in all_five if one.finished][:n_best]
+
+
+def test_a_prefix_leads_every_hypothesis_and_counts(seed: int) -> None:
+    model, prefix = random_model(3, 5), [[3, 1, 2], [], [4]]
+    results = search(model, 0, 1, 2, longest=7, beam=3, n_best=3, prefix=prefix)
+    for kind, (hypotheses, forced) in enumerate(zip(results, prefix, strict=True)):
+        expected = plain_beam(model, kind, beam=3, longest=7, alpha=0.6, forced=forced)[:3]
+        found = [hypothesis for hypothesis in hypotheses if hypothesis.finished]
+        assert [hypothesis.ids for hypothesis in found] == [ids for _, ids in expected]
+        assert [hypothesis.score for hypothesis in found] == pytest.approx([score for score, _ in expected], abs=1e-6)
+        assert all(hypothesis.ids[: len(forced)] == tuple(forced) for hypothesis in hypotheses)
+
+
+def test_a_prefix_of_what_is_found_anyway_changes_nothing(seed: int) -> None:
+    model = random_model(1, 7)
+    (free,) = search(model, 0, longest=11, beam=324, alpha=0.0)
+    for length in range(len(free[0].ids) + 1):
+        assert texts(search(model, 0, longest=11, beam=324, alpha=0.0, prefix=[free[0].ids[:length]])) == texts([free])
+
+
+def test_a_prefix_longer_than_the_limit_is_kept_whole(seed: int) -> None:
+    ((hypothesis,),) = search(random_model(1, 5), 0, longest=2, beam=3, prefix=[[4, 3, 2, 1]])
+    assert hypothesis.ids == (4, 3, 2, 1)
+
+
+def endless(vocab: int) -> TableModel:
+    """The end is the least probable of all classes, everywhere."""
+    logits = torch.randn(1, 1009, vocab, dtype=torch.float64)
+    logits[..., 0] = -60
+    return TableModel(logits)
+
+
+def test_what_does_not_end_is_returned_unfinished(seed: int) -> None:
+    model = endless(11)
+    (hypotheses,) = search(model, 0, longest=5, beam=4, n_best=4)
+    assert len({hypothesis.ids for hypothesis in hypotheses}) == 4
+    for hypothesis in hypotheses:
+        assert not hypothesis.finished
+        assert len(hypothesis.ids) == 5
+        exact = math.fsum(log_probabilities(model, 0, hypothesis.ids))
+        assert hypothesis.log_probability == pytest.approx(exact, abs=1e-6)
+        assert hypothesis.score == pytest.approx(penalised(exact, 5, 0.6), abs=1e-6)
+    scores = [hypothesis.score for hypothesis in hypotheses]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_live_hypotheses_fill_up_the_n_best_and_none_appears_twice() -> None:
+    """The only piece is 1; it ends after one or two of them, of which the limit permits two."""
+    logits = torch.tensor([0.0, 1.0]).expand(1, 1009, 2)
+    (hypotheses,) = search(TableModel(logits), 0, longest=2, beam=4, n_best=4)
+    assert sorted(hypothesis.ids for hypothesis in hypotheses) == [(), (1,), (1, 1)]
+    assert all(hypothesis.finished for hypothesis in hypotheses)
+
+
+def test_decided_sentences_leave_the_batch() -> None:
+    """Kind 0 surely ends at once, kind 1 surely does not; the beam of three takes three rows each."""
+    logits = torch.zeros(2, 1009, 5, dtype=torch.float64)
+    logits[0, :, 0], logits[1, :, 0] = 50, -50
+    model = TableModel(logits)
+    search(model, 0, 1, 0, longest=4, beam=3)
+    assert model.rows_read == [9, 3, 3, 3, 3]
+
+
+def test_equal_probabilities_go_to_the_lower_ids() -> None:
+    """A vocabulary so large that top-k, left to itself, takes other ones."""
+    logits = torch.zeros(1, 1009, 1000)
+    logits[..., 0] = -9
+    (hypotheses,) = search(TableModel(logits), 0, longest=1, beam=4, n_best=4)
+    assert texts([hypotheses]) == [[(1,), (2,), (3,), (4,)]]
+    logits[..., 0] = 9
+    (hypotheses,) = search(TableModel(logits), 0, longest=2, beam=4, n_best=4, alpha=0.0)
+    assert texts([hypotheses]) == [[(), (1,), (2,), (3,)]]
+
+
+def test_equal_probabilities_do_not_make_the_order_of_the_batch_matter(seed: int) -> None:
+    model = TableModel(torch.randint(3, (5, 1009, 211)).double())
+    together = search(model, *range(5), longest=7, beam=4, n_best=4)
+    assert search(model, *reversed(range(5)), longest=7, beam=4, n_best=4) == together[::-1]
+
+
+def test_half_precision_logits_are_summed_in_full(seed: int) -> None:
+    exact = random_model(3, 11)
+    coarse = TableModel(exact.logits.bfloat16())
+    results = search(coarse, 0, 1, 2, longest=7, beam=3)
+    rounded = TableModel(coarse.logits.double())
+    for kind, (hypothesis,) in enumerate(results):
+        ids = [*hypothesis.ids, 0] if hypothesis.finished else hypothesis.ids
+        expected = math.fsum(log_probabilities(rounded, kind, ids))
+        assert hypothesis.log_probability == pytest.approx(expected, abs=1e-4)
+
+
+def test_no_source_gives_no_result() -> None:
+    empty = torch.zeros(0, 1, dtype=torch.int64)
+    model = random_model(1, 5)
+    assert beam_search(model, empty, empty.bool(), beam_size=2, max_lengths=limits()) == []
+
+
+def test_an_impossible_prefix_still_gives_a_result() -> None:
+    logits = torch.zeros(1, 1009, 5)
+    logits[..., 3] = -torch.inf
+    ((hypothesis,),) = search(TableModel(logits), 0, longest=3, beam=2, prefix=[[3]])
+    assert hypothesis.ids[0] == 3
+    assert hypothesis.score == -math.inf
+
+
+def test_the_search_begins_with_one_empty_hypothesis() -> None:
+    ((hypothesis,), (other,)) = hypotheses_of(start_beams(limits(0, 0), 3, 2), 0.6)
+    assert hypothesis == other == Hypothesis((), 0.0, 0.0, False)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"beam": 0}, r"beam_size must be at least 1 \(greedy search\), not 0"),
+        ({"beam": 4, "n_best": 5}, r"n_best must be from 1 to beam_size \(4\), not 5: ask for fewer"),
+        ({"beam": 4, "n_best": 0}, r"n_best must be from 1 to beam_size \(4\), not 0"),
+        ({"beam": 2, "alpha": -0.1}, r"length_penalty must be 0 \(none\) or above and finite, not -0.1"),
+        ({"beam": 2, "alpha": math.inf}, "length_penalty must be 0 .* not inf"),
+        ({"beam": 2, "prefix": [[1], [2]]}, "2 prefixes for 1 sources: give one for each"),
+        (
+            {"beam": 2, "prefix": [[1, 0]]},
+            "prefix 1 forces the id 0: a piece is .* 0 to 4 other than 0, the end",
+        ),
+        ({"beam": 2, "prefix": [[5]]}, "prefix 1 forces the id 5: a piece is an id from 0 to 4"),
+    ],
+)
+def test_impossible_settings_are_refused(options: dict, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        search(random_model(1, 5), 0, longest=3, **options)

@@ -1,0 +1,118 @@
+"""An ensemble is the mean of its members' probabilities."""
+
+import math
+
+import pytest
+import torch
+
+from limelight.batching.batch import make_batch
+from limelight.decoding.beam import beam_search
+from limelight.decoding.ensemble import Ensemble
+from limelight.decoding.greedy import greedy_search
+from limelight.errors import UserError
+from tests.decoding.fakes import TableModel, limits, log_probabilities, random_model, sources
+
+
+def joined(members: list[TableModel]) -> TableModel:
+    """One table with the mean of the members' probabilities, in double precision."""
+    mean = torch.stack([member.logits.softmax(-1) for member in members]).mean(0)
+    return TableModel(mean.log())
+
+
+def test_the_same_model_twice_is_that_model(seed: int) -> None:
+    model, lengths = random_model(5, 11), limits(*[13] * 5)
+    for hypotheses, twice in zip(
+        beam_search(model, *sources(*range(5)), beam_size=3, max_lengths=lengths, n_best=3),
+        beam_search(Ensemble([model, model]), *sources(*range(5)), beam_size=3, max_lengths=lengths, n_best=3),
+        strict=True,
+    ):
+        assert [one.ids for one in twice] == [one.ids for one in hypotheses]
+        assert [one.score for one in twice] == pytest.approx([one.score for one in hypotheses], abs=1e-6)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_probabilities_are_averaged(seed: int, count: int) -> None:
+    members = [random_model(5, 11, spread=4.0) for _ in range(count)]
+    lengths, mean = limits(2, 3, 5, 7, 11), joined(members)
+    found = beam_search(Ensemble(members), *sources(*range(5)), beam_size=3, max_lengths=lengths, n_best=2)
+    expected = beam_search(mean, *sources(*range(5)), beam_size=3, max_lengths=lengths, n_best=2)
+    for kind, (hypotheses, others) in enumerate(zip(found, expected, strict=True)):
+        assert [one.ids for one in hypotheses] == [one.ids for one in others]
+        for hypothesis in hypotheses:
+            ids = [*hypothesis.ids, 0] if hypothesis.finished else hypothesis.ids
+            exact = math.fsum(log_probabilities(mean, kind, ids))
+            assert hypothesis.log_probability == pytest.approx(exact, abs=1e-6)
+
+
+def test_the_order_of_the_members_does_not_matter(seed: int) -> None:
+    members = [random_model(3, 7) for _ in range(3)]
+    paths = greedy_search(Ensemble(members), *sources(0, 1, 2), max_lengths=limits(5, 7, 11))
+    turned = greedy_search(Ensemble(members[::-1]), *sources(0, 1, 2), max_lengths=limits(5, 7, 11))
+    assert [path.ids for path in paths] == [path.ids for path in turned]
+
+
+def test_members_may_have_features_of_different_widths(seed: int) -> None:
+    class Wide(TableModel):
+        def step(self, ids, state):
+            features, state = super().step(ids, state)
+            return torch.cat([features, torch.zeros_like(features[:, :2])], dim=-1), state
+
+        def project(self, features):
+            return features[..., :-2]
+
+    narrow, wide = random_model(3, 7), Wide(random_model(3, 7).logits)
+    assert Ensemble([narrow, wide]).widths == [7, 9]
+    found = greedy_search(Ensemble([narrow, wide]), *sources(0, 1, 2), max_lengths=limits(5, 7, 11))
+    expected = greedy_search(joined([narrow, wide]), *sources(0, 1, 2), max_lengths=limits(5, 7, 11))
+    assert [path.ids for path in found] == [path.ids for path in expected]
+
+
+def test_what_is_impossible_for_one_member_is_not_for_all(seed: int) -> None:
+    certain = torch.full((1, 1009, 5), -torch.inf, dtype=torch.float64)
+    certain[..., 2] = 0
+    ensemble = Ensemble([TableModel(certain), random_model(1, 5)])
+    features, _ = ensemble.step(torch.tensor([5]), ensemble.start(ensemble.encode(*sources(0))))
+    logits = ensemble.project(features)
+    assert logits.isfinite().all()
+    assert float(logits.exp().sum()) == pytest.approx(1)
+
+
+def test_memory_keeps_rows_of_every_member(seed: int) -> None:
+    ensemble = Ensemble([random_model(3, 7), random_model(3, 7)])
+    memory = ensemble.encode(*sources(0, 1, 2)).keep(torch.tensor([2, 0]))
+    assert [member.kinds.tolist() for member in memory.members] == [[2, 0], [2, 0]]
+    assert memory.source_valid.shape == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("vocab", "source_padding", "message"),
+    [
+        (7, 97, "share their vocabularies: model 1 has 6 target ids, model 2 has 8;"),
+        (5, 89, "share their vocabularies: model 1 has 98 source ids, model 2 has 90;"),
+    ],
+)
+def test_other_vocabularies_are_refused(vocab: int, source_padding: int, message: str) -> None:
+    other = TableModel(torch.zeros(1, 1009, vocab), source_padding)
+    with pytest.raises(UserError, match=message):
+        Ensemble([random_model(1, 5), other])
+
+
+def test_another_start_is_refused() -> None:
+    other = random_model(1, 5)
+    other.start_id = 3
+    with pytest.raises(UserError, match="model 1 has 5 as its start id, model 2 has 3;"):
+        Ensemble([random_model(1, 5), other])
+
+
+def test_no_model_is_no_ensemble() -> None:
+    with pytest.raises(UserError, match="an ensemble needs at least one model"):
+        Ensemble([])
+
+
+def test_heads_and_attention_belong_to_one_model() -> None:
+    ensemble = Ensemble([random_model(1, 5), random_model(1, 5)])
+    batch = make_batch([[3]], [[2]], start=5, end=0, source_padding=97, target_padding=5)
+    with pytest.raises(UserError, match="an ensemble of 2 models has no attention of its own"):
+        ensemble.forward_with_attention(batch)
+    with pytest.raises(UserError, match="heads cannot be switched off in an ensemble"):
+        ensemble.encode(*sources(0), keep_heads={"encoder.0.self": torch.ones(2)})

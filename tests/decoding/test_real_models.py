@@ -1,0 +1,114 @@
+"""Searches over the real models: what holds for the table must hold for them."""
+
+import math
+
+import pytest
+import torch
+
+from limelight.batching.batch import make_batch, pad_rows
+from limelight.config import ModelConfig, RecurrentConfig, TransformerConfig
+from limelight.decoding.beam import beam_search
+from limelight.decoding.ensemble import Ensemble
+from limelight.decoding.greedy import greedy_search
+from limelight.decoding.hypothesis import Hypothesis
+from limelight.decoding.sampling import Sampling, sample_search
+from limelight.models.build import build_model
+from limelight.models.interface import Seq2Seq
+from tests.decoding.fakes import characters
+
+SMALL = {"d_model": 12, "heads": 3, "d_ff": 7, "encoder_layers": 1, "decoder_layers": 2, "dropout": 0.0}
+RECURRENT = {"embedding": 5, "hidden": 7, "dropout": 0.0}
+MODELS = {
+    "transformer": TransformerConfig(**SMALL),
+    "transformer, pre-norm, rotary": TransformerConfig(**SMALL, norm="pre", positions="rotary"),
+    "recurrent, fixed": RecurrentConfig(**RECURRENT, wiring="fixed"),
+    "recurrent, bahdanau": RecurrentConfig(**RECURRENT, wiring="bahdanau"),
+    "recurrent, luong": RecurrentConfig(**RECURRENT, wiring="luong", cell="lstm", score="general"),
+}
+ROWS = [[3, 4, 5, 6, 7, 8, 0], [9, 0], [2, 2, 9, 0], [10, 9, 8, 7, 0], [1, 0]]
+LIMITS = torch.tensor([13, 5, 7, 11, 3])
+
+
+def built(config: ModelConfig) -> Seq2Seq:
+    """In double precision, with weights so large that the model is sure of something."""
+    model = build_model(config, characters()).double().eval()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(2)
+    return model
+
+
+@pytest.fixture(params=MODELS.values(), ids=MODELS.keys())
+def model(seed: int, request: pytest.FixtureRequest) -> Seq2Seq:
+    return built(request.param)
+
+
+def batch_of(rows: list[list[int]], padding: int = 11) -> tuple[torch.Tensor, torch.Tensor]:
+    return pad_rows(rows, padding)
+
+
+def agree(found: list[Hypothesis], expected: list[Hypothesis]) -> bool:
+    same = [(one.ids, one.finished) for one in found] == [(one.ids, one.finished) for one in expected]
+    return same and all(
+        math.isclose(one.score, other.score, abs_tol=1e-6) for one, other in zip(found, expected, strict=True)
+    )
+
+
+@torch.no_grad()
+def teacher_forced(model: Seq2Seq, source: list[int], hypothesis: Hypothesis) -> float:
+    """Log-probability of a hypothesis by one pass over all positions."""
+    batch = make_batch(
+        [source[:-1]], [hypothesis.ids], start=model.start_id, end=0, source_padding=11, target_padding=11
+    )
+    scores = model.project(model(batch)).log_softmax(-1)[0].gather(-1, batch.target_out[0][:, None])[:, 0]
+    return float(scores.sum() if hypothesis.finished else scores[:-1].sum())
+
+
+def test_beam_search_of_a_batch_is_that_of_each_sentence(model: Seq2Seq) -> None:
+    options = {"beam_size": 3, "n_best": 3}
+    together = beam_search(model, *batch_of(ROWS), max_lengths=LIMITS, **options)
+    for row, limit, found in zip(ROWS, LIMITS, together, strict=True):
+        (alone,) = beam_search(model, *batch_of([row]), max_lengths=limit[None], **options)
+        assert agree(found, alone)
+
+
+def test_greedy_search_of_a_batch_is_that_of_each_sentence(model: Seq2Seq) -> None:
+    together = greedy_search(model, *batch_of(ROWS), max_lengths=LIMITS)
+    for row, limit, found in zip(ROWS, LIMITS, together, strict=True):
+        assert agree([found], greedy_search(model, *batch_of([row]), max_lengths=limit[None]))
+
+
+def test_more_padding_changes_nothing(model: Seq2Seq) -> None:
+    found = beam_search(model, *batch_of(ROWS), max_lengths=LIMITS, beam_size=3)
+    wide, valid = batch_of([*ROWS, [3] * 17])
+    padded = beam_search(model, wide[:-1], valid[:-1], max_lengths=LIMITS, beam_size=3)
+    assert all(agree(one, other) for one, other in zip(found, padded, strict=True))
+
+
+@pytest.mark.parametrize("how", ["greedy", "beam", "sampling"])
+def test_log_probabilities_are_those_of_teacher_forcing(model: Seq2Seq, how: str) -> None:
+    source, prefix = batch_of(ROWS), [[4, 2], [], [3], [], [5, 5, 5, 5]]
+    if how == "greedy":
+        found = [[path] for path in greedy_search(model, *source, max_lengths=LIMITS, prefix=prefix)]
+    elif how == "beam":
+        found = beam_search(model, *source, max_lengths=LIMITS, prefix=prefix, beam_size=3, n_best=3)
+    else:
+        paths = sample_search(model, *source, max_lengths=LIMITS, prefix=prefix, sampling=Sampling())
+        found = [[path] for path in paths]
+    for row, forced, hypotheses in zip(ROWS, prefix, found, strict=True):
+        for hypothesis in hypotheses:
+            assert hypothesis.ids[: len(forced)] == tuple(forced)
+            assert hypothesis.log_probability == pytest.approx(teacher_forced(model, row, hypothesis), abs=1e-5)
+
+
+@torch.no_grad()
+def test_models_of_different_kinds_make_an_ensemble(seed: int) -> None:
+    members = [built(config) for config in MODELS.values()]
+    ensemble = Ensemble(members)
+    (found,) = beam_search(ensemble, *batch_of(ROWS[:1]), max_lengths=LIMITS[:1], beam_size=3)
+    pieces = [*found[0].ids, 0] if found[0].finished else found[0].ids
+    batch = make_batch([ROWS[0][:-1]], [found[0].ids], start=11, end=0, source_padding=11, target_padding=11)
+    mean = torch.stack([member.project(member(batch)).softmax(-1) for member in members]).mean(0).log()[0]
+    exact = sum(float(mean[place, piece]) for place, piece in enumerate(pieces))
+    assert found[0].log_probability == pytest.approx(exact, abs=1e-5)
+    assert torch.allclose(ensemble.project(ensemble(batch))[0], mean)

@@ -1,0 +1,146 @@
+"""Draws held to the distribution they come from, and the cuts at their boundaries."""
+
+import math
+
+import pytest
+import torch
+
+from limelight.decoding.sampling import Sampling, draw, generator_for, permit, sample_search
+from limelight.errors import UserError
+from tests.decoding.fakes import limits, log_probabilities, random_model, sources
+
+
+def chance(counts: torch.Tensor, probabilities: torch.Tensor) -> float:
+    """How probable a chi-square statistic at least as large is, if `counts` were drawn from `probabilities`."""
+    possible = probabilities > 0
+    assert counts[~possible].sum() == 0
+    expected = counts.sum() * probabilities[possible]
+    statistic = ((counts[possible] - expected) ** 2 / expected).sum()
+    freedom = torch.tensor((int(possible.sum()) - 1) / 2, dtype=torch.float64)
+    return float(torch.special.gammaincc(freedom, statistic / 2))
+
+
+def probabilities_of(logits: torch.Tensor, top_k: int = 0, top_p: float = 1.0) -> list[float]:
+    permitted = permit(logits[None], top_k, top_p)
+    spread = torch.zeros_like(logits, dtype=permitted.logits.dtype)
+    return spread.scatter(0, permitted.ids[0], permitted.logits[0].softmax(-1)).tolist()
+
+
+@pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=0.5), Sampling(top_k=3), Sampling(top_p=0.8)])
+def test_draws_follow_the_distribution(seed: int, sampling: Sampling) -> None:
+    logits = torch.randn(7, dtype=torch.float64)
+    drawn = draw(logits.expand(20_000, 7), sampling, generator_for(sampling, torch.device("cpu")))
+    scaled = logits / sampling.temperature
+    expected = torch.tensor(probabilities_of(scaled, sampling.top_k, sampling.top_p), dtype=torch.float64)
+    assert chance(drawn.bincount(minlength=7).double(), expected) > 1e-7
+
+
+def test_whole_hypotheses_follow_the_model(seed: int) -> None:
+    """Every sequence of at most one piece, drawn as often as the model says."""
+    model = random_model(1, 5)
+    found = sample_search(
+        model, *sources(*[0] * 20_000), max_lengths=limits(*[1] * 20_000), sampling=Sampling(seed=seed)
+    )
+    first = torch.tensor([hypothesis.ids[0] if hypothesis.ids else 0 for hypothesis in found])
+    expected = torch.tensor([math.exp(log_probabilities(model, 0, [piece])[0]) for piece in range(5)]).double()
+    assert chance(first.bincount(minlength=5).double(), expected) > 1e-7
+    for hypothesis in found[:100]:
+        ids = [*hypothesis.ids, 0] if hypothesis.finished else hypothesis.ids
+        assert hypothesis.log_probability == pytest.approx(math.fsum(log_probabilities(model, 0, ids)), abs=1e-9)
+
+
+def test_temperature_and_cuts_do_not_enter_the_log_probability(seed: int) -> None:
+    model, sampling = random_model(3, 7), Sampling(temperature=0.7, top_k=5, top_p=0.9, seed=seed)
+    found = sample_search(model, *sources(0, 1, 2), max_lengths=limits(5, 5, 5), sampling=sampling)
+    for kind, hypothesis in enumerate(found):
+        ids = [*hypothesis.ids, 0] if hypothesis.finished else hypothesis.ids
+        assert hypothesis.log_probability == pytest.approx(math.fsum(log_probabilities(model, kind, ids)), abs=1e-9)
+        assert hypothesis.score == hypothesis.log_probability
+
+
+def test_top_k_keeps_exactly_k_even_where_logits_are_equal() -> None:
+    logits = torch.tensor([0.0, 2.0, 1.0, 1.0, 1.0, 1.0, -3.0])
+    kept = permit(logits[None], 3, 1.0)
+    assert kept.ids.tolist() == [[1, 2, 3]]
+    assert kept.logits.tolist() == [[2.0, 1.0, 1.0]]
+
+
+@pytest.mark.parametrize("top_k", [7, 8, 1000])
+def test_top_k_of_the_whole_vocabulary_changes_nothing(seed: int, top_k: int) -> None:
+    logits = torch.randn(7, dtype=torch.float64)
+    assert probabilities_of(logits, top_k) == pytest.approx(logits.softmax(-1).tolist())
+
+
+@pytest.mark.parametrize(
+    ("top_p", "expected"),
+    [
+        (0.0001, [0, 1, 0, 0]),  # the first is always kept
+        (0.5, [0, 1, 0, 0]),  # it reaches p exactly: it is enough
+        (0.5001, [0, 2 / 3, 1 / 3, 0]),
+        (0.75, [0, 2 / 3, 1 / 3, 0]),
+        (0.875, [1 / 7, 4 / 7, 2 / 7, 0]),  # of the two equal ones the lower id
+        (0.8751, [1 / 8, 4 / 8, 2 / 8, 1 / 8]),
+        (1.0, [1 / 8, 4 / 8, 2 / 8, 1 / 8]),
+    ],
+)
+def test_top_p_keeps_the_smallest_set_that_reaches_p(top_p: float, expected: list[float]) -> None:
+    logits = torch.tensor([0.125, 0.5, 0.25, 0.125], dtype=torch.float64).log()
+    assert probabilities_of(logits, 0, top_p) == pytest.approx(expected)
+
+
+def test_top_p_counts_within_what_top_k_left() -> None:
+    logits = torch.tensor([0.125, 0.5, 0.25, 0.125], dtype=torch.float64).log()
+    assert probabilities_of(logits, 2, 0.6) == pytest.approx([0, 1, 0, 0])  # 0.5 of 0.75 are two thirds
+    assert probabilities_of(logits, 2, 0.7) == pytest.approx([0, 2 / 3, 1 / 3, 0])
+
+
+def test_a_seed_repeats_the_draws_and_nothing_else_is_disturbed(seed: int) -> None:
+    model, lengths = random_model(3, 11), limits(13, 13, 13)
+    before = torch.random.get_rng_state()
+    first = sample_search(model, *sources(0, 1, 2), max_lengths=lengths, sampling=Sampling(seed=seed))
+    assert sample_search(model, *sources(0, 1, 2), max_lengths=lengths, sampling=Sampling(seed=seed)) == first
+    assert torch.equal(torch.random.get_rng_state(), before)
+    other = sample_search(model, *sources(0, 1, 2), max_lengths=lengths, sampling=Sampling(seed=seed + 1))
+    assert other != first
+
+
+def test_without_a_seed_every_call_draws_anew(seed: int) -> None:
+    model = random_model(1, 11)
+    many = [sample_search(model, *sources(0), max_lengths=limits(13), sampling=Sampling()) for _ in range(20)]
+    assert any(one != many[0] for one in many)
+
+
+def test_a_generator_goes_on_from_call_to_call(seed: int) -> None:
+    model, sampling = random_model(1, 11), Sampling(seed=seed)
+    generator = generator_for(sampling, torch.device("cpu"))
+    options = {"max_lengths": limits(13), "sampling": sampling, "generator": generator}
+    many = [sample_search(model, *sources(0), **options) for _ in range(20)]
+    assert any(one != many[0] for one in many)
+
+
+def test_a_cold_temperature_is_greedy(seed: int) -> None:
+    model = random_model(1, 11)
+    (drawn,) = sample_search(
+        model, *sources(0), max_lengths=limits(13), sampling=Sampling(temperature=1e-6), prefix=[[3, 4]]
+    )
+    assert drawn.ids[:2] == (3, 4)
+    for place, piece in list(enumerate(drawn.ids))[2:]:
+        options = [log_probabilities(model, 0, [*drawn.ids[:place], other])[-1] for other in range(11)]
+        assert options.index(max(options)) == piece
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"temperature": 0.0}, r"temperature 0 leaves nothing to draw: use greedy search \(a beam of 1, no sampling\)"),
+        ({"temperature": -1.0}, "temperature must be above 0 and finite, not -1.0"),
+        ({"temperature": math.inf}, "temperature must be above 0 and finite, not inf"),
+        ({"temperature": math.nan}, "temperature must be above 0 and finite, not nan"),
+        ({"top_k": -1}, "top_k must be at least 1, or 0 to permit all pieces, not -1"),
+        ({"top_p": 0.0}, r"top_p must be above 0 and at most 1 \(1 permits all pieces\), not 0.0"),
+        ({"top_p": 1.5}, "top_p must be above 0 and at most 1 .* not 1.5"),
+    ],
+)
+def test_impossible_settings_are_refused(options: dict, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        Sampling(**options)

@@ -1,0 +1,328 @@
+"""From text to text: order, blank lines, options and what a user is told."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from limelight.config import DecodingConfig, RunConfig, TransformerConfig
+from limelight.decoding import translate as module
+from limelight.decoding.beam import beam_search
+from limelight.decoding.ensemble import Ensemble
+from limelight.decoding.sampling import Sampling
+from limelight.decoding.translate import Translation, Translator, load_translator
+from limelight.errors import UserError
+from limelight.layers.positions import LearnedPositions
+from limelight.models.build import build_model
+from limelight.models.stored import StoredModel
+from limelight.tokens import Tokenizers
+from tests.decoding.fakes import Characters, TableModel, characters, limits, random_model
+
+TEXTS = ["dab", "a", "", "cabbage", "  \t", "face", "bad", "eggbeef", "c", "hi"]
+
+
+def translator(kinds: int = 12, **settings) -> Translator:
+    """A random table for each first letter."""
+    return Translator(random_model(kinds, 11), characters(), DecodingConfig(**settings))
+
+
+def test_a_text_gives_a_translation_and_a_list_a_list(seed: int) -> None:
+    one = translator()
+    assert isinstance(one.translate("face"), Translation)
+    assert one.translate(["face"]) == [one.translate("face")]
+    assert one.translate([]) == []
+
+
+def test_it_is_the_search_between_two_tokenizers(seed: int) -> None:
+    one = translator()
+    found = one.translate("face", beam_size=3, n_best=2, length_penalty=0.9)
+    source = torch.tensor([[*one.tokenizers.source.encode("face"), 0]])
+    ((best, other),) = beam_search(
+        one.model, source, source >= 0, beam_size=3, n_best=2, length_penalty=0.9, max_lengths=limits(26)
+    )
+    for translation, hypothesis in ((found, best), (found.alternatives[0], other)):
+        assert translation.text == one.tokenizers.target.decode(hypothesis.ids)
+        assert translation.tokens == tuple(one.tokenizers.target.pieces(hypothesis.ids))
+        assert translation.source == "face"
+        assert (translation.score, translation.log_probability) == (hypothesis.score, hypothesis.log_probability)
+        assert translation.finished == hypothesis.finished
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 17, 4096])
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_results_come_in_the_order_of_the_texts_whatever_the_batches(
+    seed: int, batch_tokens: int, beam_size: int
+) -> None:
+    one = translator()
+    together = one.translate(TEXTS, beam_size=beam_size, batch_tokens=batch_tokens)
+    assert [translation.source for translation in together] == TEXTS
+    assert together == [one.translate(text, beam_size=beam_size) for text in TEXTS]
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\t \n", "\u3000"])
+def test_blank_texts_stay_empty(seed: int, blank: str) -> None:
+    assert translator().translate(blank, n_best=3) == Translation("", 0.0, (), 0.0, blank, finished=True)
+
+
+def test_a_text_without_pieces_stays_empty(seed: int) -> None:
+    class Deaf(Characters):
+        def encode(self, text: str) -> list[int]:
+            return []
+
+    one = Translator(random_model(1, 11), Tokenizers(Deaf(), Deaf()))
+    assert one.translate("\u200b").text == ""
+
+
+def test_n_best_are_alternatives_of_the_first(seed: int) -> None:
+    found = translator().translate("face", n_best=7)  # more than the default beam of 4: it becomes wider
+    assert len(found.alternatives) == 6
+    assert all(other.alternatives == () for other in found.alternatives)
+    assert len({found.tokens, *(other.tokens for other in found.alternatives)}) == 7
+
+
+def test_defaults_are_those_of_the_configuration(seed: int) -> None:
+    settings = {"beam_size": 2, "length_penalty": 1.3, "max_length_factor": 1.0, "max_length_extra": 2}
+    one = translator(**settings)
+    other = Translator(one.model, one.tokenizers)
+    assert one.translate(TEXTS) == one.translate(TEXTS, beam_size=2, length_penalty=1.3)
+    assert one.translate(TEXTS) != other.translate(TEXTS)
+    assert all(len(found.tokens) <= len(found.source.strip()) + 2 for found in one.translate(TEXTS))
+
+
+def test_a_prefix_begins_its_translation(seed: int) -> None:
+    one = translator()
+    found = one.translate(TEXTS, prefix=["gab"] * len(TEXTS))
+    for translation in found:
+        assert translation.text.startswith("gab") == bool(translation.source.strip())
+    assert one.translate("face", prefix="gab") == found[TEXTS.index("face")]
+    assert one.translate("face", prefix="") == one.translate("face")
+
+
+def test_a_stream_is_the_list(seed: int) -> None:
+    one = translator()
+    expected = one.translate(TEXTS, beam_size=2, n_best=2, length_penalty=0.3)
+    for chunk in (1, 3, 100):
+        found = one.translate_stream(iter(TEXTS), beam_size=2, n_best=2, length_penalty=0.3, chunk=chunk)
+        assert list(found) == expected
+
+
+def test_a_stream_reads_a_chunk_at_a_time(seed: int) -> None:
+    read = []
+
+    def lines() -> Iterator[str]:
+        for text in TEXTS:
+            read.append(text)
+            yield text
+
+    found = translator().translate_stream(lines(), chunk=3)
+    assert read == []
+    next(found)
+    assert len(read) == 3
+
+
+def test_the_source_gets_its_end_and_padding(seed: int) -> None:
+    seen = []
+
+    class Listening(TableModel):
+        def encode(self, source, source_valid, *, keep_heads=None):
+            seen.append((source.tolist(), source_valid.tolist()))
+            return super().encode(source, source_valid)
+
+    Translator(Listening(random_model(1, 11).logits, 11), characters()).translate(["ab", "c"])
+    assert seen == [([[2, 3, 0], [4, 0, 11]], [[True] * 3, [True, True, False]])]
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_the_model_is_in_evaluation_mode_and_put_back_as_it_was(seed: int, training: bool) -> None:
+    modes = []
+
+    class Watching(TableModel):
+        def step(self, ids, state):
+            modes.append((self.training, self.part.training, torch.is_inference_mode_enabled()))
+            return super().step(ids, state)
+
+    model = Watching(random_model(1, 11).logits)
+    model.part = torch.nn.Dropout(0.5)
+    model.train(training)
+    model.part.train(not training)
+    Translator(model, characters()).translate(["ab", "c"])
+    assert set(modes) == {(False, False, True)}
+    assert (model.training, model.part.training) == (training, not training)
+
+
+def test_the_model_is_put_back_after_an_error(seed: int) -> None:
+    class Broken(TableModel):
+        def step(self, ids, state):
+            raise ZeroDivisionError
+
+    model = Broken(random_model(1, 11).logits)
+    with pytest.raises(ZeroDivisionError):
+        Translator(model.train(), characters()).translate("ab")
+    assert model.training
+
+
+# --- sampling ---
+
+
+def test_a_seed_repeats_samples(seed: int) -> None:
+    one = translator()
+    first = one.translate(TEXTS, sampling=Sampling(seed=seed))
+    assert one.translate(TEXTS, sampling=Sampling(seed=seed)) == first
+    assert one.translate(TEXTS, sampling=Sampling(seed=seed + 1)) != first
+
+
+def test_samples_of_one_text_are_drawn_independently_best_first(seed: int) -> None:
+    found = translator().translate(["face", "bad"], sampling=Sampling(seed=seed), n_best=20)
+    for translation in found:
+        every = [translation, *translation.alternatives]
+        assert len(every) == 20
+        assert len({other.tokens for other in every}) > 1
+        assert all(other.source == translation.source for other in every)
+        scores = [other.score for other in every]
+        assert scores == sorted(scores, reverse=True)
+
+
+def test_a_stream_does_not_draw_the_same_again_in_each_chunk(seed: int) -> None:
+    found = list(translator().translate_stream(["face"] * 20, sampling=Sampling(seed=seed), chunk=1))
+    assert len({translation.tokens for translation in found}) > 1
+
+
+# --- what a user is told ---
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"beam_size": 0}, "beam_size must be at least 1"),
+        ({"beam_size": 2, "n_best": 3}, r"n_best must be from 1 to beam_size \(2\), not 3"),
+        ({"n_best": 0}, r"n_best must be from 1 to beam_size \(4\), not 0"),
+        ({"length_penalty": -1.0}, "length_penalty must be 0 .* not -1.0"),
+        ({"batch_tokens": 0}, "batch_tokens must be at least 1, not 0"),
+        ({"sampling": Sampling(), "beam_size": 4}, "beam_size=4 and sampling exclude each other"),
+        ({"sampling": Sampling(), "n_best": 0}, "n_best must be at least 1, not 0"),
+        ({"prefix": ["a", "b"]}, "2 prefixes for 1 texts: give one for each, '' forces nothing"),
+        ({"prefix": "a"}, "1 texts take a list of as many prefixes, not a single string"),
+    ],
+)
+def test_impossible_settings_are_refused(options: dict, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        translator().translate(["face"], **options)
+
+
+def test_one_text_takes_one_prefix() -> None:
+    with pytest.raises(UserError, match="one text takes one prefix: give it as a string, too"):
+        translator().translate("face", prefix=["a"])
+
+
+def test_a_chunk_holds_a_line() -> None:
+    with pytest.raises(UserError, match="chunk must be at least 1 line, not 0"):
+        list(translator().translate_stream(["face"], chunk=0))
+
+
+def bounded(longest: int) -> Translator:
+    one = translator()
+    one.model.positions = LearnedPositions(4, longest=longest)
+    return one
+
+
+def test_a_text_that_is_too_long_is_named_by_its_place() -> None:
+    with pytest.raises(UserError, match="text 4 has 8 pieces with its end, and this model takes at most 7"):
+        bounded(7).translate(TEXTS)
+    with pytest.raises(UserError, match="text 4 has 8 pieces"):
+        list(bounded(7).translate_stream(TEXTS, chunk=3))
+    with pytest.raises(UserError, match="prefix 1 has 9 pieces"):
+        bounded(8).translate("a", prefix="cabbageh")
+
+
+def test_a_translation_stays_within_the_positions_of_the_model(seed: int) -> None:
+    found = bounded(8).translate(TEXTS, beam_size=2)
+    assert found == bounded_limits(8, seed).translate(TEXTS, beam_size=2)
+    assert all(len(translation.tokens) <= 7 for translation in found)
+
+
+def bounded_limits(longest: int, seed: int) -> Translator:
+    torch.manual_seed(seed)
+    return bounded(longest)
+
+
+# --- attention ---
+
+
+@pytest.fixture
+def attentive(seed: int) -> Translator:
+    tokenizers = characters()
+    config = TransformerConfig(encoder_layers=1, decoder_layers=2, d_model=12, heads=3, d_ff=8, dropout=0.0)
+    return Translator(build_model(config, tokenizers), tokenizers)
+
+
+def test_attention_follows_the_own_translation(attentive: Translator) -> None:
+    found = attentive.attention("face", beam_size=2)
+    translation = attentive.translate("face", beam_size=2)
+    assert found.source_pieces == ("f", "a", "c", "e", "</s>")
+    assert found.target_pieces == (*translation.tokens, "</s>")
+    assert found.cross.shape == (2, 3, len(translation.tokens) + 1, 5)
+
+
+def test_attention_follows_a_target_that_is_given(attentive: Translator) -> None:
+    assert attentive.attention("face", target="bad").target_pieces == ("b", "a", "d", "</s>")
+
+
+def test_there_is_nothing_to_look_at_in_a_blank_text(attentive: Translator) -> None:
+    for target in (None, "bad"):
+        with pytest.raises(UserError, match="the text is blank: there is nothing to look at"):
+            attentive.attention(" ", target=target)
+
+
+def test_an_ensemble_has_no_attention_of_its_own(attentive: Translator) -> None:
+    both = Translator(Ensemble([attentive.model, attentive.model]), attentive.tokenizers)
+    with pytest.raises(UserError, match="an ensemble of 2 models has no attention of its own"):
+        both.attention("face")
+
+
+# --- loading ---
+
+
+class Others(Characters):
+    def pieces(self, ids):
+        return [piece.upper() for piece in super().pieces(ids)]
+
+
+@pytest.fixture
+def stored(seed: int, monkeypatch: pytest.MonkeyPatch) -> dict[str, StoredModel]:
+    """Folders that need no disk: loading is tried where models are stored."""
+    config = RunConfig(decoding=DecodingConfig(beam_size=3))
+    other = Tokenizers(Others(), Others())
+    folders = {
+        "one": StoredModel(Path("one"), random_model(5, 11), characters(), config, {}),
+        "two": StoredModel(Path("two"), random_model(5, 11), characters(), RunConfig(), {}),
+        "foreign": StoredModel(Path("foreign"), random_model(5, 11), other, RunConfig(), {}),
+    }
+    monkeypatch.setattr(module, "load_model", lambda folder, device: folders[str(folder)])
+    return folders
+
+
+def test_one_folder_gives_its_model_and_settings(stored: dict[str, StoredModel]) -> None:
+    for paths in ("one", Path("one"), ["one"]):
+        found = load_translator(paths)
+        assert found.model is stored["one"].model
+        assert found.config.beam_size == 3
+
+
+def test_several_folders_give_an_ensemble(stored: dict[str, StoredModel]) -> None:
+    found = load_translator(["one", Path("two")])
+    assert list(found.model.members) == [stored["one"].model, stored["two"].model]
+    assert found.config.beam_size == 3
+    ensemble = Translator(Ensemble([stored["one"].model, stored["two"].model]), characters())
+    assert found.translate(TEXTS) == ensemble.translate(TEXTS, beam_size=3)
+
+
+def test_an_ensemble_needs_one_tokenizer(stored: dict[str, StoredModel]) -> None:
+    message = r"one and foreign cannot be an ensemble: their tokenizers differ \(12 source and 12 target ids and 12"
+    with pytest.raises(UserError, match=message):
+        load_translator(["one", "foreign"])
+
+
+def test_no_folder_is_no_translator() -> None:
+    with pytest.raises(UserError, match="no model to load: give the folder of a run"):
+        load_translator([])
