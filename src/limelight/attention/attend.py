@@ -1,6 +1,7 @@
 """Score, mask, softmax, sum: the soft look-up that every model here is made of."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -79,9 +80,19 @@ def _fused(
     if causal and (may_attend is not None or not square):
         past = permit_past(queries.shape[-2], keys.shape[-2], device=queries.device)
         may_attend, causal = past if may_attend is None else may_attend & past, False
-    context = functional.scaled_dot_product_attention(
-        queries, keys, values, attn_mask=may_attend, is_causal=causal, scale=scale
-    )
+    context = _kernel(queries, keys, values, attn_mask=may_attend, is_causal=causal, scale=scale)
     if may_attend is None:
         return context
     return context.masked_fill(~may_attend.any(dim=-1, keepdim=True), 0.0)
+
+
+def _kernel(queries: Tensor, keys: Tensor, values: Tensor, **options: Any) -> Tensor:
+    """torch's fused kernel, in fp32 on a CPU whatever comes in.
+
+    Its bf16 form takes eight times as long there: at 20 positions 42 ms forward and backward against 5 ms.
+    """
+    if queries.device.type != "cpu" or queries.dtype == torch.float64:
+        return functional.scaled_dot_product_attention(queries, keys, values, **options)
+    with torch.autocast("cpu", enabled=False):
+        context = functional.scaled_dot_product_attention(queries.float(), keys.float(), values.float(), **options)
+    return context.to(queries.dtype)

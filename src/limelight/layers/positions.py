@@ -49,8 +49,8 @@ class SinusoidalPositions(nn.Module):
         """Add positions `first`, `first + 1`, ... to the rows."""
         last = first + embedded.shape[1]
         if last > self.table.shape[0]:
-            longer = sinusoids(2 * last, embedded.shape[-1], layout=self.layout)
-            self.table = longer.to(self.table)
+            with torch.inference_mode(False):  # a table grown while translating must still serve training
+                self.table = sinusoids(2 * last, embedded.shape[-1], layout=self.layout).to(self.table)
         return embedded + self.table[first:last].to(embedded.dtype)
 
 

@@ -1,0 +1,22 @@
+"""All recipes by name."""
+
+import difflib
+from collections.abc import Callable
+
+from limelight.config import RunConfig
+from limelight.errors import UserError
+from limelight.recipes.recurrent import bahdanau, luong, seq2seq
+from limelight.recipes.transformer import base, big, demo, small, tiny
+
+RECIPES: dict[str, Callable[[], RunConfig]] = {
+    recipe.__name__: recipe for recipe in (small, tiny, base, big, demo, seq2seq, bahdanau, luong)
+}
+
+
+def find_recipe(name: str) -> RunConfig:
+    """The configuration of that recipe. Raises `UserError` naming those there are."""
+    if name not in RECIPES:
+        near = difflib.get_close_matches(name, RECIPES, n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise UserError(f"unknown recipe {name!r}: {hint}there are {', '.join(RECIPES)}")
+    return RECIPES[name]()

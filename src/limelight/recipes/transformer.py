@@ -1,0 +1,118 @@
+"""Transformers: the paper's two sizes, the tiny one for captions, and our own for a person's own text on a CPU."""
+
+from limelight.config import (
+    BatchingConfig,
+    DecodingConfig,
+    RunConfig,
+    TokensConfig,
+    TrainingConfig,
+    TransformerConfig,
+)
+
+
+def base() -> RunConfig:
+    """Vaswani et al. 2017, table 3, row "base": 65 M parameters, 100,000 updates of about 25,000 target pieces.
+
+    Learning rate, smoothing, averaging of the last five checkpoints and beam are those of sections 5.3, 5.4 and 6.1.
+    """
+    return RunConfig(
+        recipe="base",
+        tokens=TokensConfig(kind="bpe", vocabulary_size=37_000, joint=True),
+        batching=BatchingConfig(tokens=25_000),
+        model=TransformerConfig(),
+        training=TrainingConfig(
+            max_steps=100_000,
+            schedule="paper",
+            learning_rate=1.0,
+            warmup=4000,
+            clip_norm=0.0,
+            validate_every=1500,
+            checkpoint_every=1500,
+            patience=1000,
+            average=5,
+        ),
+        decoding=DecodingConfig(beam_size=4, length_penalty=0.6, max_length_factor=1.0, max_length_extra=50),
+    )
+
+
+def big() -> RunConfig:
+    """Vaswani et al. 2017, table 3, row "big": 213 M parameters, 300,000 updates, the last twenty checkpoints averaged."""
+    recipe = base()
+    return recipe.model_copy(
+        update={
+            "recipe": "big",
+            "model": TransformerConfig(d_model=1024, heads=16, d_ff=4096, dropout=0.3),
+            "training": recipe.training.model_copy(update={"max_steps": 300_000, "average": 20}),
+        }
+    )
+
+
+def tiny() -> RunConfig:
+    """Wu et al. 2021 ("Good for Misconceived Reasons"), "Transformer-Tiny" for Multi30k: 4 + 4 layers, d=128, d_ff=256,
+    4 heads, dropout 0.3, rate 0.005 after 2,000 updates, the last ten checkpoints averaged, beam 5."""
+    return RunConfig(
+        recipe="tiny",
+        tokens=TokensConfig(kind="bpe", joint=True),
+        batching=BatchingConfig(tokens=8192),
+        model=TransformerConfig(encoder_layers=4, decoder_layers=4, d_model=128, heads=4, d_ff=256, dropout=0.3),
+        training=TrainingConfig(
+            max_steps=8000,
+            schedule="inverse_sqrt",
+            learning_rate=5e-3,
+            warmup=2000,
+            clip_norm=0.0,
+            validate_every=100,
+            checkpoint_every=500,
+            patience=10,
+            average=10,
+        ),
+        decoding=DecodingConfig(beam_size=5, length_penalty=1.0),
+    )
+
+
+def small() -> RunConfig:
+    """Our default for some ten thousand to a million pairs on a CPU: 3 + 3 layers, d=256.
+
+    Normalisation first (Xiong et al. 2020), so that a high rate is safe after a short warm-up; strong dropout and
+    BPE-dropout (Provilkov et al. 2020), which small corpora want.
+    """
+    return RunConfig(
+        recipe="small",
+        tokens=TokensConfig(kind="bpe", joint=True, sampling=0.05),
+        batching=BatchingConfig(tokens=4096),
+        model=TransformerConfig(
+            encoder_layers=3, decoder_layers=3, d_model=256, heads=4, d_ff=1024, dropout=0.3, norm="pre"
+        ),
+        training=TrainingConfig(
+            schedule="inverse_sqrt",
+            learning_rate=2e-3,
+            warmup=1000,
+            validate_every=250,
+            checkpoint_every=500,
+            patience=20,
+            average=8,
+        ),
+        decoding=DecodingConfig(beam_size=5, length_penalty=1.0),
+    )
+
+
+def demo() -> RunConfig:
+    """Small enough to learn a phrase grammar in two minutes on two cores; no paper, a demonstration."""
+    return RunConfig(
+        recipe="demo",
+        tokens=TokensConfig(kind="bpe", vocabulary_size=None, joint=True),
+        batching=BatchingConfig(tokens=4096),
+        model=TransformerConfig(
+            encoder_layers=2, decoder_layers=2, d_model=128, heads=4, d_ff=512, dropout=0.1, norm="pre"
+        ),
+        training=TrainingConfig(
+            max_minutes=2,
+            learning_rate=3e-3,
+            warmup=200,
+            validate_every=200,
+            checkpoint_every=400,
+            bleu_sentences=200,
+            average=3,
+            log_every=50,
+        ),
+    )

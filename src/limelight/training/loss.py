@@ -1,0 +1,23 @@
+"""Label-smoothed cross-entropy as a sum; whoever calls divides once, by all real pieces of an update."""
+
+from torch import Tensor
+from torch.nn import functional
+
+from limelight.batching.batch import Batch
+from limelight.models.interface import Seq2Seq
+from limelight.shapes import Float
+
+
+def batch_loss(model: Seq2Seq, batch: Batch, *, label_smoothing: float) -> Float[Tensor, ""]:
+    """The loss of a batch, summed over its real target pieces (natural logarithm).
+
+    With smoothing e the true distribution is (1 - e) on the true piece and e / V on every one of the V pieces, the true
+    one included (Szegedy et al. 2016, section 7; Vaswani et al. 2017, section 5.4). Some toolkits leave the true piece
+    out of the second part: their e means a little more smoothing.
+
+    Padding is left out before the final linear layer: at a vocabulary of thousands that is where the time goes.
+    """
+    features = model(batch)[batch.target_valid]
+    logits = model.project(features)
+    targets = batch.target_out[batch.target_valid]
+    return functional.cross_entropy(logits.float(), targets, reduction="sum", label_smoothing=label_smoothing)

@@ -1,0 +1,30 @@
+"""In which numbers to multiply. Weights, optimizer and sums stay in fp32; only products are made in bf16."""
+
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+
+from limelight.errors import UserError
+
+
+def choose_precision(name: str, device: torch.device) -> str:
+    """`auto` becomes `bf16` where the hardware multiplies it, `fp32` else. Raises `UserError` if bf16 cannot be had."""
+    if name == "auto":
+        return "bf16" if multiplies_bf16(device) else "fp32"
+    if name == "bf16" and device.type == "cuda" and not multiplies_bf16(device):
+        raise UserError("training.precision=bf16, but this GPU cannot multiply bf16; set training.precision=fp32")
+    return name
+
+
+def multiplies_bf16(device: torch.device) -> bool:
+    """Whether bf16 products are done by the hardware: on a CPU AVX-512-BF16 or AMX, four times the rate of fp32."""
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    return torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
+
+
+def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:
+    """Where products are made in that precision."""
+    if precision == "fp32":
+        return nullcontext()
+    return torch.autocast(device.type, dtype=torch.bfloat16)

@@ -1,0 +1,75 @@
+"""One update: forward, backward, clip, step."""
+
+import math
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from limelight.batching.batch import Batch
+from limelight.models.interface import Seq2Seq
+from limelight.training.loss import batch_loss
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateResult:
+    """What an update was made of."""
+
+    loss_sum: float
+    """Summed over pieces, with label smoothing, natural logarithm."""
+    pieces: int
+    gradient_norm: float
+    applied: bool
+    """False when the gradient was not finite: such an update changes nothing."""
+
+
+def update(
+    model: Seq2Seq,
+    batches: Sequence[Batch],
+    optimizer: torch.optim.Optimizer,
+    *,
+    label_smoothing: float,
+    clip_norm: float,
+    autocast: AbstractContextManager[object],
+) -> UpdateResult:
+    """Sum the gradients of all batches, divide by all their pieces, clip, step.
+
+    The gradient is that of one batch holding all the sentences, however they were divided.
+    """
+    pieces = sum(batch.target_pieces for batch in batches)
+    loss_sum = 0.0
+    optimizer.zero_grad(set_to_none=True)
+    for batch in batches:
+        with autocast:
+            loss = batch_loss(model, batch, label_smoothing=label_smoothing)
+        (loss / pieces).backward()
+        loss_sum += loss.item()
+    limit = clip_norm if clip_norm > 0 else math.inf
+    norm = nn.utils.clip_grad_norm_(model.parameters(), limit).item()
+    applied = math.isfinite(norm) and math.isfinite(loss_sum)
+    if applied:
+        optimizer.step()
+    return UpdateResult(loss_sum, pieces, norm, applied)
+
+
+def make_optimizer(
+    model: nn.Module, *, beta1: float, beta2: float, epsilon: float, weight_decay: float
+) -> torch.optim.Optimizer:
+    """Adam (Kingma & Ba 2015) in its fused form, decay decoupled from the gradient (Loshchilov & Hutter 2019).
+
+    Vectors (biases, norms) are not decayed. The rate is set before each step by whoever trains.
+    """
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    groups = [
+        {"params": [parameter for parameter in parameters if parameter.ndim >= 2], "weight_decay": weight_decay},
+        {"params": [parameter for parameter in parameters if parameter.ndim < 2], "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups, lr=0.0, betas=(beta1, beta2), eps=epsilon, fused=True)
+
+
+def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """The learning rate of the next step."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate
