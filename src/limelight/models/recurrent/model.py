@@ -156,9 +156,7 @@ def _decoder(config: RecurrentConfig, features: int) -> RecurrentDecoder:
     cells = CellStack(
         config.cell, config.embedding + fed, config.hidden, layers=config.decoder_layers, dropout=config.dropout
     )
-    bridge = Bridge(
-        summary, config.hidden, layers=config.decoder_layers, state_parts=KINDS[config.cell].state_parts
-    )
+    bridge = Bridge(summary, config.hidden, layers=config.decoder_layers, state_parts=KINDS[config.cell].state_parts)
     read = config.hidden + context + (0 if config.wiring == "luong" else config.embedding)
     readout = nn.Linear(read, features)
     if config.wiring == "fixed":

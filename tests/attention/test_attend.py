@@ -1,0 +1,211 @@
+"""The soft look-up: both of its paths against a loop, against each other, and against the laws of a weighted mean."""
+
+import math
+from functools import partial
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.autograd import gradcheck
+
+from limelight.attention import Additive, Concat, Dot, General, ScaledDot, attend, dot, scaled_dot
+from limelight.attention.attend import ScoreFunction
+from limelight.attention.masks import permit_keys
+
+BATCH, HEADS, QUERY, KEY, SIZE, VALUE_SIZE = 2, 3, 5, 7, 11, 13
+SCORES: dict[str, ScoreFunction] = {"scaled_dot": scaled_dot, "dot": dot, "ScaledDot": ScaledDot(), "Dot": Dot()}
+
+
+def random_inputs(*, query: int = QUERY, key: int = KEY, heads: int = HEADS) -> tuple[Tensor, Tensor, Tensor]:
+    double = partial(torch.randn, dtype=torch.float64)
+    return double(BATCH, heads, query, SIZE), double(BATCH, heads, key, SIZE), double(BATCH, heads, key, VALUE_SIZE)
+
+
+def looped(queries: Tensor, keys: Tensor, values: Tensor, may_attend: Tensor) -> Tensor:
+    """softmax(q k / sqrt(d)) v over the permitted keys, for one row and head, a number at a time."""
+    context = torch.zeros(len(queries), values.shape[-1], dtype=torch.float64)
+    for place, query in enumerate(queries):
+        permitted = [other for other in range(len(keys)) if may_attend[place, other]]
+        exponentials = {other: math.exp(float(query @ keys[other]) / math.sqrt(len(query))) for other in permitted}
+        for other, exponential in exponentials.items():
+            context[place] += exponential / sum(exponentials.values()) * values[other]
+    return context
+
+
+@pytest.mark.parametrize("want_weights", [False, True])
+@pytest.mark.parametrize("causal", [False, True])
+def test_attend_is_the_formula(want_weights: bool, causal: bool, seed: int) -> None:
+    queries, keys, values = random_inputs()
+    may_attend = torch.rand(BATCH, 1, QUERY, KEY) < 0.6
+    context, _ = attend(queries, keys, values, may_attend=may_attend, causal=causal, want_weights=want_weights)
+    for row in range(BATCH):
+        permitted = may_attend[row, 0].clone()
+        if causal:
+            permitted &= torch.tensor([[key <= query + KEY - QUERY for key in range(KEY)] for query in range(QUERY)])
+        for head in range(HEADS):
+            expected = looped(queries[row, head], keys[row, head], values[row, head], permitted)
+            torch.testing.assert_close(context[row, head], expected, rtol=1e-10, atol=1e-10)
+
+
+@given(
+    query=st.integers(1, 9),
+    key=st.integers(1, 9),
+    score=st.sampled_from(sorted(SCORES)),
+    mask=st.sampled_from(["none", "keys", "free", "nothing"]),
+    causal=st.booleans(),
+    number=st.integers(0, 2**31),
+)
+def test_fused_equals_readable(query: int, key: int, score: str, mask: str, causal: bool, number: int) -> None:
+    """In the values and in the gradients, for any shape and mask."""
+    torch.manual_seed(number)
+    inputs = random_inputs(query=query, key=key)
+    may_attend = {
+        "none": None,
+        "keys": permit_keys(torch.rand(BATCH, key) < 0.7),
+        "free": torch.rand(BATCH, HEADS, query, key) < 0.5,
+        "nothing": torch.zeros(BATCH, 1, 1, key, dtype=torch.bool),
+    }[mask]
+    answers = []
+    for want_weights in (False, True):
+        leaves = [tensor.clone().requires_grad_() for tensor in inputs]
+        context, weights = attend(
+            *leaves, score=SCORES[score], may_attend=may_attend, causal=causal, want_weights=want_weights
+        )
+        assert (weights is not None) == want_weights
+        context.sin().sum().backward()
+        answers.append((context, *(leaf.grad for leaf in leaves)))
+    for fused, readable in zip(*answers, strict=True):
+        torch.testing.assert_close(fused, readable, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("causal", [False, True])
+def test_fused_equals_readable_in_the_precisions_of_training(dtype: torch.dtype, causal: bool, seed: int) -> None:
+    """Both paths keep the type of what came in."""
+    queries, keys, values = (tensor.to(dtype) for tensor in random_inputs())
+    may_attend = permit_keys(torch.tensor([[True] * 5 + [False] * 2, [True] * KEY]))
+    fused, _ = attend(queries, keys, values, may_attend=may_attend, causal=causal)
+    readable, _ = attend(queries, keys, values, may_attend=may_attend, causal=causal, want_weights=True)
+    assert fused.dtype == readable.dtype == dtype
+    tolerance = 1e-5 if dtype == torch.float32 else 3e-2
+    torch.testing.assert_close(fused, readable, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("want_weights", [False, True])
+@pytest.mark.parametrize("query", [1, QUERY])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_who_may_look_nowhere_gets_zeros_and_finite_gradients(
+    want_weights: bool, query: int, dtype: torch.dtype, seed: int
+) -> None:
+    inputs = [tensor.to(dtype).requires_grad_() for tensor in random_inputs(query=query)]
+    may_attend = torch.ones(BATCH, 1, query, KEY, dtype=torch.bool)
+    may_attend[0, :, -1] = False
+    context, weights = attend(*inputs, may_attend=may_attend, want_weights=want_weights)
+    assert (context[0, :, -1] == 0).all()
+    assert (context[1] != 0).all()
+    if weights is not None:
+        assert (weights[0, :, -1] == 0).all()
+    context.square().sum().backward()
+    for leaf in inputs:
+        assert torch.isfinite(leaf.grad).all()
+    assert (inputs[0].grad[0, :, -1] == 0).all()
+    if query == 1:  # nobody looked at the first row's keys and values
+        assert (inputs[1].grad[0] == 0).all()
+        assert (inputs[2].grad[0] == 0).all()
+
+
+@pytest.mark.parametrize(
+    "score", [Dot(), ScaledDot(), General(SIZE, SIZE), Concat(SIZE, SIZE, 3), Additive(SIZE, SIZE, 3)]
+)
+def test_weights_are_a_distribution_over_what_is_permitted(score: ScoreFunction, seed: int) -> None:
+    queries, keys, values = random_inputs()
+    may_attend = torch.rand(BATCH, 1, QUERY, KEY) < 0.6
+    may_attend[..., 0] = True
+    _, weights = attend(queries, keys, values, score=score.double(), may_attend=may_attend, want_weights=True)
+    assert weights.shape == (BATCH, HEADS, QUERY, KEY)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(BATCH, HEADS, QUERY, dtype=torch.float64))
+    assert (weights.masked_select(~may_attend) == 0).all()
+    assert (weights.masked_select(may_attend) > 0).all()
+
+
+@pytest.mark.parametrize("want_weights", [False, True])
+def test_what_may_not_be_seen_changes_nothing(want_weights: bool, seed: int) -> None:
+    queries, keys, values = random_inputs()
+    valid = torch.tensor([[True] * 3 + [False] * 4, [True] * 6 + [False]])
+    hidden = ~permit_keys(valid).transpose(-2, -1)
+    other_keys, other_values = torch.where(hidden, 100.0, keys), torch.where(hidden, -100.0, values)
+    one, _ = attend(queries, keys, values, may_attend=permit_keys(valid), want_weights=want_weights)
+    other, _ = attend(queries, other_keys, other_values, may_attend=permit_keys(valid), want_weights=want_weights)
+    torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("want_weights", [False, True])
+def test_the_order_of_the_keys_does_not_matter(want_weights: bool, seed: int) -> None:
+    """Attention sums over a set; that is why positions must come from somewhere."""
+    queries, keys, values = random_inputs()
+    valid = torch.rand(BATCH, KEY) < 0.7
+    order = torch.randperm(KEY)
+    one, _ = attend(queries, keys, values, may_attend=permit_keys(valid), want_weights=want_weights)
+    other, _ = attend(
+        queries,
+        keys[:, :, order],
+        values[:, :, order],
+        may_attend=permit_keys(valid[:, order]),
+        want_weights=want_weights,
+    )
+    torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
+
+
+def test_scores_may_be_shifted(seed: int) -> None:
+    """softmax(x + c) = softmax(x), also for a shift that would overflow an exponential."""
+    queries, keys, values = random_inputs()
+    one, _ = attend(queries, keys, values, want_weights=True)
+    other, _ = attend(queries, keys, values, score=lambda q, k: scaled_dot(q, k) + 1e4, want_weights=True)
+    torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)
+
+
+def test_equal_scores_give_the_mean_of_what_is_permitted(seed: int) -> None:
+    queries, keys, values = random_inputs()
+    may_attend = permit_keys(torch.tensor([[True] * 4 + [False] * 3] * BATCH))
+    context, _ = attend(torch.zeros_like(queries), keys, values, may_attend=may_attend)
+    expected = values[:, :, :4].mean(dim=2, keepdim=True).expand_as(context)
+    torch.testing.assert_close(context, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_sharp_score_looks_up_one_value(seed: int) -> None:
+    """The soft look-up becomes a hard one: queries equal to one key each, times a large factor."""
+    keys = torch.eye(KEY, dtype=torch.float64)
+    values = torch.randn(KEY, VALUE_SIZE, dtype=torch.float64)
+    places = torch.tensor([4, 0, 6])
+    context, _ = attend(1000 * keys[places], keys, values, score=dot)
+    torch.testing.assert_close(context, values[places], rtol=1e-9, atol=1e-9)
+
+
+def test_causal_queries_stand_at_the_last_keys(seed: int) -> None:
+    """A cached past: the last queries alone get what they got among all."""
+    queries, keys, values = random_inputs(query=KEY)
+    for want_weights in (False, True):
+        together, _ = attend(queries, keys, values, causal=True, want_weights=want_weights)
+        for last in (1, 3):
+            alone, _ = attend(queries[:, :, -last:], keys, values, causal=True, want_weights=want_weights)
+            torch.testing.assert_close(alone, together[:, :, -last:], rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("want_weights", [False, True])
+def test_gradients_are_those_of_the_formula(want_weights: bool, seed: int) -> None:
+    inputs = [tensor[:1, :1].clone().requires_grad_() for tensor in random_inputs()]
+    may_attend = torch.rand(1, 1, QUERY, KEY) < 0.7
+
+    def run(*inputs: Tensor) -> Tensor:
+        return attend(*inputs, may_attend=may_attend, causal=True, want_weights=want_weights)[0]
+
+    assert gradcheck(run, inputs)
+
+
+def test_attend_works_without_heads_and_without_a_batch(seed: int) -> None:
+    queries, keys, values = random_inputs()
+    context, _ = attend(queries, keys, values)
+    torch.testing.assert_close(attend(queries[0, 0], keys[0, 0], values[0, 0])[0], context[0, 0])
+    torch.testing.assert_close(attend(queries[:, 0], keys[:, 0], values[:, 0])[0], context[:, 0])

@@ -1,0 +1,116 @@
+"""Multi-head attention: equal to torch's with the same weights, and heads that can be switched off."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from limelight.attention.masks import permit_keys
+from limelight.attention.multi_head import MultiHeadAttention
+from limelight.errors import UserError
+
+BATCH, QUERY, KEY, HEADS, HEAD_SIZE = 2, 5, 7, 3, 4
+D_MODEL = HEADS * HEAD_SIZE
+
+
+def make(**options: int) -> MultiHeadAttention:
+    attention = MultiHeadAttention(D_MODEL, HEADS, **options).double()
+    for bias in (place.bias for place in attention.children() if isinstance(place, nn.Linear)):
+        nn.init.normal_(bias)  # they begin at zero, which would hide a mistake
+    return attention
+
+
+def call(
+    attention: MultiHeadAttention, queries: Tensor, memory: Tensor, **options: object
+) -> tuple[Tensor, Tensor | None]:
+    return attention(attention.project_queries(queries), *attention.project_memory(memory), **options)
+
+
+def as_torch(attention: MultiHeadAttention) -> nn.MultiheadAttention:
+    """torch's module with the weights of ours."""
+    other = nn.MultiheadAttention(D_MODEL, HEADS, batch_first=True).double()
+    parts = (attention.query_proj, attention.key_proj, attention.value_proj)
+    with torch.no_grad():
+        other.in_proj_weight.copy_(torch.cat([part.weight for part in parts]))
+        other.in_proj_bias.copy_(torch.cat([part.bias for part in parts]))
+        other.out_proj.weight.copy_(attention.out_proj.weight)
+        other.out_proj.bias.copy_(attention.out_proj.bias)
+    return other
+
+
+def random_inputs() -> tuple[Tensor, Tensor]:
+    return torch.randn(BATCH, QUERY, D_MODEL).double(), torch.randn(BATCH, KEY, D_MODEL).double()
+
+
+@pytest.mark.parametrize("want_weights", [False, True])
+def test_it_is_torchs(want_weights: bool, seed: int) -> None:
+    attention = make()
+    queries, memory = random_inputs()
+    valid = torch.tensor([[True] * 4 + [False] * 3, [True] * KEY])
+    output, weights = call(attention, queries, memory, may_attend=permit_keys(valid), want_weights=want_weights)
+    expected, expected_weights = as_torch(attention)(
+        queries, memory, memory, key_padding_mask=~valid, average_attn_weights=False
+    )
+    torch.testing.assert_close(output, expected, rtol=1e-10, atol=1e-10)
+    if want_weights:
+        torch.testing.assert_close(weights, expected_weights, rtol=1e-10, atol=1e-10)
+
+
+def test_causal_self_attention_is_torchs(seed: int) -> None:
+    attention = make()
+    inputs, _ = random_inputs()
+    output, _ = call(attention, inputs, inputs, causal=True)
+    future = torch.ones(QUERY, QUERY, dtype=torch.bool).triu(1)
+    expected, _ = as_torch(attention)(inputs, inputs, inputs, attn_mask=future)
+    torch.testing.assert_close(output, expected, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("head", range(HEADS))
+def test_a_head_switched_off_is_its_slice_of_the_output_removed(head: int, seed: int) -> None:
+    attention = make()
+    queries, memory = random_inputs()
+    keep_heads = torch.ones(HEADS)
+    keep_heads[head] = 0
+    output, weights = call(attention, queries, memory, keep_heads=keep_heads, want_weights=True)
+    _, whole_weights = call(attention, queries, memory, want_weights=True)
+    with torch.no_grad():
+        attention.out_proj.weight[:, head * HEAD_SIZE : (head + 1) * HEAD_SIZE] = 0
+    expected, _ = call(attention, queries, memory)
+    torch.testing.assert_close(output, expected, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(weights, whole_weights)
+
+
+def test_heads_are_a_sum(seed: int) -> None:
+    """Concat(heads) W_O = the sum of what each head gives alone; the bias counts once."""
+    attention = make()
+    queries, memory = random_inputs()
+    together, _ = call(attention, queries, memory)
+    alone = [call(attention, queries, memory, keep_heads=kept)[0] for kept in torch.eye(HEADS)]
+    expected = sum(alone) - (HEADS - 1) * attention.out_proj.bias
+    torch.testing.assert_close(together, expected, rtol=1e-10, atol=1e-10)
+
+
+def test_heads_may_be_of_any_size(seed: int) -> None:
+    attention = MultiHeadAttention(11, 3, head_size=5)
+    inputs = torch.randn(2, 7, 11)
+    heads = attention.project_queries(inputs)
+    assert heads.shape == (2, 3, 7, 5)
+    # Head h reads rows 5h ... 5h+4 of the projection.
+    expected = functional.linear(inputs, attention.query_proj.weight[5:10], attention.query_proj.bias[5:10])
+    torch.testing.assert_close(heads[:, 1], expected)
+    assert call(attention, inputs, inputs)[0].shape == (2, 7, 11)
+
+
+def test_queries_and_keys_are_rotated_and_values_are_not(seed: int) -> None:
+    attention = make()
+    queries, memory = random_inputs()
+    asked = attention.project_queries(queries, rotate=torch.neg)
+    keys, values = attention.project_memory(memory, rotate=torch.neg)
+    assert torch.equal(asked, -attention.project_queries(queries))
+    assert torch.equal(keys, -attention.project_memory(memory)[0])
+    assert torch.equal(values, attention.project_memory(memory)[1])
+
+
+def test_the_width_must_split_evenly() -> None:
+    with pytest.raises(UserError, match="d_model=11 cannot be split over heads=3; take a divisor or set head_size"):
+        MultiHeadAttention(11, 3)

@@ -1,0 +1,133 @@
+"""Sinusoids, learned positions and rotary positions against their papers' formulas and laws."""
+
+import cmath
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limelight.errors import UserError
+from limelight.layers.positions import LearnedPositions, RotaryPositions, SinusoidalPositions, sinusoids
+
+
+@pytest.mark.parametrize("d_model", [2, 12, 7])
+def test_sinusoids_are_the_papers(d_model: int) -> None:
+    table = sinusoids(101, d_model)
+    assert table.shape == (101, d_model)
+    for position in (0, 1, 2, 17, 100):
+        for column in range(d_model):
+            angle = position / 10_000 ** ((column - column % 2) / d_model)
+            expected = math.cos(angle) if column % 2 else math.sin(angle)
+            assert table[position, column].item() == pytest.approx(expected, abs=1e-6)
+
+
+def test_sinusoids_stay_exact_far_out() -> None:
+    """Angles are computed in float64: in float32 they are off by 1e-3 at position 50,000."""
+    assert sinusoids(50_001, 2)[-1, 0].item() == pytest.approx(math.sin(50_000), abs=1e-6)
+
+
+def test_one_layout_is_a_permutation_of_the_other() -> None:
+    halves = sinusoids(13, 10, layout="halves")
+    interleaved = sinusoids(13, 10, layout="interleaved")
+    assert torch.equal(halves[:, :5], interleaved[:, 0::2])
+    assert torch.equal(halves[:, 5:], interleaved[:, 1::2])
+
+
+def test_an_unknown_layout_is_refused() -> None:
+    with pytest.raises(UserError, match="unknown layout of sinusoids 'diagonal': there are 'interleaved' and 'halves'"):
+        sinusoids(3, 4, layout="diagonal")
+
+
+def test_a_distance_is_a_rotation(seed: int) -> None:
+    """PE(pos + k) is a linear function of PE(pos), the same for each position (section 3.5)."""
+    table = sinusoids(40, 12).double()
+    for distance in (1, 5, 19):
+        angles = distance / 10_000 ** (torch.arange(0, 12, 2, dtype=torch.float64) / 12)
+        sines, cosines = table[:20, 0::2], table[:20, 1::2]
+        moved = sines * angles.cos() + cosines * angles.sin()
+        torch.testing.assert_close(moved, table[distance : distance + 20, 0::2], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("layout", ["interleaved", "halves"])
+def test_sinusoidal_positions_grow_beyond_what_is_ready(layout: str, seed: int) -> None:
+    positions = SinusoidalPositions(11, layout=layout, ready=3)
+    embedded = torch.randn(2, 17, 11)
+    torch.testing.assert_close(positions(embedded), embedded + sinusoids(17, 11, layout=layout))
+    torch.testing.assert_close(positions(embedded[:, :2]), embedded[:, :2] + sinusoids(2, 11, layout=layout))
+    assert positions.state_dict() == {}
+
+
+def test_a_table_that_grew_while_translating_still_serves_training() -> None:
+    positions = SinusoidalPositions(4, ready=2)
+    with torch.inference_mode():
+        positions(torch.zeros(1, 5, 4))
+    embedded = torch.zeros(1, 5, 4, requires_grad=True)
+    positions(embedded).sum().backward()
+    assert torch.equal(embedded.grad, torch.ones(1, 5, 4))
+
+
+@pytest.mark.parametrize("positions", [SinusoidalPositions(11, ready=3), LearnedPositions(11, longest=31)])
+def test_positions_may_begin_anywhere(positions: SinusoidalPositions | LearnedPositions, seed: int) -> None:
+    """A later piece gets what it would have got among all: step by step equals all at once."""
+    embedded = torch.randn(2, 13, 11)
+    together = positions(embedded)
+    for first in (0, 1, 7):
+        torch.testing.assert_close(positions(embedded[:, first : first + 3], first), together[:, first : first + 3])
+
+
+def test_positions_keep_the_precision_of_the_embeddings() -> None:
+    for positions in (SinusoidalPositions(4), LearnedPositions(4, longest=5)):
+        assert positions(torch.zeros(1, 5, 4, dtype=torch.bfloat16)).dtype == torch.bfloat16
+
+
+def test_learned_positions_end_with_a_clear_message() -> None:
+    positions = LearnedPositions(4, longest=5)
+    assert positions(torch.zeros(1, 5, 4)).shape == (1, 5, 4)
+    with pytest.raises(UserError, match=r"a sequence of 6 pieces is longer than the 5 learned positions of this model"):
+        positions(torch.zeros(1, 6, 4))
+    with pytest.raises(
+        UserError, match=r"shorten it, or train with model.positions=sinusoidal or a larger model.max_po"
+    ):
+        positions(torch.zeros(1, 1, 4), first=5)
+
+
+def test_rotary_is_a_product_of_complex_numbers(seed: int) -> None:
+    """Each pair (x, y) as x + iy, times exp(i position 10000^(-2 pair / size)) (Su et al. 2021, equation 34)."""
+    size = 6
+    heads = torch.randn(2, 3, 5, size, dtype=torch.float64)
+    places = torch.tensor([0, 1, 4, 11, 37])
+    turned = RotaryPositions(size).double()(heads, places)
+    for row, head, place, pair in [(0, 0, 0, 0), (1, 2, 4, 1), (0, 1, 3, 2), (1, 0, 2, 0)]:
+        x, y = heads[row, head, place, 2 * pair : 2 * pair + 2].tolist()
+        expected = complex(x, y) * cmath.exp(1j * places[place].item() * 10_000 ** (-2 * pair / size))
+        found = complex(*turned[row, head, place, 2 * pair : 2 * pair + 2].tolist())
+        assert abs(found - expected) < 1e-5  # the rates are kept in float32
+
+
+@given(query=st.integers(0, 200), key=st.integers(0, 200), shift=st.integers(0, 200), number=st.integers(0, 2**31))
+def test_rotary_scores_depend_on_the_distance_alone(query: int, key: int, shift: int, number: int) -> None:
+    torch.manual_seed(number)
+    rotary = RotaryPositions(6)
+    rotary.rates = rotary.rates.double()
+    pair = torch.randn(2, 1, 1, 6, dtype=torch.float64)
+
+    def score(query: int, key: int) -> float:
+        asked, offered = (rotary(pair[i][None], torch.tensor([place])) for i, place in enumerate((query, key)))
+        return float((asked * offered).sum())
+
+    assert score(query, key) == pytest.approx(score(query + shift, key + shift), abs=1e-6)
+
+
+def test_rotary_keeps_the_norm_and_position_zero(seed: int) -> None:
+    heads = torch.randn(2, 3, 5, 14)
+    turned = RotaryPositions(14)(heads, torch.arange(5))
+    torch.testing.assert_close(turned.norm(dim=-1), heads.norm(dim=-1))
+    torch.testing.assert_close(turned[:, :, 0], heads[:, :, 0])
+    assert not torch.allclose(turned[:, :, 1], heads[:, :, 1])
+
+
+def test_rotary_needs_pairs() -> None:
+    with pytest.raises(UserError, match="rotary positions turn pairs, so the head size must be even, not 7"):
+        RotaryPositions(7)

@@ -1,0 +1,51 @@
+"""Residual connection and layer normalisation, after the sub-layer and before it."""
+
+import torch
+from torch.nn import functional
+
+from limelight.layers.sublayer import Sublayer
+
+
+def make(*, norm_first: bool, dropout: float = 0.0) -> Sublayer:
+    sublayer = Sublayer(7, dropout=dropout, norm_first=norm_first).double()
+    torch.nn.init.normal_(sublayer.norm.weight)
+    torch.nn.init.normal_(sublayer.norm.bias)
+    return sublayer
+
+
+def normalised(sublayer: Sublayer, values: torch.Tensor) -> torch.Tensor:
+    """LayerNorm written out: biased variance, epsilon inside the root."""
+    centred = values - values.mean(-1, keepdim=True)
+    variance = centred.square().mean(-1, keepdim=True)
+    return centred / (variance + 1e-5).sqrt() * sublayer.norm.weight + sublayer.norm.bias
+
+
+def test_after_as_in_the_paper(seed: int) -> None:
+    """LayerNorm(x + f(x))."""
+    sublayer = make(norm_first=False)
+    inputs, output = torch.randn(2, 2, 3, 7, dtype=torch.float64)
+    assert sublayer.before(inputs) is inputs
+    torch.testing.assert_close(sublayer.after(inputs, output), normalised(sublayer, inputs + output))
+
+
+def test_before(seed: int) -> None:
+    """x + f(LayerNorm(x))."""
+    sublayer = make(norm_first=True)
+    inputs, output = torch.randn(2, 2, 3, 7, dtype=torch.float64)
+    torch.testing.assert_close(sublayer.before(inputs), normalised(sublayer, inputs))
+    torch.testing.assert_close(sublayer.after(inputs, output), inputs + output)
+
+
+def test_dropout_thins_the_output_and_never_the_residual(seed: int) -> None:
+    sublayer = make(norm_first=True, dropout=0.5)
+    inputs, output = torch.zeros(2, 3, 7, dtype=torch.float64), torch.ones(2, 3, 7, dtype=torch.float64)
+    assert set(sublayer.after(inputs, output).unique().tolist()) == {0.0, 2.0}
+    torch.testing.assert_close(sublayer.after(output, inputs), output)
+
+
+def test_normalised_after_is_normalised(seed: int) -> None:
+    sublayer = Sublayer(64, dropout=0.0, norm_first=False)
+    inputs = 5 + 3 * torch.randn(2, 3, 64)
+    torch.testing.assert_close(
+        sublayer.after(inputs, torch.zeros_like(inputs)), functional.layer_norm(inputs, (64,)), rtol=1e-5, atol=1e-5
+    )
