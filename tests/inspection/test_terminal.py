@@ -74,7 +74,7 @@ def test_a_map_is_drawn_from_its_chosen_layer_and_head(seed):
     picture = text_picture(attention, "cross", layer=1, heads=0)
     assert picture == shade(attention.cross[1, 0], attention.target_pieces, attention.source_pieces)
     assert "left out" not in picture
-    assert text_picture(attention.without_end()).endswith("</s> left out, rescaled\n")
+    assert text_picture(attention.without_end()).endswith("\n</s> left out, rescaled")
 
 
 def test_a_width_that_is_too_narrow_is_named(seed):

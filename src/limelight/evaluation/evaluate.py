@@ -82,7 +82,7 @@ class Evaluation:
         speed = f"{self.tokens:,} pieces in {self.seconds:.1f} s: {self.tokens_per_second:,.0f} pieces/s"
         lines += ["", f"{self.sentences:,} sentences, {self.unfinished:,} without an end; {speed}"]
         lines += [f"{name}: {_listed(value)}" for name, value in self.provenance.items()]
-        return "\n".join(lines) + "\n"
+        return "\n".join(lines)
 
 
 def evaluate(

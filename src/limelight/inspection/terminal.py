@@ -45,7 +45,7 @@ def text_picture(
     """
     rows, columns = attention.labels(kind)
     picture = shade(attention.average(kind, layer=layer, heads=heads), rows, columns, width=width, shades=shades)
-    return picture + ("</s> left out, rescaled\n" if attention.end_dropped else "")
+    return picture + ("\n</s> left out, rescaled" if attention.end_dropped else "")
 
 
 def shade(
@@ -77,7 +77,7 @@ def shade(
             cells = "".join(shades[level] * CELL for level in _levels(values[chosen], peak, len(shades)))
             lines.append(f"{_cut(row, label)} {cells} {_cut(note, side)}".rstrip())
         lines.append("")
-    return "\n".join([*lines, *_legend(peak, shades, width)]) + "\n"
+    return "\n".join([*lines, *_legend(peak, shades, width)])
 
 
 def _most(values: npt.NDArray[np.float32], columns: Sequence[str]) -> str:

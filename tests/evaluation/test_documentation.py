@@ -1,0 +1,40 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from limelight.config import DecodingConfig, RunConfig, TransformerConfig
+from limelight.models.build import build_model
+from limelight.models.stored import save_model
+from limelight.tokens import Tokenizers, train_tokenizer
+
+DOCS = Path(__file__).parents[2] / "docs"
+SIDES = {"test.en": "A dog runs on the grass.\nTwo birds sing.\n", "test.de": "Ein Hund rennt.\nZwei Vögel singen.\n"}
+TINY = TransformerConfig(encoder_layers=2, decoder_layers=2, d_model=8, heads=2, d_ff=12)
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory):
+    """A folder with a random model and a test set under the names the pages use."""
+    folder = tmp_path_factory.mktemp("workplace")
+    for name, text in SIDES.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    texts = " ".join(SIDES.values()).splitlines()
+    tokenizer = train_tokenizer(
+        texts, kind="bpe", vocabulary_size=None, languages=["de"], byte_fallback=True, seed=1, sentences=len(texts)
+    )
+    tokenizers = Tokenizers(tokenizer, tokenizer)
+    config = RunConfig(model=TINY, decoding=DecodingConfig(max_length_factor=1, max_length_extra=3))
+    save_model(folder / "runs" / "en-de", build_model(TINY, tokenizers), tokenizers, config, notes={}, card="")
+    return folder
+
+
+@pytest.mark.parametrize("page", ["evaluation.md", "inspection.md"])
+def test_the_code_on_the_page_runs(page, workplace, monkeypatch, capsys):
+    monkeypatch.chdir(workplace)
+    blocks = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert blocks
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, page, "exec"), names)
+    assert capsys.readouterr().out
