@@ -1,0 +1,60 @@
+"""From configuration to model, and what is refused on the way."""
+
+import pytest
+import torch
+
+from limelight.config import RecurrentConfig, TransformerConfig
+from limelight.errors import UserError
+from limelight.models.build import build_model, choose_device, count_parameters
+from limelight.models.recurrent import Recurrent
+from limelight.models.transformer import Transformer
+from limelight.tokens import Tokenizers
+from tests.models.helpers import Vocabulary, make_model
+
+SMALL = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 12, "heads": 3, "d_ff": 17}
+
+
+def test_the_family_decides() -> None:
+    assert isinstance(make_model(TransformerConfig(**SMALL)), Transformer)
+    assert isinstance(make_model(RecurrentConfig(hidden=5, embedding=7)), Recurrent)
+
+
+@pytest.mark.parametrize("config", [TransformerConfig(**SMALL), RecurrentConfig(tie="three-way")])
+def test_three_way_tying_needs_one_vocabulary(config: TransformerConfig | RecurrentConfig) -> None:
+    """Two vocabularies of one size are still two."""
+    with pytest.raises(UserError, match=r"model.tie=three-way shares one embedding .* set tokens.joint=true"):
+        build_model(config, Tokenizers(Vocabulary(29), Vocabulary(29)))
+
+
+def test_special_ids_come_from_the_vocabularies() -> None:
+    model = make_model(TransformerConfig(**SMALL, tie="none"), source_size=31, target_size=29)
+    assert (model.end_id, model.start_id, model.source_padding, model.target_padding) == (0, 28, 30, 28)
+
+
+def test_impossible_heads_are_refused() -> None:
+    with pytest.raises(UserError, match="d_model=12 cannot be split over heads=5"):
+        make_model(TransformerConfig(**{**SMALL, "heads": 5}))
+
+
+def test_rotary_with_odd_heads_is_refused() -> None:
+    with pytest.raises(UserError, match="the head size must be even, not 3"):
+        make_model(TransformerConfig(**SMALL, positions="rotary", head_size=3))
+
+
+def test_shared_parameters_count_once() -> None:
+    def count(tie: str) -> int:
+        return count_parameters(make_model(TransformerConfig(**SMALL, tie=tie), 29, 29))
+
+    assert count("two-way") - count("three-way") == 29 * 12
+    assert count("none") - count("two-way") == 28 * 12
+
+
+def test_choose_device() -> None:
+    assert choose_device("cpu") == torch.device("cpu")
+    assert choose_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+def test_a_gpu_that_is_not_there_is_refused() -> None:
+    with pytest.raises(UserError, match=r"training.device=cuda, but torch finds no CUDA device here; set training.dev"):
+        choose_device("cuda")

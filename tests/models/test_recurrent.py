@@ -1,0 +1,206 @@
+"""The recurrent encoder-decoder: encoder against torch, each wiring against its paper's equations, the bottleneck."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from limelight.config import RecurrentConfig
+from limelight.errors import UserError
+from limelight.models.recurrent import Recurrent, build_recurrent
+from limelight.models.recurrent.cells import KINDS
+from limelight.models.recurrent.decoder import Bridge
+from tests.models.helpers import exact_model, make_model, random_batch
+
+SIZES = {"embedding": 11, "hidden": 5, "score_size": 3}
+
+
+def exact(**settings: object) -> Recurrent:
+    model = exact_model(RecurrentConfig(**SIZES, **settings))
+    assert isinstance(model, Recurrent)
+    return model
+
+
+def assert_same(one: Tensor, other: Tensor) -> None:
+    torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("cell", KINDS)
+@pytest.mark.parametrize("bidirectional", [False, True])
+@pytest.mark.parametrize("layers", [1, 2])
+def test_encoder_reads_each_sentence_as_torch_reads_it_alone(
+    cell: str, bidirectional: bool, layers: int, seed: int
+) -> None:
+    model = exact(cell=cell, bidirectional=bidirectional, encoder_layers=layers)
+    batch = random_batch(model)
+    memory = model.encode(batch.source, batch.source_valid)
+    directions = 2 if bidirectional else 1
+    for row, length in enumerate(batch.source_valid.sum(1)):
+        outputs, final = model.encoder.layers(model.encoder.embedding(batch.source[row : row + 1, :length]))
+        assert_same(memory.annotations[row, :length], outputs[0])
+        assert not memory.annotations[row, length:].any()
+        parts = final if cell == "lstm" else (final,)
+        for found, part in zip(memory.last, parts, strict=True):
+            assert_same(found[row], part[-directions:, 0].flatten())
+
+
+@pytest.mark.parametrize("wiring", ["fixed", "bahdanau", "luong"])
+@pytest.mark.parametrize("layers", [1, 3])
+def test_decoder_starts_from_the_bridge(wiring: str, layers: int, seed: int) -> None:
+    """tanh(W h + b) for each layer, and for the LSTM's cell with a W of its own."""
+    model = exact(cell="lstm", wiring=wiring, decoder_layers=layers)
+    batch = random_batch(model)
+    memory = model.encode(batch.source, batch.source_valid)
+    state = model.start(memory)
+    assert len(state.cells) == layers
+    for part, project in enumerate(model.decoder.bridge.project):
+        expected = torch.tanh(memory.last[part] @ project.weight.T + project.bias)
+        assert_same(torch.cat([cell[part] for cell in state.cells], dim=-1), expected)
+
+
+def test_bridge_has_a_layer_for_every_part_of_a_state() -> None:
+    assert len(Bridge(7, 5, layers=2, state_parts=2).project) == 2
+    assert [len(state) for state in Bridge(7, 5, layers=3, state_parts=1)((torch.zeros(2, 7),))] == [1, 1, 1]
+
+
+def additive_look(model: Recurrent, query: Tensor, annotations: Tensor, valid: Tensor) -> Tensor:
+    """Bahdanau et al. 2015, section 3.1: e_j = v . tanh(W s + U h_j), alpha = softmax(e), c = sum of alpha_j h_j."""
+    score = model.decoder.score
+    energies = torch.tanh(score.query_proj(query)[:, None] + score.key_proj(annotations)) @ score.energy.weight[0]
+    weights = energies.masked_fill(~valid, -torch.inf).softmax(-1)
+    return (weights[..., None] * annotations).sum(1)
+
+
+def gru(model: Recurrent, inputs: Tensor, state: Tensor) -> Tensor:
+    """torch's own cell with the decoder's weights."""
+    return torch.gru_cell(inputs, state, *model.decoder.cells.fused.all_weights[0])
+
+
+def test_bahdanau_is_the_papers_equations(seed: int) -> None:
+    """c_i from s_{i-1}; s_i = f(E y_{i-1}, c_i, s_{i-1}); features tanh(W [s_i; c_i; E y_{i-1}])."""
+    model = exact(wiring="bahdanau")
+    batch = random_batch(model)
+    memory = model.encode(batch.source, batch.source_valid)
+    state = model.start(memory).top
+    features = model(batch)
+    for place, ids in enumerate(batch.target_in.unbind(1)):
+        embedded = model.embedding(ids)
+        context = additive_look(model, state, memory.annotations, batch.source_valid)
+        state = gru(model, torch.cat([embedded, context], -1), state)
+        expected = torch.tanh(model.decoder.readout(torch.cat([state, context, embedded], -1)))
+        assert_same(features[:, place], expected)
+
+
+@pytest.mark.parametrize("input_feeding", [False, True])
+def test_luong_is_the_papers_equations(input_feeding: bool, seed: int) -> None:
+    """h_t = f(E y_{t-1} [, h~_{t-1}], h_{t-1}); c_t from h_t; h~_t = tanh(W_c [c_t; h_t]), zeros before the first."""
+    model = exact(wiring="luong", input_feeding=input_feeding)
+    batch = random_batch(model)
+    memory = model.encode(batch.source, batch.source_valid)
+    state = model.start(memory).top
+    fed = torch.zeros_like(state)
+    features = model(batch)
+    for place, ids in enumerate(batch.target_in.unbind(1)):
+        inputs = model.embedding(ids)
+        state = gru(model, torch.cat([inputs, fed], -1) if input_feeding else inputs, state)
+        context = additive_look(model, state, memory.annotations, batch.source_valid)
+        fed = torch.tanh(model.decoder.readout(torch.cat([context, state], -1)))
+        assert_same(features[:, place], fed)
+
+
+def test_fixed_is_one_vector_in_every_step(seed: int) -> None:
+    """s_i = f(E y_{i-1}, c, s_{i-1}) with c the encoder's last state (Cho et al. 2014)."""
+    model = exact(wiring="fixed")
+    batch = random_batch(model)
+    context = model.encode(batch.source, batch.source_valid).last[0]
+    state = torch.tanh(model.decoder.bridge.project[0](context))
+    features = model(batch)
+    for place, ids in enumerate(batch.target_in.unbind(1)):
+        embedded = model.embedding(ids)
+        state = gru(model, torch.cat([embedded, context], -1), state)
+        expected = torch.tanh(model.decoder.readout(torch.cat([state, context, embedded], -1)))
+        assert_same(features[:, place], expected)
+
+
+def test_the_bottleneck_is_honest(seed: int) -> None:
+    """Without attention nothing but the last state passes: other annotations, another length, the same answer."""
+    model = exact(wiring="fixed")
+    batch = random_batch(model)
+    memory = model.encode(batch.source, batch.source_valid)
+    blank = replace(
+        memory, annotations=torch.randn_like(memory.annotations[:, :2]), source_valid=batch.source_valid[:, :2]
+    )
+    features, _ = model.step(batch.target_in[:, 0], model.start(memory))
+    assert_same(model.step(batch.target_in[:, 0], model.start(blank))[0], features)
+
+
+@pytest.mark.parametrize("wiring", ["bahdanau", "luong"])
+def test_a_context_switched_off_is_a_context_of_zeros(wiring: str, seed: int) -> None:
+    model = exact(wiring=wiring)
+    batch = random_batch(model)
+    memory = model.encode(batch.source, batch.source_valid)
+    off = model.encode(batch.source, batch.source_valid, keep_heads={"decoder.0.cross": torch.zeros(1)})
+    empty = replace(memory, annotations=torch.zeros_like(memory.annotations))
+    ids = batch.target_in[:, 0]
+    assert_same(model.step(ids, model.start(off))[0], model.step(ids, model.start(empty))[0])
+
+
+@pytest.mark.parametrize("wiring", ["bahdanau", "luong"])
+@pytest.mark.parametrize("score", ["dot", "scaled_dot"])
+def test_dot_products_get_annotations_of_the_states_width(wiring: str, score: str, seed: int) -> None:
+    model = exact(wiring=wiring, score=score)
+    batch = random_batch(model)
+    assert model.encode(batch.source, batch.source_valid).annotations.shape == (3, 7, 5)
+    assert model.encoder.narrow is not None
+    assert exact(wiring=wiring, score=score, bidirectional=False).encoder.narrow is None
+    assert exact(wiring=wiring, score="general").encoder.narrow is None
+
+
+@pytest.mark.parametrize(
+    ("wiring", "tie", "width"),
+    [("luong", "none", 5), ("luong", "two-way", 11), ("bahdanau", "none", 11), ("fixed", "three-way", 11)],
+)
+def test_features_are_as_wide_as_what_they_meet(wiring: str, tie: str, width: int, seed: int) -> None:
+    model = exact(wiring=wiring, tie=tie)
+    features = model(random_batch(model))
+    assert features.shape == (3, 5, width)
+    expected = model.embedding.weight[:-1] if tie != "none" else model.output.weight
+    assert_same(model.project(features), functional.linear(features, expected))
+    assert (model.encoder.embedding is model.embedding) == (tie == "three-way")
+
+
+@pytest.mark.parametrize("wiring", ["fixed", "bahdanau", "luong"])
+def test_padding_stays_zero_through_training(wiring: str, seed: int) -> None:
+    model = make_model(RecurrentConfig(**SIZES, wiring=wiring, tie="three-way"))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    for _ in range(3):
+        batch = random_batch(model)
+        optimizer.zero_grad()
+        logits = model.project(model(batch))[batch.target_valid]
+        functional.cross_entropy(logits, batch.target_out[batch.target_valid]).backward()
+        optimizer.step()
+    assert not model.embedding.weight[-1].any()
+
+
+@pytest.mark.parametrize("wiring", ["fixed", "bahdanau", "luong"])
+@pytest.mark.parametrize("cell", KINDS)
+def test_bf16_autocast_trains_and_stays_near_fp32(wiring: str, cell: str, seed: int) -> None:
+    model = make_model(RecurrentConfig(**SIZES, wiring=wiring, cell=cell)).eval()
+    batch = random_batch(model)
+    with torch.no_grad():
+        expected = model(batch)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        features = model(batch)
+        logits = model.project(features)
+    torch.testing.assert_close(features.float(), expected, rtol=0.05, atol=0.05)
+    logits.float().logsumexp(-1).sum().backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert torch.isfinite(parameter.grad).all(), name
+
+
+def test_three_way_tying_needs_vocabularies_of_one_size() -> None:
+    with pytest.raises(UserError, match="three-way shares one embedding between vocabularies of 13 and 17 pieces; set"):
+        build_recurrent(RecurrentConfig(tie="three-way"), 13, 17, end_id=0)

@@ -1,0 +1,109 @@
+"""The Transformer's own promises; what it shares with every model stands in tests/properties."""
+
+import math
+
+import pytest
+import torch
+from torch.nn import functional
+
+from limelight.config import TransformerConfig
+from limelight.errors import UserError
+from limelight.models.transformer import Transformer
+from tests.models.helpers import exact_model, make_model, random_batch
+
+SIZES = {"encoder_layers": 1, "decoder_layers": 2, "d_model": 12, "heads": 3, "d_ff": 17}
+
+
+def exact(**settings: object) -> Transformer:
+    model = exact_model(TransformerConfig(**{**SIZES, **settings}))
+    assert isinstance(model, Transformer)
+    return model
+
+
+def test_embeddings_are_scaled_and_positions_added(seed: int) -> None:
+    """The first layer reads sqrt(d_model) E x + PE (section 3.4 and 3.5)."""
+    model = exact()
+    batch = random_batch(model)
+    read = []
+    model.encoder.layers[0].register_forward_pre_hook(lambda layer, inputs: read.append(inputs[0]))
+    model.encode(batch.source, batch.source_valid)
+    weight = model.encoder.embedding.weight
+    for place in range(7):
+        position = math.sin(place)  # the first column turns once per 2 pi positions
+        expected = weight[batch.source[:, place], 0] * math.sqrt(12) + position
+        torch.testing.assert_close(read[0][:, place, 0], expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("tie", "source_tied", "output_tied"), [("three-way", True, True), ("two-way", False, True), ("none", False, False)]
+)
+def test_tying(tie: str, source_tied: bool, output_tied: bool, seed: int) -> None:
+    model = exact(tie=tie)
+    assert (model.encoder.embedding is model.decoder.embedding) == source_tied
+    assert (model.output is None) == output_tied
+    features = model(random_batch(model))
+    weight = model.decoder.embedding.weight[:-1] if output_tied else model.output.weight
+    torch.testing.assert_close(model.project(features), functional.linear(features, weight))
+
+
+def test_base_has_the_size_of_the_paper(seed: int) -> None:
+    """Table 3: 65 million parameters with 37,000 pieces; the difference are the biases they may not have counted."""
+    with torch.device("meta"):
+        model = make_model(TransformerConfig(), 37_000, 37_000)
+    assert sum(parameter.numel() for parameter in model.parameters()) == pytest.approx(65e6, rel=0.03)
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_a_last_norm_where_normalisation_comes_first(norm: str, seed: int) -> None:
+    model = exact(norm=norm)
+    assert (model.encoder.norm is not None) == (model.decoder.norm is not None) == (norm == "pre")
+
+
+def test_keys_and_values_of_the_source_are_computed_once(seed: int) -> None:
+    """A step projects its own piece and nothing of the source."""
+    model = exact()
+    batch = random_batch(model)
+    state = model.start(model.encode(batch.source, batch.source_valid))
+    calls = []
+    for layer in model.decoder.layers:
+        layer.cross_attention.key_proj.register_forward_hook(lambda *_: calls.append(1))
+    _, after = model.step(batch.target_in[:, 0], state)
+    assert not calls
+    assert after.crosses is state.crosses
+    assert [keys.shape[2] for keys, _ in after.past] == [1, 1]
+
+
+def test_reordering_leaves_the_source_where_it_is(seed: int) -> None:
+    model = exact()
+    batch = random_batch(model)
+    state = model.start(model.encode(batch.source, batch.source_valid))
+    assert state.reorder(torch.tensor([0, 1, 2])).crosses is state.crosses
+
+
+def test_learned_positions_end_with_a_clear_message(seed: int) -> None:
+    model = exact(positions="learned", max_positions=6)
+    model(random_batch(model, source_lengths=(5,), target_lengths=(5,)))
+    for source, target in ((6, 1), (1, 6)):
+        with pytest.raises(UserError, match="a sequence of 7 pieces is longer than the 6 learned positions"):
+            model(random_batch(model, source_lengths=(source,), target_lengths=(target,)))
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
+def test_no_longest_sentence(positions: str, seed: int) -> None:
+    model = exact(positions=positions)
+    assert model(random_batch(model, source_lengths=(300,), target_lengths=(280,))).isfinite().all()
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_bf16_autocast_trains_and_stays_near_fp32(norm: str, seed: int) -> None:
+    model = make_model(TransformerConfig(**SIZES, norm=norm)).eval()
+    batch = random_batch(model)
+    with torch.no_grad():
+        expected = model(batch)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        features = model(batch)
+        logits = model.project(features)
+    torch.testing.assert_close(features.float(), expected, rtol=0.1, atol=0.1)
+    logits.float().logsumexp(-1).sum().backward()
+    for name, parameter in model.named_parameters():
+        assert torch.isfinite(parameter.grad).all(), name
