@@ -230,6 +230,8 @@ def test_an_impossible_prefix_still_gives_a_result() -> None:
     logits[..., 3] = -torch.inf
     ((hypothesis,),) = search(TableModel(logits), 0, longest=3, beam=2, prefix=[[3]])
     assert hypothesis.ids[0] == 3
+    assert len(hypothesis.ids) == 3
+    assert 0 not in hypothesis.ids
     assert hypothesis.score == -math.inf
 
 

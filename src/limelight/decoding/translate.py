@@ -126,14 +126,14 @@ class Translator:
 
         Raises `UserError` for a blank text and for an ensemble.
         """
+        if not text.strip():
+            raise UserError("the text is blank: there is nothing to look at; give a sentence")
         if target is not None:
             target_ids: Sequence[int] = self.tokenizers.target.encode(target)
         else:
             plan = self._plan(beam_size, 1, None, None, batch_tokens=4096)
             found = self._hypotheses([text], [""], plan, first=1)[0]
             target_ids = found[0].ids if found else ()
-        if not text.strip():
-            raise UserError("the text is blank: there is nothing to look at; give a sentence")
         return attention_map(self.model, self.tokenizers, text, target_ids)
 
     @property
@@ -264,8 +264,8 @@ def load_translator(paths: str | Path | Sequence[str | Path], device: torch.devi
     for folder, other in zip(folders[1:], stored[1:], strict=True):
         if not _same_pieces(first.tokenizers, other.tokenizers):
             raise UserError(
-                f"{folders[0]} and {folder} cannot be an ensemble: their tokenizers differ "
-                f"({_sizes(first.tokenizers)} and {_sizes(other.tokenizers)}); train them with the same one"
+                f"{folders[0]} and {folder} cannot be an ensemble: their tokenizers differ in size or pieces "
+                f"({_sizes(first.tokenizers)} against {_sizes(other.tokenizers)}); train them with the same one"
             )
     return Translator(Ensemble([each.model for each in stored]), first.tokenizers, first.config.decoding)
 

@@ -1,0 +1,91 @@
+"""From folders to a translator: one model, or an ensemble of several."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from limelight.config import DecodingConfig, RunConfig, TransformerConfig
+from limelight.decoding.ensemble import Ensemble
+from limelight.decoding.translate import Translator, load_translator
+from limelight.errors import UserError
+from limelight.models.build import build_model
+from limelight.models.stored import save_model
+from limelight.tokens import Tokenizers, train_tokenizer
+
+WORDS = "the a red green old small house river bird stone sees finds carries behind under near"
+TEXTS = ["the red bird", "", "a small stone near the river", "old house"]
+
+
+def phrases(seed: int) -> list[str]:
+    words = WORDS.split()
+    places = torch.randint(len(words), (200, 5), generator=torch.Generator().manual_seed(seed)).tolist()
+    return [" ".join(words[place] for place in row) for row in places]
+
+
+def joint_tokenizer(words: list[str]) -> Tokenizers:
+    both = train_tokenizer(
+        words, kind="bpe", vocabulary_size=90, languages=[], byte_fallback=False, seed=1, sentences=len(words)
+    )
+    return Tokenizers(both, both)
+
+
+@pytest.fixture(scope="module")
+def tokenizers() -> Tokenizers:
+    return joint_tokenizer(phrases(1))
+
+
+def stored(folder: Path, tokenizers: Tokenizers, **decoding) -> Path:
+    """A run with a small random model."""
+    model = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=12, heads=3, d_ff=7)
+    config = RunConfig(model=model, decoding=DecodingConfig(max_length_extra=3, **decoding))
+    save_model(folder / "best", build_model(model, tokenizers), tokenizers, config, notes={}, card="")
+    return folder
+
+
+def test_a_run_gives_its_model_its_tokenizers_and_its_settings(
+    seed: int, tmp_path: Path, tokenizers: Tokenizers
+) -> None:
+    run = stored(tmp_path / "run", tokenizers, beam_size=3)
+    one = load_translator(run)
+    assert one.config.beam_size == 3
+    assert not one.model.training
+    found = one.translate(TEXTS)
+    assert [translation.source for translation in found] == TEXTS
+    for path in (str(run), [run], run / "best"):
+        assert load_translator(path).translate(TEXTS) == found
+    assert one.translate(TEXTS, beam_size=3) == found
+
+
+def test_the_device_can_be_chosen(seed: int, tmp_path: Path, tokenizers: Tokenizers) -> None:
+    run = stored(tmp_path / "run", tokenizers)
+    assert load_translator(run, torch.device("cpu")).device == torch.device("cpu")
+
+
+def test_several_runs_are_an_ensemble_with_the_settings_of_the_first(
+    seed: int, tmp_path: Path, tokenizers: Tokenizers
+) -> None:
+    runs = [stored(tmp_path / name, tokenizers, beam_size=beam) for name, beam in (("a", 3), ("b", 2))]
+    both = load_translator(runs)
+    assert both.config.beam_size == 3
+    singles = [load_translator(run) for run in runs]
+    by_hand = Translator(Ensemble([one.model for one in singles]), tokenizers, singles[0].config)
+    assert both.translate(TEXTS) == by_hand.translate(TEXTS)
+
+
+def test_an_ensemble_needs_one_tokenizer(seed: int, tmp_path: Path, tokenizers: Tokenizers) -> None:
+    first = stored(tmp_path / "first", tokenizers)
+    foreign = stored(tmp_path / "foreign", joint_tokenizer([text.upper() for text in phrases(2)]))
+    message = r"first and .*foreign cannot be an ensemble: .* \(91 source and 91 target ids against 91 source"
+    with pytest.raises(UserError, match=message):
+        load_translator([first, foreign])
+
+
+def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="nowhere: there is no such model"):
+        load_translator(tmp_path / "nowhere")
+
+
+def test_no_folder_is_no_translator() -> None:
+    with pytest.raises(UserError, match="no model to load: give the folder of a run"):
+        load_translator([])
