@@ -1,0 +1,79 @@
+"""The journey of one sentence through a Transformer, with shapes and some numbers at every station.
+
+python examples/journey.py                            through a tiny one, which learns four sentences by heart first
+python examples/journey.py runs/en-de "A dog runs."   through one of yours
+"""
+
+import sys
+from contextlib import nullcontext
+
+import torch
+from torch import Tensor
+
+from limelight.attention.masks import permit_keys
+from limelight.batching.batch import make_batch
+from limelight.config import TransformerConfig
+from limelight.decoding.translate import Translator, load_translator
+from limelight.models.build import build_model
+from limelight.tokens import END, Tokenizers, train_tokenizer
+from limelight.training.update import make_optimizer, set_rate, update
+
+SOURCES = ["A dog runs.", "Two dogs run.", "A bird sings.", "Two birds sing."]
+TARGETS = ["Ein Hund rennt.", "Zwei Hunde rennen.", "Ein Vogel singt.", "Zwei Vögel singen."]
+
+
+def learn_by_heart() -> Translator:
+    """A Transformer of two layers that knows four sentences and nothing else."""
+    torch.manual_seed(1)
+    rules = {"kind": "bpe", "vocabulary_size": None, "languages": ["de"], "byte_fallback": True, "seed": 1}
+    both = train_tokenizer(SOURCES + TARGETS, sentences=len(SOURCES), **rules)
+    sizes = TransformerConfig(encoder_layers=2, decoder_layers=2, d_model=32, heads=4, d_ff=64, dropout=0.0)
+    model = build_model(sizes, Tokenizers(both, both))
+    special = {"start": model.start_id, "end": END, "source_padding": both.padding, "target_padding": both.padding}
+    batch = make_batch(both.encode_batch(SOURCES), both.encode_batch(TARGETS), **special)
+    optimizer = make_optimizer(model, beta1=0.9, beta2=0.98, epsilon=1e-9, weight_decay=0.0)
+    set_rate(optimizer, 3e-3)
+    for _ in range(100):
+        update(model, [batch], optimizer, label_smoothing=0.1, clip_norm=1.0, autocast=nullcontext())
+    return Translator(model.eval(), Tokenizers(both, both))
+
+
+def show(station: str, values: Tensor, *, note: str = "") -> None:
+    """A line: the station, the shape of what leaves it, and the first numbers of it."""
+    numbers = " ".join(f"{number:5.2f}" for number in values.flatten()[:5].tolist())
+    print(f"{station:<19}{tuple(values.shape)!s:<15}{note or numbers + ' ...'}")
+
+
+@torch.inference_mode()
+def travel(translator: Translator, text: str) -> None:
+    """Print every station from a text to its translation, taking the most probable piece at each step."""
+    model, (source_side, target_side) = translator.model, translator.tokenizers
+    if getattr(model.encoder, "positions", None) is None:
+        sys.exit("journey: this is the journey through a Transformer with added positions; give the folder of one")
+    ids = source_side.encode(text)
+    print(f"text    {text}\npieces  {' '.join(source_side.pieces(ids))}\nids     {' '.join(map(str, ids))}\n")
+    source, valid = torch.tensor([[*ids, END]]), torch.ones(1, len(ids) + 1, dtype=torch.bool)
+    show("batch", source, note="a row for each sentence, its end included")
+    show("embedding", hidden := model.encoder.embedding(source))
+    show("with positions", hidden := model.encoder.positions(hidden))
+    for depth, layer in enumerate(model.encoder.layers):
+        hidden, weights = layer(hidden, permit_keys(valid), want_weights=True)
+        show(f"encoder {depth} looks", weights)
+        show(f"encoder {depth} leaves", hidden)
+    memory = model.encode(source, valid)
+    show("memory", memory.features)
+    state, read, said = model.start(memory), model.start_id, []
+    while read != END and len(said) < 3 * len(ids):
+        print(f"\nthe decoder reads   {target_side.pieces([read])[0]}")
+        features, state = model.step(torch.tensor([read]), state)
+        show("features", features)
+        show("logits", logits := model.project(features))
+        share, best = logits[0].softmax(dim=-1).max(dim=-1)
+        said.append(read := int(best))
+        show("softmax", logits, note=f"{share:.2f} for {target_side.pieces([read])[0]}")
+    print(f"\nids     {' '.join(map(str, said))}\ntext    {target_side.decode(said)}")
+
+
+if __name__ == "__main__":
+    own = load_translator(sys.argv[1], torch.device("cpu")) if len(sys.argv) > 1 else learn_by_heart()
+    travel(own, sys.argv[2] if len(sys.argv) > 2 else "Two dogs run.")
