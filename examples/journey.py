@@ -5,7 +5,6 @@ python examples/journey.py runs/en-de "A dog runs."   through one of yours
 """
 
 import sys
-from contextlib import nullcontext
 
 import torch
 from torch import Tensor
@@ -16,7 +15,7 @@ from limelight.config import TransformerConfig
 from limelight.decoding.translate import Translator, load_translator
 from limelight.models.build import build_model
 from limelight.tokens import END, Tokenizers, train_tokenizer
-from limelight.training.update import make_optimizer, set_rate, update
+from limelight.training.loss import batch_loss
 
 SOURCES = ["A dog runs.", "Two dogs run.", "A bird sings.", "Two birds sing."]
 TARGETS = ["Ein Hund rennt.", "Zwei Hunde rennen.", "Ein Vogel singt.", "Zwei Vögel singen."]
@@ -31,10 +30,11 @@ def learn_by_heart() -> Translator:
     model = build_model(sizes, Tokenizers(both, both))
     special = {"start": model.start_id, "end": END, "source_padding": both.padding, "target_padding": both.padding}
     batch = make_batch(both.encode_batch(SOURCES), both.encode_batch(TARGETS), **special)
-    optimizer = make_optimizer(model, beta1=0.9, beta2=0.98, epsilon=1e-9, weight_decay=0.0)
-    set_rate(optimizer, 3e-3)
+    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3, betas=(0.9, 0.98))
     for _ in range(100):
-        update(model, [batch], optimizer, label_smoothing=0.1, clip_norm=1.0, autocast=nullcontext())
+        optimizer.zero_grad()
+        (batch_loss(model, batch, label_smoothing=0.1) / batch.target_pieces).backward()
+        optimizer.step()
     return Translator(model.eval(), Tokenizers(both, both))
 
 
