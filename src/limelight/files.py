@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 PARTIAL = ".partial"
+FORMER = ".former"
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
@@ -25,20 +26,53 @@ def write_whole(path: Path, content: bytes | str) -> None:
 
 
 def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
-    """Let `fill` write into a folder beside the place, then move it there; a folder that stood there is replaced."""
-    partial = folder.with_name(folder.name + PARTIAL)
+    """Let `fill` write into a folder beside the place, bring it to the disk, then move it there.
+
+    A folder that stood there is moved aside and removed afterwards. Whoever is killed between the two moves leaves
+    both, and `clear_leftovers` puts the former one back: at no moment is there none.
+    """
+    partial, former = (folder.with_name(folder.name + ending) for ending in (PARTIAL, FORMER))
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     try:
         fill(partial)
-        sync_folder(partial)
+        sync_tree(partial)
         if folder.exists():
-            shutil.rmtree(folder)
+            shutil.rmtree(former, ignore_errors=True)
+            os.rename(folder, former)
         os.rename(partial, folder)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
+        if former.exists() and not folder.exists():
+            os.rename(former, folder)
         raise
     sync_folder(folder.parent)
+    shutil.rmtree(former, ignore_errors=True)
+
+
+def clear_leftovers(folder: Path) -> None:
+    """Tidy up, anywhere under `folder`, after a process that was killed while it wrote."""
+    for former in sorted(folder.rglob(f"*{FORMER}")):
+        place = former.with_name(former.name.removesuffix(FORMER))
+        if place.exists():
+            shutil.rmtree(former)
+        else:
+            os.rename(former, place)
+    for partial in sorted(folder.rglob(f"*{PARTIAL}")):
+        if partial.is_dir():
+            shutil.rmtree(partial)
+        else:
+            partial.unlink(missing_ok=True)  # its folder may have gone just before
+
+
+def sync_tree(folder: Path) -> None:
+    """Bring a folder with all that is in it to the disk."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            sync_file(path)
+        else:
+            sync_folder(path)
+    sync_folder(folder)
 
 
 def sync_file(path: Path) -> None:

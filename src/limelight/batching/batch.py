@@ -16,7 +16,8 @@ Rows = Sequence[Sequence[int] | np.ndarray]
 class Batch:
     """Sentence pairs, padded at the end.
 
-    The decoder reads `target_in` (start, y_1 ... y_n) and shall predict `target_out` (y_1 ... y_n, end) in the same place.
+    The decoder reads `target_in` (start, y_1 ... y_n) and shall predict what stands in the same place of `target_out`
+    (y_1 ... y_n, end).
     """
 
     source: Int[Tensor, "batch source"]

@@ -1,7 +1,8 @@
-"""Which sentences go into a batch together: like lengths, within a budget of tokens.
+"""Which sentences go into a batch together: like lengths on both sides, within a budget of tokens.
 
-A padded place costs as much as a real one. Sorting by target length, and by source length within it, leaves next to no
-padding; whole batches are then shuffled, so that the order of training stays random.
+A padded place costs as much as a real one. Sorting by one side leaves the other side's padding, so the pairs are
+divided again and again, each time along the side and at the length that saves most, until every part fits. Batches are
+about four fifths full on average: a fuller one would have to take in longer neighbours.
 """
 
 import numpy as np
@@ -9,36 +10,60 @@ import numpy as np
 Lengths = np.ndarray
 """(pairs,) whole numbers: pieces of each sentence, the end piece counted."""
 
+_PADDING = 1.06  # places to be expected for a real piece, when the batches of a part are counted beforehand
+_UNFILLED = 0.2  # what an expected batch more than needed costs, against the places it saves
+_SMALLEST = 0.25  # share of the pieces that a part has at least, so that dividing ends after a few levels
+
 
 def cut_batches(
     source_lengths: Lengths, target_lengths: Lengths, *, tokens: int, generator: np.random.Generator
 ) -> list[np.ndarray]:
     """Row numbers of each batch, in a random order that follows from the generator alone.
 
+    Pairs of equal lengths meet at random, too. 100,000 pairs take about a quarter of a second.
+
     Args:
         tokens: budget of a batch, as rows times the longest side, padding included. A pair that is longer than the
             budget is a batch of its own.
     """
-    order = _by_length(source_lengths, target_lengths, generator)
-    longest = np.maximum(source_lengths, target_lengths)[order]
-    batches, first, widest = [], 0, 0
-    for place, length in enumerate(longest.tolist()):
-        widest = max(widest, length)
-        if place > first and (place - first + 1) * widest > tokens:
-            batches.append(order[first:place])
-            first, widest = place, length
-    if first < len(order):
-        batches.append(order[first:])
+    rows = generator.permutation(len(source_lengths))  # sorting keeps the order of equals: it is random from here on
+    longest = np.maximum(source_lengths, target_lengths)
+    batches, parts = [], [rows] if len(rows) else []
+    while parts:
+        part = parts.pop()
+        if len(part) == 1 or len(part) * int(longest[part].max()) <= tokens:
+            batches.append(part)
+        else:
+            parts += _divide(part, source_lengths, target_lengths, tokens)
     return [batches[number] for number in generator.permutation(len(batches))]
 
 
-def _by_length(source_lengths: Lengths, target_lengths: Lengths, generator: np.random.Generator) -> np.ndarray:
-    """Sorted by target length, then by source length upwards and downwards in turn, equal pairs in random order.
+def _divide(
+    rows: np.ndarray, source_lengths: Lengths, target_lengths: Lengths, tokens: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Two parts, cut along the side where it saves more."""
+    orders = [rows[np.argsort(side[rows], kind="stable")] for side in (source_lengths, target_lengths)]
+    costs = [_costs(source_lengths[order], target_lengths[order], tokens) for order in orders]
+    cost, order = min(zip(costs, orders, strict=True), key=lambda each: each[0].min())
+    first = int(cost.argmin()) + 1
+    return order[:first], order[first:]
 
-    Turning round at each target length keeps the sources alike across the border to the next one.
-    """
-    turn = np.where(target_lengths % 2, -source_lengths, source_lengths)
-    return np.lexsort((generator.random(len(turn)), turn, target_lengths))
+
+def _costs(sources: Lengths, targets: Lengths, tokens: int) -> np.ndarray:
+    """(pairs - 1,) what it costs to cut after each pair: the places both parts take, and batches that stay unfilled."""
+    left = np.arange(1, len(sources))
+    right = left[::-1]
+    widths = np.maximum.accumulate(sources) + np.maximum.accumulate(targets)
+    widths_behind = (np.maximum.accumulate(sources[::-1]) + np.maximum.accumulate(targets[::-1]))[::-1]
+    places = left * widths[:-1] + right * widths_behind[1:]
+
+    pieces = np.cumsum(np.maximum(sources, targets))
+    batches = pieces * (_PADDING / tokens)
+    needed = np.ceil(batches[:-1]) + np.ceil(batches[-1] - batches[:-1])
+    cost = places * (1 + _UNFILLED * (needed / batches[-1] - 1))
+    share = pieces[:-1] / pieces[-1]
+    even = (share >= _SMALLEST) & (share <= 1 - _SMALLEST)
+    return np.where(even, cost, np.inf) if even.any() else cost
 
 
 def real_fraction(source_lengths: Lengths, target_lengths: Lengths, batches: list[np.ndarray]) -> float:

@@ -7,16 +7,18 @@ offsets. The texts are kept too, for sub-word sampling segments them anew in eve
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 
 from limelight.errors import RunError
+from limelight.files import PARTIAL, sync_folder, write_whole
 
 VERSION = 1
+_WAY_OUT = "delete the folder, it is made anew from the corpus"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +31,13 @@ class Ragged:
     @classmethod
     def open(cls, folder: Path, name: str, dtype: str) -> Self:
         """Map `name.values` and `name.offsets`. Raises `RunError` when they do not belong together."""
-        offsets = _map(folder / f"{name}.offsets", "<i8")
-        values = _map(folder / f"{name}.values", dtype)
+        try:
+            offsets = _map(folder / f"{name}.offsets", "<i8")
+            values = _map(folder / f"{name}.values", dtype)
+        except (OSError, ValueError) as error:  # missing, or half a number at the end
+            raise RunError(f"{folder}: {name} cannot be read ({error}); {_WAY_OUT}") from None
         if not len(offsets) or offsets[-1] != len(values):
-            raise RunError(f"{folder}: {name} is incomplete; delete the folder, it is made anew from the corpus")
+            raise RunError(f"{folder}: {name} is incomplete; {_WAY_OUT}")
         return cls(values, offsets)
 
     def __len__(self) -> int:
@@ -75,6 +80,11 @@ class RaggedWriter:
             os.fsync(file.fileno())
             file.close()
 
+    def abandon(self) -> None:
+        """Let go of the files as they are."""
+        for file in (self._values, self._offsets):
+            file.close()
+
 
 @dataclass(frozen=True, slots=True)
 class TokenStore:
@@ -97,16 +107,27 @@ class TokenStore:
 
 
 class StoreWriter:
-    """Writes a store beside its place and moves it there when it is complete: half a store never exists."""
+    """Writes a store beside its place and moves it there when it is complete: half a store never exists.
+
+    Use it in a `with` block: what was not finished by `close` when the block is left is removed.
+    """
 
     def __init__(self, folder: Path, *, vocabulary_size: int) -> None:
         self.folder = folder
         self.dtype = "<u2" if vocabulary_size <= 65_536 else "<i4"
-        self._partial = folder.with_name(folder.name + ".partial")
+        self._partial = folder.with_name(folder.name + PARTIAL)
         shutil.rmtree(self._partial, ignore_errors=True)
         self._partial.mkdir(parents=True)
         kinds = {"source": self.dtype, "target": self.dtype, "source_text": "u1", "target_text": "u1"}
         self._writers = {name: RaggedWriter(self._partial, name, dtype) for name, dtype in kinds.items()}
+
+    def __enter__(self) -> "StoreWriter":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for writer in self._writers.values():
+            writer.abandon()
+        shutil.rmtree(self._partial, ignore_errors=True)
 
     def append(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]],
                source_texts: Sequence[str], target_texts: Sequence[str]) -> None:  # fmt: skip
@@ -121,38 +142,39 @@ class StoreWriter:
         for writer in self._writers.values():
             writer.close()
         description = {"version": VERSION, "dtype": self.dtype, "fingerprint": fingerprint}
-        (self._partial / "store.json").write_text(json.dumps(description), encoding="utf-8")
+        write_whole(self._partial / "store.json", json.dumps(description))
         shutil.rmtree(self.folder, ignore_errors=True)
         os.rename(self._partial, self.folder)
+        sync_folder(self.folder.parent)
         return open_store(self.folder)
 
 
 def open_store(folder: Path) -> TokenStore:
-    """Map a finished store."""
-    dtype = json.loads((folder / "store.json").read_text(encoding="utf-8"))["dtype"]
-    if dtype not in ("<u2", "<i4"):
-        raise RunError(f"{folder}/store.json: unknown number format {dtype!r}; delete the folder, it is made anew")
-    return TokenStore(
-        Ragged.open(folder, "source", dtype),
-        Ragged.open(folder, "target", dtype),
-        Ragged.open(folder, "source_text", "u1"),
-        Ragged.open(folder, "target_text", "u1"),
-    )
+    """Map a finished store. Raises `RunError` when it is damaged."""
+    description = _describe(folder)
+    dtype = description.get("dtype")
+    if description.get("version") != VERSION or dtype not in ("<u2", "<i4"):
+        raise RunError(f"{folder}/store.json: not a description of a store; {_WAY_OUT}")
+    parts = [Ragged.open(folder, name, dtype) for name in ("source", "target")]
+    parts += [Ragged.open(folder, name, "u1") for name in ("source_text", "target_text")]
+    if len({len(part) for part in parts}) > 1:
+        raise RunError(f"{folder}: its files have different numbers of rows; {_WAY_OUT}")
+    return TokenStore(*parts)
 
 
 def store_matches(folder: Path, fingerprint: str) -> bool:
     """Whether a complete store of exactly this corpus, cleaning and tokenizer stands there."""
-    try:
-        description = json.loads((folder / "store.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
+    description = _describe(folder)
     return (description.get("version"), description.get("fingerprint")) == (VERSION, fingerprint)
 
 
-def in_groups(count: int, size: int) -> Iterator[slice]:
-    """Consecutive slices of at most `size` that cover `count`."""
-    for first in range(0, count, size):
-        yield slice(first, min(first + size, count))
+def _describe(folder: Path) -> dict[str, Any]:
+    """What stands in `store.json`; nothing where there is none, or no JSON in it."""
+    try:
+        description = json.loads((folder / "store.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return description if isinstance(description, dict) else {}
 
 
 def _map(path: Path, dtype: str) -> np.ndarray:

@@ -1,12 +1,13 @@
 """An endless stream of training batches that can be taken up again at any batch.
 
-Everything in it is a pure function of (corpora, seed, position): a position is three numbers, and nothing random is ever
-stored. Memory is bounded by a chunk, not by the corpus.
+Everything in it is a pure function of (corpora, seed, position): a position is three numbers, and nothing random is
+ever stored. Memory is bounded by a chunk, not by the corpus.
 """
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from collections.abc import Generator, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Event
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from limelight.errors import UserError
 from limelight.tokens import Tokenizers
 from limelight.tokens.tokenizer import END
 
+SAMPLED_TOGETHER = 2000  # pairs between two looks at whether anybody still wants them: about a tenth of a second
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Position:
@@ -25,10 +28,6 @@ class Position:
     epoch: int = 0
     chunk: int = 0
     batch: int = 0
-
-    def to_json(self) -> dict[str, int]:
-        """Three plain numbers; `Position(**numbers)` is the way back."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,9 @@ class BatchStream:
         tokens: budget of a batch (see `cut_batches`).
         chunk_pairs: pairs shuffled, segmented and sorted together.
         sampling: amount of sub-word sampling; 0 takes the stored pieces.
-        max_length: a sampled segmentation longer than this is replaced by the stored one.
+        max_length: a sampled segmentation longer than this, the end piece counted, is replaced by the stored one.
+
+    Raises `UserError` when an epoch would be empty.
     """
 
     def __init__(
@@ -65,28 +66,39 @@ class BatchStream:
     ) -> None:
         if not any(len(store) for store in stores):
             raise UserError("there is nothing to train on: no pair is left after reading and cleaning")
+        if not any(round(weight * len(store)) for store, weight in zip(stores, weights, strict=True)):
+            raise UserError(
+                f"the weights {list(weights)} leave no pair to train on: give one of the corpora a larger one"
+            )
         self.stores, self.weights, self.tokenizers = list(stores), list(weights), tokenizers
         self.tokens, self.seed, self.chunk_pairs = tokens, seed, chunk_pairs
         self.sampling, self.max_length = sampling, max_length
 
-    def batches(self, position: Position) -> Iterator[tuple[Batch, Position]]:
-        """From `position` on for ever: each batch with the position after it. The next chunk is made beside the training."""
-        with ThreadPoolExecutor(max_workers=1) as pool:
-            upcoming = pool.submit(self._chunk_at, position.epoch, position.chunk)
-            while True:
-                chunk, following = upcoming.result()
-                upcoming = pool.submit(self._chunk_at, following.epoch, following.chunk)
-                for number in range(position.batch, len(chunk.batches)):
-                    after = Position(position.epoch, position.chunk, number + 1)
-                    last = number + 1 == len(chunk.batches)
-                    yield self._batch(chunk, number), following if last else after
-                position = following
+    def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
+        """From `position` on for ever: each batch with the position after it.
 
-    def _chunk_at(self, epoch: int, number: int) -> tuple[Chunk, Position]:
+        The next chunk is made in a thread beside the training; it ends with the iterator (`close`).
+        """
+        unwanted = Event()
+        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="batches") as pool:
+            try:
+                upcoming = pool.submit(self._chunk_at, position.epoch, position.chunk, unwanted)
+                while True:
+                    chunk, following = upcoming.result()
+                    upcoming = pool.submit(self._chunk_at, following.epoch, following.chunk, unwanted)
+                    for number in range(position.batch, len(chunk.batches)):
+                        after = Position(position.epoch, position.chunk, number + 1)
+                        last = number + 1 == len(chunk.batches)
+                        yield self._batch(chunk, number), following if last else after
+                    position = following
+            finally:
+                unwanted.set()
+
+    def _chunk_at(self, epoch: int, number: int, unwanted: Event) -> tuple[Chunk, Position]:
         """A chunk and where the one after it stands."""
         rows = self._epoch_rows(epoch)
         first = number * self.chunk_pairs
-        chunk = self._make_chunk(rows[first : first + self.chunk_pairs], epoch, number)
+        chunk = self._make_chunk(rows[first : first + self.chunk_pairs], [self.seed, epoch, number + 1], unwanted)
         more = first + self.chunk_pairs < len(rows)
         return chunk, Position(epoch, number + 1) if more else Position(epoch + 1)
 
@@ -101,13 +113,16 @@ class BatchStream:
             parts.append(np.stack([np.full(len(rows), corpus), rows], axis=1))
         return generator.permutation(np.concatenate(parts).astype(np.int64))
 
-    def _make_chunk(self, rows: np.ndarray, epoch: int, number: int) -> Chunk:
-        seeds = np.random.SeedSequence([self.seed, epoch, number]).generate_state(2)
+    def _make_chunk(self, rows: np.ndarray, seeds: list[int], unwanted: Event) -> Chunk:
+        generator = np.random.default_rng(seeds)
         sources, targets = self._stored(rows)
         if self.sampling:
-            sources, targets = self._sampled(rows, sources, targets, seed=int(seeds[0]))
+            for first in range(0, len(rows), SAMPLED_TOGETHER):
+                some = slice(first, first + SAMPLED_TOGETHER)
+                sources[some], targets[some] = self._sampled(rows[some], sources[some], targets[some], generator)
+                if unwanted.is_set():
+                    raise CancelledError
         lengths = [np.array([len(row) + 1 for row in side]) for side in (sources, targets)]
-        generator = np.random.default_rng(int(seeds[1]))
         return Chunk(sources, targets, cut_batches(*lengths, tokens=self.tokens, generator=generator))
 
     def _stored(self, rows: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
@@ -118,18 +133,16 @@ class BatchStream:
         )
 
     def _sampled(
-        self, rows: np.ndarray, sources: list[np.ndarray], targets: list[np.ndarray], *, seed: int
+        self, rows: np.ndarray, sources: list[np.ndarray], targets: list[np.ndarray], generator: np.random.Generator
     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Segment anew; a pair that gets too long keeps its stored pieces on that side."""
-        source_texts, target_texts = self._texts(rows)
+        """Segment anew; a side that gets too long keeps its stored pieces."""
         sides = []
-        for side, (texts, stored, tokenizer) in enumerate(
-            [(source_texts, sources, self.tokenizers.source), (target_texts, targets, self.tokenizers.target)]
-        ):
-            drawn = tokenizer.encode_sampled(texts, amount=self.sampling, seed=(seed + side) % 2**31)
+        for texts, stored, tokenizer in zip(self._texts(rows), (sources, targets), self.tokenizers, strict=True):
+            seed = int(generator.integers(2**31))
+            drawn = tokenizer.encode_sampled(texts, amount=self.sampling, seed=seed)
             sides.append(
                 [
-                    np.asarray(fresh) if len(fresh) <= self.max_length else kept
+                    np.asarray(fresh, dtype=np.int64) if len(fresh) < self.max_length else kept
                     for fresh, kept in zip(drawn, stored, strict=True)
                 ]
             )

@@ -1,6 +1,5 @@
 """`limelight evaluate`."""
 
-import json
 from typing import Annotated
 
 import typer
@@ -29,5 +28,5 @@ def evaluate(
     from limelight.text.readers import read_pairs
 
     pairs = [pair for corpus in corpora(test, "", "", "--test") for pair in read_pairs(corpus.files)]
-    evaluation = measure(open_translator(model), pairs, beam_size=beam)
-    typer.echo(json.dumps(evaluation.to_json(), ensure_ascii=False, indent=1) if as_json else evaluation.table())
+    evaluation = measure(open_translator(model), pairs, beam_size=beam, origin={"model": model})
+    typer.echo(evaluation.to_json() if as_json else evaluation.table())

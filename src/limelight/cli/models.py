@@ -16,10 +16,12 @@ def open_translator(folders: list[str] | None, *, to: str = "") -> Translator:
         raise UserError("which model? Give --model RUN, the folder that `limelight train --out RUN` wrote")
     from limelight.config import load_config
     from limelight.decoding.translate import load_translator
+    from limelight.memory import keep_freed_memory
     from limelight.models.stored import CONFIG, find_model
 
     if to:
         languages = {corpus.target for corpus in load_config(find_model(folders[0]) / CONFIG).data.train}
         if to not in languages:
             raise UserError(f"--to {to}: {folders[0]} translates to {', '.join(sorted(languages)) or 'no named language'}")
+    keep_freed_memory()
     return load_translator(folders)

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import torch
 
-from limelight.config import RunConfig, load_config, save_config
+from limelight.config import RunConfig, dump_config, load_config
 from limelight.errors import UserError
+from limelight.files import write_folder, write_whole
 from limelight.models.build import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.models.weights import named_weights, put_weights, read_weights, save_weights
@@ -66,7 +67,7 @@ def save_model(
     """Write a model folder, or replace the weights in one; the weights change in one move, whatever happens."""
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / TOKENIZER).exists():
-        save_tokenizers(tokenizers, folder / TOKENIZER)
-    save_config(config, folder / CONFIG)
-    (folder / "README.md").write_text(card, encoding="utf-8")
+        write_folder(folder / TOKENIZER, lambda partial: save_tokenizers(tokenizers, partial))
+    write_whole(folder / CONFIG, dump_config(config))
+    write_whole(folder / "README.md", card)
     save_weights(folder / WEIGHTS, named_weights(model), notes)

@@ -33,7 +33,7 @@ def read_weights(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 
 def put_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> None:
-    """Copy the tensors into a model. Raises `UserError` that lists all that is missing, left over or of another shape."""
+    """Copy the tensors into a model. Raises `UserError` that lists all that is missing, left over or of another kind."""
     parameters = dict(model.named_parameters())
     faults = [f"missing {name}" for name in parameters if name not in weights]
     faults += [f"unknown {name}" for name in weights if name not in parameters]
@@ -41,6 +41,9 @@ def put_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> 
         f"{name} is {tuple(weights[name].shape)}, expected {tuple(parameter.shape)}"
         for name, parameter in parameters.items()
         if name in weights and weights[name].shape != parameter.shape
+    ]
+    faults += [
+        f"{name} holds {tensor.dtype}, no weights" for name, tensor in weights.items() if not tensor.is_floating_point()
     ]
     if faults:
         shown = "; ".join(faults[:8]) + (f"; and {len(faults) - 8} more" if len(faults) > 8 else "")

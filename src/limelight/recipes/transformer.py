@@ -36,7 +36,7 @@ def base() -> RunConfig:
 
 
 def big() -> RunConfig:
-    """Vaswani et al. 2017, table 3, row "big": 213 M parameters, 300,000 updates, the last twenty checkpoints averaged."""
+    """Vaswani et al. 2017, table 3, row "big": 213 M parameters, 300,000 updates, the last 20 checkpoints averaged."""
     recipe = base()
     return recipe.model_copy(
         update={

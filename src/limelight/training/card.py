@@ -27,14 +27,17 @@ def model_card(
         ("weights", notes["made_from"]),
         ("validation BLEU (sacreBLEU 13a, cased, greedy)", notes.get("valid_bleu", "not measured")),
         ("validation loss per piece", notes.get("valid_loss", "not measured")),
-        ("training", f"{progress.step:,} updates, {progress.pieces:,} target pieces, {progress.seconds / 60:.1f} minutes"),
+        (
+            "training",
+            f"{progress.step:,} updates, {progress.pieces:,} target pieces, {progress.seconds / 60:.1f} minutes",
+        ),
         ("seed", str(config.training.seed)),
         ("made with", f"limelight {__version__}, torch {torch.__version__}, Python {platform.python_version()}"),
     ]
     table = "\n".join(f"| {name} | {value} |" for name, value in rows)
     return (
         f"# {pair}: a {config.model.family} translation model\n\n| | |\n|---|---|\n{table}\n\n"
-        "Use it with `limelight translate --model FOLDER`, or `limelight.load(\"FOLDER\").translate(text)`.\n"
+        'Use it with `limelight translate --model FOLDER`, or `limelight.load("FOLDER").translate(text)`.\n'
         "Every setting is in `config.yaml`; `limelight train --config config.yaml --out NEW` runs it again.\n"
     )
 

@@ -8,25 +8,29 @@
         manifest.json           SHA-256 of each of these; a folder without it, or with another sum, is not a checkpoint
 
 The learning rate and the scaler have no state: the rate is a function of the update, and bf16 needs no scaler.
+numpy and Python need none either: what is drawn with them follows from the seed and the position in the data.
 """
 
 import json
 import shutil
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from limelight.batching.stream import Position
-from limelight.errors import UserError
-from limelight.files import PARTIAL, sha256, sync_file, write_folder
+from limelight.errors import RunError, UserError
+from limelight.files import FORMER, PARTIAL, sha256, write_folder
 from limelight.models.weights import named_weights, put_weights, read_weights
 
+CHECKPOINTS = "checkpoints"
 MANIFEST = "manifest.json"
 PARTS = ("weights.safetensors", "optimizer.safetensors", "random.safetensors", "progress.json")
 
@@ -41,12 +45,18 @@ class Progress:
     """Time spent training, interruptions not counted."""
     pieces: int = 0
     """Target pieces learned from."""
+    loss_sum: float = 0.0
+    """Training loss since the last line of the log, summed over pieces..."""
+    loss_pieces: int = 0
+    """...and how many those were."""
     skipped: int = 0
     """Updates in a row whose loss or gradient was not finite; they changed nothing."""
     position: Position = field(default_factory=Position)
     best_score: float | None = None
     """The best validation so far, larger is better (BLEU, or minus the loss)."""
     best_step: int = 0
+    model_score: float | None = None
+    """The score of the model in `best/`: the best validation, or that of an average or of the last update of all."""
     validated_step: int = -1
     """The last update after which was validated; a validation that was interrupted is done again."""
     without_gain: int = 0
@@ -69,23 +79,34 @@ class Progress:
 def save_checkpoint(
     folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, progress: Progress, *, keep: int
 ) -> Path:
-    """Write the whole training state and remove all but the newest `keep` checkpoints."""
+    """Write the whole training state and remove all but the newest `keep` checkpoints.
+
+    Raises `RunError` naming path and cause when it cannot be written; the checkpoints that are there stay as they are.
+    """
     place = folder / f"step-{progress.step:08d}"
 
     def fill(partial: Path) -> None:
         _save(partial / PARTS[0], named_weights(model))
         _save(partial / PARTS[1], _optimizer_tensors(model, optimizer))
-        _save(partial / PARTS[2], _random_states())
+        _save(partial / PARTS[2], random_states())
         (partial / PARTS[3]).write_text(json.dumps(progress.to_json(), indent=1), encoding="utf-8")
-        sync_file(partial / PARTS[3])
         sums = {name: sha256(partial / name) for name in PARTS}
         (partial / MANIFEST).write_text(json.dumps(sums, indent=1), encoding="utf-8")
-        sync_file(partial / MANIFEST)
 
-    write_folder(place, fill)
-    for old in _numbered(folder)[:-keep]:
-        shutil.rmtree(old)
+    try:
+        write_folder(place, fill)
+    except (OSError, SafetensorError) as error:
+        raise RunError(f"{place}: cannot write the checkpoint: {error}; the one before it is intact") from error
+    _remove_old(folder, place, keep)
     return place
+
+
+def _remove_old(folder: Path, newest: Path, keep: int) -> None:
+    """Keep `newest` and those just before it. Any after it are damaged: the run went back behind them."""
+    numbered = _numbered(folder)
+    place = numbered.index(newest)
+    for old in numbered[: max(0, place + 1 - keep)] + numbered[place + 1 :]:
+        shutil.rmtree(old)
 
 
 def restore_newest(
@@ -95,10 +116,12 @@ def restore_newest(
     *,
     warn: Callable[[str], None] = warnings.warn,
 ) -> Progress | None:
-    """Put the newest whole checkpoint back; None where there is none. A damaged one is passed over with a warning."""
-    for leftover in folder.glob(f"*{PARTIAL}"):
-        shutil.rmtree(leftover)
-    for place in reversed(_numbered(folder)):
+    """Put the newest whole checkpoint back; None where there is none at all.
+
+    A damaged one is passed over with a warning. Raises `RunError` when there are only damaged ones.
+    """
+    places = _numbered(folder)
+    for place in reversed(places):
         fault = find_damage(place)
         if fault:
             warn(f"{place}: passing over this checkpoint: {fault}")
@@ -106,10 +129,27 @@ def restore_newest(
         weights, _ = read_weights(place / PARTS[0])
         put_weights(model, weights, where=str(place / PARTS[0]))
         _restore_optimizer(model, optimizer, read_weights(place / PARTS[1])[0], place)
-        progress = Progress.from_json(json.loads((place / PARTS[3]).read_text(encoding="utf-8")))
-        _restore_random_states(read_weights(place / PARTS[2])[0])
-        return progress
+        restore_random_states(read_weights(place / PARTS[2])[0])
+        return _read_progress(place)
+    if places:
+        raise RunError(
+            f"{folder}: all {len(places)} checkpoints are damaged, so the run cannot go on where it stopped. Put a "
+            "copy of one back, or remove this folder to begin anew with the same vocabulary"
+        )
     return None
+
+
+def stored_progress(folder: Path) -> list[Progress]:
+    """What each checkpoint says of the run when it was written, oldest first; those that cannot say are left out."""
+    found = []
+    for place in _numbered(folder):
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            found.append(_read_progress(place))
+    return found
+
+
+def _read_progress(place: Path) -> Progress:
+    return Progress.from_json(json.loads((place / PARTS[3]).read_text(encoding="utf-8")))
 
 
 def find_damage(place: Path) -> str:
@@ -123,21 +163,24 @@ def find_damage(place: Path) -> str:
     if not isinstance(sums, dict) or set(sums) != set(PARTS):
         return f"{MANIFEST} does not list the parts of a checkpoint"
     for name, expected in sums.items():
-        if not (place / name).is_file():
+        try:
+            intact = sha256(place / name) == expected
+        except FileNotFoundError:
             return f"{name} is missing"
-        if sha256(place / name) != expected:
+        except OSError as error:
+            return f"{name} cannot be read ({error})"
+        if not intact:
             return f"{name} is damaged: its SHA-256 is not the one in {MANIFEST}"
     return ""
 
 
 def _numbered(folder: Path) -> list[Path]:
     """Checkpoints from the oldest to the newest; their names sort by update."""
-    return sorted(path for path in folder.glob("step-*") if path.is_dir() and not path.name.endswith(PARTIAL))
+    return sorted(path for path in folder.glob("step-*") if path.is_dir() and path.suffix not in (PARTIAL, FORMER))
 
 
 def _save(path: Path, tensors: dict[str, Tensor]) -> None:
     save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, path)
-    sync_file(path)
 
 
 def _optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
@@ -157,17 +200,20 @@ def _restore_optimizer(
         name, _, key = full_name.rpartition(":")
         if name not in parameters:
             raise UserError(f"{place / PARTS[1]}: optimizer state of {name!r}, which this model does not have")
-        optimizer.state[parameters[name]][key] = tensor.to(parameters[name].device)
+        # A copy: what was read is a window into the file, which a later checkpoint replaces.
+        optimizer.state[parameters[name]][key] = tensor.clone().to(parameters[name].device)
 
 
-def _random_states() -> dict[str, Tensor]:
+def random_states() -> dict[str, Tensor]:
+    """The states of torch's generators, of the CPU and of every GPU."""
     states = {"cpu": torch.get_rng_state()}
     if torch.cuda.is_available():
         states |= {f"cuda:{index}": state for index, state in enumerate(torch.cuda.get_rng_state_all())}
     return states
 
 
-def _restore_random_states(states: dict[str, Tensor]) -> None:
+def restore_random_states(states: dict[str, Tensor]) -> None:
+    """The way back from `random_states`."""
     torch.set_rng_state(states["cpu"])
     if torch.cuda.is_available():
         for index in range(torch.cuda.device_count()):

@@ -1,78 +1,77 @@
-"""Which weights are kept: snapshots to be averaged, the best model so far, and the final choice between the two."""
+"""Which weights are kept: snapshots to be averaged, the best model so far, and the final choice.
 
-from collections.abc import Callable
-from pathlib import Path
+Nothing here touches what training goes on with: a run that is trained on after its end goes as if it had not ended.
+"""
 
-from limelight.config import RunConfig
-from limelight.files import PARTIAL
-from limelight.models.interface import Seq2Seq
+from limelight.files import write_whole
 from limelight.models.stored import BEST, save_model
 from limelight.models.weights import named_weights, put_weights, save_weights
-from limelight.tokens import Tokenizers
 from limelight.training.average import average_weights
 from limelight.training.card import model_card
-from limelight.training.checkpoint import Progress
+from limelight.training.checkpoint import CHECKPOINTS, stored_progress
+from limelight.training.run_state import Run, look, score_of
 from limelight.training.validation import Validation
 
 SNAPSHOTS = "snapshots"
 
 
-def keep_snapshot(folder: Path, config: RunConfig, model: Seq2Seq, progress: Progress, score: float) -> None:
-    """Store the weights beside the others to be averaged; those that will not be any more are removed."""
-    place = folder / SNAPSHOTS
+def keep_snapshot(run: Run, score: float) -> dict[str, float]:
+    """Store the weights; returns the snapshots that are to be averaged now, by name, with their scores.
+
+    Those that are not any more stay on the disk until no checkpoint knows them: see `drop_snapshots`.
+    """
+    place = run.folder / SNAPSHOTS
     place.mkdir(exist_ok=True)
-    name = f"step-{progress.step:08d}.safetensors"
-    save_weights(place / name, named_weights(model))
-    kept = {**progress.snapshots, name: score}
-    by_best = config.training.average_of == "best"
-    order = sorted(kept, key=(lambda each: (kept[each], each)) if by_best else None)
-    progress.snapshots = {each: kept[each] for each in sorted(order[-config.training.average :])}
-    for path in place.iterdir():
-        if path.name not in progress.snapshots and not path.name.endswith(PARTIAL):
+    name = f"step-{run.progress.step:08d}.safetensors"
+    save_weights(place / name, named_weights(run.model))
+    scores = {**run.progress.snapshots, name: score}
+    by_best = run.config.training.average_of == "best"
+    order = sorted(scores, key=lambda each: (scores[each] if by_best else 0.0, each))
+    return {each: scores[each] for each in sorted(order[-run.config.training.average :])}
+
+
+def drop_snapshots(run: Run) -> None:
+    """Remove the snapshots that neither the run nor any checkpoint it may have to go back to would average."""
+    wanted = {name for stored in stored_progress(run.folder / CHECKPOINTS) for name in stored.snapshots}
+    for path in (run.folder / SNAPSHOTS).glob("*.safetensors"):
+        if path.name not in wanted and path.name not in run.progress.snapshots:
             path.unlink()
 
 
-def store_best(
-    folder: Path, config: RunConfig, model: Seq2Seq, tokenizers: Tokenizers, progress: Progress, seen: Validation | None,
-    *, made_from: str = "",
-) -> None:  # fmt: skip
-    """Make the model as it stands the one that `--model RUN` finds."""
-    notes = {"step": str(progress.step), "made_from": made_from or f"update {progress.step}"}
+def offer_model(run: Run, seen: Validation | None, made_from: str) -> bool:
+    """Make the weights as they stand the model that `--model RUN` finds, if there is none as good; says whether."""
+    progress, score = run.progress, score_of(run, seen)
+    if progress.model_score is not None and score < progress.model_score:
+        return False
+    notes = {"step": str(progress.step), "made_from": made_from}
     if seen is not None:
         notes["valid_loss"] = f"{seen.loss:.4f}"
     if seen is not None and seen.bleu is not None:
         notes["valid_bleu"] = f"{seen.bleu:.2f}"
-    card = model_card(config, model, tokenizers, progress, notes)
-    save_model(folder / BEST, model, tokenizers, config, notes=notes, card=card)
-    (folder / "README.md").write_text(card, encoding="utf-8")
+    card = model_card(run.config, run.model, run.tokenizers, progress, notes)
+    save_model(run.folder / BEST, run.model, run.tokenizers, run.config, notes=notes, card=card)
+    write_whole(run.folder / "README.md", card)
+    progress.model_score = score
+    return True
 
 
-def finish_model(
-    folder: Path, config: RunConfig, model: Seq2Seq, tokenizers: Tokenizers, progress: Progress,
-    *, look: Callable[[], Validation], say: Callable[[str], None],
-) -> None:  # fmt: skip
-    """Average the snapshots; the average becomes the model if it validates at least as well as the best one.
-
-    The weights being trained are the same afterwards: a run may be trained on.
-    """
-    names = sorted(progress.snapshots)
-    if config.training.average < 2 or len(names) < 2:
+def finish_model(run: Run) -> None:
+    """When a run ends: its last weights, and the average of its snapshots, each become the model if they validate as
+    well as the best so far. Whatever happens, the weights being trained are the same afterwards."""
+    snapshots = run.progress.snapshots
+    if run.progress.step != run.progress.validated_step:
+        seen = look(run)
+        made_from = f"update {run.progress.step}"
+        run.report.final(run.progress, seen, made_from, chosen=offer_model(run, seen, made_from))
+        snapshots = keep_snapshot(run, score_of(run, seen))
+    if run.config.training.average < 2 or len(snapshots) < 2:
         return
-    own = {name: tensor.clone() for name, tensor in named_weights(model).items()}
-    put_weights(model, average_weights([folder / SNAPSHOTS / name for name in names]), where=str(folder / SNAPSHOTS))
-    made_from = f"the average of updates {', '.join(str(int(name[5:13])) for name in names)}"
+    own = {name: tensor.clone() for name, tensor in named_weights(run.model).items()}
+    place = run.folder / SNAPSHOTS
     try:
-        seen = look() if config.data.valid else None
-        score = seen.score(config.training.best_by) if seen else float("inf")
-        better = progress.best_score is None or score >= progress.best_score
-        shown = "" if seen is None else f": {_figures(seen)} in validation"
-        say(f"{made_from}{shown}; {'it is the model now' if better else 'the best single one stays the model'}")
-        if better:
-            store_best(folder, config, model, tokenizers, progress, seen, made_from=made_from)
+        put_weights(run.model, average_weights([place / name for name in snapshots]), where=str(place))
+        seen = look(run)
+        made_from = f"the average of updates {', '.join(str(int(name[5:13])) for name in snapshots)}"
+        run.report.final(run.progress, seen, made_from, chosen=offer_model(run, seen, made_from))
     finally:
-        put_weights(model, own, where="the weights being trained")
-
-
-def _figures(seen: Validation) -> str:
-    bleu = "" if seen.bleu is None else f"BLEU {seen.bleu:.2f}, "
-    return f"{bleu}loss {seen.loss:.4f}"
+        put_weights(run.model, own, where="the weights being trained")

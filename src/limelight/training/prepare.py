@@ -10,12 +10,12 @@ from pathlib import Path
 from limelight.batching.store import StoreWriter, TokenStore, open_store, store_matches
 from limelight.config import Corpus, DataConfig, RunConfig
 from limelight.errors import UserError
-from limelight.files import write_whole
-from limelight.models.stored import TOKENIZER
+from limelight.files import write_folder
+from limelight.models.stored import CONFIG, TOKENIZER
 from limelight.text.clean import CleanReport, clean
 from limelight.text.pair import BadLine, Pair
 from limelight.text.readers import read_pairs
-from limelight.tokens import Tokenizers, load_tokenizers, save_tokenizers, train_tokenizer
+from limelight.tokens import Tokenizer, Tokenizers, load_tokenizers, save_tokenizers, train_tokenizer
 
 Say = Callable[[str], None]
 GROUP = 10_000  # pairs tokenised at once: enough to be quick, little enough to stay small
@@ -61,41 +61,38 @@ def read_valid(data: DataConfig, say: Say) -> list[Pair]:
 
 
 def _write_tokenizers(config: RunConfig, folder: Path, say: Say) -> None:
-    if folder.exists():
+    """Learn the vocabularies. One that stands there is kept once the run has its configuration: until then it may come
+    from a start with other settings."""
+    if folder.exists() and (folder.parent / CONFIG).exists():
         return
     tokens, data = config.tokens, config.data
-    counts = [0, 0]
-    languages = sorted({corpus.source for corpus in data.train} | {corpus.target for corpus in data.train})
+    sentences = sum(1 for _ in _cleaned(data, data.train, CleanReport(), _silently))
 
-    def learn(sides: tuple[int, ...]) -> object:
-        def texts() -> Iterator[str]:
-            for pair in _cleaned(data, data.train, CleanReport(), say=lambda _: None):
-                for side in sides:
-                    counts[side] += 1
-                    yield pair.target if side else pair.source
-
+    def learn(*sides: str) -> Tokenizer:
+        pairs = _cleaned(data, data.train, CleanReport(), _silently)
         return train_tokenizer(
-            texts(),
+            (getattr(pair, side) for pair in pairs for side in sides),
             kind=tokens.kind,
             vocabulary_size=tokens.vocabulary_size,
-            languages=languages,
+            languages=sorted({language for corpus in data.train for language in (corpus.source, corpus.target)}),
             byte_fallback=tokens.byte_fallback,
             seed=config.training.seed,
-            sentences=_count(data, data.train),
+            sentences=sentences,
         )
 
     if tokens.joint:
-        both = learn((0, 1))
+        both = learn("source", "target")
         tokenizers = Tokenizers(both, both)
     else:
-        tokenizers = Tokenizers(learn((0,)), learn((1,)))
-    sizes = sorted({tokenizers.source.size - 1, tokenizers.target.size - 1})
-    say(f"learned a {'joint' if tokens.joint else 'separate'} {tokens.kind} vocabulary of {' and '.join(map(str, sizes))}")
-    save_tokenizers(tokenizers, folder)
+        tokenizers = Tokenizers(learn("source"), learn("target"))
+    sizes = sorted({tokenizer.padding for tokenizer in tokenizers})
+    joint = "joint" if tokens.joint else "separate"
+    say(f"learned a {joint} {tokens.kind} vocabulary of {' and '.join(map(str, sizes))}")
+    write_folder(folder, lambda partial: save_tokenizers(tokenizers, partial))
 
 
-def _count(data: DataConfig, corpora: Iterable[Corpus]) -> int:
-    return sum(1 for _ in _cleaned(data, corpora, CleanReport(), say=lambda _: None))
+def _silently(_text: str) -> None:
+    """What was left out is told once, while the corpus is tokenised."""
 
 
 def _store(config: RunConfig, corpus: Corpus, tokenizers: Tokenizers, folder: Path, say: Say) -> TokenStore:
@@ -107,29 +104,42 @@ def _store(config: RunConfig, corpus: Corpus, tokenizers: Tokenizers, folder: Pa
     fingerprint = _fingerprint(config, corpus, folder)
     if store_matches(folder, fingerprint):
         return open_store(folder)
-    largest = max(tokenizers.source.size, tokenizers.target.size)
-    writer = StoreWriter(folder, vocabulary_size=largest)
+    if (folder / "store.json").exists():
+        say(f"{' + '.join(corpus.files)}: text, cleaning or vocabulary has changed; making its pieces anew")
+    largest = max(tokenizer.size for tokenizer in tokenizers)
     report = CleanReport()
-    pairs, too_long, longest = _cleaned(config.data, [corpus], report, say), 0, config.batching.max_length
+    with StoreWriter(folder, vocabulary_size=largest) as writer:
+        pairs = _cleaned(config.data, [corpus], report, say)
+        kept = _tokenise(pairs, tokenizers, writer, max_length=config.batching.max_length)
+        said = report.summary()
+        if kept < report.kept:
+            limit = config.batching.max_length
+            said += (
+                f"\n  left out {report.kept - kept:,}: more than {limit} pieces, the end counted (batching.max_length)"
+            )
+        if not kept:
+            raise UserError(f"{corpus.files[0]}: no pair is left to train on: {said}")
+        store = writer.close(fingerprint)
+    say(f"{' + '.join(corpus.files)}: {said}")
+    return store
+
+
+def _tokenise(pairs: Iterator[Pair], tokenizers: Tokenizers, writer: StoreWriter, *, max_length: int) -> int:
+    """Write the pairs that are not too long as pieces and as text; how many those are."""
+    kept = 0
     while group := list(islice(pairs, GROUP)):
         sources = tokenizers.source.encode_batch([pair.source for pair in group])
         targets = tokenizers.target.encode_batch([pair.target for pair in group])
-        fits = [max(len(source), len(target)) < longest for source, target in zip(sources, targets, strict=True)]
-        too_long += fits.count(False)
-        chosen = [number for number, fit in enumerate(fits) if fit]
+        sides = zip(sources, targets, strict=True)
+        chosen = [number for number, rows in enumerate(sides) if max(map(len, rows)) < max_length]
         writer.append(
             [sources[number] for number in chosen],
             [targets[number] for number in chosen],
             [group[number].source for number in chosen],
             [group[number].target for number in chosen],
         )
-    store = writer.close(fingerprint)
-    say(f"{' + '.join(corpus.files)}: {report.summary()}")
-    if too_long:
-        say(f"left out {too_long} pairs of {longest} pieces or more (batching.max_length)")
-    if not len(store):
-        raise UserError(f"{corpus.files[0]}: no pair is left to train on: {report.summary()}")
-    return store
+        kept += len(chosen)
+    return kept
 
 
 def _fingerprint(config: RunConfig, corpus: Corpus, folder: Path) -> str:
@@ -162,8 +172,3 @@ def _read(corpus: Corpus, data: DataConfig, say: Say) -> Iterator[Pair]:
         say(f"skipped {line}")
 
     return read_pairs(corpus.files, on_bad_line=skip if data.on_bad_line == "skip" else None)
-
-
-def write_card(run: Path, text: str) -> None:
-    """The model card of a run."""
-    write_whole(run / "README.md", text)

@@ -4,13 +4,16 @@ import json
 import math
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress as Bar, TextColumn
+from rich.progress import BarColumn, TextColumn
+from rich.progress import Progress as Bar
 
 from limelight.config import TrainingConfig
+from limelight.files import write_whole
 from limelight.training.checkpoint import Progress
 from limelight.training.tensorboard import open_tensorboard
 from limelight.training.update import UpdateResult
@@ -21,12 +24,21 @@ class Report:
     """Collects updates into lines. Everything goes to standard error: standard output belongs to results."""
 
     def __init__(self, folder: Path, config: TrainingConfig, *, quiet: bool = False) -> None:
-        self.config = config
+        self.folder, self.config = folder, config
         self.console = Console(stderr=True, quiet=quiet, highlight=False, soft_wrap=True)
-        self._log = open(folder / "log.jsonl", "a", encoding="utf-8")  # noqa: SIM115 - closed by close()
-        self._tensorboard = open_tensorboard(folder / "tensorboard")
         self._bar = self._live_bar() if sys.stderr.isatty() and not quiet else None
-        self._loss, self._pieces, self._since = 0.0, 0, time.monotonic()
+        self._log: TextIO | None = None
+        self._tensorboard: Any | None = None
+        self._pieces, self._since = 0, time.monotonic()
+
+    def begin(self, progress: Progress) -> None:
+        """Open what is written down, without the lines of updates that are now done again."""
+        path = self.folder / "log.jsonl"
+        if path.exists():
+            write_whole(path, "".join(_lines_until(path, progress)))
+        self._log = open(path, "a", encoding="utf-8")  # noqa: SIM115 - closed by close()
+        self._tensorboard = open_tensorboard(self.folder / "tensorboard", after=progress.step)
+        self._since = time.monotonic()
 
     def say(self, text: str) -> None:
         """A line for the person in front of it."""
@@ -35,22 +47,30 @@ class Report:
     def update(self, progress: Progress, result: UpdateResult, rate: float) -> None:
         """Count an update; every `training.log_every` of them become a line."""
         if result.applied:
-            self._loss += result.loss_sum
             self._pieces += result.pieces
+        else:
+            self._write("skipped", progress, loss=result.loss_sum / result.pieces, gradient_norm=result.gradient_norm)
+            self.say(f"update {progress.step:>6}  left out: its loss or gradient is not a finite number")
         if progress.step % self.config.log_every == 0:
             self._line(progress, result, rate)
+            progress.loss_sum, progress.loss_pieces = 0.0, 0
 
-    def validation(self, progress: Progress, seen: Validation | None) -> None:
-        """Write down how good the model is now."""
-        self._since = time.monotonic()  # validating is no training: it must not look like slow training
+    def validation(self, progress: Progress, seen: Validation | None, *, seconds: float) -> None:
+        """Write down how good the model is now. It took `seconds`, which are not to look like slow training."""
+        self._since += seconds
         if seen is None:
             return
-        self._write("validation", progress, loss=seen.loss, perplexity=math.exp(min(seen.loss, 700)), bleu=seen.bleu)
-        bleu = "" if seen.bleu is None else f"  BLEU {seen.bleu:5.2f}"
-        self.say(f"update {progress.step:>6}  validation: loss {seen.loss:.4f}{bleu}")
+        self._write("validation", progress, **_figures(seen))
+        self.say(f"update {progress.step:>6}  validation: {_in_words(seen)}")
         if seen.example is not None:
             for name, text in zip(("source", "reference", "model"), seen.example, strict=True):
                 self.say(f"    {name:<9} {text}")
+
+    def final(self, progress: Progress, seen: Validation | None, made_from: str, *, chosen: bool) -> None:
+        """Write down what the weights at the end, or their average, are worth and whether they are the model now."""
+        self._write("final", progress, made_from=made_from, chosen=chosen, **({} if seen is None else _figures(seen)))
+        worth = "" if seen is None else f": {_in_words(seen)} in validation"
+        self.say(f"{made_from}{worth}; {'it is the model now' if chosen else 'an earlier one stays the model'}")
 
     def close(self) -> None:
         """Give the terminal back and finish the files."""
@@ -58,14 +78,15 @@ class Report:
             self._bar.stop()
         if self._tensorboard is not None:
             self._tensorboard.close()
-        self._log.close()
+        if self._log is not None:
+            self._log.close()
 
     def _line(self, progress: Progress, result: UpdateResult, rate: float) -> None:
         now = time.monotonic()
         seconds, self._since = now - self._since, now
-        loss = self._loss / self._pieces if self._pieces else math.nan
-        speed = self._pieces / seconds if seconds else 0.0
-        self._loss, self._pieces = 0.0, 0
+        loss = progress.loss_sum / progress.loss_pieces if progress.loss_pieces else math.nan
+        speed = self._pieces / seconds if seconds > 0 else 0.0
+        self._pieces = 0
         self._write("training", progress, loss=loss, learning_rate=rate, target_tokens_per_second=round(speed),
                     gradient_norm=result.gradient_norm)  # fmt: skip
         left = time_left(progress, self.config)
@@ -79,7 +100,8 @@ class Report:
     def _live_bar(self) -> Bar:
         columns = ("{task.description}", BarColumn(bar_width=24), "{task.fields[figures]}", "{task.fields[left]}")
         bar = Bar(
-            *(column if isinstance(column, BarColumn) else TextColumn(column) for column in columns), console=self.console
+            *(column if isinstance(column, BarColumn) else TextColumn(column) for column in columns),
+            console=self.console,
         )
         bar.add_task("starting", total=1.0, figures="", left="")
         bar.start()
@@ -88,15 +110,40 @@ class Report:
     def _write(self, event: str, progress: Progress, **figures: Any) -> None:
         """One JSON object a line; numbers that are not finite become null, as JSON has none."""
         finite = {
-            name: value if not isinstance(value, float) or math.isfinite(value) else None for name, value in figures.items()
+            name: value if not isinstance(value, float) or math.isfinite(value) else None
+            for name, value in figures.items()
         }
         place = {"step": progress.step, "epoch": progress.position.epoch, "seconds": round(progress.seconds, 2)}
-        self._log.write(json.dumps({"event": event, **place, **finite}) + "\n")
-        self._log.flush()
+        if self._log is not None:
+            self._log.write(json.dumps({"event": event, **place, **finite}) + "\n")
+            self._log.flush()
         if self._tensorboard is not None:
             for name, value in finite.items():
-                if value is not None:
+                if isinstance(value, int | float):
                     self._tensorboard.add_scalar(f"{event}/{name}", value, progress.step)
+
+
+def _figures(seen: Validation) -> dict[str, float | None]:
+    return {"loss": seen.loss, "perplexity": math.exp(min(seen.loss, 700)), "bleu": seen.bleu}
+
+
+def _in_words(seen: Validation) -> str:
+    return f"loss {seen.loss:.4f}" + ("" if seen.bleu is None else f"  BLEU {seen.bleu:5.2f}")
+
+
+def _lines_until(path: Path, progress: Progress) -> Iterator[str]:
+    """The lines of a log that a run taken up at `progress` will not write again; half a line at the end is dropped."""
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):
+        try:
+            entry = json.loads(line)
+            event, step = entry["event"], entry["step"]
+        except (ValueError, KeyError, TypeError):
+            continue
+        again = step > progress.step
+        again |= event == "validation" and step > progress.validated_step
+        again |= event == "final" and step == progress.step and not progress.finished
+        if line.endswith("\n") and not again:
+            yield line
 
 
 def _share_done(progress: Progress, config: TrainingConfig) -> float:

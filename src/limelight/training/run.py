@@ -1,6 +1,7 @@
 """A run from its configuration to its folder: begin it, or take it up where it stopped."""
 
-from collections.abc import Callable, Sequence
+import errno
+import os
 from pathlib import Path
 from typing import Any
 
@@ -8,15 +9,17 @@ import torch
 
 from limelight.batching.stream import BatchStream
 from limelight.config import RunConfig, dump_config, load_config
+from limelight.decoding.jobs import longest_sequence
 from limelight.errors import UserError
-from limelight.files import write_whole
+from limelight.files import clear_leftovers, write_whole
 from limelight.models.build import build_model, choose_device, count_parameters
 from limelight.models.stored import CONFIG
-from limelight.training.checkpoint import Progress, restore_newest
-from limelight.training.loop import Run, run_training, why_over
+from limelight.training.checkpoint import CHECKPOINTS, Progress, restore_newest
+from limelight.training.loop import run_training, why_over
 from limelight.training.precision import choose_precision
 from limelight.training.prepare import Prepared, prepare
 from limelight.training.report import Report
+from limelight.training.run_state import Run
 from limelight.training.signals import StopRequest
 from limelight.training.update import make_optimizer
 from limelight.training.validation import validation_batches
@@ -27,6 +30,9 @@ MAY_CHANGE = {
 }  # fmt: skip
 """Settings of `training` that a run may be taken up with another value of."""
 
+MADE_BEFORE = {"config", "data", "tokenizer"}
+"""What a start that was cut short may leave in a folder before it is a run (with an ending, while it is written)."""
+
 
 def train(config: RunConfig, folder: str | Path, *, quiet: bool = False) -> Progress:
     """Train in a run folder, or go on with the run that is there; returns how far it has come.
@@ -34,20 +40,24 @@ def train(config: RunConfig, folder: str | Path, *, quiet: bool = False) -> Prog
     Raises `UserError` for the caller's mistakes, `RunError` when the work fails, `Stopped` when a signal ended it with
     everything saved.
     """
+    keep_freed_memory()
     folder = Path(folder)
     config = settle(config, folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    _make_writable(folder)
     report = Report(folder, config.training, quiet=quiet)
     try:
         with StopRequest() as stop:
             with stop.interruptible():
+                clear_leftovers(folder)
                 prepared = prepare(config, folder, report.say)
-                write_whole(folder / CONFIG, dump_config(config))
                 run = _set_up(config, folder, prepared, report, stop)
+                # Last: until it stands there, nothing is settled, and other settings may be tried.
+                write_whole(folder / CONFIG, dump_config(config))
             reason = why_over(config, run.progress)
-            if reason and run.progress.finished == reason:
+            if reason and run.progress.finished:
                 report.say(f"nothing left to do: {reason}. Give a larger bound to train {folder} on.")
                 return run.progress
+            report.begin(run.progress)
             run.progress.finished = ""
             reason = run_training(run)
             report.say(f"done: {reason}; the model is in {folder / 'best'}")
@@ -61,17 +71,34 @@ def settle(config: RunConfig, folder: Path) -> RunConfig:
 
     Raises `UserError` that lists every setting by which the run that is there differs.
     """
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder}: this is a file, and a run is a folder; give --out another name")
     if not (folder / CONFIG).exists():
-        if folder.exists() and any(folder.iterdir()) and not (folder / "tokenizer").exists():
-            raise UserError(f"{folder}: this folder is not empty and not a run; give --out another folder")
+        strange = sorted(path.name for path in folder.glob("[!.]*") if path.name.partition(".")[0] not in MADE_BEFORE)
+        if strange:
+            raise UserError(
+                f"{folder}: this folder is not empty and not a run (it holds {strange[0]}); give --out another folder"
+            )
         return config
     there = load_config(folder / CONFIG)
     changed = _differences(there.model_dump(mode="json"), config.model_dump(mode="json"))
     refused = [(name, old, new) for name, old, new in changed if name.removeprefix("training.") not in MAY_CHANGE]
     if refused:
         faults = "; ".join(f"{name} is {old!r} there, {new!r} here" for name, old, new in refused)
-        raise UserError(f"{folder}: there is a run with other settings: {faults}. Leave them out, or give another --out")
+        raise UserError(
+            f"{folder}: there is a run with other settings: {faults}. Leave them out, or give another --out"
+        )
     return config
+
+
+def _make_writable(folder: Path) -> None:
+    """Make the folder. Raises `UserError` where nothing can be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise UserError(f"{folder}: cannot write there: {error.strerror}; give --out another folder") from None
 
 
 def _differences(old: Any, new: Any, name: str = "") -> list[tuple[str, Any, Any]]:
@@ -99,7 +126,16 @@ def _set_up(config: RunConfig, folder: Path, prepared: Prepared, report: Report,
         epsilon=training.epsilon,
         weight_decay=training.weight_decay,
     )
-    progress = restore_newest(folder / "checkpoints", model, optimizer, warn=report.say)
+    longest = longest_sequence(model)
+    if longest is not None and config.batching.max_length > longest:
+        raise UserError(
+            f"batching.max_length={config.batching.max_length} is more than the {longest} positions the model learns; "
+            "lower it, or raise model.max_positions"
+        )
+    valid_batches = validation_batches(
+        prepared.valid, prepared.tokenizers, tokens=config.batching.tokens, longest=longest
+    )
+    progress = restore_newest(folder / CHECKPOINTS, model, optimizer, warn=report.say)
     went_on = f"going on after update {progress.step}" if progress else "beginning"
     report.say(
         f"{went_on}: {config.recipe}, {count_parameters(model):,} parameters, "
@@ -113,7 +149,7 @@ def _set_up(config: RunConfig, folder: Path, prepared: Prepared, report: Report,
         stream=_stream(config, prepared),
         tokenizers=prepared.tokenizers,
         valid_pairs=prepared.valid,
-        valid_batches=validation_batches(prepared.valid, prepared.tokenizers, tokens=config.batching.tokens),
+        valid_batches=valid_batches,
         device=device,
         precision=precision,
         progress=progress or Progress(),

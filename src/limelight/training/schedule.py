@@ -3,9 +3,7 @@
 import math
 
 
-def learning_rate(
-    step: int, *, schedule: str, peak: float, warmup: int, d_model: int, decay_steps: int
-) -> float:
+def learning_rate(step: int, *, schedule: str, peak: float, warmup: int, d_model: int, decay_steps: int) -> float:
     """The rate of update `step` >= 1.
 
     | schedule       | after a linear rise over `warmup` updates                                                    |

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -26,7 +27,9 @@ class StopRequest:
     """Listens for signals while it is entered; the signals' former handlers come back when it is left.
 
     Between updates `check()` raises `Stopped`. Inside `interruptible()`, where nothing is half done (reading text,
-    validating), the signal raises it on the spot. A second signal ends the process at once.
+    validating, summing gradients), the signal raises it on the spot. A second signal ends the process at once.
+
+    Only the main thread may listen; in any other, signals do what they did before.
     """
 
     def __init__(self) -> None:
@@ -35,8 +38,9 @@ class StopRequest:
         self._former: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
-        for number in SIGNALS:
-            self._former[number] = signal.signal(number, self._heard)
+        if threading.current_thread() is threading.main_thread():
+            for number in SIGNALS:
+                self._former[number] = signal.signal(number, self._heard)
         return self
 
     def __exit__(self, *_: object) -> None:

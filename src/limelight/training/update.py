@@ -22,7 +22,7 @@ class UpdateResult:
     pieces: int
     gradient_norm: float
     applied: bool
-    """False when the gradient was not finite: such an update changes nothing."""
+    """False when loss or gradient was not finite: such an update changes nothing."""
 
 
 def update(
@@ -33,19 +33,22 @@ def update(
     label_smoothing: float,
     clip_norm: float,
     autocast: AbstractContextManager[object],
+    interruptible: AbstractContextManager[object],
 ) -> UpdateResult:
     """Sum the gradients of all batches, divide by all their pieces, clip, step.
 
-    The gradient is that of one batch holding all the sentences, however they were divided.
+    The gradient is that of one batch holding all the sentences, however they were divided. Within `interruptible` the
+    weights do not change: whatever it raises, nothing but the random state has moved.
     """
     pieces = sum(batch.target_pieces for batch in batches)
     loss_sum = 0.0
     optimizer.zero_grad(set_to_none=True)
-    for batch in batches:
-        with autocast:
-            loss = batch_loss(model, batch, label_smoothing=label_smoothing)
-        (loss / pieces).backward()
-        loss_sum += loss.item()
+    with interruptible:
+        for batch in batches:
+            with autocast:
+                loss = batch_loss(model, batch, label_smoothing=label_smoothing)
+            (loss / pieces).backward()
+            loss_sum += loss.item()
     limit = clip_norm if clip_norm > 0 else math.inf
     norm = nn.utils.clip_grad_norm_(model.parameters(), limit).item()
     applied = math.isfinite(norm) and math.isfinite(loss_sum)

@@ -1,5 +1,7 @@
 """How good the model is now: the loss of unseen pairs, and BLEU of what it really translates."""
 
+import math
+import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -9,8 +11,10 @@ import torch
 
 from limelight.batching.batch import Batch, make_batch
 from limelight.batching.bucketing import cut_batches
+from limelight.decoding.jobs import require_room
 from limelight.decoding.translate import Translator
 from limelight.evaluation.metrics import corpus_bleu
+from limelight.inspection.reading import reading
 from limelight.models.interface import Seq2Seq
 from limelight.text.pair import Pair
 from limelight.tokens import END, Tokenizers
@@ -30,13 +34,23 @@ class Validation:
 
     def score(self, by: str) -> float:
         """The figure to be raised: BLEU, or minus the loss (also where there is no BLEU)."""
-        return self.bleu if by == "bleu" and self.bleu is not None else -self.loss
+        figure = self.bleu if by == "bleu" and self.bleu is not None else -self.loss
+        return figure if math.isfinite(figure) else -sys.float_info.max  # worse than any other, and comparable
 
 
-def validation_batches(pairs: Sequence[Pair], tokenizers: Tokenizers, *, tokens: int) -> list[Batch]:
-    """All pairs as batches, made once for a whole run."""
+def validation_batches(
+    pairs: Sequence[Pair], tokenizers: Tokenizers, *, tokens: int, longest: int | None
+) -> list[Batch]:
+    """All pairs as batches, made once for a whole run.
+
+    Raises `UserError` for a pair with more pieces than the `longest` sequence the model takes: now, and not after the
+    first thousand updates.
+    """
     sources = tokenizers.source.encode_batch([pair.source for pair in pairs])
     targets = tokenizers.target.encode_batch([pair.target for pair in pairs])
+    if longest is not None:
+        for pair, *rows in zip(pairs, sources, targets, strict=True):
+            require_room(max(rows, key=len), longest, f"{pair.place}: this validation pair")
     lengths = [np.array([len(row) + 1 for row in side]) for side in (sources, targets)]
     padding = tokenizers.target.padding
     return [
@@ -73,19 +87,16 @@ def validate(
     return Validation(loss, bleu.score, (chosen[middle].source, chosen[middle].target, outputs[middle].text))
 
 
-@torch.no_grad()
 def mean_loss(
     model: Seq2Seq, batches: Sequence[Batch], *, autocast: AbstractContextManager[object], device: torch.device
 ) -> float:
     """Negative log-likelihood per target piece, the end piece included."""
-    training = model.training
-    model.eval()
     total, pieces = 0.0, 0
-    for batch in batches:
-        with autocast:
-            total += batch_loss(model, batch.to(device), label_smoothing=0.0).item()
-        pieces += batch.target_pieces
-    model.train(training)
+    with reading(model):
+        for batch in batches:
+            with autocast:
+                total += batch_loss(model, batch.to(device), label_smoothing=0.0).item()
+            pieces += batch.target_pieces
     return total / pieces
 
 
