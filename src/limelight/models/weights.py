@@ -33,7 +33,7 @@ def read_weights(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 
 def put_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> None:
-    """Copy the tensors into a model. Raises `UserError` that lists all that is missing, left over or of another kind."""
+    """Copy the tensors into a model. Raises `UserError` that lists all that is missing, left over or different."""
     parameters = dict(model.named_parameters())
     faults = [f"missing {name}" for name in parameters if name not in weights]
     faults += [f"unknown {name}" for name in weights if name not in parameters]

@@ -12,6 +12,7 @@ from limelight.config import RunConfig, dump_config, load_config
 from limelight.decoding.jobs import longest_sequence
 from limelight.errors import UserError
 from limelight.files import clear_leftovers, write_whole
+from limelight.memory import keep_freed_memory
 from limelight.models.build import build_model, choose_device, count_parameters
 from limelight.models.stored import CONFIG
 from limelight.training.checkpoint import CHECKPOINTS, Progress, restore_newest
