@@ -37,8 +37,8 @@ class Source:
     context as it is, 0 switches it off.
     """
 
-    prepared: Float[Tensor, "batch source prepared"]
-    values: Float[Tensor, "batch source context"]
+    prepared: Float[Tensor, "batch source key_size"]
+    values: Float[Tensor, "batch source value_size"]
     may_attend: Bool[Tensor, "batch 1 source"]
     switch: Float[Tensor, "1"] | None = None
 
@@ -171,7 +171,7 @@ class AttentiveDecoder(RecurrentDecoder):
 
     def look(
         self, queries: Float[Tensor, "batch query hidden"], source: Source, *, want_weights: bool = False
-    ) -> tuple[Float[Tensor, "batch query context"], Float[Tensor, "batch query source"] | None]:
+    ) -> tuple[Float[Tensor, "batch query value_size"], Float[Tensor, "batch query source"] | None]:
         """The context each query finds in the source."""
         context, weights = attend(
             queries,

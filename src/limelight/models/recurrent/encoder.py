@@ -23,7 +23,7 @@ class RecurrentMemory(Memory):
             LSTM's cell comes second.
     """
 
-    annotations: Float[Tensor, "batch source context"]
+    annotations: Float[Tensor, "batch source value_size"]
     last: tuple[Float[Tensor, "batch summary"], ...]
     source_valid: Bool[Tensor, "batch source"]
     keep_heads: KeepHeads | None = None
