@@ -1,0 +1,379 @@
+"""What the pages say exists: commands, names, files, links, settings, excerpts; and their Python runs.
+
+Every rule is a function from a page's text to complaints. It is tried on a text that breaks it, so that it is known to
+be able to fail, and then on all pages.
+"""
+
+import ast
+import importlib
+import re
+import shlex
+import textwrap
+from collections.abc import Iterator
+from dataclasses import fields
+from itertools import takewhile
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, get_args, get_origin
+
+import pytest
+import typer
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from limelight import Translation, config
+from limelight.cli.app import app
+from limelight.cli.arguments import repeat_options
+from limelight.config import DecodingConfig, RunConfig, TransformerConfig
+from limelight.models.build import build_model
+from limelight.models.stored import save_model
+from limelight.recipes import RECIPES
+from limelight.tokens import Tokenizers, train_tokenizer
+from limelight.training.run import MAY_CHANGE
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "limelight"
+PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+VERBS = typer.main.get_command(app).commands
+SECTIONS = {
+    "data": config.DataConfig,
+    "tokens": config.TokensConfig,
+    "batching": config.BatchingConfig,
+    "model: transformer": config.TransformerConfig,
+    "model: recurrent": config.RecurrentConfig,
+    "training": config.TrainingConfig,
+    "decoding": config.DecodingConfig,
+}
+
+
+def read(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def without_blocks(text: str) -> str:
+    return re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+# ---- commands
+
+
+def commands(text: str) -> Iterator[list[str]]:
+    """The words of each command line in a shell block or an indented one, up to a pipe or redirection."""
+    indented = re.findall(r"^    (limelight .*)$", without_blocks(text), flags=re.MULTILINE)
+    for line in [*"\n".join(blocks(text, "sh")).splitlines(), *indented]:
+        for part in re.split(r"\s[|<>]\s", line):
+            if part.startswith("limelight "):
+                yield shlex.split(part)[1:]
+
+
+def command_faults(text: str) -> list[str]:
+    """Command lines that the command line itself would not take."""
+    complaints = []
+    for verb, *words in commands(text):
+        if verb not in VERBS:
+            complaints.append(f"limelight {verb}: there is no such verb")
+            continue
+        try:
+            VERBS[verb].make_context(verb, repeat_options(words))
+        except Exception as error:
+            complaints.append(f"limelight {verb} {shlex.join(words)}: {error}")
+    return complaints
+
+
+def mentioned_faults(text: str) -> list[str]:
+    """Options in running text that their verb, or where none is named, every verb, does not have."""
+    complaints = []
+    known = {option for verb in VERBS.values() for parameter in verb.params for option in _spellings(parameter)}
+    for code in re.findall(r"`([^`\n]+)`", without_blocks(text)):
+        words = code.split()
+        verb = VERBS.get(words[1]) if words[0] == "limelight" and len(words) > 1 else None
+        own = known if verb is None else {option for parameter in verb.params for option in _spellings(parameter)}
+        if words[0] == "limelight" or words[0].startswith("--"):
+            options = [word for word in words if word.startswith("--")]
+            complaints += [f"`{code}`: there is no {option}" for option in options if option not in own | {"--help"}]
+    return complaints
+
+
+def _spellings(parameter: Any) -> list[str]:
+    return [*parameter.opts, *parameter.secondary_opts]
+
+
+def test_a_wrong_command_is_found():
+    text = "```sh\nlimelight trane --out x\necho a | limelight translate --beem 4 > b\nlimelight attention a b\n```\n"
+    assert len(command_faults(text + "\n    limelight train --train a b\n")) == 4
+    assert len(mentioned_faults("`limelight train --beam`, `--beem`, `--beam`")) == 2
+    assert next(commands("```sh\nlimelight train --train a.en a.de > b\n```"))[-1] == "a.de"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_command_line_would_be_taken(page):
+    assert command_faults(read(page)) + mentioned_faults(read(page)) == []
+
+
+def test_every_option_is_on_some_page():
+    text = "".join(map(read, PAGES))
+    options = {option for verb in VERBS.values() for parameter in verb.params for option in parameter.opts}
+    assert sorted(option for option in options if option.startswith("--") and option not in text) == ["--output"]
+
+
+# ---- Python
+
+
+def import_faults(code: str) -> list[str]:
+    """Names that a block imports and that are not there."""
+    complaints = []
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                importlib.import_module(alias.name)
+        elif isinstance(node, ast.ImportFrom):
+            module = importlib.import_module(node.module or "")
+            complaints += [f"{node.module}.{name.name}" for name in node.names if not hasattr(module, name.name)]
+    return complaints
+
+
+def programs(page: str) -> list[str]:
+    """The Python blocks of a page that are not excerpts."""
+    return [code for code in blocks(read(page), "python") if code not in dict(excerpts(read(page)))]
+
+
+def test_a_wrong_import_is_found():
+    assert import_faults("import limelight\nfrom limelight.text import read_pairs, read_pears") == [
+        "limelight.text.read_pears"
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_imports_on_the_pages_exist(page):
+    assert [fault for code in programs(page) for fault in import_faults(code)] == []
+
+
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory):
+    """A folder with a random model and a text under the names that the pages use."""
+    folder = tmp_path_factory.mktemp("workplace")
+    texts = ["A dog runs on the grass.", "Two birds sing.", "Ein kleiner Hund rennt.", "Zwei Vögel singen."]
+    both = train_tokenizer(
+        texts, kind="bpe", vocabulary_size=None, languages=["de"], byte_fallback=True, seed=1, sentences=len(texts)
+    )
+    sizes = TransformerConfig(encoder_layers=2, decoder_layers=2, d_model=8, heads=2, d_ff=12)
+    whole = RunConfig(model=sizes, decoding=DecodingConfig(max_length_factor=1, max_length_extra=3))
+    tokenizers = Tokenizers(both, both)
+    save_model(folder / "runs" / "en-de", build_model(sizes, tokenizers), tokenizers, whole, notes={}, card="")
+    (folder / "input.txt").write_text("\n".join(texts), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/attention.md", "docs/translation.md"])
+def test_the_code_on_the_page_runs(page, workplace, monkeypatch, capsys):
+    monkeypatch.chdir(workplace)
+    names: dict[str, object] = {}
+    for code in programs(page):
+        exec(compile(code, page, "exec"), names)
+    assert capsys.readouterr().out
+
+
+# ---- excerpts
+
+
+def excerpts(text: str) -> list[tuple[str, str]]:
+    """(code, file) of each Python block that follows a line naming the file it is from."""
+    found = re.findall(r"^`(src/[\w/]+\.py)`\n\n```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    return [(code, file) for file, code in found]
+
+
+def excerpt_faults(text: str) -> list[str]:
+    """Excerpts whose lines do not stand, one after another, in their file."""
+    return [
+        f"{file} does not have:\n{textwrap.indent(code, '    ')}"
+        for code, file in excerpts(text)
+        if f"\n{code}" not in f"\n{(ROOT / file).read_text(encoding='utf-8')}"
+    ]
+
+
+def test_a_stale_excerpt_is_found():
+    page = "`src/limelight/attention/attend.py`\n\n```python\n    scores = score(queries, keys){}\n```\n"
+    assert excerpt_faults(page.format("")) == []
+    assert len(excerpt_faults(page.format("  # changed"))) == 1
+
+
+def test_the_excerpts_are_in_the_source():
+    text = read("docs/attention.md")
+    assert excerpt_faults(text) == []
+    assert len(excerpts(text)) >= 25
+
+
+# ---- files and links
+
+
+def slug(heading: str) -> str:
+    """The anchor that a heading gets, as GitHub makes it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def link_faults(page: str, text: str) -> list[str]:
+    """Relative links to files or headings that do not exist, and addresses of any kind."""
+    complaints = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", without_blocks(text)):
+        name, _, anchor = target.partition("#")
+        path = (ROOT / page).parent / name if name else ROOT / page
+        if not path.exists():
+            complaints.append(f"{target}: there is no such file")
+        elif anchor:
+            headings = re.findall(r"^#+ (.*)$", without_blocks(path.read_text(encoding="utf-8")), flags=re.MULTILINE)
+            complaints += [] if anchor in map(slug, headings) else [f"{target}: there is no such heading"]
+    return complaints
+
+
+def file_faults(text: str) -> list[str]:
+    """Files and lines named in running text that do not exist, under the repository or the package."""
+    complaints = []
+    for name, line in re.findall(r"`([\w.-]+/[\w./-]*?\.(?:py|md|sh|toml))(?::(\d+))?`", without_blocks(text)):
+        found = [path for path in (ROOT / name, SOURCE / name) if path.is_file()]
+        if not found:
+            complaints.append(f"{name}: there is no such file")
+        elif line and int(line) > len(found[0].read_text(encoding="utf-8").splitlines()):
+            complaints.append(f"{name} has no line {line}")
+    return complaints
+
+
+def test_a_broken_reference_is_found():
+    text = "[a](docs/no.md) [b](docs/shapes.md#no-such) [c](docs/shapes.md#a-batch) `text/no.py` `text/pair.py:9999`"
+    assert len(link_faults("README.md", text)) == 2
+    assert len(file_faults(text)) == 2
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_and_files_on_the_pages_exist(page):
+    assert link_faults(page, read(page)) + file_faults(read(page)) == []
+
+
+# ---- the tree
+
+
+def tree(text: str) -> list[str]:
+    """The paths of a drawn tree: names at the beginning of each line, two spaces deeper in each folder."""
+    drawn = next(block for block in blocks(text, "text") if "src/limelight/\n" in block)
+    folders: list[str] = []
+    paths = []
+    for line in drawn.splitlines():
+        depth = (len(line) - len(line.lstrip())) // 2
+        # several names may stand before the words; two spaces divide them
+        names = list(takewhile(re.compile(r"\S+(/|\.\w+)|Makefile").fullmatch, re.split(r"\s{2,}", line.strip())))
+        paths += ["".join(folders[:depth]) + name for name in names]
+        folders[depth:] = names[:1]
+    return paths
+
+
+def package_files() -> set[str]:
+    return {f"src/limelight/{path.relative_to(SOURCE).as_posix()}" for path in SOURCE.rglob("*.py")}
+
+
+def test_a_drawn_tree_is_read():
+    drawn = "a.md\nsrc/limelight/\n  text/      words, and tests/ too\n    pair.py  b.py   the pair\n  c/d.py\ntests/\n"
+    assert tree(f"```text\n{drawn}```\n") == [
+        "a.md",
+        "src/limelight/",
+        "src/limelight/text/",
+        "src/limelight/text/pair.py",
+        "src/limelight/text/b.py",
+        "src/limelight/c/d.py",
+        "tests/",
+    ]
+
+
+def test_the_tree_in_the_readme_is_the_tree():
+    drawn = tree(read("README.md"))
+    assert [path for path in drawn if not (ROOT / path).exists()] == []
+    rooms = {f"src/limelight/{path.name}/" for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert {path for path in drawn if path.startswith("src/limelight/") and path.endswith("/")} == {
+        "src/limelight/",
+        *rooms,
+    }
+
+
+def test_the_tree_in_the_architecture_has_a_line_for_each_file():
+    doors = {path for path in package_files() if path.endswith("/__init__.py")} - {"src/limelight/__init__.py"}
+    drawn = {path for path in tree(read("docs/architecture.md")) if path.endswith(".py")}
+    assert drawn == package_files() - doors
+
+
+# ---- settings, recipes, formats
+
+
+def values_of(field: FieldInfo) -> str:
+    """What a setting may be, as the tables of the page on training write it."""
+    kinds = [kind for kind in get_args(field.annotation) if kind is not NoneType]
+    kind = kinds[0] if isinstance(field.annotation, UnionType) else field.annotation
+    if get_origin(kind) is Literal:
+        return ", ".join(f"`{value}`" for value in get_args(kind))
+    if kind is bool:
+        return "`true`, `false`"
+    if kind not in (int, float):
+        return "corpora"
+    bounds = [
+        f"{sign} {getattr(bound, name):g}"
+        for bound in field.metadata
+        for name, sign in (("ge", ">="), ("gt", ">"), ("lt", "<"))
+        if hasattr(bound, name)
+    ]
+    return f"{'whole number' if kind is int else 'number'} {', '.join(bounds)}"
+
+
+def default_of(field: FieldInfo) -> str:
+    if field.default is None:
+        return "not given"
+    if isinstance(field.default, bool):
+        return str(field.default).lower()
+    if isinstance(field.default, float):
+        return f"{field.default:g}"
+    return "none" if field.default == () else str(field.default)
+
+
+def setting_faults(heading: str, kind: type[BaseModel], text: str) -> list[str]:
+    """Rows that should begin a line of the section, and do not; and rows of settings that do not exist."""
+    section = text.partition(f"\n### {heading}\n")[2].partition("\n### ")[0]
+    rows = re.findall(r"^(\| `[^|]*\|[^|]*\|[^|]*\|)", section, flags=re.MULTILINE)
+    name = heading.partition(":")[0]
+    wanted = [
+        f"| `{name}.{key}` | {values_of(field)} | {default_of(field)} |" for key, field in kind.model_fields.items()
+    ]
+    return [f"wanted {row}" for row in wanted if row not in rows] + [
+        f"found {row}" for row in rows if row not in wanted
+    ]
+
+
+def test_a_wrong_setting_is_found():
+    text = read("docs/training.md").replace(
+        "| `training.beta2` | number >= 0, < 1 | 0.98 |", "| `training.b` | x | 1 |"
+    )
+    assert len(setting_faults("training", config.TrainingConfig, text)) == 2
+
+
+@pytest.mark.parametrize(("heading", "kind"), SECTIONS.items())
+def test_every_setting_stands_in_its_table(heading, kind):
+    assert setting_faults(heading, kind, read("docs/training.md")) == []
+
+
+def test_every_field_of_a_corpus_is_explained():
+    text = read("docs/training.md")
+    assert all(f"`{name}`" in text for name in config.Corpus.model_fields)
+
+
+def test_what_a_run_may_change_is_listed():
+    listed = read("docs/training.md").partition("**Settings of a run stay.**")[2].partition("may change")[0]
+    assert set(re.findall(r"`(\w+)`", listed)) - {"training"} == MAY_CHANGE
+
+
+def test_every_recipe_has_a_row():
+    table = read("README.md").partition("\n## Recipes\n")[2].partition("\n## ")[0]
+    assert set(re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE)) == set(RECIPES)
+
+
+def test_every_field_of_a_translation_has_a_row():
+    table = read("docs/translation.md").partition("**`--json`**")[2].partition("\n## ")[0]
+    assert re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE) == [field.name for field in fields(Translation)]
