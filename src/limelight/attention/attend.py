@@ -43,7 +43,7 @@ def attend(
 
     scores = score(queries, keys)
     if causal:
-        past = permit_past(*scores.shape[-2:], device=scores.device)
+        past = permit_past(scores.shape[-2], scores.shape[-1], device=scores.device)
         may_attend = past if may_attend is None else may_attend & past
     weights = _softmax(scores, may_attend)
     return weights @ values, weights if want_weights else None

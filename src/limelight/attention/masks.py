@@ -1,7 +1,7 @@
 """Masks say what they permit: True = may look.
 
-They are kept in broadcast form: expanding `(batch, 1, 1, key)` over heads and queries costs 13 times the memory at 4,096
-positions and gains nothing.
+They are kept in broadcast form: expanding `(batch, 1, 1, key)` over heads and queries costs 13 times the memory at
+4,096 positions and gains nothing.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """Multi-head attention: project, split, attend, merge, project (Vaswani et al. 2017, section 3.2.2).
 
-Self-attention, masked self-attention and cross-attention are uses of this one module: they differ in where the keys come
-from and in what may be attended, never in code.
+Self-attention, masked self-attention and cross-attention are uses of this one module: they differ in where the keys
+come from and in what may be attended, never in code.
 """
 
 from collections.abc import Callable

@@ -104,8 +104,8 @@ class Additive(Score):
 class Concat(Score):
     """v . tanh(W [q; k] + b) (Luong et al. 2015, equation 8, "concat"; with its bias the `[s; h]` form of Bahdanau's).
 
-    One matrix W, applied to its two halves apart: W [q; k] = W[:, :query_size] q + W[:, query_size:] k, so that the half
-    of the keys is computed once and no concatenated (query, key, query_size + key_size) tensor is ever built.
+    One matrix W, applied to its two halves apart: W [q; k] = W[:, :query_size] q + W[:, query_size:] k, so that the
+    half of the keys is computed once and no concatenated (query, key, query_size + key_size) tensor is ever built.
     """
 
     def __init__(self, query_size: int, key_size: int, hidden: int, bias: bool = False) -> None:

@@ -5,6 +5,8 @@ is enough to decide: eight decisions from one draw. The probability is rounded t
 are scaled by what was really kept, so the expectation is exact.
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -40,13 +42,13 @@ class _Thin(torch.autograd.Function):
     """inputs * kept * scale, remembering one byte per element for the way back."""
 
     @staticmethod
-    def forward(ctx, inputs, kept, scale):  # noqa: ANN001, ANN205 - torch's own protocol
+    def forward(ctx: Any, inputs: Tensor, kept: Tensor, scale: float) -> Tensor:
         ctx.save_for_backward(kept)
         ctx.scale = scale
         return (inputs * kept).mul_(scale)
 
     @staticmethod
-    def backward(ctx, gradient):  # noqa: ANN001, ANN205
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
         (kept,) = ctx.saved_tensors
         return (gradient * kept).mul_(ctx.scale), None, None
 

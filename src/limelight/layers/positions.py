@@ -45,7 +45,9 @@ class SinusoidalPositions(nn.Module):
         self.layout = layout
         self.register_buffer("table", sinusoids(ready, d_model, layout=layout), persistent=False)
 
-    def forward(self, embedded: Float[Tensor, "batch length model"], first: int = 0) -> Float[Tensor, "batch length model"]:
+    def forward(
+        self, embedded: Float[Tensor, "batch length model"], first: int = 0
+    ) -> Float[Tensor, "batch length model"]:
         """Add positions `first`, `first + 1`, ... to the rows."""
         last = first + embedded.shape[1]
         if last > self.table.shape[0]:
@@ -61,19 +63,21 @@ class LearnedPositions(nn.Module):
         super().__init__()
         self.table = nn.Parameter(torch.randn(longest, d_model) * d_model**-0.5)
 
-    def forward(self, embedded: Float[Tensor, "batch length model"], first: int = 0) -> Float[Tensor, "batch length model"]:
+    def forward(
+        self, embedded: Float[Tensor, "batch length model"], first: int = 0
+    ) -> Float[Tensor, "batch length model"]:
         """Add positions `first`, ... to the rows. Raises `UserError` beyond the last trained position."""
         last = first + embedded.shape[1]
         if last > self.table.shape[0]:
             raise UserError(
-                f"a sequence of {last} pieces is longer than the {self.table.shape[0]} learned positions of this model; "
-                "shorten it, or train with model.positions=sinusoidal or a larger model.max_positions"
+                f"a sequence of {last} pieces is longer than the {self.table.shape[0]} learned positions of this "
+                "model; shorten it, or train with model.positions=sinusoidal or a larger model.max_positions"
             )
         return embedded + self.table[first:last].to(embedded.dtype)
 
 
 class RotaryPositions(nn.Module):
-    """Turns each pair of a query's or key's components by an angle that grows with its position (Su et al. 2021, eq. 34).
+    """Turns pairs of a query's or key's components by an angle that grows with its position (Su et al. 2021, eq. 34).
 
     The score of two rotated vectors depends on their distance alone.
     """

@@ -1,6 +1,7 @@
 """What training and search may know of a model, and nothing more."""
 
 from abc import ABC, abstractmethod
+from typing import Generic, TypeVar
 
 from torch import Tensor, nn
 
@@ -8,8 +9,11 @@ from limelight.batching.batch import Batch
 from limelight.models.state import AttentionWeights, KeepHeads, Memory, State
 from limelight.shapes import Bool, Float, Int
 
+MemoryT = TypeVar("MemoryT", bound=Memory)
+StateT = TypeVar("StateT", bound=State)
 
-class Seq2Seq(nn.Module, ABC):
+
+class Seq2Seq(nn.Module, ABC, Generic[MemoryT, StateT]):
     """A model of p(target | source), one target piece at a time.
 
     Two laws hold for each (`tests/properties`): `forward` equals `step` after `step`, and neither padding nor the other
@@ -38,15 +42,15 @@ class Seq2Seq(nn.Module, ABC):
         source_valid: Bool[Tensor, "batch source"],
         *,
         keep_heads: KeepHeads | None = None,
-    ) -> Memory:
+    ) -> MemoryT:
         """Read the sources, all positions at once."""
 
     @abstractmethod
-    def start(self, memory: Memory) -> State:
+    def start(self, memory: MemoryT) -> StateT:
         """The state before the first step: one row per source row."""
 
     @abstractmethod
-    def step(self, ids: Int[Tensor, " batch"], state: State) -> tuple[Float[Tensor, "batch features"], State]:
+    def step(self, ids: Int[Tensor, " batch"], state: StateT) -> tuple[Float[Tensor, "batch features"], StateT]:
         """Read one piece per row; return the features that predict the next, and the state after it."""
 
     @abstractmethod

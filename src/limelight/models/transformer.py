@@ -203,7 +203,12 @@ class Decoder(nn.Module):
     ) -> tuple[CrossMemory, ...]:
         """Keys and values of the memory for each layer: they do not depend on the target, so once is enough."""
         may_attend = permit_keys(source_valid)
-        return tuple(CrossMemory(*layer.cross_attention.project_memory(memory), may_attend) for layer in self.layers)
+        crosses = []
+        for layer in self.layers:
+            assert isinstance(layer, DecoderLayer)
+            keys, values = layer.cross_attention.project_memory(memory)
+            crosses.append(CrossMemory(keys, values, may_attend))
+        return tuple(crosses)
 
     def forward(
         self,
@@ -262,7 +267,7 @@ class TransformerState(State):
         return replace(self.reorder(rows), crosses=crosses)
 
 
-class Transformer(Seq2Seq):
+class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
     """Encoder and decoder joined; the output projection is the target embedding where they are tied.
 
     Args:

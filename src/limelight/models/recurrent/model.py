@@ -31,7 +31,7 @@ from limelight.models.state import AttentionWeights, KeepHeads
 from limelight.shapes import Bool, Float, Int
 
 
-class Recurrent(Seq2Seq):
+class Recurrent(Seq2Seq[RecurrentMemory, RecurrentState]):
     """Encoder and decoder joined; the output projection is the target embedding where they are tied.
 
     Args:
