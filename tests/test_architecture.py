@@ -19,14 +19,14 @@ ROOT = Path(__file__).parent.parent
 Sources = dict[str, str]
 
 FLOORS = (
-    {"errors", "files", "shapes"},
+    {"errors", "files", "memory", "shapes"},
     {"config", "text", "tokens"},
     {"batching", "attention", "layers", "recipes"},
     {"models"},
     {"decoding", "interop", "inspection"},
     {"evaluation", "serving"},
     {"training"},
-    {"cli", "limelight"},  # `limelight` is the face, src/limelight/__init__.py
+    {"cli", "limelight", "__main__"},  # `limelight` is the face, src/limelight/__init__.py
 )
 FLOOR_OF = {unit: floor for floor, units in enumerate(FLOORS) for unit in units}
 WITHOUT_TORCH = FLOORS[0] | FLOORS[1]

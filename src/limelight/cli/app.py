@@ -1,36 +1,46 @@
-"""`limelight VERB`: collects the verbs, and turns what can go wrong into a message and an exit code.
+"""`limelight VERB`: collects the verbs.
 
-0 done; 1 the work failed; 2 the caller's mistake; 130 and 143 stopped by a signal with all saved.
+Nothing heavy is imported before a verb runs: `--help` must not wait for torch, nor for what checks configurations.
 """
 
-import os
 import sys
+from typing import cast
 
 import typer
 
 from limelight import __version__
+from limelight.cli import attention, evaluate, train, translate
 from limelight.cli.arguments import repeat_options
-from limelight.cli.attention import attention
-from limelight.cli.evaluate import evaluate
-from limelight.cli.train import train
-from limelight.cli.translate import translate
-from limelight.errors import RunError, UserError
+from limelight.cli.outcome import guarded, say
+from limelight.errors import UserError
 
+HELP = ["-h", "--help"]
 app = typer.Typer(
     name="limelight",
     help="Train, run and explain attention-based translation models.",
-    no_args_is_help=True,
+    epilog="`limelight VERB --help` shows the options of each, with examples.",
     add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": HELP},
 )
-for verb in (train, translate, evaluate, attention):
-    app.command()(verb)
+for module, verb in (
+    (train, train.train),
+    (translate, translate.translate),
+    (evaluate, evaluate.evaluate),
+    (attention, attention.attention),
+):
+    app.command(epilog=module.EXAMPLES, context_settings={"help_option_names": HELP})(
+        guarded(verb, with_less_memory=module.WITH_LESS_MEMORY)
+    )
+
+UsageError = cast(type[Exception], typer.BadParameter.__bases__[0])
+"""What the parser raises for a command line it cannot read: typer hands out one member of that family by name."""
 
 
 @app.callback()
 def version(
-    show: bool = typer.Option(False, "--version", help="Print the version and leave.", is_eager=True),
+    show: bool = typer.Option(False, "--version", help="Print the version and leave.", metavar="", is_eager=True),
 ) -> None:
     """Train, run and explain attention-based translation models."""
     if show:
@@ -44,40 +54,23 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command line; returns its exit code and prints a message where one is due."""
+    """Run one command line; returns its exit code (see `outcome`) and prints a message where one is due."""
     try:
-        code = app(repeat_options(arguments), prog_name="limelight", standalone_mode=False)
-        return code if isinstance(code, int) else 0
-    except (typer.Abort, KeyboardInterrupt):
-        return 130
+        code = app(repeat_options(arguments) or HELP[-1:], prog_name="limelight", standalone_mode=False)
     except UserError as error:
-        return _say(error, 2)
-    except RunError as error:
-        return _say(error, 1)
-    except BrokenPipeError:
-        # Whoever read our output has left (`| head`). Python would complain once more while closing the stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except OSError as error:
-        return _say(f"{error.filename or 'a file'}: {error.strerror or error}", 1)
-    except BaseException as error:
-        return _known_exit(error)
+        return say(error, 2)
+    except UsageError as error:
+        return say(_usage_fault(error), 2)
+    except SystemExit as leaving:  # the parser's answer to a reader of its help who has left (`| head`)
+        code = leaving.code
+    if not arguments:
+        return 2
+    return code if isinstance(code, int) else 0
 
 
-def _known_exit(error: BaseException) -> int:
-    """The exit code of what carries one: a usage error of the parser, which shows itself, or a stop with all saved.
-
-    Both are known by their attributes: the parser's classes are private to it, and those of training would import torch.
-    """
-    code = getattr(error, "exit_code", None)
-    if not isinstance(code, int):
-        raise error
-    if hasattr(error, "show"):
-        error.show()
-        return code
-    return _say(error, code)
-
-
-def _say(message: object, code: int) -> int:
-    typer.echo(f"limelight: {message}", err=True)
-    return code
+def _usage_fault(error: Exception) -> str:
+    """What is wrong with the command line, and where to read how it should look."""
+    context = getattr(error, "ctx", None)
+    fault = getattr(error, "format_message", lambda: str(error))().strip().rstrip(".")
+    command = context.command_path if context is not None else "limelight"
+    return f"{fault[:1].lower()}{fault[1:]}; see `{command} --help`" if fault else f"see `{command} --help`"

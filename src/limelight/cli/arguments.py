@@ -1,30 +1,49 @@
-"""How files, models and languages are named on the command line."""
+"""How files, languages and numbers are given on the command line."""
 
-from pathlib import Path
+from __future__ import annotations
 
-from limelight.config import Corpus
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import typer
+
 from limelight.errors import UserError
+
+if TYPE_CHECKING:
+    from limelight.config import Corpus
 
 SEVERAL = ("--train", "--valid", "--test")
 """Options that take all the words after them, as in `--train train.en train.de`."""
 ONE_FILE = (".tsv", ".jsonl")
-COMPRESSED = (".gz", ".xz", ".zst")
 
 
 def repeat_options(arguments: list[str]) -> list[str]:
-    """`--train A B` becomes `--train A --train B`: the parser takes one word per option."""
+    """`--train A B` and `--train=A B` become `--train=A --train=B`: the parser takes one word per option.
+
+    What follows `--` stays as it is. Raises `UserError` for such an option without a word.
+    """
     repeated: list[str] = []
-    current = ""
-    for word in arguments:
-        if word.startswith("-"):
-            current = word if word in SEVERAL else ""
-            if not current:
-                repeated.append(word)
-        elif current:
-            repeated += [current, word]
-        else:
+    option, words = "", 0
+    for place, word in enumerate(arguments):
+        if not word.startswith("-") or word == "-":
+            repeated.append(f"{option}={word}" if option else word)
+            words += 1
+            continue
+        _require_word(option, words)
+        if word == "--":
+            return repeated + arguments[place:]
+        name, equals, value = word.partition("=")
+        option, words = (name, len(value)) if name in SEVERAL else ("", 0)
+        if not option or equals:
             repeated.append(word)
+    _require_word(option, words)
     return repeated
+
+
+def _require_word(option: str, words: int) -> None:
+    if option and not words:
+        raise UserError(f"{option}: name a file after it: one .tsv or .jsonl file, or two files line by line")
 
 
 def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Corpus, ...]:
@@ -32,10 +51,13 @@ def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Co
 
     Raises `UserError` when a file is left without its other language.
     """
+    from limelight.config import Corpus
+    from limelight.text.open_text import text_suffix
+
     found: list[Corpus] = []
     waiting = ""
     for file in files:
-        if _plain_suffix(file) in ONE_FILE:
+        if text_suffix(file) in ONE_FILE:
             if waiting:
                 break
             found.append(Corpus(files=(file,), source=source or "source", target=target or "target"))
@@ -53,12 +75,43 @@ def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Co
     return tuple(found)
 
 
-def _plain_suffix(file: str) -> str:
-    path = Path(file)
-    return Path(path.stem).suffix if path.suffix in COMPRESSED else path.suffix
-
-
 def _language(file: str, otherwise: str) -> str:
     """`train.en.gz` is English."""
-    suffix = _plain_suffix(file).removeprefix(".")
+    from limelight.text.open_text import text_suffix
+
+    suffix = text_suffix(file).removeprefix(".")
     return suffix if 2 <= len(suffix) <= 3 and suffix.isalpha() and suffix != "txt" else otherwise
+
+
+def whole_number(at_least: int) -> Callable[[str], int]:
+    """A reader of an option's word that names the word and the bound where it refuses."""
+
+    def read(word: str) -> int:
+        try:
+            number = int(word)
+        except ValueError:
+            number = at_least - 1
+        if number < at_least or number >= 2**63:
+            raise typer.BadParameter(f"{word} is not a whole number from {at_least} up")
+        return number
+
+    return read
+
+
+def decimal(
+    *, above: float = -math.inf, at_least: float = -math.inf, at_most: float = math.inf
+) -> Callable[..., float]:
+    """The same for any finite number within bounds."""
+
+    def read(word: str) -> float:
+        try:
+            number = float(word)
+        except ValueError:
+            number = math.nan
+        if not (above < number and at_least <= number <= at_most and math.isfinite(number)):
+            bounds = [f"above {above:g}"] * (above > -math.inf) + [f"from {at_least:g} up"] * (at_least > -math.inf)
+            bounds += [f"at most {at_most:g}"] * (at_most < math.inf)
+            raise typer.BadParameter(f"{word} is not a number {' and '.join(bounds)}".strip())
+        return number
+
+    return read

@@ -1,36 +1,133 @@
 """`limelight attention`."""
 
+from __future__ import annotations
+
+import shutil
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from limelight.cli.arguments import whole_number
+from limelight.cli.models import find_models, open_translator
+from limelight.cli.output import can_show, show
+from limelight.errors import UserError
+
+if TYPE_CHECKING:
+    from limelight.inspection import AttentionMap
+
+EXAMPLES = """
+[bold]Examples[/bold]
+  limelight attention --model runs/en-de "A dog runs on the grass."
+  limelight attention --model runs/en-de "A dog." --kind encoder --layer 0
+  limelight attention --model runs/en-de "A dog runs." \\
+      --target "Ein Hund rennt." -o map.svg
+  limelight attention --model runs/en-de "A dog runs." --grid -o heads.png
+"""
+WITH_LESS_MEMORY = "Give a shorter sentence: a map has a weight for each pair of pieces in each head"
+DRAWING = "What is drawn"
+
+
+class Kind(StrEnum):
+    """The words of the option, and what the inspection calls them."""
+
+    CROSS = "cross"
+    ENCODER = "encoder"
+    DECODER = "decoder"
+
+    @property
+    def of_map(self) -> str:
+        return self.value if self is Kind.CROSS else f"{self.value}_self"
+
 
 def attention(
-    sentence: Annotated[str, typer.Argument(help="The source sentence.")],
+    sentence: Annotated[str, typer.Argument(help="The source sentence.", metavar="SENTENCE")],
     model: Annotated[list[str] | None, typer.Option(help="Run or model folder.", metavar="RUN")] = None,
-    target: Annotated[str | None, typer.Option(help="Look at this translation instead of the model's own.")] = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="A .png or .svg picture, or .json with every number.")
+    target: Annotated[
+        str | None, typer.Option(help="Look at this translation instead of the model's own.", metavar="TEXT")
     ] = None,
-    words: Annotated[bool, typer.Option("--words/--pieces", help="Merge sub-words to words.")] = True,
-) -> None:
-    """Show what a model attends to while it translates a sentence.
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="A picture (.png, .svg), or every number (.json); else text.", metavar="FILE"
+        ),
+    ] = None,
+    beam: Annotated[
+        int | None,
+        typer.Option(help="For the model's own translation.", parser=whole_number(1), metavar="N"),
+    ] = None,
+    kind: Annotated[
+        Kind,
+        typer.Option(
+            help="Target to source, source to source, or target to target.",
+            metavar="cross|encoder|decoder", rich_help_panel=DRAWING,
+        ),
+    ] = Kind.CROSS,
+    layer: Annotated[
+        int | None,
+        typer.Option(
+            help="One layer, from 0; the mean of all when not given.",
+            parser=whole_number(0), metavar="N", rich_help_panel=DRAWING,
+        ),
+    ] = None,
+    head: Annotated[
+        list[int] | None,
+        typer.Option(
+            help="One head, from 0; may be given several times; the mean of all when not given.",
+            parser=whole_number(0), metavar="N", rich_help_panel=DRAWING,
+        ),
+    ] = None,
+    grid: Annotated[
+        bool, typer.Option("--grid", help="All layers and heads in one picture.", metavar="", rich_help_panel=DRAWING)
+    ] = False,
+    words: Annotated[
+        bool, typer.Option("--words/--pieces", help="Whole words or sub-words.", metavar="", rich_help_panel=DRAWING)
+    ] = True,
+    end: Annotated[
+        bool,
+        typer.Option(
+            "--end/--no-end", help="With the source's </s>, or without and rescaled.",
+            metavar="", rich_help_panel=DRAWING,
+        ),
+    ] = True,
+) -> None:  # fmt: skip
+    """Show what a model attends to while it translates a sentence."""
+    _require_picture(output, kind=kind, layer=layer, head=head, grid=grid)
+    from limelight.inspection import save, save_grid
 
-    [bold]Examples[/bold]
-
-      limelight attention --model runs/en-de "A dog runs on the grass."
-
-      limelight attention --model runs/en-de "A dog runs." --target "Ein Hund rennt." -o map.svg
-    """
-    from limelight.cli.models import open_translator
-    from limelight.inspection import save, text_picture
-
-    seen = open_translator(model).attention(sentence, target=target)
-    if words:
-        seen = seen.merge_words()
-    if output is not None:
-        save(seen, output)
-        typer.echo(f"wrote {output}", err=True)
+    seen = open_translator(list(find_models(model))).attention(sentence, target=target, beam_size=beam)
+    seen = seen if end else seen.without_end()  # before words are merged: the pieces of a word then weigh alike
+    seen = seen.merge_words() if words else seen
+    if output is None:
+        show(_as_text(seen, kind.of_map, layer, head))
+        return
+    if grid:
+        save_grid(seen, output, kind=kind.of_map)
     else:
-        typer.echo(text_picture(seen))
+        save(seen, output, kind=kind.of_map, layer=layer, heads=head)
+    typer.echo(f"wrote {output}", err=True)
+
+
+def _require_picture(output: Path | None, *, kind: Kind, layer: int | None, head: list[int] | None, grid: bool) -> None:
+    """Raises `UserError` for a choice of what is drawn where nothing is drawn, or everything."""
+    if grid and output is None:
+        raise UserError("--grid is too large for a terminal: give it a picture, for example -o heads.png")
+    chosen = [f"--layer {layer}"] if layer is not None else []
+    chosen += [f"--head {each}" for each in head or ()]
+    if grid and chosen:
+        raise UserError(f"--grid draws every layer and head: leave out {' and '.join(chosen)}")
+    chosen += ["--grid"] if grid else []
+    chosen += [f"--kind {kind.value}"] if kind is not Kind.CROSS else []
+    if output is not None and output.suffix.lower() == ".json" and chosen:
+        raise UserError(f"{output}: .json holds every number of every kind: leave out {' and '.join(chosen)}")
+
+
+def _as_text(seen: AttentionMap, kind: str, layer: int | None, head: list[int] | None) -> str:
+    """As wide as the terminal (80 columns where there is none), in blocks where it has them."""
+    from limelight.inspection import text_picture
+    from limelight.inspection.terminal import ASCII, BLOCKS, NARROWEST
+
+    width = max(shutil.get_terminal_size().columns, NARROWEST)
+    shades = BLOCKS if can_show(BLOCKS) else ASCII
+    return text_picture(seen, kind, layer=layer, heads=head, width=width, shades=shades)

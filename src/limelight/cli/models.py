@@ -7,21 +7,33 @@ from typing import TYPE_CHECKING
 from limelight.errors import UserError
 
 if TYPE_CHECKING:
+    from limelight.config import RunConfig
     from limelight.decoding.translate import Translator
 
 
-def open_translator(folders: list[str] | None, *, to: str = "") -> Translator:
-    """The translator of `--model`. Raises `UserError` when none is named, or when it does not speak `to`."""
+def find_models(folders: list[str] | None, *, to: str = "") -> dict[str, RunConfig]:
+    """The folders of `--model`, each with its configuration: all that can be said before the weights are read.
+
+    Raises `UserError` when none is named, when one holds no model, or when it does not translate to `to`.
+    """
     if not folders:
         raise UserError("which model? Give --model RUN, the folder that `limelight train --out RUN` wrote")
     from limelight.config import load_config
-    from limelight.decoding.translate import load_translator
-    from limelight.memory import keep_freed_memory
     from limelight.models.stored import CONFIG, find_model
 
-    if to:
-        languages = {corpus.target for corpus in load_config(find_model(folders[0]) / CONFIG).data.train}
+    found = {folder: load_config(find_model(folder) / CONFIG) for folder in folders}
+    for folder, config in found.items() if to else ():
+        languages = {corpus.target for corpus in config.data.train}
         if to not in languages:
-            raise UserError(f"--to {to}: {folders[0]} translates to {', '.join(sorted(languages)) or 'no named language'}")
+            known = ", ".join(sorted(languages - {"target"})) or "a language that was not named when it was trained"
+            raise UserError(f"--to {to}: {folder} translates to {known}")
+    return found
+
+
+def open_translator(folders: list[str]) -> Translator:
+    """The translator of these folders, for a process that has nothing else to do."""
+    from limelight.decoding.translate import load_translator
+    from limelight.memory import keep_freed_memory
+
     keep_freed_memory()
     return load_translator(folders)

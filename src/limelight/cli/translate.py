@@ -1,66 +1,169 @@
 """`limelight translate`."""
 
-import contextlib
+from __future__ import annotations
+
 import json
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
+from io import BufferedIOBase
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from limelight.cli.arguments import decimal, whole_number
+from limelight.cli.models import find_models, open_translator
+from limelight.cli.output import lines_to, one_line
+from limelight.errors import UserError
+
+if TYPE_CHECKING:
+    from limelight.decoding.sampling import Sampling
+    from limelight.decoding.translate import Translation
+
+EXAMPLES = """
+[bold]Examples[/bold]
+  limelight translate --model runs/en-de < input.txt > output.txt
+  limelight translate --model runs/en-de input.txt.gz -o output.txt
+  echo "A dog runs." | limelight translate --model runs/en-de --n-best 3
+  limelight translate --model runs/one --model runs/two input.txt > out.txt
+  limelight translate --model runs/en-de --sample --seed 7 --json input.txt
+"""
+WITH_LESS_MEMORY = "Give a smaller --batch-tokens or --beam, or split very long lines"
+SEARCH, SAMPLING = "Search", "Sampling"
+
 
 def translate(
-    file: Annotated[Path | None, typer.Argument(help="A sentence per line; standard input when not given.")] = None,
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="A sentence a line, also .gz, .xz, .zst; standard input when not given.", metavar="FILE"),
+    ] = None,
     model: Annotated[
         list[str] | None, typer.Option(help="Run or model folder; several are one ensemble.", metavar="RUN")
     ] = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Standard output when not given.")] = None,
-    beam: Annotated[int | None, typer.Option(help="Beam size; the model's own default when not given.", min=1)] = None,
-    n_best: Annotated[int, typer.Option(help="Translations per sentence, as `number ||| text ||| score`.", min=1)] = 1,
     to: Annotated[str, typer.Option(help="Target language, checked against the model's.", metavar="LANG")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line, with score and tokens.")] = False,
-) -> None:
-    """Translate text line by line.
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write there instead of standard output.", metavar="FILE")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="An object a line: text, score, tokens, ...", metavar="")
+    ] = False,
+    beam: Annotated[
+        int | None,
+        typer.Option(
+            help="Hypotheses side by side, 1 is greedy; the model's own number when not given.",
+            parser=whole_number(1), metavar="N", rich_help_panel=SEARCH,
+        ),
+    ] = None,
+    n_best: Annotated[
+        int,
+        typer.Option(
+            help="Translations of each line, as `number ||| text ||| score`.",
+            parser=whole_number(1), metavar="N", rich_help_panel=SEARCH,
+        ),
+    ] = 1,
+    length_penalty: Annotated[
+        float | None,
+        typer.Option(
+            help="How much longer ones are preferred; the model's own when not given.",
+            parser=decimal(at_least=0), metavar="ALPHA", rich_help_panel=SEARCH,
+        ),
+    ] = None,
+    batch_tokens: Annotated[
+        int,
+        typer.Option(
+            help="Bounds a batch, and the memory: source pieces times hypotheses.",
+            parser=whole_number(1), metavar="N", rich_help_panel=SEARCH,
+        ),
+    ] = 4096,
+    sample: Annotated[
+        bool,
+        typer.Option("--sample", help="Draw translations instead of searching.", metavar="", rich_help_panel=SAMPLING),
+    ] = False,
+    temperature: Annotated[
+        float | None,
+        typer.Option(
+            help="Below 1 sharpens, above 1 flattens.",
+            parser=decimal(above=0), metavar="T", rich_help_panel=SAMPLING,
+        ),
+    ] = None,
+    top_k: Annotated[
+        int | None,
+        typer.Option(
+            help="Draw only from the K most probable pieces.",
+            parser=whole_number(1), metavar="K", rich_help_panel=SAMPLING,
+        ),
+    ] = None,
+    top_p: Annotated[
+        float | None,
+        typer.Option(
+            help="Draw only from the most probable pieces that reach P together.",
+            parser=decimal(above=0, at_most=1), metavar="P", rich_help_panel=SAMPLING,
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            help="Draw the same again.", parser=whole_number(0), metavar="N", rich_help_panel=SAMPLING
+        ),
+    ] = None,
+) -> None:  # fmt: skip
+    """Translate text line by line."""
+    if beam is not None and n_best > beam and not sample:
+        raise UserError(f"--n-best {n_best}: a beam holds as many as it is wide, and --beam is {beam}; widen it")
+    if sample and beam is not None:
+        raise UserError(f"--beam {beam} and --sample exclude each other: search for the best, or draw")
+    sampling = _sampling(sample, {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed})
+    folders = list(find_models(model, to=to))
+    lines = _lines(file)
+    with lines_to(output) as write:
+        translator = open_translator(folders)
+        at_once = 1000
+        if file is None and sys.stdin.isatty():
+            at_once = 1
+            typer.echo("A sentence a line; Ctrl-D ends.", err=True)
+        translations = translator.translate_stream(
+            lines,
+            beam_size=beam,
+            n_best=n_best,
+            length_penalty=length_penalty,
+            sampling=sampling,
+            batch_tokens=batch_tokens,
+            chunk=at_once,
+        )
+        for number, translation in enumerate(translations):
+            for line in _shown(translation, number, as_json=as_json, all_of_them=n_best > 1):
+                write(line)
 
-    [bold]Examples[/bold]
 
-      limelight translate --model runs/en-de < input.txt > output.txt
-
-      echo "A dog runs." | limelight translate --model runs/en-de --n-best 3 --json
-    """
-    from limelight.cli.models import open_translator
+def _lines(file: Path | None) -> Iterator[str]:
+    """The lines to translate. Raises `UserError` at once where there are none to be had."""
     from limelight.text.readers import read_lines, read_stream
 
-    translator = open_translator(model, to=to)
-    lines = read_lines(file) if file else read_stream(sys.stdin.buffer, "standard input")
-    with _destination(output) as out:
-        for number, translation in enumerate(translator.translate_stream(lines, beam_size=beam, n_best=n_best)):
-            if as_json:
-                print(json.dumps(asdict(translation), ensure_ascii=False), file=out)
-            elif n_best == 1:
-                print(translation.text, file=out)
-            else:
-                for each in (translation, *translation.alternatives):
-                    print(f"{number} ||| {each.text} ||| {each.score:.4f}", file=out)
+    if file is not None:
+        return read_lines(file)
+    if sys.stdin is None:
+        raise UserError("standard input is closed: name a file to translate")
+    return read_stream(cast(BufferedIOBase, sys.stdin.buffer), "standard input")
 
 
-@contextlib.contextmanager
-def _destination(path: Path | None) -> Iterator[IO[Any]]:
-    """A file that appears when it is complete, or standard output."""
-    if path is None:
-        with contextlib.suppress(AttributeError):
-            sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
-        yield sys.stdout
-        sys.stdout.flush()
-        return
-    from limelight.files import PARTIAL
+def _sampling(sample: bool, given: dict[str, float | int | None]) -> Sampling | None:
+    wanted = {name: value for name, value in given.items() if value is not None}
+    if not sample:
+        if wanted:
+            options = " and ".join(f"--{name.replace('_', '-')} {value}" for name, value in wanted.items())
+            raise UserError(f"{options}: how to draw matters only with --sample; add it, or search without")
+        return None
+    from limelight.decoding.sampling import Sampling
 
-    partial = path.with_name(path.name + PARTIAL)
-    try:
-        with open(partial, "w", encoding="utf-8") as file:
-            yield file
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    return Sampling(**wanted)  # type: ignore[arg-type]  # each name has its own type
+
+
+def _shown(translation: Translation, number: int, *, as_json: bool, all_of_them: bool) -> Iterator[str]:
+    if as_json:
+        yield json.dumps(asdict(translation), ensure_ascii=False)
+    elif all_of_them:
+        for each in (translation, *translation.alternatives):
+            yield f"{number} ||| {one_line(each.text)} ||| {each.score:.4f}"
+    else:
+        yield one_line(translation.text)
