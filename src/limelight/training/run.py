@@ -26,8 +26,8 @@ from limelight.training.update import make_optimizer
 from limelight.training.validation import validation_batches
 
 MAY_CHANGE = {
-    "max_steps", "max_minutes", "patience", "validate_every", "checkpoint_every", "keep_checkpoints", "bleu_sentences",
-    "log_every", "threads", "device", "average", "average_of",
+    "max_steps", "max_minutes", "patience", "schedule", "learning_rate", "warmup", "decay_steps", "validate_every",
+    "checkpoint_every", "keep_checkpoints", "bleu_sentences", "log_every", "threads", "device", "average", "average_of",
 }  # fmt: skip
 """Settings of `training` that a run may be taken up with another value of."""
 
