@@ -2,19 +2,37 @@
 
 A shape is written in full in each public signature, with these names and no others:
 
-| name      | letter | meaning                                                            |
-|-----------|--------|--------------------------------------------------------------------|
-| batch     | B      | rows: sentences, or hypotheses while a search runs                 |
-| source    | S      | source positions                                                   |
-| target    | T      | target positions                                                   |
-| length    | L      | positions of either side, where it does not matter which           |
-| query     | Q      | positions that ask                                                 |
-| key       | K      | positions that are looked at                                       |
-| model     | D      | width of the model                                                 |
-| heads     | H      | attention heads                                                    |
-| head_size |        | width of one head                                                  |
-| hidden    |        | width of a recurrent state, a feed-forward layer or a score        |
-| vocab     | V      | output classes: the pieces of the vocabulary without padding       |
+| name       | letter | meaning                                                           |
+|------------|--------|-------------------------------------------------------------------|
+| batch      | B      | sentences; in a model's step, hypotheses                          |
+| rows       |        | hypotheses of all sentences, end to end                           |
+| source     | S      | source positions                                                  |
+| target     | T      | target positions                                                  |
+| length     | L      | positions of either side, where it does not matter which          |
+| query      | Q      | positions that ask                                                |
+| key        | K      | positions that are looked at                                      |
+| model      | D      | width of a Transformer                                            |
+| heads      | H      | attention heads                                                   |
+| head_size  |        | width of one head                                                 |
+| inner      |        | heads times head_size                                             |
+| query_size |        | width of what asks, where it may differ from what is looked at    |
+| key_size   |        | width of what is compared                                         |
+| value_size |        | width of what is summed                                           |
+| hidden     |        | width of a recurrent state, a feed-forward layer or a score       |
+| embedding  |        | width of a recurrent model's embedding                            |
+| inputs     |        | width of what enters a recurrent cell                             |
+| summary    |        | width of what a recurrent encoder ends with                       |
+| prepared   |        | width of keys made ready for a score                              |
+| context    |        | width of a sum of values                                          |
+| features   |        | width of what predicts the next piece                             |
+| vocab      | V      | output classes: the pieces of the vocabulary without padding      |
+| beam       |        | live hypotheses of a sentence                                     |
+| best       |        | finished hypotheses of a sentence that are kept                   |
+| rank       |        | continuations in order, the best first                            |
+| room       |        | places for the pieces of a hypothesis                             |
+| prefix     |        | places for forced pieces                                          |
+| pieces     |        | pieces of one sentence                                            |
+| to         |        | where values are gathered to                                      |
 
 `Float[Tensor, "batch source model"]` is a comment in production and a check in every test run, where the import hook of
 jaxtyping verifies each annotated call (see `tests/conftest.py`). `...` stands for any leading axes.
