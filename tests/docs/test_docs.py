@@ -21,7 +21,7 @@ import typer
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from limelight import Translation, config
+from limelight import Translation, config, shapes
 from limelight.cli.app import app
 from limelight.cli.arguments import repeat_options
 from limelight.config import DecodingConfig, RunConfig, TransformerConfig
@@ -364,8 +364,15 @@ def test_every_field_of_a_corpus_is_explained():
     assert all(f"`{name}`" in text for name in config.Corpus.model_fields)
 
 
+def test_the_legend_of_shapes_is_the_one_in_the_code():
+    legend = r"^\| (\w+) +\| \w? +\| (.*?) +\|$"
+    rows = [row for row in re.findall(legend, shapes.__doc__ or "", flags=re.MULTILINE) if row[0] != "name"]
+    assert "".join(f"| `{name}` | {meaning} |\n" for name, meaning in rows) in read("docs/shapes.md")
+    assert len(rows) > 20
+
+
 def test_what_a_run_may_change_is_listed():
-    listed = read("docs/training.md").partition("**Settings of a run stay.**")[2].partition("may change")[0]
+    listed = read("docs/training.md").partition("**Settings of a run stay.**")[2].partition("Any other difference")[0]
     assert set(re.findall(r"`(\w+)`", listed)) - {"training"} == MAY_CHANGE
 
 
