@@ -13,6 +13,7 @@ Lengths = np.ndarray
 _PADDING = 1.06  # places to be expected for a real piece, when the batches of a part are counted beforehand
 _UNFILLED = 0.2  # what an expected batch more than needed costs, against the places it saves
 _SMALLEST = 0.25  # share of the pieces that a part has at least, so that dividing ends after a few levels
+_FREEDOM = 0.001  # a cut may be worse than the best by so much; else many batches would be the same each epoch
 
 
 def cut_batches(
@@ -34,16 +35,17 @@ def cut_batches(
         if len(part) == 1 or len(part) * int(longest[part].max()) <= tokens:
             batches.append(part)
         else:
-            parts += _divide(part, source_lengths, target_lengths, tokens)
+            parts += _divide(part, source_lengths, target_lengths, tokens, generator)
     return [batches[number] for number in generator.permutation(len(batches))]
 
 
 def _divide(
-    rows: np.ndarray, source_lengths: Lengths, target_lengths: Lengths, tokens: int
+    rows: np.ndarray, source_lengths: Lengths, target_lengths: Lengths, tokens: int, generator: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Two parts, cut along the side where it saves more."""
+    luck = 1 + _FREEDOM * generator.random(len(rows) - 1)
     orders = [rows[np.argsort(side[rows], kind="stable")] for side in (source_lengths, target_lengths)]
-    costs = [_costs(source_lengths[order], target_lengths[order], tokens) for order in orders]
+    costs = [luck * _costs(source_lengths[order], target_lengths[order], tokens) for order in orders]
     cost, order = min(zip(costs, orders, strict=True), key=lambda each: each[0].min())
     first = int(cost.argmin()) + 1
     return order[:first], order[first:]

@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -29,7 +29,7 @@ class Ragged:
     offsets: np.ndarray
 
     @classmethod
-    def open(cls, folder: Path, name: str, dtype: str) -> Self:
+    def open(cls, folder: Path, name: str, dtype: str) -> "Ragged":
         """Map `name.values` and `name.offsets`. Raises `RunError` when they do not belong together."""
         try:
             offsets = _map(folder / f"{name}.offsets", "<i8")
@@ -43,7 +43,7 @@ class Ragged:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __getitem__(self, row: int) -> np.ndarray:
+    def __getitem__(self, row: int | np.integer) -> np.ndarray:
         return self.values[self.offsets[row] : self.offsets[row + 1]]
 
     def lengths(self) -> np.ndarray:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, Self
+from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -37,7 +37,7 @@ class StopRequest:
         self._interruptible = False
         self._former: dict[int, Any] = {}
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "StopRequest":
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
                 self._former[number] = signal.signal(number, self._heard)
