@@ -22,8 +22,6 @@ A shape is written in full in each public signature, with these names and no oth
 | embedding  |        | width of a recurrent model's embedding                            |
 | inputs     |        | width of what enters a recurrent cell                             |
 | summary    |        | width of what a recurrent encoder ends with                       |
-| prepared   |        | width of keys made ready for a score                              |
-| context    |        | width of a sum of values                                          |
 | features   |        | width of what predicts the next piece                             |
 | vocab      | V      | output classes: the pieces of the vocabulary without padding      |
 | beam       |        | live hypotheses of a sentence                                     |
