@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
+import torch
 import typer
 
 from benchmarks.machine import describe_machine
@@ -21,6 +22,7 @@ from limelight.models.build import count_parameters
 from limelight.models.stored import load_model
 from limelight.recipes import find_recipe
 from limelight.text.readers import read_pairs
+from limelight.training.checkpoint import CHECKPOINTS, Progress, stored_progress
 from limelight.training.run import train
 
 RESULTS = Path(__file__).parent / "results"
@@ -32,19 +34,19 @@ def main(
     out: Annotated[Path, typer.Option(help="Run folder.")],
     recipe: Annotated[str, typer.Option(help="Any recipe of limelight.")] = "small",
     minutes: Annotated[float, typer.Option(help="Minutes of training in all.")] = 45,
+    steps: Annotated[int, typer.Option(help="Updates in all, instead of minutes.")] = 0,
+    measure_only: Annotated[bool, typer.Option(help="Measure the model that is there; do not train it on.")] = False,
     name: Annotated[str, typer.Option(help="Name of the result file; the recipe's when not given.")] = "",
     set_: Annotated[list[str] | None, typer.Option("--set", help="Any setting, section.key=value.")] = None,
 ) -> None:
     """Train, measure, print, write down."""
-    settings = [f"training.max_minutes={minutes:g}", *(set_ or [])]
-    config = override(_with_data(find_recipe(recipe), data), settings)
-    train(config, out)
+    bound = f"training.max_steps={steps}" if steps else f"training.max_minutes={minutes:g}"
+    if not measure_only:
+        train(override(_with_data(find_recipe(recipe), data), [bound, *(set_ or [])]), out)
     result = {
         "benchmark": "multi30k en->de",
-        "command": f"python -m benchmarks.multi30k --data DATA --recipe {recipe} --minutes {minutes:g} --out RUN"
-        + "".join(f" --set {setting}" for setting in set_ or []),
+        "commands": _commands(out, recipe, f"--steps {steps}" if steps else f"--minutes {minutes:g}", set_ or []),
         "recipe": recipe,
-        "minutes": minutes,
         **_model(out),
         "machine": describe_machine(),
         **_quality(load_translator(out), data),
@@ -53,6 +55,20 @@ def main(
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"multi30k-{name or recipe}.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     _print(result)
+
+
+def _commands(run: Path, recipe: str, bound: str, settings: list[str]) -> list[str]:
+    """Every call that a run was made with, in order: one that was taken up with other settings needs them all."""
+    command = " ".join(
+        [f"python -m benchmarks.multi30k --data DATA --recipe {recipe} {bound} --out RUN"]
+        + [f"--set {setting}" for setting in settings]
+    )
+    record = run / "commands.txt"
+    known = record.read_text(encoding="utf-8").splitlines() if record.exists() else []
+    if command not in known:
+        known.append(command)
+        record.write_text("\n".join(known) + "\n", encoding="utf-8")
+    return known
 
 
 def _with_data(config: RunConfig, data: Path) -> RunConfig:
@@ -65,11 +81,16 @@ def _with_data(config: RunConfig, data: Path) -> RunConfig:
 
 def _model(run: Path) -> dict[str, Any]:
     stored = load_model(run)
+    progress = (stored_progress(run / CHECKPOINTS) or [Progress(step=int(stored.notes["step"]))])[-1]
     return {
         "parameters": count_parameters(stored.model),
         "vocabulary": stored.tokenizers.target.size,
         "weights": stored.notes,
         "seed": stored.config.training.seed,
+        "updates": progress.step,
+        "target_pieces": progress.pieces,
+        "minutes": round(progress.seconds / 60, 1),
+        "threads_in_training": stored.config.training.threads or torch.get_num_threads(),
     }
 
 
@@ -80,7 +101,10 @@ def _quality(translator: Translator, data: Path) -> dict[str, Any]:
     for test in TESTS:
         pairs = list(read_pairs([data / f"{test}.en.gz", data / f"{test}.de.gz"]))
         found = evaluate(translator, pairs)
-        quality[test] = found.to_dict() | {"provenance": None, "bleu_tokenized_lowercase": _record_variant(found, pairs)}
+        quality[test] = found.to_dict() | {
+            "provenance": None,
+            "bleu_tokenized_lowercase": _record_variant(found, pairs),
+        }
         sources += [pair.source for pair in pairs]
         references += [pair.target for pair in pairs]
         translations += found.translations
@@ -94,7 +118,7 @@ def _quality(translator: Translator, data: Path) -> dict[str, Any]:
 
 
 def _record_variant(found: Any, pairs: list[Any]) -> dict[str, Any]:
-    """Lower-cased and tokenised, as Wu et al. 2021 report 41.02: theirs are Moses' tokens, these are sacreBLEU's intl."""
+    """Lower-cased and tokenised, as Wu et al. 2021 report 41.02; theirs are Moses' tokens, these sacreBLEU's `intl`."""
     metric = corpus_bleu(found.translations, [pair.target for pair in pairs], lowercase=True, tokenize="intl")
     return {"score": round(metric.score, 4), "signature": metric.signature}
 
@@ -110,7 +134,7 @@ def _curve(log: Path) -> list[dict[str, Any]]:
 
 
 def _print(result: dict[str, Any]) -> None:
-    print(f"{result['recipe']}: {result['parameters']:,} parameters, {result['minutes']:g} minutes, {result['weights']}")
+    print(f"{result['recipe']}: {result['parameters']:,} parameters, {result['minutes']:g} minutes")
     for test in TESTS:
         scores = result[test]
         variant = scores["bleu_tokenized_lowercase"]
