@@ -24,13 +24,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": HELP},
 )
-for module, verb in (
-    (train, train.train),
-    (translate, translate.translate),
-    (evaluate, evaluate.evaluate),
-    (attention, attention.attention),
-):
-    app.command(epilog=module.EXAMPLES, context_settings={"help_option_names": HELP})(
+VERBS = {
+    "train": (train, train.train),
+    "translate": (translate, translate.translate),
+    "evaluate": (evaluate, evaluate.evaluate),
+    "attention": (attention, attention.attention),
+}
+for name, (module, verb) in VERBS.items():
+    app.command(name, epilog=module.EXAMPLES, context_settings={"help_option_names": HELP})(
         guarded(verb, with_less_memory=module.WITH_LESS_MEMORY)
     )
 
@@ -38,14 +39,20 @@ UsageError = cast(type[Exception], typer.BadParameter.__bases__[0])
 """What the parser raises for a command line it cannot read: typer hands out one member of that family by name."""
 
 
-@app.callback()
-def version(
-    show: bool = typer.Option(False, "--version", help="Print the version and leave.", metavar="", is_eager=True),
-) -> None:
-    """Train, run and explain attention-based translation models."""
-    if show:
+def _print_version(wanted: bool) -> bool:
+    if wanted:
         typer.echo(f"limelight {__version__}")
         raise typer.Exit
+    return False
+
+
+@app.callback()
+def limelight(
+    version: bool = typer.Option(
+        False, "--version", help="Print the version and leave.", metavar="", callback=_print_version, is_eager=True
+    ),
+) -> None:
+    """Train, run and explain attention-based translation models."""
 
 
 def main() -> None:
@@ -60,7 +67,7 @@ def run(arguments: list[str]) -> int:
     except UserError as error:
         return say(error, 2)
     except UsageError as error:
-        return say(_usage_fault(error), 2)
+        return say(_usage_fault(error, arguments), 2)
     except SystemExit as leaving:  # the parser's answer to a reader of its help who has left (`| head`)
         code = leaving.code
     if not arguments:
@@ -68,9 +75,8 @@ def run(arguments: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _usage_fault(error: Exception) -> str:
+def _usage_fault(error: Exception, arguments: list[str]) -> str:
     """What is wrong with the command line, and where to read how it should look."""
-    context = getattr(error, "ctx", None)
-    fault = getattr(error, "format_message", lambda: str(error))().strip().rstrip(".")
-    command = context.command_path if context is not None else "limelight"
-    return f"{fault[:1].lower()}{fault[1:]}; see `{command} --help`" if fault else f"see `{command} --help`"
+    fault = getattr(error, "format_message", error.__str__)().strip().rstrip(".")
+    command = " ".join(["limelight", *(word for word in arguments[:1] if word in VERBS)])
+    return f"{fault[:1].lower()}{fault[1:]}; see `{command} --help`"

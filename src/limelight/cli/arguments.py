@@ -83,10 +83,10 @@ def _language(file: str, otherwise: str) -> str:
     return suffix if 2 <= len(suffix) <= 3 and suffix.isalpha() and suffix != "txt" else otherwise
 
 
-def whole_number(at_least: int) -> Callable[[str], int]:
+def whole_number(at_least: int) -> Callable[[str | int], int]:
     """A reader of an option's word that names the word and the bound where it refuses."""
 
-    def read(word: str) -> int:
+    def read(word: str | int) -> int:
         try:
             number = int(word)
         except ValueError:
@@ -100,10 +100,10 @@ def whole_number(at_least: int) -> Callable[[str], int]:
 
 def decimal(
     *, above: float = -math.inf, at_least: float = -math.inf, at_most: float = math.inf
-) -> Callable[..., float]:
+) -> Callable[[str | float], float]:
     """The same for any finite number within bounds."""
 
-    def read(word: str) -> float:
+    def read(word: str | float) -> float:
         try:
             number = float(word)
         except ValueError:

@@ -41,7 +41,7 @@ def evaluate(
         float | None,
         typer.Option(
             help="How much longer ones are preferred; the model's own when not given.",
-            parser=decimal(at_least=0), metavar="ALPHA",
+            parser=decimal(at_least=0.0), metavar="ALPHA",
         ),
     ] = None,
 ) -> None:  # fmt: skip

@@ -9,7 +9,8 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import IO, Any
+from io import TextIOBase
+from typing import Any, cast
 
 import typer
 
@@ -48,7 +49,7 @@ def exit_code(work: Callable[[], None], *, with_less_memory: str) -> int:
     except RunError as error:
         return say(error, 1)
     except BrokenPipeError:  # whoever read our output has all they wanted (`| head`)
-        silence(sys.stdout)
+        silence(cast(TextIOBase, sys.stdout))
     except OSError as error:
         place = f"{error.filename}: " if error.filename else "reading or writing failed: "
         return say(f"{place}{error.strerror or error}", 1)
@@ -72,7 +73,7 @@ def say(message: object, code: int) -> int:
     return code
 
 
-def silence(stream: IO[str]) -> None:
+def silence(stream: TextIOBase) -> None:
     """Let what is still to be written vanish; otherwise Python complains once more while it closes the stream."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

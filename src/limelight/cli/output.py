@@ -3,8 +3,9 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from io import TextIOBase
 from pathlib import Path
-from typing import IO
+from typing import cast
 
 from limelight.cli.outcome import silence
 from limelight.errors import RunError, UserError
@@ -65,7 +66,7 @@ def can_show(characters: str) -> bool:
     return True
 
 
-def _open(place: Path, path: Path) -> IO[str]:
+def _open(place: Path, path: Path) -> TextIOBase:
     """Open for writing; `path` is what the user called it."""
     if path.is_dir():
         raise UserError(f"{path}: is a folder; give -o the name of a file")
@@ -80,10 +81,10 @@ def _standard_output(**settings: str) -> Write:
         raise UserError("standard output is closed: leave it open, or name a file with -o")
     with suppress(AttributeError):  # something else may have been put in its place
         sys.stdout.reconfigure(**settings)  # type: ignore[union-attr]
-    return _writer(sys.stdout, "standard output", flush=True)
+    return _writer(cast(TextIOBase, sys.stdout), "standard output", flush=True)
 
 
-def _writer(file: IO[str], name: str, *, flush: bool = False) -> Write:
+def _writer(file: TextIOBase, name: str, *, flush: bool = False) -> Write:
     def write(line: str) -> None:
         with _named(file, name):
             file.write(line + "\n")
@@ -94,7 +95,7 @@ def _writer(file: IO[str], name: str, *, flush: bool = False) -> Write:
 
 
 @contextmanager
-def _named(file: IO[str], name: str) -> Iterator[None]:
+def _named(file: TextIOBase, name: str) -> Iterator[None]:
     """Within it, a failure to write names the file; the system does not."""
     try:
         yield

@@ -74,7 +74,7 @@ def train(
         float | None,
         typer.Option(
             help="After so many minutes of training in all.",
-            parser=decimal(above=0), metavar="M", rich_help_panel=END,
+            parser=decimal(above=0.0), metavar="M", rich_help_panel=END,
         ),
     ] = None,
     max_steps: Annotated[

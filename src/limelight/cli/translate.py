@@ -66,7 +66,7 @@ def translate(
         float | None,
         typer.Option(
             help="How much longer ones are preferred; the model's own when not given.",
-            parser=decimal(at_least=0), metavar="ALPHA", rich_help_panel=SEARCH,
+            parser=decimal(at_least=0.0), metavar="ALPHA", rich_help_panel=SEARCH,
         ),
     ] = None,
     batch_tokens: Annotated[
@@ -84,7 +84,7 @@ def translate(
         float | None,
         typer.Option(
             help="Below 1 sharpens, above 1 flattens.",
-            parser=decimal(above=0), metavar="T", rich_help_panel=SAMPLING,
+            parser=decimal(above=0.0), metavar="T", rich_help_panel=SAMPLING,
         ),
     ] = None,
     top_k: Annotated[
@@ -98,7 +98,7 @@ def translate(
         float | None,
         typer.Option(
             help="Draw only from the most probable pieces that reach P together.",
-            parser=decimal(above=0, at_most=1), metavar="P", rich_help_panel=SAMPLING,
+            parser=decimal(above=0.0, at_most=1.0), metavar="P", rich_help_panel=SAMPLING,
         ),
     ] = None,
     seed: Annotated[
