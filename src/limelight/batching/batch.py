@@ -9,7 +9,7 @@ from torch import Tensor
 
 from limelight.shapes import Bool, Int
 
-Rows = Sequence[Sequence[int] | np.ndarray]
+Rows = Sequence[Sequence[int | np.integer] | np.ndarray]
 
 
 @dataclass(frozen=True, slots=True)
