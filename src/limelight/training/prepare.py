@@ -65,8 +65,11 @@ def _write_tokenizers(config: RunConfig, folder: Path, say: Say) -> None:
     from a start with other settings."""
     if folder.exists() and (folder.parent / CONFIG).exists():
         return
-    tokens, data = config.tokens, config.data
-    sentences = sum(1 for _ in _cleaned(data, data.train, CleanReport(), _silently))
+    tokens, data, report = config.tokens, config.data, CleanReport()
+    sentences = sum(1 for _ in _cleaned(data, data.train, report, _silently))
+    if not sentences:
+        files = ", ".join(name for corpus in data.train for name in corpus.files)
+        raise UserError(f"{files}: there is nothing to train on: {report.summary()}")
 
     def learn(*sides: str) -> Tokenizer:
         pairs = _cleaned(data, data.train, CleanReport(), _silently)
@@ -118,7 +121,7 @@ def _store(config: RunConfig, corpus: Corpus, tokenizers: Tokenizers, folder: Pa
                 f"\n  left out {report.kept - kept:,}: more than {limit} pieces, the end counted (batching.max_length)"
             )
         if not kept:
-            raise UserError(f"{corpus.files[0]}: no pair is left to train on: {said}")
+            raise UserError(f"{', '.join(corpus.files)}: no pair is left to train on: {said}")
         store = writer.close(fingerprint)
     say(f"{' + '.join(corpus.files)}: {said}")
     return store
