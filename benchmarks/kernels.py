@@ -33,7 +33,7 @@ def median_us(work: Callable[[], object]) -> float:
 
 
 def fused_attention_by_type() -> dict[str, float]:
-    """Training: 180 sentences of 20 pieces, 4 heads of 64, with a padding mask. Why `attend` runs the kernel in fp32."""
+    """Training: 180 sentences of 20 pieces, 4 heads of 64, with a padding mask. Why the kernel runs in fp32."""
     may_attend = torch.ones(180, 1, 1, 20, dtype=torch.bool)
     found = {}
     for dtype in (torch.float32, torch.bfloat16):

@@ -44,6 +44,7 @@ def train(config: RunConfig, folder: str | Path, *, quiet: bool = False) -> Prog
     keep_freed_memory()
     folder = Path(folder)
     config = settle(config, folder)
+    _require_end(config)
     _make_writable(folder)
     report = Report(folder, config.training, quiet=quiet)
     try:
@@ -65,6 +66,16 @@ def train(config: RunConfig, folder: str | Path, *, quiet: bool = False) -> Prog
             return run.progress
     finally:
         report.close()
+
+
+def _require_end(config: RunConfig) -> None:
+    """Raises `UserError` for a run that nothing would ever end."""
+    training = config.training
+    if not config.data.valid and training.max_steps is None and training.max_minutes is None:
+        raise UserError(
+            "this run would never end: without validation text there is no early stopping, so give --max-minutes or "
+            "--max-steps, or --valid FILE"
+        )
 
 
 def settle(config: RunConfig, folder: Path) -> RunConfig:
