@@ -4,6 +4,8 @@ Nothing heavy is imported before a verb runs: `--help` must not wait for torch, 
 """
 
 import sys
+from collections.abc import Callable
+from types import ModuleType
 from typing import cast
 
 import typer
@@ -24,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": HELP},
 )
-VERBS = {
+VERBS: dict[str, tuple[ModuleType, Callable[..., None]]] = {
     "train": (train, train.train),
     "translate": (translate, translate.translate),
     "evaluate": (evaluate, evaluate.evaluate),

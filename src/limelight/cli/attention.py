@@ -96,7 +96,8 @@ def attention(
     _require_picture(output, kind=kind, layer=layer, head=head, grid=grid)
     from limelight.inspection import save, save_grid
 
-    seen = open_translator(list(find_models(model))).attention(sentence, target=target, beam_size=beam)
+    folders, _ = find_models(model)
+    seen = open_translator(folders).attention(sentence, target=target, beam_size=beam)
     seen = seen if end else seen.without_end()  # before words are merged: the pieces of a word then weigh alike
     seen = seen.merge_words() if words else seen
     if output is None:

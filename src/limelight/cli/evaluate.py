@@ -48,17 +48,17 @@ def evaluate(
     """Measure a model on text it has not seen: BLEU and chrF with signatures, also by source length."""
     from limelight.text.readers import read_pairs
 
-    models = find_models(model)
+    folders, configs = find_models(model)
     pairs = [pair for corpus in corpora(test, "", "", "--test") for pair in read_pairs(corpus.files)]
     from limelight.evaluation.evaluate import evaluate as measure
 
     with lines_to(output) if output else nullcontext() as write:
         found = measure(
-            open_translator(list(models)),
+            open_translator(folders),
             pairs,
             beam_size=beam,
             length_penalty=length_penalty,
-            origin={"model": list(models), "seed": [config.training.seed for config in models.values()]},
+            origin={"model": folders, "seed": [config.training.seed for config in configs]},
         )
         if write is not None:
             for text in found.translations:

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from limelight.decoding.translate import Translator
 
 
-def find_models(folders: list[str] | None, *, to: str = "") -> dict[str, RunConfig]:
-    """The folders of `--model`, each with its configuration: all that can be said before the weights are read.
+def find_models(folders: list[str] | None, *, to: str = "") -> tuple[list[str], list[RunConfig]]:
+    """The folders of `--model` and their configurations: all that can be said before the weights are read.
 
     Raises `UserError` when none is named, when one holds no model, or when it does not translate to `to`.
     """
@@ -21,13 +21,13 @@ def find_models(folders: list[str] | None, *, to: str = "") -> dict[str, RunConf
     from limelight.config import load_config
     from limelight.models.stored import CONFIG, find_model
 
-    found = {folder: load_config(find_model(folder) / CONFIG) for folder in folders}
-    for folder, config in found.items() if to else ():
+    configs = [load_config(find_model(folder) / CONFIG) for folder in folders]
+    for folder, config in zip(folders, configs, strict=True) if to else ():
         languages = {corpus.target for corpus in config.data.train}
         if to not in languages:
             known = ", ".join(sorted(languages - {"target"})) or "a language that was not named when it was trained"
             raise UserError(f"--to {to}: {folder} translates to {known}")
-    return found
+    return folders, configs
 
 
 def open_translator(folders: list[str]) -> Translator:

@@ -114,7 +114,7 @@ def translate(
     if sample and beam is not None:
         raise UserError(f"--beam {beam} and --sample exclude each other: search for the best, or draw")
     sampling = _sampling(sample, {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed})
-    folders = list(find_models(model, to=to))
+    folders, _ = find_models(model, to=to)
     lines = _lines(file)
     with lines_to(output) as write:
         translator = open_translator(folders)
