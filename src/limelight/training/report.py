@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -20,12 +21,20 @@ from limelight.training.update import UpdateResult
 from limelight.training.validation import Validation
 
 
+class _Screen(Console):
+    """Standard error. Where whoever read it has left (`2>&1 | head`), a run goes on without being seen."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())  # what is buffered vanishes there, at the latest
+
+
 class Report:
     """Collects updates into lines. Everything goes to standard error: standard output belongs to results."""
 
     def __init__(self, folder: Path, config: TrainingConfig, *, quiet: bool = False) -> None:
         self.folder, self.config = folder, config
-        self.console = Console(stderr=True, quiet=quiet, highlight=False, soft_wrap=True)
+        self.console = _Screen(stderr=True, quiet=quiet, highlight=False, soft_wrap=True)
         self._bar = self._live_bar() if sys.stderr.isatty() and not quiet else None
         self._log: TextIO | None = None
         self._tensorboard: Any | None = None
