@@ -1,0 +1,76 @@
+"""One tiny run, trained once through the command line itself, that all verbs are tried on."""
+
+import io
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from examples.phrase_grammar import write_corpus
+from limelight.cli.app import run
+
+TINY = """
+model.encoder_layers=1 model.decoder_layers=1 model.d_model=16 model.heads=2 model.d_ff=20
+tokens.vocabulary_size=150 tokens.byte_fallback=false batching.tokens=400
+training.validate_every=4 training.checkpoint_every=5 training.bleu_sentences=2 training.log_every=2 training.warmup=4
+training.precision=fp32 training.device=cpu decoding.max_length_factor=1 decoding.max_length_extra=3
+"""
+
+
+class Ended(NamedTuple):
+    """What a command line left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+Limelight = Callable[..., Ended]
+
+
+def settings() -> list[str]:
+    """`--set` for each of `TINY`."""
+    return [word for setting in TINY.split() for word in ("--set", setting)]
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with train.tsv, valid.tsv and test.tsv in English and Lumi."""
+    folder = tmp_path_factory.mktemp("corpus")
+    write_corpus(folder, count=150, seed=7, held_out=5)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def trained(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run; to be looked at, not to be trained on."""
+    folder = tmp_path_factory.mktemp("runs") / "en-lumi"
+    text = ["--train", str(corpus / "train.tsv"), "--valid", str(corpus / "valid.tsv")]
+    languages = ["--source", "en", "--target", "lumi"]
+    command = ["train", *text, *languages, "--recipe", "tiny", *settings(), "--max-steps", "8", "--out", str(folder)]
+    assert run([*command, "--quiet"]) == 0
+    return folder
+
+
+@pytest.fixture
+def limelight(capsys: pytest.CaptureFixture[str]) -> Limelight:
+    """Run a command line in this process."""
+
+    def call(*words: object) -> Ended:
+        capsys.readouterr()
+        code = run([str(word) for word in words])
+        return Ended(code, *capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture
+def typed(monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], None]:
+    """Put these bytes into standard input."""
+
+    def give(content: bytes) -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+    return give

@@ -1,0 +1,120 @@
+"""What a newcomer sees: help that fits, examples that work, mistakes that are told."""
+
+import shlex
+
+import pytest
+import typer
+
+import limelight as face
+from limelight.cli import attention, evaluate, train, translate
+from limelight.cli.app import UsageError, app, run
+from limelight.cli.arguments import repeat_options
+from tests.cli.conftest import Limelight
+
+VERBS = {"train": train, "translate": translate, "evaluate": evaluate, "attention": attention}
+COMMANDS = typer.main.get_command(app).commands
+
+
+@pytest.fixture(autouse=True)
+def eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def examples_of(verb: str) -> list[str]:
+    """The command lines under "Examples", continued ones in one."""
+    text = VERBS[verb].EXAMPLES.replace("\\\n", " ")
+    return [line.strip() for line in text.splitlines() if "limelight" in line]
+
+
+@pytest.mark.parametrize("verb", ["", *VERBS])
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_help_fits_into_eighty_columns(limelight: Limelight, verb: str, option: str) -> None:
+    ended = limelight(*verb.split(), option)
+    assert (ended.code, ended.err) == (0, "")
+    assert max(map(len, ended.out.splitlines())) <= 80
+    assert "…" not in ended.out
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_names_every_option_and_shows_the_examples_unbroken(limelight: Limelight, verb: str) -> None:
+    shown = [line.strip() for line in limelight(verb, "--help").out.splitlines()]
+    for line in filter(None, VERBS[verb].EXAMPLES.replace("[bold]", "").replace("[/bold]", "").splitlines()):
+        assert line.strip() in shown
+    text = "\n".join(shown)
+    assert all(option in text for parameter in COMMANDS[verb].params for option in parameter.opts if "-" in option)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_examples_in_the_help_can_be_parsed(verb: str) -> None:
+    assert examples_of(verb)
+    for line in examples_of(verb):
+        words = shlex.split(line.partition("|")[2] or line)
+        words = words[: min(words.index(sign) if sign in words else len(words) for sign in "<>")]
+        assert words[:2] == ["limelight", verb]
+        COMMANDS[verb].make_context(verb, repeat_options(words[2:]))
+
+
+def test_verbs_come_in_the_order_they_are_used_in(limelight: Limelight) -> None:
+    ended = limelight("--help")
+    places = [ended.out.index(f" {verb} ") for verb in VERBS]
+    assert places == sorted(places)
+    assert "`limelight VERB --help` shows the options of each" in ended.out
+
+
+def test_no_words_at_all_show_the_help_as_a_mistake(limelight: Limelight) -> None:
+    ended = limelight()
+    assert ended.code == 2
+    assert ended.out == limelight("--help").out
+
+
+def test_the_version(limelight: Limelight) -> None:
+    assert limelight("--version") == (0, f"limelight {face.__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("frobnicate", "no such command 'frobnicate'; see `limelight --help`"),
+        ("translate --wrong", "no such option: --wrong"),
+        ("translate a b", "got unexpected extra argument(s) (b); see `limelight translate --help`"),
+        ("translate --model", "option '--model' requires an argument; see `limelight translate --help`"),
+        ("translate --beam 0", "invalid value for '--beam': 0 is not a whole number from 1 up; see `limelight tran"),
+        ("translate --n-best x", "invalid value for '--n-best': x is not a whole number from 1 up"),
+        ("translate --sample --top-p 2", "invalid value for '--top-p': 2 is not a number above 0 and at most 1"),
+        ("translate --length-penalty -1", "invalid value for '--length-penalty': -1 is not a number from 0 up"),
+        ("attention", "missing argument"),
+        ("attention x --kind sideways", "'sideways' is not one of 'cross', 'encoder', 'decoder'"),
+        ("attention x --layer -1", "invalid value for '--layer': -1 is not a whole number from 0 up"),
+        ("evaluate", "missing option '--test'"),
+        ("evaluate --test", "--test: name a file after it"),
+        ("train", "missing option '--out'"),
+        ("train --out r --max-steps 0", "invalid value for '--max-steps': 0 is not a whole number from 1 up"),
+        ("train --out r --max-minutes 0", "invalid value for '--max-minutes': 0 is not a number above 0"),
+    ],
+)
+def test_a_command_line_that_cannot_be_read_is_told_in_one_line(limelight: Limelight, words: str, message: str) -> None:
+    ended = limelight(*words.split())
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("limelight: ")
+    assert message in ended.err
+    assert ended.err.count("\n") == 1
+
+
+def test_a_near_name_is_proposed(limelight: Limelight) -> None:
+    assert "--n-best" in limelight("translate", "--nbest", "3").err
+
+
+def test_the_parser_is_asked_for_its_family_of_faults() -> None:
+    """typer hands out one member of it; the family is what a wrong option and a wrong verb raise, too."""
+    assert issubclass(typer.BadParameter, UsageError)
+    for words in (["--wrong"], ["wrong"]):
+        with pytest.raises(UsageError):
+            app(words, standalone_mode=False)
+
+
+def test_a_reader_of_help_who_leaves_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def leave(*_: object, **__: object) -> None:
+        raise SystemExit(1)
+
+    monkeypatch.setattr("limelight.cli.app.app", leave)
+    assert run(["--help"]) == 1

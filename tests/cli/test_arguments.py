@@ -1,0 +1,109 @@
+"""Files, languages and numbers on the command line."""
+
+import pytest
+import typer
+
+from limelight.cli.arguments import corpora, decimal, repeat_options, whole_number
+from limelight.errors import UserError
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ("train --train a b --out r", "train --train=a --train=b --out r"),
+        ("train --train=a b --out r", "train --train=a --train=b --out r"),
+        ("train --out r --train a", "train --out r --train=a"),
+        ("train --train a --valid b c --train d", "train --train=a --valid=b --valid=c --train=d"),
+        ("evaluate --test a --json", "evaluate --test=a --json"),
+        ("evaluate --json --test a b", "evaluate --json --test=a --test=b"),
+        ("train --train -", "train --train=-"),
+        ("train --train=-a.tsv b", "train --train=-a.tsv --train=b"),
+        ("attention --target -- --test", "attention --target -- --test"),
+        ("train --train a -- --train b", "train --train=a -- --train b"),
+        ("translate --length-penalty -1 in", "translate --length-penalty -1 in"),
+        ("train --set a.b=-1 --train=x=y", "train --set a.b=-1 --train=x=y"),
+        ("translate --tested a", "translate --tested a"),
+        ("", ""),
+    ],
+)
+def test_options_that_take_several_words_are_repeated(given: str, read: str) -> None:
+    assert repeat_options(given.split()) == read.split()
+
+
+def test_words_keep_their_spaces() -> None:
+    assert repeat_options(["train", "--train", "my text.tsv"]) == ["train", "--train=my text.tsv"]
+    assert repeat_options(["attention", "--train is a word"]) == ["attention", "--train is a word"]
+
+
+@pytest.mark.parametrize(
+    "given", ["--train", "--train --out r", "--out r --train=", "--valid -- a", "--train --valid a"]
+)
+def test_an_option_without_its_files_is_refused(given: str) -> None:
+    option = "--valid" if "--valid --" in given else "--train"
+    with pytest.raises(UserError, match=rf"{option}: name a file after it: one \.tsv or \.jsonl file, or two files"):
+        repeat_options(given.split())
+
+
+def named(*files: str, source: str = "", target: str = "") -> list[tuple[tuple[str, ...], str, str]]:
+    return [(each.files, each.source, each.target) for each in corpora(list(files), source, target, "--train")]
+
+
+def test_files_become_corpora() -> None:
+    assert named("a.tsv") == [(("a.tsv",), "source", "target")]
+    assert named("a.jsonl.gz", source="en", target="de") == [(("a.jsonl.gz",), "en", "de")]
+    assert named("a.TSV", "b.txt", "c.txt") == [
+        (("a.TSV",), "source", "target"),
+        (("b.txt", "c.txt"), "source", "target"),
+    ]
+
+
+def test_languages_are_guessed_from_names_unless_they_are_given() -> None:
+    assert named("train.en", "train.de.zst") == [(("train.en", "train.de.zst"), "en", "de")]
+    assert named("train.en", "train.de", target="nds") == [(("train.en", "train.de"), "en", "nds")]
+    assert named("train.1", "train.english") == [(("train.1", "train.english"), "source", "target")]
+    assert corpora([], "", "", "--train") == ()
+
+
+@pytest.mark.parametrize("files", [["a.en"], ["a.en", "b.tsv"], ["a.tsv", "b.csv"], ["a.en", "a.de", "b.en"]])
+def test_half_a_pair_of_files_is_refused(files: list[str]) -> None:
+    with pytest.raises(
+        UserError, match=r"--valid [ab]\.\w+: a file of one language needs its other language beside it"
+    ):
+        corpora(files, "", "", "--valid")
+
+
+@pytest.mark.parametrize(
+    ("read", "word", "number"),
+    [
+        (whole_number(1), "1", 1),
+        (whole_number(0), "0", 0),
+        (whole_number(1), "4096", 4096),
+        (decimal(above=0.0), "0.5", 0.5),
+        (decimal(at_least=0.0), "0", 0.0),
+        (decimal(above=0.0, at_most=1.0), "1", 1.0),
+        (decimal(), "-1e3", -1000.0),
+    ],
+)
+def test_numbers_are_read(read, word: str, number: float) -> None:
+    assert read(word) == number
+
+
+@pytest.mark.parametrize(
+    ("read", "word", "message"),
+    [
+        (whole_number(1), "0", "0 is not a whole number from 1 up"),
+        (whole_number(0), "-1", "-1 is not a whole number from 0 up"),
+        (whole_number(1), "2.5", r"2\.5 is not a whole number from 1 up"),
+        (whole_number(1), "four", "four is not a whole number"),
+        (whole_number(0), str(2**63), "is not a whole number"),
+        (decimal(above=0.0), "0", "0 is not a number above 0$"),
+        (decimal(above=0.0, at_most=1.0), "1.1", r"1\.1 is not a number above 0 and at most 1$"),
+        (decimal(at_least=0.0), "-0.1", r"-0\.1 is not a number from 0 up$"),
+        (decimal(), "much", "much is not a number$"),
+        (decimal(), "nan", "nan is not a number$"),
+        (decimal(above=0.0), "inf", "inf is not a number above 0"),
+    ],
+)
+def test_numbers_out_of_bounds_are_refused_with_value_and_bound(read, word: str, message: str) -> None:
+    with pytest.raises(typer.BadParameter, match=message):
+        read(word)

@@ -1,0 +1,107 @@
+"""`limelight attention`: as text, as a picture, as numbers."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from limelight.inspection import AttentionMap
+from tests.cli.conftest import Limelight
+
+SENTENCE = "The old dog sees a small cat."
+
+
+def test_text_is_as_wide_as_the_terminal(limelight: Limelight, trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    widths = {}
+    for columns in (30, 60, 100, 5):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        ended = limelight("attention", "--model", trained, SENTENCE, "--target", "Kano velo lam miram videto.")
+        assert (ended.code, ended.err) == (0, "")
+        widths[columns] = max(map(len, ended.out.splitlines()))
+        assert "Kano" in ended.out
+    assert widths[30] <= 30
+    assert widths[60] <= 60
+    assert widths[5] <= 24  # the narrowest there is
+
+
+def test_shades_are_those_the_terminal_has(
+    limelight: Limelight, trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "█" in limelight("attention", "--model", trained, SENTENCE, "--beam", 1).out
+    monkeypatch.setattr("limelight.cli.attention.can_show", lambda characters: False)
+    shown = limelight("attention", "--model", trained, SENTENCE, "--target", "Kano").out
+    assert shown.isascii()
+    assert "##" in shown
+
+
+def test_what_is_drawn_can_be_chosen(limelight: Limelight, trained: Path) -> None:
+    def shown(*options: object) -> str:
+        ended = limelight("attention", "--model", trained, SENTENCE, "--target", "Kano velo.", *options)
+        assert (ended.code, ended.err) == (0, "")
+        return ended.out
+
+    mean = shown()
+    assert shown("--layer", 0, "--head", 0, "--head", 1) == mean == shown("--kind", "cross")
+    assert len({mean, shown("--head", 0), shown("--head", 1), shown("--kind", "encoder"), shown("--kind", "decoder"),
+                shown("--pieces"), shown("--no-end")}) == 7  # fmt: skip
+    assert "</s> left out, rescaled" in shown("--no-end")
+
+
+@pytest.mark.parametrize(("name", "start"), [("map.png", b"\x89PNG"), ("map.svg", b"<?xml"), ("MAP.PNG", b"\x89PNG")])
+def test_pictures(limelight: Limelight, trained: Path, tmp_path: Path, name: str, start: bytes) -> None:
+    path = tmp_path / name
+    assert limelight("attention", "--model", trained, SENTENCE, "-o", path) == (0, "", f"wrote {path}\n")
+    mean = path.read_bytes()
+    assert mean.startswith(start)
+    assert limelight("attention", "--model", trained, SENTENCE, "--grid", "-o", path).code == 0
+    assert path.read_bytes() != mean
+
+
+def test_numbers(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
+    path = tmp_path / "map.json"
+    assert limelight("attention", "--model", trained, SENTENCE, "--target", "Kano.", "--pieces", "-o", path).code == 0
+    seen = AttentionMap.from_json(path.read_text(encoding="utf-8"))
+    assert seen.unit == "piece"
+    assert seen.cross.shape[:2] == (1, 2)
+    assert json.loads(path.read_text(encoding="utf-8"))["format"] == "limelight.attention"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "which model? Give --model RUN"),
+        (["--model", "nowhere"], "nowhere: there is no such model"),
+        (
+            ["--model", "{trained}", "-o", "map.txt"],
+            "map.txt: the ending says what to write and must be one of .png .sv",
+        ),
+        (["--model", "{trained}", "-o", "nowhere/map.png"], "nowhere/map.png: cannot be written: no such file or dir"),
+        (["--model", "{trained}", "--layer", "1"], "there is no layer 1: the model has 1, they count from 0 to 0"),
+        (
+            ["--model", "{trained}", "--head", "0", "--head", "2"],
+            "there is no head 2: the model has 2, they count from",
+        ),
+        (
+            ["--model", "{trained}", "--grid"],
+            "--grid is too large for a terminal: give it a picture, for example -o he",
+        ),
+        (
+            ["--model", "{trained}", "--grid", "-o", "a.png", "--head", "0"],
+            "--grid draws every layer and head: leave o",
+        ),
+        (["--model", "{trained}", "--grid", "-o", "a.json"], "a.json: .json holds every number of every kind: leave o"),
+        (["--model", "{trained}", "--kind", "encoder", "-o", "a.json"], "leave out --kind encoder"),
+        (["--model", "{trained}", "--model", "{trained}"], "an ensemble of 2 models has no attention of its own"),
+    ],
+)
+def test_mistakes_are_told(limelight: Limelight, trained: Path, options: list[str], message: str) -> None:
+    ended = limelight("attention", SENTENCE, *[word.format(trained=trained) for word in options])
+    assert (ended.code, ended.out) == (2, "")
+    assert message in ended.err
+    assert ended.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("sentence", ["", "  "])
+def test_a_blank_sentence_is_told(limelight: Limelight, trained: Path, sentence: str) -> None:
+    ended = limelight("attention", "--model", trained, sentence)
+    assert (ended.code, "the text is blank" in ended.err) == (2, True)

@@ -1,0 +1,75 @@
+"""`limelight evaluate`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Limelight
+
+
+def test_json_says_how_good_and_where_it_comes_from(
+    limelight: Limelight, trained: Path, corpus: Path, tmp_path: Path
+) -> None:
+    kept = tmp_path / "kept.txt"
+    test = corpus / "test.tsv"
+    ended = limelight("evaluate", "--model", trained, "--test", test, "--json", "--beam", 1, "-o", kept)
+    assert (ended.code, ended.err) == (0, "")
+    found = json.loads(ended.out)
+    assert 0 <= found["bleu"] <= 100
+    assert found["bleu_signature"].startswith("nrefs:1|case:mixed|")
+    assert found["chrf_signature"].startswith("nrefs:1|")
+    where = found["provenance"]
+    assert (where["model"], where["seed"], where["test_files"]) == ([str(trained)], [1], [str(test)])
+    assert (where["beam_size"], where["pairs"], found["sentences"]) == (1, 5, 5)
+    sources = [line.split("\t")[0] for line in test.read_text(encoding="utf-8").splitlines()]
+    (tmp_path / "in.txt").write_text("\n".join(sources), encoding="utf-8")
+    assert (
+        kept.read_text(encoding="utf-8")
+        == limelight("translate", "--model", trained, "--beam", 1, tmp_path / "in.txt").out
+    )
+
+
+def test_people_get_a_table(limelight: Limelight, trained: Path, corpus: Path) -> None:
+    sides = [line.split("\t") for line in (corpus / "test.tsv").read_text(encoding="utf-8").splitlines()]
+    for place, language in enumerate(("en", "lumi")):
+        (corpus / f"test.{language}").write_text("".join(f"{side[place]}\n" for side in sides), encoding="utf-8")
+    ended = limelight("evaluate", "--model", trained, "--test", corpus / "test.en", corpus / "test.lumi",
+                      "--length-penalty", 1)  # fmt: skip
+    assert ended.code == 0
+    assert ended.out.splitlines()[1].startswith("BLEU ")
+    assert f"model: {trained}\nseed: 1\n" in ended.out
+    assert "length_penalty: 1.0" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({}, "a.tsv: there is no such file"),
+        ({"a.tsv": b""}, "there is nothing to evaluate: the test set has no pairs"),
+        ({"a.tsv": b"one\tuno\ntwo\n"}, "a.tsv:2: "),
+        ({"a.tsv": b"one\tuno\n\xfe\tdos\n"}, "a.tsv:2: not valid UTF-8"),
+        ({"a.jsonl": b'{"source": "one"}\n'}, "a.jsonl:1: the object has no 'target'"),
+        ({"a.en": b"one\n", "a.es": b"uno\ndos\n"}, "a.en"),
+        ({"a.en": b"one\n"}, "a.en: a file of one language needs its other language beside it"),
+        ({"a.tmx": b"<tmx/>"}, "a.tmx: a file of one language needs its other language beside it"),
+        ({"a.tsv.gz": b"\x1f\x8b\x08 cut off"}, "a.tsv.gz:1: the file is damaged or cut off here"),
+    ],
+)
+def test_bad_test_sets_are_named_with_file_and_line(
+    limelight: Limelight, trained: Path, tmp_path: Path, files: dict[str, bytes], message: str
+) -> None:
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    ended = limelight("evaluate", "--model", trained, "--test", *[tmp_path / name for name in files or ["a.tsv"]])
+    assert (ended.code, ended.out) == (2, "")
+    assert message in ended.err
+    assert ended.err.count("\n") == 1
+
+
+def test_the_place_of_the_translations_is_tried_before_the_work(
+    limelight: Limelight, trained: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("limelight.cli.evaluate.open_translator", lambda folders: pytest.fail("began to work"))
+    ended = limelight("evaluate", "--model", trained, "--test", corpus / "test.tsv", "-o", "nowhere/kept.txt")
+    assert (ended.code, "nowhere/kept.txt: cannot be written" in ended.err) == (2, True)

@@ -1,0 +1,123 @@
+"""Every way a verb can end, in a number and a line."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from limelight.cli.outcome import exit_code, guarded, is_out_of_memory, say
+from limelight.errors import RunError, UserError
+
+
+def end_of(work: Callable[[], object], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    code = exit_code(lambda: (work(), None)[1], with_less_memory="Ask for less")
+    ended = capsys.readouterr()
+    assert ended.out == ""
+    return code, ended.err
+
+
+def raising(error: BaseException) -> Callable[[], None]:
+    def work() -> None:
+        raise error
+
+    return work
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (UserError("a.tsv:3: no TAB"), 2, "limelight: a.tsv:3: no TAB\n"),
+        (RunError("disk full"), 1, "limelight: disk full\n"),
+        (KeyboardInterrupt(), 130, ""),
+        (BrokenPipeError(), 0, ""),
+        (OSError(errno.EIO, "Input/output error", "x/log"), 1, "limelight: x/log: Input/output error\n"),
+        (OSError(errno.ENOSPC, "No space left"), 1, "limelight: reading or writing failed: No space left\n"),
+        (OSError("odd"), 1, "limelight: reading or writing failed: odd\n"),
+        (MemoryError(), 1, "limelight: out of memory (MemoryError). Ask for less\n"),
+        (RuntimeError("CUDA out of memory. Tried\nmore"), 1,
+         "limelight: out of memory (CUDA out of memory. Tried). Ask for less\n"),
+    ],
+)  # fmt: skip
+def test_what_is_raised_becomes_a_code_and_a_line(
+    error: BaseException, code: int, message: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("limelight.cli.outcome.silence", lambda stream: None)  # pytest's own stream stays open
+    assert end_of(raising(error), capsys) == (code, message)
+
+
+def test_all_well_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert end_of(lambda: None, capsys) == (0, "")
+
+
+@pytest.mark.parametrize("error", [RuntimeError("shapes differ"), ValueError("ours"), KeyError("x")])
+def test_a_fault_of_ours_keeps_its_traceback(error: Exception) -> None:
+    with pytest.raises(type(error)):
+        exit_code(raising(error), with_less_memory="")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_stop_the_work_on_the_spot(number: int, code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    before = signal.getsignal(number)
+    done = []
+
+    def work() -> None:
+        os.kill(os.getpid(), number)
+        done.append("more")
+
+    assert end_of(work, capsys) == (code, f"limelight: stopped by {signal.Signals(number).name}\n")
+    assert not done
+    assert signal.getsignal(number) is before
+
+
+def test_notes_are_told_with_the_message(capsys: pytest.CaptureFixture[str]) -> None:
+    error = UserError("line 7 is bad")
+    error.add_note("6 lines are in x.partial")
+    assert end_of(raising(error), capsys) == (2, "limelight: line 7 is bad; 6 lines are in x.partial\n")
+
+
+def test_nobody_on_standard_error_is_no_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: object, **__: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr("typer.echo", gone)
+    assert say("something", 2) == 2
+
+
+def test_torch_really_says_it_that_way() -> None:
+    with pytest.raises(RuntimeError) as caught:
+        torch.empty(2**50)
+    assert is_out_of_memory(caught.value)
+    assert is_out_of_memory(torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"))
+    assert not is_out_of_memory(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))
+
+
+def test_a_guarded_verb_keeps_its_options(capsys: pytest.CaptureFixture[str]) -> None:
+    def verb(word: str, *, times: int = 1) -> None:
+        raise UserError(word * times)
+
+    guard = guarded(verb, with_less_memory="")
+    assert guard.__wrapped__ is verb  # the parser reads the options there
+    assert guard("no", times=2) == 2
+    assert capsys.readouterr().err == "limelight: nono\n"
+
+
+def test_a_reader_who_leaves_is_no_trouble(tmp_path: Path) -> None:
+    """Python would complain while it closes the stream, with a code of its own."""
+    code = (
+        "import sys\nfrom limelight.cli.outcome import exit_code\n"
+        "sys.exit(exit_code(lambda: [print('x' * 999, flush=True) for _ in range(999)] and None, with_less_memory=''))"
+    )
+    script = f'{{ "{sys.executable}" -c "$CODE"; echo $? > code; }} | head -n 1'
+    environment = {**os.environ, "CODE": code}
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""
+    assert done.stdout == "x" * 999 + "\n"
+    assert (tmp_path / "code").read_text() == "0\n"

@@ -1,0 +1,138 @@
+"""Results that are whole or not there, and streams that cannot be written."""
+
+import io
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from limelight.cli.output import can_show, lines_to, one_line, show
+from limelight.errors import RunError, UserError
+
+
+def stream(encoding: str) -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+
+
+def write_and_fail(path: Path) -> None:
+    with lines_to(path) as write:
+        write("new")
+        raise RunError("the lamp went out")
+
+
+def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    with lines_to(path) as write:
+        write("Zwei Hunde")
+        assert not path.exists()
+        write("")
+    assert path.read_bytes() == b"Zwei Hunde\n\n"
+    assert [each.name for each in tmp_path.iterdir()] == ["out.txt"]
+
+
+def test_a_file_that_was_there_stays_until_then(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    path.write_text("old")
+    with pytest.raises(RunError) as caught:
+        write_and_fail(path)
+    assert path.read_text() == "old"
+    partial = tmp_path / "out.txt.partial"
+    assert partial.read_text() == "new\n"
+    assert caught.value.__notes__ == [f"what was done until then is in {partial}"]
+
+
+def test_nothing_stays_where_nothing_was_done(tmp_path: Path) -> None:
+    with pytest.raises(RunError) as caught, lines_to(tmp_path / "out.txt"):
+        raise RunError("the lamp went out")
+    assert not hasattr(caught.value, "__notes__")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    link = tmp_path / "out.txt"
+    link.symlink_to(tmp_path / "there" / "real.txt")
+    with lines_to(link) as write:
+        write("new")
+    assert link.is_symlink()
+    assert (tmp_path / "there" / "real.txt").read_text() == "new\n"
+
+
+def test_a_device_is_written_to_and_not_replaced() -> None:
+    with lines_to(Path(os.devnull)) as write:
+        write("away")
+    assert not Path(os.devnull).is_file()
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nowhere/out.txt", r"nowhere/out\.txt: cannot be written: no such file or directory"),
+        ("folder", r"folder: is a folder; give -o the name of a file"),
+        ("file/out.txt", r"file/out\.txt: cannot be written: not a directory"),
+        ("x" * 255, r"x: cannot be written: file name too long"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_told_at_once(tmp_path: Path, name: str, message: str) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match=message), lines_to(tmp_path / name):
+        pytest.fail("there was nothing to write to")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only for root")
+def test_a_folder_that_is_read_only_is_told_at_once(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(UserError, match="out: cannot be written: permission denied"), lines_to(tmp_path / "out"):
+        pytest.fail("there was nothing to write to")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+def test_a_full_disk_is_named() -> None:
+    with (
+        pytest.raises(RunError, match="/dev/full: cannot be written: no space left on device"),
+        lines_to(Path("/dev/full")) as write,
+    ):
+        write("more")
+
+
+def test_standard_output_is_utf8_whatever_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    ascii_only = stream("ascii")
+    monkeypatch.setattr(sys, "stdout", ascii_only)
+    with lines_to(None) as write:
+        write("Straße ▁")
+    assert ascii_only.buffer.getvalue() == "Straße ▁\n".encode()
+
+
+def test_what_is_shown_to_people_is_never_in_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    ascii_only = stream("ascii")
+    monkeypatch.setattr(sys, "stdout", ascii_only)
+    assert not can_show("░")
+    show("Straße")
+    assert ascii_only.buffer.getvalue() == b"Stra?e\n"
+    monkeypatch.setattr(sys, "stdout", stream("utf-8"))
+    assert can_show("░")
+
+
+def test_no_standard_output_at_all_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(UserError, match="standard output is closed"):
+        show("anything")
+    with pytest.raises(UserError, match="standard output is closed"), lines_to(None):
+        pytest.fail("there was nothing to write to")
+
+
+def test_a_reader_who_leaves_is_not_taken_for_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Left(io.TextIOWrapper):
+        def flush(self) -> None:
+            raise BrokenPipeError
+
+    monkeypatch.setattr(sys, "stdout", Left(io.BytesIO()))
+    with pytest.raises(BrokenPipeError):
+        show("anything")
+    monkeypatch.undo()
+
+
+def test_a_line_stays_one_line() -> None:
+    assert one_line("a\nb\r\nc\u2028d") == "a b  c\u2028d"

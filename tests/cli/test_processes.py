@@ -1,0 +1,87 @@
+"""What only a process of its own can show: what it imports, its terminal, its signals, its streams."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+HEAVY = ("torch", "numpy", "limelight.config", "yaml", "sentencepiece", "tokenizers", "sacrebleu", "matplotlib")
+
+
+@pytest.fixture
+def environment() -> dict[str, str]:
+    path = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]))
+    return {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["--help"], ["train", "--help"], ["translate", "--beam", "0"], ["attention", "x", "--grid"]]
+)
+def test_help_and_slips_of_the_pen_wait_for_nothing_heavy(words: list[str], environment: dict[str, str]) -> None:
+    code = (
+        "import sys\nfrom limelight.cli.app import run\nrun(sys.argv[1:])\n"
+        f"print('imported', *sorted(set({HEAVY}) & set(sys.modules)))"
+    )
+    command = [sys.executable, "-c", code, *words]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "imported"
+
+
+def test_the_module_is_the_command(environment: dict[str, str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "limelight", "--version"], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("limelight ")
+
+
+def test_a_person_at_the_terminal_gets_each_line_at_once_and_leaves_with_ctrl_c(
+    trained: Path, environment: dict[str, str]
+) -> None:
+    theirs, ours = pty.openpty()
+    command = [sys.executable, "-m", "limelight", "translate", "--model", str(trained), "--json", "--beam", "1"]
+    with subprocess.Popen(
+        command, stdin=ours, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        try:
+            assert process.stderr.readline() == "A sentence a line; Ctrl-D ends.\n"
+            for line in ("A dog runs.", "", "Two birds sing."):
+                os.write(theirs, f"{line}\n".encode())
+                assert json.loads(process.stdout.readline())["source"] == line
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 130
+            assert process.stderr.read() == "limelight: stopped by SIGINT\n"
+            assert process.stdout.read() == ""
+        finally:
+            process.kill()
+            os.close(theirs)
+            os.close(ours)
+
+
+def test_a_reader_who_leaves_and_an_environment_without_utf8(
+    trained: Path, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    """Half of the lines are read (`| head`), from a process whose streams are ASCII by its environment."""
+    (tmp_path / "in.txt").write_text("Ein Hündchen läuft.\n" * 200, encoding="utf-8")
+    script = (
+        f'"{sys.executable}" -m limelight translate --model "{trained}" --beam 1 --json < in.txt 2> errors | head -n 1;'
+        " echo ${PIPESTATUS[0]}"
+    )
+    done = subprocess.run(
+        ["bash", "-c", script],
+        cwd=tmp_path,
+        env={**environment, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=True,
+    )
+    line, code = done.stdout.splitlines()
+    assert json.loads(line)["source"] == "Ein Hündchen läuft."
+    assert code == "0"
+    assert (tmp_path / "errors").read_text(encoding="utf-8") == ""

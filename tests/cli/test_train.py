@@ -1,0 +1,143 @@
+"""`limelight train`: begin, go on, stop, and every mistake."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from limelight.config import load_config
+from limelight.training.report import Report
+from tests.cli.conftest import Limelight, settings
+
+
+def test_a_run_says_what_it_does_and_goes_on(limelight: Limelight, corpus: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    text = ["--train", corpus / "train.tsv", "--valid", corpus / "valid.tsv"]
+    begin = ["train", *text, "--source", "en", "--target", "lumi", "--recipe", "tiny", *settings(), "--out", run]
+    ended = limelight(*begin, "--max-steps", 3)
+    assert (ended.code, ended.out) == (0, "")
+    assert "150 of 150 pairs kept" in ended.err
+    assert f"done: training.max_steps=3 updates are done; the model is in {run / 'best'}" in ended.err
+    assert load_config(run / "config.yaml").data.train[0].target == "lumi"
+
+    assert "nothing left to do" in limelight("train", "--out", run).err
+    ended = limelight("train", "--out", run, "--max-steps", 4)
+    assert ended.code == 0
+    assert "going on after update 3" in ended.err
+    # with its text but without its recipe it is still the same run, and so it is with everything
+    assert "going on after update 4" in limelight("train", *text, "--source", "en", "--target", "lumi", "--out", run,
+                                                  "--max-steps", 5).err  # fmt: skip
+    assert "going on after update 5" in limelight(*begin, "--max-steps", 6).err
+
+    ended = limelight("train", "--out", run, "--set", "model.d_ff=24", "--max-steps", 9)
+    assert (ended.code, ended.out) == (2, "")
+    assert "there is a run with other settings: model.d_ff is 20 there, 24 here" in ended.err
+
+
+def test_quiet_is_quiet(limelight: Limelight, trained: Path) -> None:
+    assert limelight("train", "--out", trained, "--quiet") == (0, "", "")
+
+
+def test_nobody_watching_does_not_end_a_run(
+    limelight: Limelight, trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in `limelight train ... 2>&1 | head -n 1`."""
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as left:
+        monkeypatch.setattr("sys.stderr", left)
+        assert limelight("train", "--out", trained) == (0, "", "")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_saves_and_says_how_to_go_on(
+    limelight: Limelight, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, code: int
+) -> None:
+    update, run = Report.update, tmp_path / "run"
+
+    def interrupt(self, progress, result, rate) -> None:
+        update(self, progress, result, rate)
+        if progress.step == 2:
+            os.kill(os.getpid(), number)
+
+    monkeypatch.setattr(Report, "update", interrupt)
+    command = ["train", "--train", corpus / "valid.tsv", "--recipe", "tiny", *settings(), "--out", run]
+    ended = limelight(*command, "--set", "tokens.vocabulary_size=80", "--max-steps", 4)
+    assert ended.code == code
+    told = (
+        f"limelight: stopped by {signal.Signals(number).name}; `limelight train --out {run}` goes on where it stopped"
+    )
+    assert ended.err.splitlines()[-1] == told
+    assert [path.name for path in (run / "checkpoints").iterdir()] == ["step-00000002"]
+    assert limelight("train", "--out", run).code == 0
+
+
+def test_too_little_memory_is_told_with_a_way_out(
+    limelight: Limelight, trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def greedy(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("limelight.training.run._set_up", greedy)
+    ended = limelight("train", "--out", trained, "--max-steps", 99)
+    assert ended.code == 1
+    assert "out of memory (MemoryError). The last checkpoint is intact" in ended.err
+    assert "halve batching.tokens and double training.accumulate" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("", "there is nothing to train on: give --train FILE (or two files)"),
+        ("--train", "--train: name a file after it"),
+        ("--train one.en", "--train one.en: a file of one language needs its other language beside it"),
+        ("--train none.tsv", "none.tsv: there is no such file (looked in "),
+        ("--train {corpus}", "{corpus}: a file of one language needs its other language beside it"),
+        ("--train {bad}/unequal.en {bad}/unequal.de", "unequal"),
+        ("--train {bad}/tab.tsv", "tab.tsv:2: "),
+        ("--train {bad}/latin.tsv", "latin.tsv:1: not valid UTF-8 (byte 0xfc at byte 4 of the line)"),
+        ("--train {bad}/empty.tsv", "{bad}/empty.tsv: there is nothing to train on: 0 of 0 pairs kept"),
+        ("--train {corpus}/train.tsv --valid none.tsv", "none.tsv: there is no such file"),
+        ("--source en", "--source and --target name the languages of --train and --valid: give them together"),
+        ("--train {corpus}/train.tsv --recipe tinny", "unknown recipe 'tinny': did you mean tiny? there are small,"),
+        ("--train {corpus}/train.tsv --recipe tiny --config a.yaml", "give --recipe or --config, not both"),
+        ("--config none.yaml", "none.yaml: cannot read the configuration"),
+        ("--config {bad}/unknown.yaml", "unknown.yaml: unknown setting training.sed; did you mean training.seed?"),
+        (
+            "--train {corpus}/train.tsv --set training.sed=4",
+            "unknown setting training.sed; did you mean training.seed?",
+        ),
+        ("--train {corpus}/train.tsv --set training.seed", "--set training.seed: write it as section.key=value"),
+        ("--train {corpus}/train.tsv --set training.seed=x", "training.seed: "),
+        ("--train {corpus}/train.tsv --set model.dropout=1", "model.dropout: input should be less than 1, not 1"),
+        ("--train {corpus}/train.tsv --set model.cell=gru", "model.cell is no setting of a transformer model"),
+        ("--train {corpus}/train.tsv --set tokens.vocabulary_size=64", "tokens.vocabulary_size is 64"),
+    ],
+)
+def test_mistakes_are_told_and_leave_no_run(
+    limelight: Limelight, corpus: Path, tmp_path: Path, options: str, message: str
+) -> None:
+    bad = {
+        "unequal.en": b"one\ntwo\n", "unequal.de": b"eins\n", "tab.tsv": b"one\teins\ntwo zwei\n",
+        "latin.tsv": b"f\xc3\xbc\xfcr\tx\n", "empty.tsv": b"", "unknown.yaml": b"training: {sed: 1}\n",
+    }  # fmt: skip
+    for name, content in bad.items():
+        (tmp_path / name).write_bytes(content)
+    places = {"corpus": corpus, "bad": tmp_path}
+    ended = limelight("train", "--out", tmp_path / "run", *options.format(**places).split())
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.splitlines()[-1].startswith("limelight: ")
+    assert message.format(**places) in ended.err
+    assert not (tmp_path / "run" / "config.yaml").exists()
+
+
+def test_a_folder_that_is_no_run_is_left_alone(limelight: Limelight, corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "holiday.jpg").touch()
+    ended = limelight("train", "--train", corpus / "train.tsv", "--out", tmp_path)
+    assert (ended.code, "this folder is not empty and not a run (it holds holiday.jpg)" in ended.err) == (2, True)
+    ended = limelight("train", "--train", corpus / "train.tsv", "--out", tmp_path / "holiday.jpg")
+    assert (ended.code, "this is a file, and a run is a folder" in ended.err) == (2, True)
+    ended = limelight("train", "--train", corpus / "train.tsv", "--out", tmp_path / "holiday.jpg" / "run")
+    assert (ended.code, "cannot write there" in ended.err) == (2, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["holiday.jpg"]

@@ -1,0 +1,236 @@
+"""`limelight translate`: lines in, lines out, and every mistake before any work is done."""
+
+import json
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from limelight import Translation
+from limelight.config import RunConfig, TransformerConfig
+from limelight.models.build import build_model
+from limelight.models.stored import save_model
+from limelight.tokens import Tokenizers, load_tokenizers, train_tokenizer
+from tests.cli.conftest import Limelight
+
+Typed = Callable[[bytes], None]
+LINES = ["The old dog sees a small cat.", "", "A bird sings.", "   ", "Two quiet foxes sleep near the lake."]
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text.txt"
+    path.write_text("".join(f"{line}\n" for line in LINES), encoding="utf-8")
+    return path
+
+
+def test_a_line_in_is_a_line_out(limelight: Limelight, trained: Path, text: Path, typed: Typed) -> None:
+    ended = limelight("translate", "--model", trained, text)
+    assert (ended.code, ended.err) == (0, "")
+    shown = ended.out.split("\n")
+    assert [bool(line) for line in shown] == [True, False, True, False, True, False]
+    typed(text.read_bytes())
+    assert limelight("translate", "--model", trained) == ended
+    assert limelight("translate", "--model", trained / "best", text) == ended
+
+
+def test_no_lines_in_are_no_lines_out(limelight: Limelight, trained: Path, typed: Typed) -> None:
+    typed(b"")
+    assert limelight("translate", "--model", trained) == (0, "", "")
+    typed(b"\n\r\n\n")
+    assert limelight("translate", "--model", trained) == (0, "\n\n\n", "")
+
+
+def test_characters_nobody_knows_are_no_trouble(limelight: Limelight, trained: Path, typed: Typed) -> None:
+    typed("語彙に無い字\n😀\u2028x\n\u00a0\n".encode())
+    ended = limelight("translate", "--model", trained)
+    assert (ended.code, ended.out.count("\n"), ended.err) == (0, 3, "")
+
+
+def test_a_very_long_line_is_translated(limelight: Limelight, trained: Path, typed: Typed) -> None:
+    typed(b"dog " * 120)
+    ended = limelight("translate", "--model", trained, "--beam", 1)
+    assert (ended.code, ended.out.count("\n")) == (0, 1)
+
+
+def test_json_is_an_object_a_line(limelight: Limelight, trained: Path, text: Path) -> None:
+    ended = limelight("translate", "--model", trained, text, "--json", "--n-best", 2)
+    found = [json.loads(line) for line in ended.out.splitlines()]
+    assert [each["source"] for each in found] == LINES
+    names = {field.name for field in fields(Translation)}
+    for each in found:
+        assert set(each) == names
+        blank = not each["source"].strip()
+        assert len(each["alternatives"]) == (0 if blank else 1)
+        assert all(set(other) == names and other["score"] <= each["score"] for other in each["alternatives"])
+    plain = limelight("translate", "--model", trained, text, "--n-best", 2).out.splitlines()
+    expected = [
+        f"{number} ||| {other['text']} ||| {other['score']:.4f}"
+        for number, each in enumerate(found)
+        for other in (each, *each["alternatives"])
+    ]
+    assert plain == expected
+
+
+def test_json_holds_no_line_ends_and_nothing_escaped(limelight: Limelight, trained: Path, typed: Typed) -> None:
+    typed("Straße\u2028dog\n".encode())
+    line = limelight("translate", "--model", trained, "--json", "--beam", 1).out
+    assert "Straße" in line
+    assert line.count("\n") == 1
+
+
+def test_a_file_is_written_when_it_is_complete(limelight: Limelight, trained: Path, text: Path, tmp_path: Path) -> None:
+    there = tmp_path / "there.txt"
+    assert limelight("translate", "--model", trained, text, "-o", there) == (0, "", "")
+    assert there.read_text(encoding="utf-8") == limelight("translate", "--model", trained, text).out
+    # a file may even be replaced by its translation
+    assert limelight("translate", "--model", trained, text, "-o", text).code == 0
+    assert text.read_bytes() == there.read_bytes()
+
+
+def test_what_was_translated_before_a_bad_line_is_kept(
+    limelight: Limelight, trained: Path, tmp_path: Path, typed: Typed
+) -> None:
+    typed(b"A dog runs.\n" * 1000 + b"\xff\n")
+    ended = limelight("translate", "--model", trained, "--beam", 1, "-o", tmp_path / "out.txt")
+    partial = tmp_path / "out.txt.partial"
+    assert ended.code == 2
+    assert "standard input:1001: not valid UTF-8 (byte 0xff at byte 1 of the line)" in ended.err
+    assert ended.err.endswith(f"; what was done until then is in {partial}\n")
+    assert partial.read_text(encoding="utf-8").count("\n") == 1000
+
+
+def test_the_search_follows_its_options(limelight: Limelight, trained: Path, text: Path) -> None:
+    def scores(*options: object) -> list[float]:
+        lines = limelight("translate", "--model", trained, text, "--json", *options).out.splitlines()
+        return [json.loads(line)["score"] for line in lines]
+
+    lines = limelight("translate", "--model", trained, text, "--json", "--length-penalty", 0).out.splitlines()
+    unnormalised = [json.loads(line) for line in lines]
+    assert all(each["score"] == each["log_probability"] for each in unnormalised)
+    wide, narrow = scores("--beam", 6, "--length-penalty", 0), scores("--beam", 1, "--length-penalty", 0)
+    assert all(some >= other - 1e-4 for some, other in zip(wide, narrow, strict=True))
+    assert scores("--batch-tokens", 1) == pytest.approx(scores(), abs=1e-4)
+
+
+def test_samples_are_drawn_as_asked(limelight: Limelight, trained: Path, text: Path) -> None:
+    def drawn(*options: object) -> str:
+        ended = limelight("translate", "--model", trained, text, "--sample", *options)
+        assert (ended.code, ended.err) == (0, "")
+        return ended.out
+
+    assert drawn("--seed", 5) == drawn("--seed", 5) != drawn("--seed", 6)
+    assert drawn("--temperature", 2, "--top-p", 0.9, "--seed", 5, "--n-best", 2).count("\n") == 3 * 2 + 2
+    assert drawn("--top-k", 1, "--seed", 5) == limelight("translate", "--model", trained, text, "--beam", 1).out
+
+
+def test_two_models_are_an_ensemble(limelight: Limelight, trained: Path, text: Path) -> None:
+    alone = limelight("translate", "--model", trained, text)
+    assert limelight("translate", "--model", trained, "--model", trained / "best", text) == alone
+
+
+def test_models_with_other_pieces_are_no_ensemble(
+    limelight: Limelight, trained: Path, text: Path, tmp_path: Path
+) -> None:
+    model = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=8, heads=2, d_ff=8)
+    words = ["one two three four five"] * 9
+    tokenizer = train_tokenizer(
+        words, kind="bpe", vocabulary_size=80, languages=[], byte_fallback=False, seed=1, sentences=9
+    )
+    both = Tokenizers(tokenizer, tokenizer)
+    save_model(tmp_path / "other", build_model(model, both), both, RunConfig(model=model), notes={}, card="")
+    ended = limelight("translate", "--model", trained, "--model", tmp_path / "other", text)
+    assert ended.code == 2
+    assert "cannot be an ensemble: their tokenizers differ in size or pieces" in ended.err
+
+
+def test_the_target_language_is_checked(limelight: Limelight, trained: Path, text: Path, tmp_path: Path) -> None:
+    assert limelight("translate", "--model", trained, "--to", "lumi", text).code == 0
+    ended = limelight("translate", "--model", trained, "--to", "fr", text)
+    assert (ended.code, ended.err) == (2, f"limelight: --to fr: {trained} translates to lumi\n")
+    both = load_tokenizers(trained / "tokenizer")
+    model = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=8, heads=2, d_ff=8)
+    save_model(tmp_path / "x", build_model(model, both), both, RunConfig(model=model), notes={}, card="")
+    assert (
+        "a language that was not named when it was trained"
+        in limelight("translate", "--model", tmp_path / "x", "--to", "fr", text).err
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("", "which model? Give --model RUN, the folder that `limelight train --out RUN` wrote"),
+        ("--model nowhere", "nowhere: there is no such model; --model takes the folder that"),
+        (
+            "--model {corpus}",
+            "not a run or model folder: it holds neither best/model.safetensors nor model.safetensors",
+        ),
+        ("--model {corpus}/test.tsv", "not a run or model folder"),
+        ("--model {trained} nothing.txt", "nothing.txt: there is no such file (looked in "),
+        ("--model {trained} {corpus}", "is a folder; name the files in it"),
+        ("--model {trained} -o nowhere/out.txt", "nowhere/out.txt: cannot be written: no such file or directory"),
+        ("--model {trained} -o {corpus}", "is a folder; give -o the name of a file"),
+        ("--model {trained} --n-best 9 --beam 4", "--n-best 9: a beam holds as many as it is wide, and --beam is 4"),
+        ("--model {trained} --sample --beam 4", "--beam 4 and --sample exclude each other"),
+        ("--model {trained} --top-k 3 --seed 1", "--top-k 3 and --seed 1: how to draw matters only with --sample"),
+    ],
+)
+def test_mistakes_are_told(
+    limelight: Limelight, trained: Path, corpus: Path, typed: Typed, options: str, message: str
+) -> None:
+    typed(b"A dog.\n")
+    ended = limelight("translate", *options.format(trained=trained, corpus=corpus).split())
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("limelight: ")
+    assert message in ended.err
+    assert ended.err.count("\n") == 1
+
+
+def test_a_closed_standard_input_is_told(limelight: Limelight, trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    ended = limelight("translate", "--model", trained)
+    assert (ended.code, ended.err) == (2, "limelight: standard input is closed: name a file to translate\n")
+
+
+@pytest.mark.parametrize(
+    ("part", "content", "message"),
+    [
+        ("model.safetensors", b"", "model.safetensors: cannot read the weights"),
+        ("model.safetensors", b"\x08" + b"\0" * 9, "model.safetensors: cannot read the weights"),
+        ("config.yaml", b"model: [", "config.yaml: not valid YAML"),
+        ("config.yaml", b"modell: 3", "config.yaml: unknown setting modell; did you mean model?"),
+        ("config.yaml", b"\xff", "config.yaml: cannot read the configuration"),
+        ("tokenizer/joint/spm.model", b"nonsense", "spm.model"),
+        ("tokenizer/joint/tokenizer.yaml", b"", "tokenizer.yaml"),
+    ],
+)
+def test_a_damaged_model_is_named(
+    limelight: Limelight, trained: Path, tmp_path: Path, typed: Typed, part: str, content: bytes, message: str
+) -> None:
+    for path in (trained / "best").rglob("*"):
+        if path.is_file():
+            copy = tmp_path / "copy" / path.relative_to(trained / "best")
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(path.read_bytes())
+    (tmp_path / "copy" / part).write_bytes(content)
+    typed(b"A dog.\n")
+    ended = limelight("translate", "--model", tmp_path / "copy")
+    assert ended.code == 2
+    assert message in ended.err
+    (tmp_path / "copy" / part).unlink()
+    assert limelight("translate", "--model", tmp_path / "copy").code == 2
+
+
+def test_too_little_memory_is_told_with_a_way_out(
+    limelight: Limelight, trained: Path, text: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def greedy(*_: object, **__: object) -> None:
+        raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes")
+
+    monkeypatch.setattr("limelight.decoding.translate.beam_search", greedy)
+    ended = limelight("translate", "--model", trained, text)
+    assert ended.code == 1
+    assert ended.err.startswith("limelight: out of memory ([enforce fail] DefaultCPUAllocator")
+    assert ended.err.endswith("Give a smaller --batch-tokens or --beam, or split very long lines\n")

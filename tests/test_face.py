@@ -1,0 +1,88 @@
+"""The Python face: three names, found when they are asked for."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import limelight
+from limelight.config import DecodingConfig, RunConfig, TransformerConfig
+from limelight.decoding.translate import Translation, Translator, load_translator
+from limelight.errors import UserError
+from limelight.inspection import AttentionMap
+from limelight.models.build import build_model
+from limelight.models.stored import save_model
+from limelight.tokens import Tokenizers, train_tokenizer
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run folder with a small random model."""
+    folder = tmp_path_factory.mktemp("runs") / "en-de"
+    texts = ["a dog runs in the old garden", "two birds sing under a tree"] * 5
+    both = train_tokenizer(
+        texts, kind="bpe", vocabulary_size=80, languages=["en", "de"], byte_fallback=False, seed=1, sentences=len(texts)
+    )
+    tokenizers = Tokenizers(both, both)
+    model = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=6, heads=3, d_ff=5)
+    config = RunConfig(model=model, decoding=DecodingConfig(beam_size=2, max_length_factor=1, max_length_extra=2))
+    save_model(folder / "best", build_model(model, tokenizers), tokenizers, config, notes={}, card="")
+    return folder
+
+
+def test_the_names_are_those_of_the_package() -> None:
+    assert limelight.load is load_translator
+    assert limelight.Translator is Translator
+    assert limelight.Translation is Translation
+    assert set(limelight.__all__) == {"Translation", "Translator", "__version__", "load"}
+    assert all(hasattr(limelight, name) for name in limelight.__all__)
+
+
+def test_another_name_is_refused_as_python_does() -> None:
+    with pytest.raises(AttributeError, match="module 'limelight' has no attribute 'transalte'"):
+        limelight.transalte  # noqa: B018
+
+
+def test_importing_it_waits_for_nothing_heavy() -> None:
+    code = "import sys, limelight; limelight.__version__; sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT / "src", check=False).returncode == 0
+
+
+def test_a_text_gives_a_translation_and_a_list_gives_a_list(run: Path) -> None:
+    translator = limelight.load(run)
+    one = translator.translate("a dog runs", beam_size=3, n_best=3)
+    assert isinstance(one, limelight.Translation)
+    assert one.source == "a dog runs"
+    assert isinstance(one.text, str)
+    assert isinstance(one.tokens, tuple)
+    assert len(one.alternatives) == 2
+    assert one.score >= one.alternatives[0].score >= one.alternatives[1].score
+    many = translator.translate(["a dog runs", "", "two birds"])
+    assert [each.source for each in many] == ["a dog runs", "", "two birds"]
+    assert many[1].text == ""
+    assert translator.translate([]) == []
+
+
+def test_a_path_may_be_text_or_a_path_a_run_or_its_model_or_several(run: Path) -> None:
+    texts = ["a dog runs", "two birds"]
+    expected = limelight.load(run).translate(texts)
+    for place in (str(run), run / "best", [run], [str(run), run / "best"]):
+        assert [each.text for each in limelight.load(place).translate(texts)] == [each.text for each in expected]
+
+
+def test_attention_is_a_map(run: Path) -> None:
+    seen = limelight.load(run).attention("a dog runs")
+    assert isinstance(seen, AttentionMap)
+    assert seen.merge_words().source_pieces == ("a", "dog", "runs", "</s>")
+
+
+def test_what_is_no_model_is_told_as_a_value_error(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="there is no such model"):
+        limelight.load(tmp_path / "nowhere")
+    with pytest.raises(UserError, match="not a run or model folder"):
+        limelight.load(tmp_path)
+    with pytest.raises(UserError, match="no model to load"):
+        limelight.load([])
