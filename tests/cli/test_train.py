@@ -125,7 +125,7 @@ def test_mistakes_are_told_and_leave_no_run(
     for name, content in bad.items():
         (tmp_path / name).write_bytes(content)
     places = {"corpus": corpus, "bad": tmp_path}
-    ended = limelight("train", "--out", tmp_path / "run", *options.format(**places).split())
+    ended = limelight("train", "--out", tmp_path / "run", "--max-steps", 1, *options.format(**places).split())
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.splitlines()[-1].startswith("limelight: ")
     assert message.format(**places) in ended.err
@@ -134,10 +134,12 @@ def test_mistakes_are_told_and_leave_no_run(
 
 def test_a_folder_that_is_no_run_is_left_alone(limelight: Limelight, corpus: Path, tmp_path: Path) -> None:
     (tmp_path / "holiday.jpg").touch()
-    ended = limelight("train", "--train", corpus / "train.tsv", "--out", tmp_path)
+    ended = limelight("train", "--train", corpus / "train.tsv", "--max-steps", 1, "--out", tmp_path)
     assert (ended.code, "this folder is not empty and not a run (it holds holiday.jpg)" in ended.err) == (2, True)
-    ended = limelight("train", "--train", corpus / "train.tsv", "--out", tmp_path / "holiday.jpg")
+    ended = limelight("train", "--train", corpus / "train.tsv", "--max-steps", 1, "--out", tmp_path / "holiday.jpg")
     assert (ended.code, "this is a file, and a run is a folder" in ended.err) == (2, True)
-    ended = limelight("train", "--train", corpus / "train.tsv", "--out", tmp_path / "holiday.jpg" / "run")
+    ended = limelight(
+        "train", "--train", corpus / "train.tsv", "--max-steps", 1, "--out", tmp_path / "holiday.jpg" / "run"
+    )
     assert (ended.code, "cannot write there" in ended.err) == (2, True)
     assert [path.name for path in tmp_path.iterdir()] == ["holiday.jpg"]

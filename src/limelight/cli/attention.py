@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from limelight.cli.arguments import whole_number
+from limelight.cli import options
 from limelight.cli.models import find_models, open_translator
 from limelight.cli.output import can_show, show
 from limelight.errors import UserError
@@ -26,72 +25,21 @@ EXAMPLES = """
   limelight attention --model runs/en-de "A dog runs." --grid -o heads.png
 """
 WITH_LESS_MEMORY = "Give a shorter sentence: a map has a weight for each pair of pieces in each head"
-DRAWING = "What is drawn"
-
-
-class Kind(StrEnum):
-    """The words of the option, and what the inspection calls them."""
-
-    CROSS = "cross"
-    ENCODER = "encoder"
-    DECODER = "decoder"
-
-    @property
-    def of_map(self) -> str:
-        return self.value if self is Kind.CROSS else f"{self.value}_self"
 
 
 def attention(
-    sentence: Annotated[str, typer.Argument(help="The source sentence.", metavar="SENTENCE")],
-    model: Annotated[list[str] | None, typer.Option(help="Run or model folder.", metavar="RUN")] = None,
-    target: Annotated[
-        str | None, typer.Option(help="Look at this translation instead of the model's own.", metavar="TEXT")
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="A picture (.png, .svg), or every number (.json); else text.", metavar="FILE"
-        ),
-    ] = None,
-    beam: Annotated[
-        int | None,
-        typer.Option(help="For the model's own translation.", parser=whole_number(1), metavar="N"),
-    ] = None,
-    kind: Annotated[
-        Kind,
-        typer.Option(
-            help="Target to source, source to source, or target to target.",
-            metavar="cross|encoder|decoder", rich_help_panel=DRAWING,
-        ),
-    ] = Kind.CROSS,
-    layer: Annotated[
-        int | None,
-        typer.Option(
-            help="One layer, from 0; the mean of all when not given.",
-            parser=whole_number(0), metavar="N", rich_help_panel=DRAWING,
-        ),
-    ] = None,
-    head: Annotated[
-        list[int] | None,
-        typer.Option(
-            help="One head, from 0; may be given several times; the mean of all when not given.",
-            parser=whole_number(0), metavar="N", rich_help_panel=DRAWING,
-        ),
-    ] = None,
-    grid: Annotated[
-        bool, typer.Option("--grid", help="All layers and heads in one picture.", metavar="", rich_help_panel=DRAWING)
-    ] = False,
-    words: Annotated[
-        bool, typer.Option("--words/--pieces", help="Whole words or sub-words.", metavar="", rich_help_panel=DRAWING)
-    ] = True,
-    end: Annotated[
-        bool,
-        typer.Option(
-            "--end/--no-end", help="With the source's </s>, or without and rescaled.",
-            metavar="", rich_help_panel=DRAWING,
-        ),
-    ] = True,
-) -> None:  # fmt: skip
+    sentence: options.Sentence,
+    model: options.OneModel = None,
+    target: options.Forced = None,
+    output: options.Picture = None,
+    beam: options.Beam = None,
+    kind: options.KindOfMap = options.Kind.CROSS,
+    layer: options.Layer = None,
+    head: options.Heads = None,
+    grid: options.Grid = False,
+    words: options.Words = True,
+    end: options.End = True,
+) -> None:
     """Show what a model attends to while it translates a sentence."""
     _require_picture(output, kind=kind, layer=layer, head=head, grid=grid)
     from limelight.inspection import save, save_grid
@@ -110,7 +58,9 @@ def attention(
     typer.echo(f"wrote {output}", err=True)
 
 
-def _require_picture(output: Path | None, *, kind: Kind, layer: int | None, head: list[int] | None, grid: bool) -> None:
+def _require_picture(
+    output: Path | None, *, kind: options.Kind, layer: int | None, head: list[int] | None, grid: bool
+) -> None:
     """Raises `UserError` for a choice of what is drawn where nothing is drawn, or everything."""
     if grid and output is None:
         raise UserError("--grid is too large for a terminal: give it a picture, for example -o heads.png")
@@ -119,7 +69,7 @@ def _require_picture(output: Path | None, *, kind: Kind, layer: int | None, head
     if grid and chosen:
         raise UserError(f"--grid draws every layer and head: leave out {' and '.join(chosen)}")
     chosen += ["--grid"] if grid else []
-    chosen += [f"--kind {kind.value}"] if kind is not Kind.CROSS else []
+    chosen += [f"--kind {kind.value}"] if kind is not options.Kind.CROSS else []
     if output is not None and output.suffix.lower() == ".json" and chosen:
         raise UserError(f"{output}: .json holds every number of every kind: leave out {' and '.join(chosen)}")
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from limelight.cli.arguments import corpora, decimal, whole_number
+from limelight.cli import options
+from limelight.cli.arguments import corpora
 from limelight.errors import UserError
 from limelight.training.signals import Stopped
 
@@ -26,64 +25,21 @@ WITH_LESS_MEMORY = (
     "The last checkpoint is intact. In a new run, halve batching.tokens and double training.accumulate: the same "
     "updates in half the memory"
 )
-TEXT, MODEL, END = "Text", "Model", "When to stop"
-PARALLEL = "one .tsv or .jsonl file, or two files line by line; .gz, .xz, .zst too."
 
 
 def train(
-    out: Annotated[Path, typer.Option(help="Run folder: made anew, or taken up where it stopped.", metavar="RUN")],
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.", metavar="")] = False,
-    train: Annotated[
-        list[str] | None,
-        typer.Option(help=f"Text to learn from: {PARALLEL}", metavar="FILE...", rich_help_panel=TEXT),
-    ] = None,
-    valid: Annotated[
-        list[str] | None,
-        typer.Option(help="Text to validate on, in the same forms.", metavar="FILE...", rich_help_panel=TEXT),
-    ] = None,
-    source: Annotated[
-        str,
-        typer.Option(
-            help="Source language, e.g. en; guessed from names like train.en.", metavar="LANG", rich_help_panel=TEXT
-        ),
-    ] = "",
-    target: Annotated[
-        str, typer.Option(help="Target language, e.g. de.", metavar="LANG", rich_help_panel=TEXT)
-    ] = "",
-    recipe: Annotated[
-        str,
-        typer.Option(
-            help="small (if nothing else is said), tiny, base, big: Transformers; seq2seq, bahdanau, luong: recurrent.",
-            metavar="NAME", rich_help_panel=MODEL,
-        ),
-    ] = "",
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            help="A configuration in YAML instead, such as a run's config.yaml.", metavar="FILE", rich_help_panel=MODEL
-        ),
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", help="Any setting, e.g. training.seed=7; may be given several times.",
-            metavar="KEY=VALUE", rich_help_panel=MODEL,
-        ),
-    ] = None,
-    max_minutes: Annotated[
-        float | None,
-        typer.Option(
-            help="After so many minutes of training in all.",
-            parser=decimal(above=0.0), metavar="M", rich_help_panel=END,
-        ),
-    ] = None,
-    max_steps: Annotated[
-        int | None,
-        typer.Option(
-            help="After so many updates in all.", parser=whole_number(1), metavar="N", rich_help_panel=END
-        ),
-    ] = None,
-) -> None:  # fmt: skip
+    out: options.Out,
+    quiet: options.Quiet = False,
+    train: options.Train = None,
+    valid: options.Valid = None,
+    source: options.Source = "",
+    target: options.Target = "",
+    recipe: options.Recipe = "",
+    config: options.Config = None,
+    settings: options.Settings = None,
+    max_minutes: options.MaxMinutes = None,
+    max_steps: options.MaxSteps = None,
+) -> None:
     """Train a translator from parallel text. On a run that exists, go on where it stopped."""
     from limelight.config import override
 
@@ -96,12 +52,11 @@ def train(
     if valid:
         data["valid"] = corpora(valid, source, target, "--valid")
     resolved = resolved.model_copy(update={"data": resolved.data.model_copy(update=data)})
-    settings = list(set_ or [])
-    if max_minutes is not None:
-        settings.append(f"training.max_minutes={max_minutes}")
-    if max_steps is not None:
-        settings.append(f"training.max_steps={max_steps}")
-    resolved = override(resolved, settings)
+    bounds = {"training.max_minutes": max_minutes, "training.max_steps": max_steps}
+    given = [f"{name}={value}" for name, value in bounds.items() if value is not None]
+    resolved = override(resolved, [*(settings or []), *given])
+    if not resolved.data.train:
+        raise UserError("there is nothing to train on: give --train FILE (or two files), or data.train in --config")
     from limelight.training.run import train as run
 
     try:

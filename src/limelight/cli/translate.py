@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from io import BufferedIOBase
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, cast
 
 import typer
 
-from limelight.cli.arguments import decimal, whole_number
+from limelight.cli import options
 from limelight.cli.models import find_models, open_translator
 from limelight.cli.output import lines_to, one_line
 from limelight.errors import UserError
@@ -30,84 +30,24 @@ EXAMPLES = """
   limelight translate --model runs/en-de --sample --seed 7 --json input.txt
 """
 WITH_LESS_MEMORY = "Give a smaller --batch-tokens or --beam, or split very long lines"
-SEARCH, SAMPLING = "Search", "Sampling"
 
 
 def translate(
-    file: Annotated[
-        Path | None,
-        typer.Argument(help="A sentence a line, also .gz, .xz, .zst; standard input when not given.", metavar="FILE"),
-    ] = None,
-    model: Annotated[
-        list[str] | None, typer.Option(help="Run or model folder; several are one ensemble.", metavar="RUN")
-    ] = None,
-    to: Annotated[str, typer.Option(help="Target language, checked against the model's.", metavar="LANG")] = "",
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write there instead of standard output.", metavar="FILE")
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="An object a line: text, score, tokens, ...", metavar="")
-    ] = False,
-    beam: Annotated[
-        int | None,
-        typer.Option(
-            help="Hypotheses side by side, 1 is greedy; the model's own number when not given.",
-            parser=whole_number(1), metavar="N", rich_help_panel=SEARCH,
-        ),
-    ] = None,
-    n_best: Annotated[
-        int,
-        typer.Option(
-            help="Translations of each line, as `number ||| text ||| score`.",
-            parser=whole_number(1), metavar="N", rich_help_panel=SEARCH,
-        ),
-    ] = 1,
-    length_penalty: Annotated[
-        float | None,
-        typer.Option(
-            help="How much longer ones are preferred; the model's own when not given.",
-            parser=decimal(at_least=0.0), metavar="ALPHA", rich_help_panel=SEARCH,
-        ),
-    ] = None,
-    batch_tokens: Annotated[
-        int,
-        typer.Option(
-            help="Bounds a batch, and the memory: source pieces times hypotheses.",
-            parser=whole_number(1), metavar="N", rich_help_panel=SEARCH,
-        ),
-    ] = 4096,
-    sample: Annotated[
-        bool,
-        typer.Option("--sample", help="Draw translations instead of searching.", metavar="", rich_help_panel=SAMPLING),
-    ] = False,
-    temperature: Annotated[
-        float | None,
-        typer.Option(
-            help="Below 1 sharpens, above 1 flattens.",
-            parser=decimal(above=0.0), metavar="T", rich_help_panel=SAMPLING,
-        ),
-    ] = None,
-    top_k: Annotated[
-        int | None,
-        typer.Option(
-            help="Draw only from the K most probable pieces.",
-            parser=whole_number(1), metavar="K", rich_help_panel=SAMPLING,
-        ),
-    ] = None,
-    top_p: Annotated[
-        float | None,
-        typer.Option(
-            help="Draw only from the most probable pieces that reach P together.",
-            parser=decimal(above=0.0, at_most=1.0), metavar="P", rich_help_panel=SAMPLING,
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            help="Draw the same again.", parser=whole_number(0), metavar="N", rich_help_panel=SAMPLING
-        ),
-    ] = None,
-) -> None:  # fmt: skip
+    file: options.Text = None,
+    model: options.Models = None,
+    to: options.Language = "",
+    output: options.Output = None,
+    as_json: options.AsJsonLines = False,
+    beam: options.Beam = None,
+    n_best: options.NBest = 1,
+    length_penalty: options.LengthPenalty = None,
+    batch_tokens: options.BatchTokens = 4096,
+    sample: options.Sample = False,
+    temperature: options.Temperature = None,
+    top_k: options.TopK = None,
+    top_p: options.TopP = None,
+    seed: options.Seed = None,
+) -> None:
     """Translate text line by line."""
     if beam is not None and n_best > beam and not sample:
         raise UserError(f"--n-best {n_best}: a beam holds as many as it is wide, and --beam is {beam}; widen it")
@@ -151,8 +91,8 @@ def _sampling(sample: bool, given: dict[str, float | int | None]) -> Sampling | 
     wanted = {name: value for name, value in given.items() if value is not None}
     if not sample:
         if wanted:
-            options = " and ".join(f"--{name.replace('_', '-')} {value}" for name, value in wanted.items())
-            raise UserError(f"{options}: how to draw matters only with --sample; add it, or search without")
+            named = " and ".join(f"--{name.replace('_', '-')} {value}" for name, value in wanted.items())
+            raise UserError(f"{named}: how to draw matters only with --sample; add it, or search without")
         return None
     from limelight.decoding.sampling import Sampling
 

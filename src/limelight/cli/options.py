@@ -1,0 +1,272 @@
+"""Every option once: its name, what it takes, and the line of help that stands beside it.
+
+The order in which a verb lists them is the order in its help.
+"""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from limelight.cli.arguments import decimal, whole_number
+
+# --- what several verbs share ---
+
+Models = Annotated[
+    list[str] | None,
+    typer.Option("--model", help="Run or model folder; several are one ensemble.", metavar="RUN"),
+]
+Beam = Annotated[
+    int | None,
+    typer.Option(
+        "--beam",
+        help="Hypotheses side by side, 1 is greedy; the model's own number when not given.",
+        parser=whole_number(1),
+        metavar="N",
+    ),
+]
+LengthPenalty = Annotated[
+    float | None,
+    typer.Option(
+        "--length-penalty",
+        help="How much longer ones are preferred; the model's own when not given.",
+        parser=decimal(at_least=0.0),
+        metavar="ALPHA",
+    ),
+]
+
+# --- train ---
+
+TEXT, MODEL, END = "Text", "Model", "When to stop"
+
+Out = Annotated[Path, typer.Option("--out", help="Run folder: made anew, or taken up where it stopped.", metavar="RUN")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.", metavar="")]
+Train = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--train",
+        help="Text to learn from: one .tsv or .jsonl file, or two files line by line; .gz, .xz, .zst too.",
+        metavar="FILE...",
+        rich_help_panel=TEXT,
+    ),
+]
+Valid = Annotated[
+    list[str] | None,
+    typer.Option("--valid", help="Text to validate on, in the same forms.", metavar="FILE...", rich_help_panel=TEXT),
+]
+Source = Annotated[
+    str,
+    typer.Option(
+        "--source",
+        help="Source language, e.g. en; guessed from names like train.en.",
+        metavar="LANG",
+        rich_help_panel=TEXT,
+    ),
+]
+Target = Annotated[
+    str, typer.Option("--target", help="Target language, e.g. de.", metavar="LANG", rich_help_panel=TEXT)
+]
+Recipe = Annotated[
+    str,
+    typer.Option(
+        "--recipe",
+        help="small (if nothing else is said), tiny, base, big: Transformers; seq2seq, bahdanau, luong: recurrent.",
+        metavar="NAME",
+        rich_help_panel=MODEL,
+    ),
+]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        help="A configuration in YAML instead, such as a run's config.yaml.",
+        metavar="FILE",
+        rich_help_panel=MODEL,
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        help="Any setting, e.g. training.seed=7; may be given several times.",
+        metavar="KEY=VALUE",
+        rich_help_panel=MODEL,
+    ),
+]
+MaxMinutes = Annotated[
+    float | None,
+    typer.Option(
+        "--max-minutes",
+        help="After so many minutes of training in all.",
+        parser=decimal(above=0.0),
+        metavar="M",
+        rich_help_panel=END,
+    ),
+]
+MaxSteps = Annotated[
+    int | None,
+    typer.Option(
+        "--max-steps",
+        help="After so many updates in all.",
+        parser=whole_number(1),
+        metavar="N",
+        rich_help_panel=END,
+    ),
+]
+
+# --- translate ---
+
+SAMPLING = "Sampling"
+
+Text = Annotated[
+    Path | None,
+    typer.Argument(help="A sentence a line, also .gz, .xz, .zst; standard input when not given.", metavar="FILE"),
+]
+Language = Annotated[str, typer.Option("--to", help="Target language, checked against the model's.", metavar="LANG")]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Write there instead of standard output.", metavar="FILE")
+]
+AsJsonLines = Annotated[bool, typer.Option("--json", help="An object a line: text, score, tokens, ...", metavar="")]
+NBest = Annotated[
+    int,
+    typer.Option(
+        "--n-best",
+        help="Translations of each line, as `number ||| text ||| score`.",
+        parser=whole_number(1),
+        metavar="N",
+    ),
+]
+BatchTokens = Annotated[
+    int,
+    typer.Option(
+        "--batch-tokens",
+        help="Bounds a batch, and the memory: source pieces times hypotheses.",
+        parser=whole_number(1),
+        metavar="N",
+    ),
+]
+Sample = Annotated[
+    bool,
+    typer.Option("--sample", help="Draw translations instead of searching.", metavar="", rich_help_panel=SAMPLING),
+]
+Temperature = Annotated[
+    float | None,
+    typer.Option(
+        "--temperature",
+        help="Below 1 sharpens, above 1 flattens.",
+        parser=decimal(above=0.0),
+        metavar="T",
+        rich_help_panel=SAMPLING,
+    ),
+]
+TopK = Annotated[
+    int | None,
+    typer.Option(
+        "--top-k",
+        help="Draw only from the K most probable pieces.",
+        parser=whole_number(1),
+        metavar="K",
+        rich_help_panel=SAMPLING,
+    ),
+]
+TopP = Annotated[
+    float | None,
+    typer.Option(
+        "--top-p",
+        help="Draw only from the most probable pieces that reach P together.",
+        parser=decimal(above=0.0, at_most=1.0),
+        metavar="P",
+        rich_help_panel=SAMPLING,
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option("--seed", help="Draw the same again.", parser=whole_number(0), metavar="N", rich_help_panel=SAMPLING),
+]
+
+# --- evaluate ---
+
+Test = Annotated[
+    list[str],
+    typer.Option(
+        "--test", help="Parallel text: one .tsv or .jsonl file, or two files line by line.", metavar="FILE..."
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="All figures as one JSON object.", metavar="")]
+Kept = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Keep the translations, a line each.", metavar="FILE")
+]
+
+# --- attention ---
+
+DRAWING = "What is drawn"
+
+
+class Kind(StrEnum):
+    """The words of `--kind`, and what the inspection calls them."""
+
+    CROSS = "cross"
+    ENCODER = "encoder"
+    DECODER = "decoder"
+
+    @property
+    def of_map(self) -> str:
+        """The name of the same kind in an `AttentionMap`."""
+        return self.value if self is Kind.CROSS else f"{self.value}_self"
+
+
+Sentence = Annotated[str, typer.Argument(help="The source sentence.", metavar="SENTENCE")]
+OneModel = Annotated[list[str] | None, typer.Option("--model", help="Run or model folder.", metavar="RUN")]
+Forced = Annotated[
+    str | None,
+    typer.Option("--target", help="Look at this translation instead of the model's own.", metavar="TEXT"),
+]
+Picture = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="A picture (.png, .svg), or every number (.json); else text.", metavar="FILE"),
+]
+KindOfMap = Annotated[
+    Kind,
+    typer.Option(
+        "--kind",
+        help="Target to source, source to source, or target to target.",
+        metavar="cross|encoder|decoder",
+        rich_help_panel=DRAWING,
+    ),
+]
+Layer = Annotated[
+    int | None,
+    typer.Option(
+        "--layer",
+        help="One layer, from 0; the mean of all when not given.",
+        parser=whole_number(0),
+        metavar="N",
+        rich_help_panel=DRAWING,
+    ),
+]
+Heads = Annotated[
+    list[int] | None,
+    typer.Option(
+        "--head",
+        help="One head, from 0; may be given several times; the mean of all when not given.",
+        parser=whole_number(0),
+        metavar="N",
+        rich_help_panel=DRAWING,
+    ),
+]
+Grid = Annotated[
+    bool, typer.Option("--grid", help="All layers and heads in one picture.", metavar="", rich_help_panel=DRAWING)
+]
+Words = Annotated[
+    bool, typer.Option("--words/--pieces", help="Whole words or sub-words.", metavar="", rich_help_panel=DRAWING)
+]
+End = Annotated[
+    bool,
+    typer.Option(
+        "--end/--no-end",
+        help="With the source's </s>, or without and rescaled.",
+        metavar="",
+        rich_help_panel=DRAWING,
+    ),
+]
