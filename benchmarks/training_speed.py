@@ -24,7 +24,7 @@ from benchmarks.machine import describe_machine
 from benchmarks.multi30k import RESULTS
 from limelight.batching.stream import BatchStream, Position
 from limelight.config import Corpus, RunConfig
-from limelight.memory import keep_freed_memory
+from limelight.memory import hold_memory_for_work
 from limelight.models.build import build_model
 from limelight.recipes import find_recipe
 from limelight.training.precision import autocast, choose_precision
@@ -65,7 +65,7 @@ def main(
 
 def _measure(source: Path, target: Path, recipe: str, updates: int, *, keep: bool) -> dict[str, float]:
     if keep:
-        keep_freed_memory()
+        hold_memory_for_work()
     config = find_recipe(recipe)
     corpus = Corpus(files=(str(source), str(target)))
     config = config.model_copy(update={"data": config.data.model_copy(update={"train": (corpus,)})})
@@ -106,6 +106,7 @@ def _speed(config: RunConfig, folder: Path, updates: int) -> dict[str, float]:
         "milliseconds_per_update": round(1e3 * seconds / updates, 1),
         "real_places": round(real / places, 4),
         "page_faults_per_update": round(faults / updates),
+        "peak_memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
     }
 
 

@@ -1,11 +1,15 @@
-"""Keeping freed memory for the next tensor instead of handing it back to the system.
+"""How a process that trains or translates holds memory: freed blocks are kept, compiled kernels are not hoarded.
 
 glibc gives large blocks back as soon as they are freed, and asks for them again a moment later; each page of a fresh
 block then costs a fault and is cleared by the kernel. A training step allocates gigabytes in blocks that live for
-milliseconds: keeping them saves four faults out of five, and an eighth of the time of a small model's step.
+milliseconds: keeping them saves most of the faults (`python -m benchmarks.training_speed` counts them).
+
+oneDNN compiles a kernel for every shape of a product and keeps 1,024 of them. Batches of sentences have new shapes all
+the time, so most are never used again; they grow to gigabytes and save no time.
 """
 
 import ctypes
+import os
 import platform
 
 _MALLOC_OPTIONS = {
@@ -15,12 +19,16 @@ _MALLOC_OPTIONS = {
 }
 
 
-def keep_freed_memory() -> bool:
-    """Ask the C library to keep what is freed; returns whether it does (glibc only).
+_KERNELS = "64"
 
-    For processes that exist to train or translate. The library never does this by itself: the setting holds for the
+
+def hold_memory_for_work() -> bool:
+    """Keep what is freed (glibc only; returns whether it does), and few compiled kernels (if none was used yet).
+
+    For processes that exist to train or translate. The library never does this by itself: the settings hold for the
     whole process, which may belong to somebody else.
     """
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", _KERNELS)
     if platform.libc_ver()[0] != "glibc":
         return False
     mallopt = ctypes.CDLL(None).mallopt

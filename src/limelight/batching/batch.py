@@ -40,9 +40,11 @@ def make_batch(
     sources: Rows, targets: Rows, *, start: int, end: int, source_padding: int, target_padding: int
 ) -> Batch:
     """Pad the sources and shift the targets. Rows come without special ids; both sides get `end` at their end."""
-    source, source_valid = pad_rows([[*row, end] for row in sources], source_padding)
-    target_in, _ = pad_rows([[start, *row] for row in targets], target_padding)
-    target_out, target_valid = pad_rows([[*row, end] for row in targets], target_padding)
+    first, last = np.array([start]), np.array([end])
+    read, written = ([np.asarray(row, dtype=np.int64) for row in side] for side in (sources, targets))
+    source, source_valid = pad_rows([np.concatenate([row, last]) for row in read], source_padding)
+    target_in, _ = pad_rows([np.concatenate([first, row]) for row in written], target_padding)
+    target_out, target_valid = pad_rows([np.concatenate([row, last]) for row in written], target_padding)
     return Batch(source, source_valid, target_in, target_out, target_valid)
 
 

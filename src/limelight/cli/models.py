@@ -33,7 +33,7 @@ def find_models(folders: list[str] | None, *, to: str = "") -> tuple[list[str], 
 def open_translator(folders: list[str]) -> Translator:
     """The translator of these folders, for a process that has nothing else to do."""
     from limelight.decoding.translate import load_translator
-    from limelight.memory import keep_freed_memory
+    from limelight.memory import hold_memory_for_work
 
-    keep_freed_memory()
+    hold_memory_for_work()
     return load_translator(folders)
