@@ -1,0 +1,45 @@
+"""Freed blocks stay with the process: counted in page faults, in processes of their own."""
+
+import os
+import platform
+import subprocess
+import sys
+
+import pytest
+
+WORK = """
+import resource, sys
+import numpy as np
+from limelight.memory import hold_memory_for_work
+if sys.argv[1] == "hold":
+    assert hold_memory_for_work()
+def faults(): return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+np.ones(5_000_000)
+before = faults()
+for _ in range(20):
+    np.ones(5_000_000)
+print(faults() - before)
+"""
+
+
+def faults_of(kind: str) -> int:
+    found = subprocess.run([sys.executable, "-c", WORK, kind], capture_output=True, text=True, check=True)
+    return int(found.stdout)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc hands every large block back")
+def test_blocks_that_are_freed_are_used_again() -> None:
+    held, handed_back = faults_of("hold"), faults_of("hand back")
+    assert held < 0.1 * handed_back, f"{held} page faults with memory held, {handed_back} without"
+
+
+def test_the_number_of_compiled_kernels_is_bounded_unless_somebody_has_chosen_one() -> None:
+    work = (
+        "import os; from limelight.memory import hold_memory_for_work; hold_memory_for_work(); "
+        "print(os.environ['ONEDNN_PRIMITIVE_CACHE_CAPACITY'])"
+    )
+    name = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
+    bare = {key: value for key, value in os.environ.items() if key != name}
+    for environment, expected in ((bare, "64"), ({**bare, name: "7"}, "7")):
+        found = subprocess.run([sys.executable, "-c", work], env=environment, capture_output=True, text=True, check=True)
+        assert found.stdout.strip() == expected
