@@ -41,5 +41,7 @@ def test_the_number_of_compiled_kernels_is_bounded_unless_somebody_has_chosen_on
     name = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
     bare = {key: value for key, value in os.environ.items() if key != name}
     for environment, expected in ((bare, "64"), ({**bare, name: "7"}, "7")):
-        found = subprocess.run([sys.executable, "-c", work], env=environment, capture_output=True, text=True, check=True)
+        found = subprocess.run(
+            [sys.executable, "-c", work], env=environment, capture_output=True, text=True, check=True
+        )
         assert found.stdout.strip() == expected

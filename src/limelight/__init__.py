@@ -1,8 +1,8 @@
 """Limelight: attention-based sequence-to-sequence models, from parallel text to a translation and what it attended to.
 
-    import limelight
-    translator = limelight.load("runs/en-de")
-    print(translator.translate("A dog runs.").text)
+import limelight
+translator = limelight.load("runs/en-de")
+print(translator.translate("A dog runs.").text)
 """
 
 from __future__ import annotations

@@ -302,9 +302,7 @@ class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
     def step(
         self, ids: Int[Tensor, " batch"], state: TransformerState
     ) -> tuple[Float[Tensor, "batch features"], TransformerState]:
-        features, outputs = self.decoder(
-            ids[:, None], state.crosses, past=state.past, keep_heads=state.keep_heads
-        )
+        features, outputs = self.decoder(ids[:, None], state.crosses, past=state.past, keep_heads=state.keep_heads)
         return features[:, 0], replace(state, past=tuple(output.present for output in outputs))
 
     def forward(self, batch: Batch, *, keep_heads: KeepHeads | None = None) -> Float[Tensor, "batch target features"]:
@@ -316,9 +314,7 @@ class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
     def forward_with_attention(
         self, batch: Batch, *, keep_heads: KeepHeads | None = None
     ) -> tuple[Float[Tensor, "batch target features"], AttentionWeights]:
-        memory, encoder_self = self.encoder(
-            batch.source, batch.source_valid, keep_heads=keep_heads, want_weights=True
-        )
+        memory, encoder_self = self.encoder(batch.source, batch.source_valid, keep_heads=keep_heads, want_weights=True)
         crosses = self.decoder.look_at(memory, batch.source_valid)
         features, outputs = self.decoder(batch.target_in, crosses, keep_heads=keep_heads, want_weights=True)
         decoder_self = tuple(output.self_weights for output in outputs)
