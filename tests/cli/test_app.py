@@ -117,4 +117,16 @@ def test_a_reader_of_help_who_leaves_ends_it(monkeypatch: pytest.MonkeyPatch) ->
         raise SystemExit(1)
 
     monkeypatch.setattr("limelight.cli.app.app", leave)
+    assert run(["--help"]) == 0
+
+
+def test_help_that_cannot_be_written_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("limelight.cli.app.app", fail)
+    monkeypatch.setattr("limelight.cli.app.silence", lambda stream: None)
     assert run(["--help"]) == 1
+    assert capsys.readouterr().err == "limelight: standard output: cannot be written: no space left on device\n"

@@ -6,6 +6,7 @@ import pty
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,8 @@ HEAVY = ("torch", "numpy", "limelight.config", "yaml", "sentencepiece", "tokeniz
 @pytest.fixture
 def environment() -> dict[str, str]:
     path = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]))
-    return {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    return {**inherited, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
 
 
 @pytest.mark.parametrize(
@@ -48,6 +50,8 @@ def test_a_person_at_the_terminal_gets_each_line_at_once_and_leaves_with_ctrl_c(
     with subprocess.Popen(
         command, stdin=ours, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:
+        impatience = threading.Timer(100, process.kill)  # a reader that waits for more lines would wait for ever
+        impatience.start()
         try:
             assert process.stderr.readline() == "A sentence a line; Ctrl-D ends.\n"
             for line in ("A dog runs.", "", "Two birds sing."):
@@ -58,6 +62,7 @@ def test_a_person_at_the_terminal_gets_each_line_at_once_and_leaves_with_ctrl_c(
             assert process.stderr.read() == "limelight: stopped by SIGINT\n"
             assert process.stdout.read() == ""
         finally:
+            impatience.cancel()
             process.kill()
             os.close(theirs)
             os.close(ours)
@@ -85,3 +90,18 @@ def test_a_reader_who_leaves_and_an_environment_without_utf8(
     assert json.loads(line)["source"] == "Ein Hündchen läuft."
     assert code == "0"
     assert (tmp_path / "errors").read_text(encoding="utf-8") == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+@pytest.mark.parametrize("words", ["--help", "translate --model {trained} in.txt"])
+def test_a_full_disk_behind_standard_output(
+    words: str, trained: Path, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    (tmp_path / "in.txt").write_text("A dog.\n", encoding="utf-8")
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "limelight", *words.format(trained=trained).split()],
+            cwd=tmp_path, env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == "limelight: standard output: cannot be written: no space left on device\n"

@@ -5,6 +5,7 @@ Nothing heavy is imported before a verb runs: `--help` must not wait for torch, 
 
 import sys
 from collections.abc import Callable
+from io import TextIOBase
 from types import ModuleType
 from typing import cast
 
@@ -13,7 +14,7 @@ import typer
 from limelight import __version__
 from limelight.cli import attention, evaluate, train, translate
 from limelight.cli.arguments import repeat_options
-from limelight.cli.outcome import guarded, say
+from limelight.cli.outcome import guarded, say, silence
 from limelight.errors import UserError
 
 HELP = ["-h", "--help"]
@@ -70,8 +71,11 @@ def run(arguments: list[str]) -> int:
         return say(error, 2)
     except UsageError as error:
         return say(_usage_fault(error, arguments), 2)
-    except SystemExit as leaving:  # the parser's answer to a reader of its help who has left (`| head`)
-        code = leaving.code
+    except SystemExit:  # the answer of what prints the help to a reader who has left (`| head`)
+        return 0
+    except OSError as error:  # verbs tell of their own; this was the help
+        silence(cast(TextIOBase, sys.stdout))
+        return say(f"standard output: cannot be written: {(error.strerror or str(error)).lower()}", 1)
     if not arguments:
         return 2
     return code if isinstance(code, int) else 0
