@@ -1,0 +1,67 @@
+"""Batches against a loop over places: the shift, the padding, and which places are real."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limelight.batching.batch import Batch, make_batch, pad_rows
+
+START, END, SOURCE_PADDING, TARGET_PADDING = 28, 0, 30, 29
+SPECIAL = {"start": START, "end": END, "source_padding": SOURCE_PADDING, "target_padding": TARGET_PADDING}
+
+rows = st.lists(st.integers(1, 27), max_size=7)
+
+
+def of(sources: list[list[int]], targets: list[list[int]]) -> Batch:
+    return make_batch(sources, targets, **SPECIAL)
+
+
+@given(st.lists(st.tuples(rows, rows), min_size=1, max_size=5))
+def test_a_batch_is_what_a_loop_over_its_places_says(pairs: list[tuple[list[int], list[int]]]) -> None:
+    sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
+    batch = of(sources, targets)
+    assert batch.source.shape == batch.source_valid.shape == (len(pairs), max(map(len, sources)) + 1)
+    assert batch.target_in.shape == batch.target_out.shape == batch.target_valid.shape
+    assert batch.target_out.shape == (len(pairs), max(map(len, targets)) + 1)
+    for row, (source, target) in enumerate(pairs):
+        for place in range(batch.source.shape[1]):
+            expected = source[place] if place < len(source) else END if place == len(source) else SOURCE_PADDING
+            assert batch.source[row, place] == expected
+            assert batch.source_valid[row, place] == (place <= len(source))
+        for place in range(batch.target_out.shape[1]):
+            read = START if place == 0 else target[place - 1] if place <= len(target) else TARGET_PADDING
+            predicted = target[place] if place < len(target) else END if place == len(target) else TARGET_PADDING
+            assert batch.target_in[row, place] == read
+            assert batch.target_out[row, place] == predicted
+            assert batch.target_valid[row, place] == (place <= len(target))
+    assert batch.target_pieces == sum(len(target) + 1 for target in targets)
+
+
+def test_an_empty_target_is_an_end_after_a_start() -> None:
+    batch = of([[5, 6, 7]], [[]])
+    assert batch.target_in.tolist() == [[START]]
+    assert batch.target_out.tolist() == [[END]]
+    assert batch.target_valid.tolist() == [[True]]
+    assert batch.target_pieces == 1
+
+
+def test_rows_of_arrays_are_rows_of_lists() -> None:
+    lists = [[3, 4, 5], [], [6]]
+    arrays = [np.array(row, dtype=np.uint16) for row in lists]
+    for one, other in zip(pad_rows(lists, 9), pad_rows(arrays, 9), strict=True):
+        assert torch.equal(one, other)
+    assert pad_rows(arrays, 9)[0].dtype == torch.int64
+
+
+@pytest.mark.parametrize("lengths", [[], [0], [0, 0]])
+def test_no_rows_and_rows_of_nothing(lengths: list[int]) -> None:
+    ids, valid = pad_rows([[1] * length for length in lengths], 9)
+    assert ids.shape == valid.shape == (len(lengths), 0)
+
+
+def test_another_device_gets_all_of_it() -> None:
+    batch = of([[5], [6, 7]], [[3, 4], []]).to(torch.device("meta"))
+    assert all(getattr(batch, name).device.type == "meta" for name in Batch.__slots__)
+    assert batch.target_in.shape == (2, 3)

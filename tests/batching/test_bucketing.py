@@ -1,0 +1,97 @@
+"""Cutting batches: nothing lost, nothing twice, the budget kept, little padding."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limelight.batching.bucketing import cut_batches, real_fraction
+
+
+def cut(sources: np.ndarray, targets: np.ndarray, tokens: int, seed: int = 0) -> list[np.ndarray]:
+    return cut_batches(sources, targets, tokens=tokens, generator=np.random.default_rng(seed))
+
+
+def sentence_lengths(pairs: int, seed: int, spread: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
+    """Lengths as real sentences have them: log-normal, the two sides alike but not the same, a few very long."""
+    generator = np.random.default_rng(seed)
+    sources = generator.lognormal(mean=2.8, sigma=spread, size=pairs)
+    targets = sources * generator.lognormal(mean=0.05, sigma=0.4 * spread, size=pairs)
+    return np.clip(sources, 2, 256).astype(np.int64), np.clip(targets, 2, 256).astype(np.int64)
+
+
+lengths = st.lists(st.tuples(st.integers(1, 60), st.integers(1, 60)), min_size=1, max_size=200)
+
+
+@given(lengths, st.integers(1, 500), st.integers(0, 2**32 - 1))
+def test_every_pair_once_within_the_budget(pairs: list[tuple[int, int]], tokens: int, seed: int) -> None:
+    sources, targets = np.array(pairs).T
+    batches = cut(sources, targets, tokens, seed)
+    assert sorted(np.concatenate(batches).tolist()) == list(range(len(pairs)))
+    for rows in batches:
+        size = len(rows) * max(sources[rows].max(), targets[rows].max())
+        assert size <= tokens or len(rows) == 1
+
+
+@given(lengths, st.integers(1, 500), st.integers(0, 2**32 - 1))
+def test_the_generator_alone_decides(pairs: list[tuple[int, int]], tokens: int, seed: int) -> None:
+    sources, targets = np.array(pairs).T
+    once, again = (cut(sources, targets, tokens, seed) for _ in range(2))
+    assert [rows.tolist() for rows in once] == [rows.tolist() for rows in again]
+
+
+def test_another_seed_brings_other_pairs_together(seed: int) -> None:
+    sources, targets = sentence_lengths(2000, seed)
+    once, again = ({frozenset(rows.tolist()) for rows in cut(sources, targets, 512, each)} for each in (seed, seed + 1))
+    assert len(once & again) < len(once) / 2
+
+
+def test_the_order_of_batches_does_not_follow_their_length(seed: int) -> None:
+    sources, targets = sentence_lengths(5000, seed)
+    widths = [int(targets[rows].max()) for rows in cut(sources, targets, 1024, seed)]
+    following = np.corrcoef(widths[:-1], widths[1:])[0, 1]
+    assert abs(following) < 5 / len(widths) ** 0.5
+
+
+def test_a_pair_longer_than_the_budget_is_alone() -> None:
+    sources, targets = np.array([3, 90, 4]), np.array([3, 2, 4])
+    batches = cut(sources, targets, tokens=20)
+    assert sorted(sorted(rows.tolist()) for rows in batches) == [[0, 2], [1]]
+
+
+def test_nothing_gives_no_batches() -> None:
+    nothing = np.array([], dtype=np.int64)
+    assert cut(nothing, nothing, tokens=20) == []
+    assert real_fraction(nothing, nothing, []) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("pairs", "tokens", "spread", "least"),
+    [
+        (30_000, 4096, 0.3, 0.97),  # captions: a small corpus of sentences that are much alike
+        (100_000, 4096, 0.5, 0.97),  # a chunk of a large one
+        (100_000, 25_000, 0.5, 0.93),  # 100 large batches cannot each be as alike as 700 small ones
+    ],
+)
+def test_most_places_hold_a_real_piece(pairs: int, tokens: int, spread: float, least: float, seed: int) -> None:
+    sources, targets = sentence_lengths(pairs, seed, spread)
+    batches = cut(sources, targets, tokens, seed)
+    fraction = real_fraction(sources, targets, batches)
+    filled = np.mean([len(rows) * max(sources[rows].max(), targets[rows].max()) / tokens for rows in batches])
+    print(f"{fraction:.4f} of the places are real, batches are {filled:.2f} full")
+    assert fraction >= least
+    assert filled >= 0.7
+
+
+def test_the_real_fraction_counts_places() -> None:
+    sources, targets = np.array([2, 4, 5]), np.array([3, 3, 1])
+    # Two rows of 4 + 3 places, one of 5 + 1: 20 places for 18 pieces.
+    assert real_fraction(sources, targets, [np.array([0, 1]), np.array([2])]) == 18 / 20
+
+
+def test_lengths_that_are_all_the_same(seed: int) -> None:
+    same = np.full(1000, 7)
+    batches = cut(same, same, tokens=70, seed=seed)
+    assert real_fraction(same, same, batches) == 1.0
+    assert max(map(len, batches)) <= 10
+    assert len(batches) <= 150

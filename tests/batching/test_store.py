@@ -1,0 +1,132 @@
+"""The store gives back what was put in, and only when all of it was."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limelight.batching.store import StoreWriter, TokenStore, open_store, store_matches
+from limelight.errors import RunError
+
+texts = st.text(max_size=20)
+pairs = st.tuples(
+    st.lists(st.integers(0, 70_000), max_size=9), st.lists(st.integers(0, 70_000), max_size=9), texts, texts
+)
+groups = st.lists(st.lists(pairs, max_size=5), max_size=4)
+
+
+def write(folder: Path, *rows: tuple, vocabulary_size: int = 70_001, fingerprint: str = "print") -> TokenStore:
+    with StoreWriter(folder, vocabulary_size=vocabulary_size) as writer:
+        if rows:
+            writer.append(*map(list, zip(*rows, strict=True)))
+        return writer.close(fingerprint)
+
+
+ONE = ([3, 4, 5], [6], "drei Wörter hier", "one")
+TWO = ([], [7, 8], "", "日本")
+
+
+@given(groups)
+def test_what_goes_in_comes_out(tmp_path_factory: pytest.TempPathFactory, written: list[list[tuple]]) -> None:
+    folder = tmp_path_factory.mktemp("store") / "train-0"
+    with StoreWriter(folder, vocabulary_size=70_001) as writer:
+        for group in written:
+            writer.append(*([row[part] for row in group] for part in range(4)))
+        store = writer.close("print")
+    expected = [row for group in written for row in group]
+    assert len(store) == len(expected)
+    assert [(store.sources[row].tolist(), store.targets[row].tolist()) for row in range(len(store))] == [
+        (source, target) for source, target, _, _ in expected
+    ]
+    assert store.texts(np.arange(len(expected))) == ([row[2] for row in expected], [row[3] for row in expected])
+    assert store.sources.lengths().tolist() == [len(row[0]) for row in expected]
+
+
+def test_rows_are_found_in_any_order(tmp_path: Path) -> None:
+    store = write(tmp_path / "s", ONE, TWO, ONE)
+    assert store.texts(np.array([1, 0, 1])) == (["", "drei Wörter hier", ""], ["日本", "one", "日本"])
+    assert store.sources[1].tolist() == []
+
+
+@pytest.mark.parametrize(("size", "bytes_each"), [(100, 2), (65_536, 2), (65_537, 4), (1_000_000, 4)])
+def test_ids_take_as_many_bytes_as_the_vocabulary_needs(size: int, bytes_each: int, tmp_path: Path) -> None:
+    largest = size - 1
+    store = write(tmp_path / "s", ([largest], [0], "", ""), vocabulary_size=size)
+    assert store.sources[0].tolist() == [largest]
+    assert (tmp_path / "s" / "source.values").stat().st_size == bytes_each
+
+
+def test_the_fingerprint_says_what_it_was_made_of(tmp_path: Path) -> None:
+    folder = tmp_path / "s"
+    assert not store_matches(folder, "print")
+    write(folder, ONE, fingerprint="print")
+    assert store_matches(folder, "print")
+    assert not store_matches(folder, "another")
+
+
+def test_half_a_store_is_never_opened(tmp_path: Path) -> None:
+    folder = tmp_path / "s"
+
+    def interrupted() -> None:
+        with StoreWriter(folder, vocabulary_size=90) as writer:
+            writer.append(*([part] for part in ONE))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert list(tmp_path.iterdir()) == []
+    assert not store_matches(folder, "print")
+
+
+def test_a_killed_writer_leaves_the_former_store_and_is_swept_away(tmp_path: Path) -> None:
+    folder = tmp_path / "s"
+    write(folder, ONE)
+    writer = StoreWriter(folder, vocabulary_size=90)  # never closed, as by kill -9
+    writer.append(*([part] for part in TWO))
+    assert open_store(folder).sources[0].tolist() == ONE[0]
+    for each in writer._writers.values():
+        each.abandon()
+    write(folder, TWO)
+    assert open_store(folder).texts(np.array([0])) == ([TWO[2]], [TWO[3]])
+    assert [path.name for path in tmp_path.iterdir()] == ["s"]
+
+
+@pytest.mark.parametrize("part", ["source.values", "target.offsets", "source_text.values", "target_text.offsets"])
+@pytest.mark.parametrize("left", [0, 1, 8])
+def test_a_file_that_is_cut_off_is_refused(part: str, left: int, tmp_path: Path) -> None:
+    write(tmp_path / "s", ONE, TWO)
+    path = tmp_path / "s" / part
+    path.write_bytes(path.read_bytes()[:left])
+    with pytest.raises(RunError, match=r"incomplete|cannot be read|different numbers") as caught:
+        open_store(tmp_path / "s")
+    assert "it is made anew" in str(caught.value)
+
+
+def test_a_file_that_is_missing_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "s", ONE)
+    (tmp_path / "s" / "target.values").unlink()
+    with pytest.raises(RunError, match="target cannot be read"):
+        open_store(tmp_path / "s")
+
+
+def test_a_row_more_on_one_side_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "s", ONE, TWO)
+    write(tmp_path / "other", ONE)
+    for kind in ("values", "offsets"):
+        (tmp_path / "other" / f"target.{kind}").replace(tmp_path / "s" / f"target.{kind}")
+    with pytest.raises(RunError, match="different numbers of rows"):
+        open_store(tmp_path / "s")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "7", json.dumps({"version": 1, "dtype": "O"}), json.dumps({"dtype": "<u2"})]
+)
+def test_a_strange_description_is_refused(text: str, tmp_path: Path) -> None:
+    write(tmp_path / "s", ONE)
+    (tmp_path / "s" / "store.json").write_text(text)
+    assert not store_matches(tmp_path / "s", "print")
+    with pytest.raises(RunError, match="not a description of a store"):
+        open_store(tmp_path / "s")

@@ -1,0 +1,224 @@
+"""The stream: a pure function of corpora, seed and position."""
+
+import threading
+import time
+from collections import Counter
+from itertools import islice, pairwise
+from pathlib import Path
+
+import pytest
+import torch
+
+from limelight.batching.batch import Batch
+from limelight.batching.store import StoreWriter, TokenStore
+from limelight.batching.stream import BatchStream, Position
+from limelight.errors import UserError
+from limelight.tokens import Tokenizers
+
+BEGINNING = Position()
+SIZES = (23, 40, 7)  # pairs in each corpus
+WEIGHTS = (2.0, 0.5, 1.5)
+
+
+class Letters:
+    """A piece for each letter; sampling drops letters, as the seed says."""
+
+    size, padding = 41, 40
+
+    def encode(self, text: str) -> list[int]:
+        return [2 + ord(letter) % 37 for letter in text]
+
+    def encode_batch(self, texts):
+        return [self.encode(text) for text in texts]
+
+    def encode_sampled(self, texts, *, amount, seed):
+        generator = torch.Generator().manual_seed(seed)
+        kept = [torch.rand(len(text) + 1, generator=generator)[1:] >= amount for text in texts]
+        return [[piece for piece, keep in zip(self.encode(text), keeps, strict=True) if keep]
+                for text, keeps in zip(texts, kept, strict=True)]  # fmt: skip
+
+    def decode(self, ids):
+        raise NotImplementedError
+
+    pieces = word_of = save = decode
+
+
+LETTERS = Tokenizers(Letters(), Letters())
+
+
+def store(folder: Path, count: int, mark: str) -> TokenStore:
+    """Sources are the mark and their number, so that each can be told from every other."""
+    sources = [mark + str(number) for number in range(count)]
+    targets = [source * (1 + number % 5) for number, source in enumerate(sources)]
+    with StoreWriter(folder, vocabulary_size=41) as writer:
+        writer.append(LETTERS.source.encode_batch(sources), LETTERS.target.encode_batch(targets), sources, targets)
+        return writer.close("")
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> list[TokenStore]:
+    folder = tmp_path_factory.mktemp("stores")
+    return [store(folder / mark, count, mark) for mark, count in zip("abc", SIZES, strict=True)]
+
+
+def stream(stores: list[TokenStore], **changed: object) -> BatchStream:
+    settings = {"tokens": 40, "seed": 5, "chunk_pairs": 19, "sampling": 0.3, "max_length": 30, **changed}
+    return BatchStream(stores, settings.pop("weights", WEIGHTS), LETTERS, **settings)
+
+
+def take(stream: BatchStream, position: Position = BEGINNING, *, epochs: int) -> list[tuple[Position, Batch, Position]]:
+    """Position before, batch, position after, until so many epochs are over."""
+    found = []
+    batches = stream.batches(position)
+    for batch, after in batches:
+        found.append((position, batch, after))
+        position = after
+        if position.epoch == epochs:
+            break
+    batches.close()
+    return found
+
+
+def same(one: Batch, other: Batch) -> bool:
+    return all(torch.equal(getattr(one, name), getattr(other, name)) for name in Batch.__slots__)
+
+
+def sources_in(batches: list[Batch]) -> Counter[tuple[int, ...]]:
+    return Counter(
+        tuple(row[valid].tolist())
+        for batch in batches
+        for row, valid in zip(batch.source, batch.source_valid, strict=True)
+    )
+
+
+@pytest.mark.parametrize("sampling", [0.0, 0.3])
+def test_from_every_position_the_rest_is_the_same(stores: list[TokenStore], sampling: float) -> None:
+    whole = take(stream(stores, sampling=sampling), epochs=2)
+    assert {position.chunk for position, _, _ in whole} == {0, 1, 2, 3, 4}
+    for number, (position, _, _) in enumerate(whole):
+        # A few batches each cross the border of a chunk, and some that of an epoch; all of them would take a minute.
+        again = list(islice(take(stream(stores, sampling=sampling), position, epochs=2), 12))
+        for (place, batch, after), (expected_place, expected, expected_after) in zip(
+            again, whole[number:], strict=False
+        ):
+            assert (place, after) == (expected_place, expected_after)
+            assert same(batch, expected)
+
+
+def test_positions_rise_and_say_where_the_next_batch_stands(stores: list[TokenStore]) -> None:
+    found = take(stream(stores), epochs=2)
+    assert found[0][0] == Position(0, 0, 0)
+    for (before, _, after), (following, _, _) in pairwise(found):
+        assert before < after == following
+
+
+def test_each_corpus_is_seen_as_often_as_its_weight_says(stores: list[TokenStore]) -> None:
+    found = take(stream(stores, sampling=0.0), epochs=2)
+    for epoch in range(2):
+        seen = sources_in([batch for position, batch, _ in found if position.epoch == epoch])
+        of_corpus = [[seen[(*corpus.sources[row].tolist(), 0)] for row in range(len(corpus))] for corpus in stores]
+        assert of_corpus[0] == [2] * 23
+        assert sorted(of_corpus[1]) == [0] * 20 + [1] * 20
+        assert sorted(of_corpus[2]) == [1] * 3 + [2] * 4  # round(0.5 * 7) = 4
+        assert sum(seen.values()) == sum(map(sum, of_corpus))
+
+
+def test_a_part_of_a_corpus_is_another_one_in_each_epoch(stores: list[TokenStore]) -> None:
+    found = take(stream(stores, sampling=0.0, weights=(1.0, 0.5, 1.0)), epochs=4)
+    mark = LETTERS.source.encode("b")[0]
+    epochs = [sources_in([batch for place, batch, _ in found if place.epoch == epoch]) for epoch in range(4)]
+    halves = [frozenset(row for row in seen if row[0] == mark) for seen in epochs]
+    assert len(set(halves)) == 4
+
+
+def test_epochs_differ(stores: list[TokenStore]) -> None:
+    found = take(stream(stores, sampling=0.0, weights=(1.0, 1.0, 1.0)), epochs=2)
+    first, second = ([batch for place, batch, _ in found if place.epoch == epoch] for epoch in range(2))
+    assert sources_in(first) == sources_in(second)
+    assert [batch.source.tolist() for batch in first] != [batch.source.tolist() for batch in second]
+
+
+def test_sampling_draws_anew_in_each_epoch(stores: list[TokenStore]) -> None:
+    found = take(stream(stores, weights=(1.0, 1.0, 1.0)), epochs=2)
+    first, second = (sources_in([batch for place, batch, _ in found if place.epoch == epoch]) for epoch in range(2))
+    assert first != second
+
+
+def test_the_same_seed_is_the_same_stream_and_another_is_not(stores: list[TokenStore]) -> None:
+    once, again, other = (take(stream(stores, seed=seed), epochs=1) for seed in (7, 7, 8))
+    assert all(same(one[1], two[1]) for one, two in zip(once, again, strict=True))
+    assert [batch.source.tolist() for _, batch, _ in once] != [batch.source.tolist() for _, batch, _ in other]
+
+
+def test_the_stream_neither_uses_nor_moves_torchs_global_generator(stores: list[TokenStore], seed: int) -> None:
+    before = torch.get_rng_state()
+    once = take(stream(stores), epochs=1)
+    assert torch.equal(torch.get_rng_state(), before)
+    torch.manual_seed(seed + 1)
+    again = take(stream(stores), epochs=1)
+    assert all(same(one[1], two[1]) for one, two in zip(once, again, strict=True))
+
+
+def test_what_sampling_makes_too_long_keeps_its_stored_pieces(stores: list[TokenStore]) -> None:
+    class Doubled(Letters):
+        def encode_sampled(self, texts, *, amount, seed):
+            return [row * 2 for row in self.encode_batch(texts)]
+
+    doubling = BatchStream(
+        stores, [1.0, 1.0, 1.0], Tokenizers(Doubled(), Doubled()), tokens=40, seed=1, sampling=0.1, max_length=16
+    )
+    for _, batch, _ in take(doubling, epochs=1):
+        for valid in (batch.source_valid, batch.target_valid):
+            lengths = valid.sum(1)
+            # Stored targets have up to 15 pieces; doubled ones are taken as long as they have at most 15 and an end.
+            assert lengths.max() <= 16
+    assert len(stores[0].targets[22]) * 2 + 1 > 16
+
+
+@pytest.mark.parametrize("batches_taken", [0, 1, 5])
+def test_no_thread_is_left_when_the_stream_is_closed(stores: list[TokenStore], batches_taken: int) -> None:
+    batches = stream(stores).batches(Position())
+    for _ in range(batches_taken):
+        next(batches)
+    batches.close()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("batches")]
+
+
+def test_closing_does_not_wait_for_a_chunk_nobody_wants(
+    stores: list[TokenStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Slow(Letters):
+        def encode_sampled(self, texts, *, amount, seed):
+            time.sleep(0.02)
+            return self.encode_batch(texts)
+
+    monkeypatch.setattr("limelight.batching.stream.SAMPLED_TOGETHER", 1)
+    slow = BatchStream(
+        stores, [30.0, 1.0, 1.0], Tokenizers(Slow(), Slow()), tokens=40, seed=1, sampling=0.1, chunk_pairs=10
+    )
+    slow_batches = slow.batches(Position())
+    next(slow_batches)
+    slow.chunk_pairs = 10_000  # the one being made is of ten pairs; from now on a chunk would take half a minute
+    began = time.monotonic()
+    slow_batches.close()
+    assert time.monotonic() - began < 2
+
+
+def test_an_error_in_the_thread_reaches_the_caller(stores: list[TokenStore]) -> None:
+    class Broken(Letters):
+        def encode_sampled(self, texts, *, amount, seed):
+            raise OSError("disk gone")
+
+    broken = BatchStream(stores, WEIGHTS, Tokenizers(Broken(), Broken()), tokens=40, seed=1, sampling=0.1)
+    with pytest.raises(OSError, match="disk gone"):
+        next(broken.batches(Position()))
+
+
+def test_nothing_to_train_on(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="nothing to train on: no pair is left"):
+        stream([store(tmp_path / "s", 0, "x")], weights=[1.0])
+
+
+def test_weights_that_leave_nothing(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"weights \[0.1\] leave no pair .* larger"):
+        stream([store(tmp_path / "s", 4, "x")], weights=[0.1])

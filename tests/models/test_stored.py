@@ -1,0 +1,160 @@
+"""Model folders: complete, found, refused with a reason, and replaced in one move."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from limelight.config import RecurrentConfig, RunConfig, TransformerConfig, load_config
+from limelight.errors import UserError
+from limelight.models import stored
+from limelight.models.build import build_model
+from limelight.models.interface import Seq2Seq
+from limelight.models.stored import find_model, load_model, save_model
+from limelight.tokens import Tokenizers, train_tokenizer
+from tests.models.helpers import random_batch
+
+TEXTS = ["the red cat sleeps", "a green house stands here", "die rote Katze schläft", "ein grünes Haus steht hier"]
+CONFIGS = {
+    "transformer": RunConfig(model=TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=8, heads=2, d_ff=12)),
+    "recurrent": RunConfig(model=RecurrentConfig(embedding=7, hidden=11, score_size=5)),
+}
+
+
+def tokenizer(texts: list[str]) -> object:
+    return train_tokenizer(
+        texts, kind="bpe", vocabulary_size=None, languages=["en", "de"], byte_fallback=False, seed=1, sentences=2
+    )
+
+
+@pytest.fixture(scope="module")
+def joint() -> Tokenizers:
+    both = tokenizer(TEXTS)
+    return Tokenizers(both, both)
+
+
+def save(folder: Path, tokenizers: Tokenizers, name: str = "transformer", card: str = "card") -> Seq2Seq:
+    model = build_model(CONFIGS[name].model, tokenizers)
+    save_model(folder, model, tokenizers, CONFIGS[name], notes={"step": "3"}, card=card)
+    return model.eval()
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_what_is_loaded_computes_what_was_saved(name: str, joint: Tokenizers, seed: int, tmp_path: Path) -> None:
+    model = save(tmp_path, joint, name)
+    found = load_model(tmp_path)
+    batch = random_batch(model)
+    assert torch.equal(found.model(batch), model(batch))
+    assert found.config == CONFIGS[name]
+    assert found.tokenizers.source is found.tokenizers.target
+    assert found.tokenizers.source.encode(TEXTS[0]) == joint.source.encode(TEXTS[0])
+    assert found.notes["step"] == "3"
+    assert not found.model.training
+    assert (tmp_path / "README.md").read_text() == "card"
+
+
+def test_separate_vocabularies_stay_separate(seed: int, tmp_path: Path) -> None:
+    separate = Tokenizers(tokenizer(TEXTS[:2]), tokenizer(TEXTS))
+    config = CONFIGS["recurrent"]
+    save_model(tmp_path, build_model(config.model, separate), separate, config, notes={}, card="")
+    found = load_model(tmp_path).tokenizers
+    assert (found.source.size, found.target.size) == (separate.source.size, separate.target.size)
+    assert found.source.size != found.target.size
+
+
+def test_loading_does_not_move_the_random_numbers_of_the_caller(joint: Tokenizers, seed: int, tmp_path: Path) -> None:
+    save(tmp_path, joint)
+    before = torch.get_rng_state()
+    load_model(tmp_path)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_run_stands_for_its_best_model_and_the_folder_can_be_moved(
+    joint: Tokenizers, seed: int, tmp_path: Path
+) -> None:
+    save(tmp_path / "run" / "best", joint)
+    assert find_model(tmp_path / "run") == tmp_path / "run" / "best"
+    shutil.move(tmp_path / "run" / "best", tmp_path / "elsewhere")
+    assert load_model(str(tmp_path / "elsewhere")).folder == tmp_path / "elsewhere"
+
+
+def test_a_better_model_replaces_the_weights(joint: Tokenizers, seed: int, tmp_path: Path) -> None:
+    save(tmp_path, joint)
+    written = (tmp_path / "tokenizer" / "joint" / "spm.model").stat().st_mtime_ns
+    better = save(tmp_path, joint, card="better")
+    batch = random_batch(better)
+    assert torch.equal(load_model(tmp_path).model(batch), better(batch))
+    assert (tmp_path / "README.md").read_text() == "better"
+    assert (tmp_path / "tokenizer" / "joint" / "spm.model").stat().st_mtime_ns == written
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("part", ["write_folder", "write_whole", "save_weights"])
+def test_killed_while_writing_there_is_no_half_model(
+    part: str, joint: Tokenizers, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dying(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stored, part, dying)
+        with pytest.raises(Killed):
+            save(tmp_path, joint)
+    with pytest.raises(UserError):
+        find_model(tmp_path)
+    save(tmp_path, joint)  # what lies there does not hinder the next attempt
+    assert load_model(tmp_path).config == CONFIGS["transformer"]
+
+
+def test_no_such_folder(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"gone: there is no such model; --model takes the folder"):
+        load_model(tmp_path / "gone")
+
+
+def test_a_run_that_has_no_model_yet(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("recipe: x")
+    with pytest.raises(UserError, match=r"this run has no model yet: .* train it on"):
+        load_model(tmp_path)
+
+
+def test_a_folder_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "photo.png").write_text("")
+    with pytest.raises(UserError, match=r"not a run or model folder: it holds neither best/model\.safetensors nor"):
+        load_model(tmp_path)
+
+
+def test_damaged_weights_are_named(joint: Tokenizers, seed: int, tmp_path: Path) -> None:
+    save(tmp_path, joint)
+    (tmp_path / "model.safetensors").write_bytes(b"x" * 100)
+    with pytest.raises(UserError, match=r"model\.safetensors: cannot read the weights"):
+        load_model(tmp_path)
+
+
+def test_a_configuration_of_another_model_is_told_from_the_weights(
+    joint: Tokenizers, seed: int, tmp_path: Path
+) -> None:
+    save(tmp_path, joint)
+    text = (tmp_path / "config.yaml").read_text()
+    (tmp_path / "config.yaml").write_text(text.replace("d_ff: 12", "d_ff: 13"))
+    with pytest.raises(UserError, match=r"do not fit the model .* expected \(13, 8\)"):
+        load_model(tmp_path)
+    assert load_config(tmp_path / "config.yaml").model.d_ff == 13
+
+
+@pytest.mark.parametrize("missing", ["config.yaml", "tokenizer"])
+def test_what_is_missing_is_named(missing: str, joint: Tokenizers, seed: int, tmp_path: Path) -> None:
+    save(tmp_path, joint)
+    path = tmp_path / missing
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    with pytest.raises(UserError, match=missing):
+        load_model(tmp_path)
+
+
+def test_nothing_in_a_model_folder_could_run(joint: Tokenizers, seed: int, tmp_path: Path) -> None:
+    save(tmp_path, joint)
+    kinds = {path.suffix for path in tmp_path.rglob("*") if path.is_file()}
+    assert kinds == {".safetensors", ".yaml", ".md", ".model"}

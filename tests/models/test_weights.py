@@ -1,0 +1,100 @@
+"""Weights on disk: what is read is what was written, and what does not fit is refused as a whole."""
+
+import pickle
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from limelight.config import RecurrentConfig, TransformerConfig
+from limelight.errors import UserError
+from limelight.models.weights import named_weights, put_weights, read_weights, save_weights
+from tests.models.helpers import make_model
+
+TRANSFORMER = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=11, heads=3, head_size=2, d_ff=13)
+CONFIGS = {
+    **{tie: TRANSFORMER.model_copy(update={"tie": tie}) for tie in ("three-way", "two-way", "none")},
+    "recurrent": RecurrentConfig(embedding=7, hidden=11, score_size=5),
+}
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_through_a_file_and_back_bit_for_bit(name: str, seed: int, tmp_path: Path) -> None:
+    model, other = make_model(CONFIGS[name]), make_model(CONFIGS[name])
+    save_weights(tmp_path / "w.safetensors", named_weights(model), {"step": "7"})
+    weights, notes = read_weights(tmp_path / "w.safetensors")
+    assert notes == {"format": "pt", "step": "7"}
+    put_weights(other, weights, where="here")
+    for (one_name, one), (two_name, two) in zip(model.named_parameters(), other.named_parameters(), strict=True):
+        assert one_name == two_name
+        assert torch.equal(one, two)
+
+
+def test_a_shared_tensor_is_stored_once(seed: int) -> None:
+    counts = {
+        tie: sum(tensor.numel() for tensor in named_weights(make_model(CONFIGS[tie])).values()) for tie in CONFIGS
+    }
+    table = 29 * 11
+    assert counts["two-way"] - counts["three-way"] == 31 * 11
+    assert counts["none"] - counts["two-way"] == table - 11  # padding has no output class
+
+
+def test_everything_that_does_not_fit_is_listed_and_nothing_is_changed(seed: int) -> None:
+    model = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 5))
+    before = {name: tensor.clone() for name, tensor in named_weights(model).items()}
+    weights = {
+        "0.weight": torch.zeros(3, 2),
+        "0.bias": torch.zeros(7),
+        "1.bias": torch.zeros(5),
+        "2.bias": torch.zeros(1),
+    }
+    with pytest.raises(UserError) as caught:
+        put_weights(model, weights, where="some/file")
+    message = str(caught.value)
+    assert message.startswith("some/file: these weights do not fit")
+    for fault in ("missing 1.weight", "unknown 2.bias", "0.bias is (7,), expected (3,)"):
+        assert fault in message
+    assert all(torch.equal(tensor, before[name]) for name, tensor in named_weights(model).items())
+
+
+def test_a_long_list_of_faults_is_cut(seed: int) -> None:
+    with pytest.raises(UserError, match=r"; and 12 more$"):
+        put_weights(nn.Linear(2, 3), {f"x{number}": torch.zeros(1) for number in range(18)}, where="here")
+
+
+def test_whole_numbers_are_no_weights(seed: int) -> None:
+    weights = {"weight": torch.zeros(3, 2, dtype=torch.int64), "bias": torch.zeros(3)}
+    with pytest.raises(UserError, match=r"weight holds torch.int64, no weights"):
+        put_weights(nn.Linear(2, 3), weights, where="here")
+
+
+def test_half_precision_is_taken(seed: int) -> None:
+    model = nn.Linear(2, 3)
+    half = {name: torch.randn_like(tensor).bfloat16() for name, tensor in named_weights(model).items()}
+    put_weights(model, half, where="here")
+    assert model.weight.dtype == torch.float32
+    assert torch.equal(model.weight, half["weight"].float())
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00" * 7, b"\xff" * 64, pickle.dumps({"weight": 1})])
+def test_what_is_no_such_file_is_refused_by_name(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=r"model\.safetensors: cannot read the weights"):
+        read_weights(path)
+
+
+def test_a_file_cut_off_anywhere_is_refused(seed: int, tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    save_weights(path, {"weight": torch.randn(3, 5)})
+    whole = path.read_bytes()
+    for length in range(0, len(whole), 5):
+        path.write_bytes(whole[:length])
+        with pytest.raises(UserError, match="cannot read the weights"):
+            read_weights(path)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"gone\.safetensors: cannot read the weights"):
+        read_weights(tmp_path / "gone.safetensors")

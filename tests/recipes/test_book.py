@@ -1,0 +1,45 @@
+"""Every recipe is a whole run that can be stored, loaded and built."""
+
+from pathlib import Path
+
+import pytest
+
+from limelight.config import load_config, override, save_config
+from limelight.errors import UserError
+from limelight.models.build import count_parameters
+from limelight.recipes import RECIPES, find_recipe
+from tests.recipes.helpers import outline
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_is_found_by_its_name_and_bears_it(name: str) -> None:
+    assert find_recipe(name).recipe == name
+    assert find_recipe(name) == find_recipe(name)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_goes_through_a_file(name: str, tmp_path: Path) -> None:
+    """`model_copy` checks nothing: whatever a recipe sets must pass the schema."""
+    save_config(find_recipe(name), tmp_path / "config.yaml")
+    assert load_config(tmp_path / "config.yaml") == find_recipe(name)
+    assert override(find_recipe(name), ["training.seed=7"]).training.seed == 7
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_builds_a_model(name: str) -> None:
+    model = outline(find_recipe(name), pieces=1000)
+    assert model.output_size == 1000
+    assert count_parameters(model) > 100_000
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_is_documented_with_where_it_comes_from(name: str) -> None:
+    said = RECIPES[name].__doc__ or ""
+    assert any(mark in said for mark in (" 20", "no paper")), f"{name} names neither a paper nor that there is none"
+
+
+def test_an_unknown_recipe_names_the_near_one_and_all() -> None:
+    with pytest.raises(UserError, match=r"unknown recipe 'bahdnau': did you mean bahdanau\? there are small, "):
+        find_recipe("bahdnau")
+    with pytest.raises(UserError, match="unknown recipe 'xyzzy': there are "):
+        find_recipe("xyzzy")

@@ -1,0 +1,154 @@
+"""Files and folders that are whole or not there, whatever happens while they are written."""
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from limelight import files
+from limelight.files import clear_leftovers, sha256, write_folder, write_whole
+
+
+def tree(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+def fill_with(text: str):
+    def fill(partial: Path) -> None:
+        (partial / "inner").mkdir()
+        (partial / "a.txt").write_text(text)
+        (partial / "inner" / "b.txt").write_text(text * 2)
+
+    return fill
+
+
+@pytest.mark.parametrize("content", ["Grüße\n", b"\x00\xff", ""])
+def test_what_is_written_stands_there(content: str | bytes, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("former")
+    write_whole(path, content)
+    assert path.read_bytes() == (content.encode() if isinstance(content, str) else content)
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_a_file_that_cannot_be_finished_leaves_the_former_one(
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    path.write_text("former")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files.os, step, full)
+    with pytest.raises(OSError, match="No space left"):
+        write_whole(path, "new")
+    assert tree(tmp_path) == {"file": "former"}
+
+
+def test_a_folder_takes_the_place_of_another(tmp_path: Path) -> None:
+    place = tmp_path / "deep" / "place"
+    for text in ("one", "two"):
+        write_folder(place, fill_with(text))
+        assert tree(tmp_path) == {"deep/place/a.txt": text, "deep/place/inner/b.txt": text * 2}
+
+
+def test_everything_is_on_the_disk_before_the_folder_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = []
+    sync, rename = os.fsync, os.rename
+    monkeypatch.setattr(
+        files.os, "fsync", lambda handle: (done.append(os.readlink(f"/proc/self/fd/{handle}")), sync(handle))
+    )
+    monkeypatch.setattr(files.os, "rename", lambda *places: (done.append("rename"), rename(*places)))
+    write_folder(tmp_path / "place", fill_with("x"))
+    before, after = done[: done.index("rename")], done[done.index("rename") + 1 :]
+    partial = str(tmp_path / "place.partial")
+    assert set(before) == {partial + end for end in ("", "/a.txt", "/inner", "/inner/b.txt")}
+    assert after == [str(tmp_path)]
+
+
+@pytest.mark.parametrize("fails_at", ["fill", 1, 2])
+def test_a_folder_that_cannot_be_finished_leaves_the_former_one(
+    fails_at: str | int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "place"
+    write_folder(place, fill_with("former"))
+    before = tree(tmp_path)
+    rename, calls = os.rename, []
+
+    def fill(partial: Path) -> None:
+        fill_with("new")(partial)
+        if fails_at == "fill":
+            raise OSError(28, "No space left on device")
+
+    def fragile(*places: Path) -> None:
+        calls.append(places)
+        if len(calls) == fails_at:
+            raise OSError(5, "Input/output error")
+        rename(*places)
+
+    monkeypatch.setattr(files.os, "rename", fragile)
+    with pytest.raises(OSError, match=r"No space left|Input/output"):
+        write_folder(place, fill)
+    assert tree(tmp_path) == before
+
+
+class Killed(BaseException):
+    pass
+
+
+def test_killed_at_any_moment_a_folder_is_the_former_or_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by kill -9: from that call on nothing is done any more, no tidying either."""
+    for moment in range(30):
+        run = tmp_path / str(moment)
+        place = run / "place"
+        write_folder(place, fill_with("former"))
+        calls = 0
+
+        def dying(function, moment: int = moment):
+            def wrapped(*arguments, **options):
+                nonlocal calls
+                calls += 1
+                if calls > moment:
+                    raise Killed
+                return function(*arguments, **options)
+
+            return wrapped
+
+        with monkeypatch.context() as patch:
+            patch.setattr(files.os, "rename", dying(os.rename))
+            patch.setattr(files.os, "fsync", dying(os.fsync))
+            patch.setattr(files.shutil, "rmtree", dying(files.shutil.rmtree))
+            try:
+                write_folder(place, fill_with("new"))
+            except Killed:
+                survived = False
+            else:
+                survived = True
+        clear_leftovers(run)
+        assert tree(run) in ({f"place/{name}": text * times for name, times in (("a.txt", 1), ("inner/b.txt", 2))}
+                             for text in ("former", "new"))  # fmt: skip
+        assert [path.name for path in run.iterdir()] == ["place"]
+        if survived:
+            return
+    raise AssertionError("writing a folder takes more calls than were tried")
+
+
+def test_leftovers_are_cleared_and_nothing_else(tmp_path: Path) -> None:
+    for folder in ("a", "a.partial/inner", "b.former", "c", "c.former", "deep/d.partial"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "file").write_text(folder)
+    (tmp_path / "deep" / "file.partial").write_text("half")
+    clear_leftovers(tmp_path)
+    assert tree(tmp_path) == {"a/file": "a", "b/file": "b.former", "c/file": "c"}
+
+
+def test_the_sum_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"abc" * 100_000)
+    assert sha256(tmp_path / "file") == hashlib.sha256(b"abc" * 100_000).hexdigest()

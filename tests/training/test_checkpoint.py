@@ -1,0 +1,320 @@
+"""Checkpoints: bit for bit there and back, every damage found, the last good one never lost."""
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from limelight.batching.stream import Position
+from limelight.errors import RunError, UserError
+from limelight.training import checkpoint
+from limelight.training.checkpoint import (
+    MANIFEST,
+    PARTS,
+    Progress,
+    find_damage,
+    random_states,
+    restore_newest,
+    restore_random_states,
+    save_checkpoint,
+    stored_progress,
+)
+from limelight.training.update import make_optimizer, set_rate
+
+FULL = Progress(
+    step=7, seconds=0.1 + 0.2, pieces=12345, loss_sum=1 / 3, loss_pieces=17, skipped=2, position=Position(3, 1, 4),
+    best_score=-2.718281828459045, best_step=5, model_score=1e-300, validated_step=6, without_gain=1,
+    snapshots={"step-00000004.safetensors": 1 / 7, "step-00000006.safetensors": -0.0}, finished="bound",
+)  # fmt: skip
+
+
+class Trained:
+    """A model with a shared weight and an optimizer that has taken a few steps."""
+
+    def __init__(self, steps: int = 3) -> None:
+        self.model = nn.Sequential(nn.Linear(3, 5), nn.LayerNorm(5), nn.Linear(5, 3), nn.Linear(3, 5))
+        self.model[3].weight = self.model[0].weight
+        self.optimizer = make_optimizer(self.model, beta1=0.9, beta2=0.98, epsilon=1e-9, weight_decay=0.01)
+        for _ in range(steps):
+            self.step()
+
+    def step(self) -> None:
+        set_rate(self.optimizer, 0.01)
+        self.optimizer.zero_grad()
+        self.model(torch.randn(7, 3)).square().sum().backward()
+        self.optimizer.step()
+
+    def tensors(self) -> dict[str, Tensor]:
+        found = {name: tensor.detach().clone() for name, tensor in self.model.named_parameters()}
+        for name, parameter in self.model.named_parameters():
+            for key, value in self.optimizer.state[parameter].items():
+                found[f"{name}:{key}"] = value.clone()
+        return found
+
+    def save(self, folder: Path, step: int = 7, keep: int = 3) -> Path:
+        return save_checkpoint(folder, self.model, self.optimizer, Progress(step=step), keep=keep)
+
+    def restore(self, folder: Path) -> tuple[Progress | None, list[str]]:
+        warnings: list[str] = []
+        return restore_newest(folder, self.model, self.optimizer, warn=warnings.append), warnings
+
+
+def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
+    return one.keys() == other.keys() and all(
+        tensor.dtype == other[name].dtype and torch.equal(tensor, other[name]) for name, tensor in one.items()
+    )
+
+
+def test_everything_comes_back_bit_for_bit(seed: int, tmp_path: Path) -> None:
+    saved, fresh = Trained(), Trained(steps=0)
+    save_checkpoint(tmp_path, saved.model, saved.optimizer, FULL, keep=3)
+    before = saved.tensors()
+    assert len(before) == 4 * 7  # seven tensors, the shared one once; two moments and a count for each
+    saved.step()  # what follows must follow again
+    after = saved.tensors()
+    torch.randn(1000)
+    progress, warnings = fresh.restore(tmp_path)
+    assert (progress, warnings) == (FULL, [])
+    assert same(fresh.tensors(), before)
+    fresh.step()
+    assert same(fresh.tensors(), after)
+
+
+def test_progress_through_json(seed: int) -> None:
+    assert Progress.from_json(json.loads(json.dumps(FULL.to_json()))) == FULL
+    assert Progress.from_json(json.loads(json.dumps(Progress().to_json()))) == Progress()
+
+
+@given(st.floats(allow_nan=False), st.floats(allow_nan=False, allow_infinity=False), st.integers(0, 2**62))
+def test_numbers_of_progress_keep_their_last_bit(seconds: float, score: float, pieces: int) -> None:
+    progress = Progress(seconds=seconds, best_score=score, pieces=pieces, snapshots={"x": score})
+    again = Progress.from_json(json.loads(json.dumps(progress.to_json())))
+    assert again == progress
+    assert again.best_score.hex() == score.hex()
+
+
+def test_an_older_progress_takes_defaults_for_what_it_does_not_know() -> None:
+    values = FULL.to_json()
+    del values["loss_sum"]
+    assert Progress.from_json(values).loss_sum == 0.0
+
+
+def test_random_states_there_and_back(seed: int) -> None:
+    states = random_states()
+    expected = torch.rand(3)
+    torch.rand(1000)
+    restore_random_states(states)
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_without_checkpoints_there_is_nothing_to_restore(tmp_path: Path) -> None:
+    assert Trained(steps=0).restore(tmp_path / "none") == (None, [])
+
+
+def damage_truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: random.randrange(path.stat().st_size)])
+
+
+def damage_flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[random.randrange(len(content))] ^= 1 << random.randrange(8)
+    path.write_bytes(content)
+
+
+def damage_empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def damage_remove(path: Path) -> None:
+    path.unlink()
+
+
+def damage_grow(path: Path) -> None:
+    path.write_bytes(path.read_bytes() + b"\n")
+
+
+DAMAGES = {
+    function.__name__.removeprefix("damage_"): function
+    for function in (damage_truncate, damage_flip, damage_empty, damage_remove, damage_grow)
+}
+
+
+@pytest.mark.parametrize(
+    ("part", "damage"),
+    # A line end more after JSON is no damage.
+    [(part, damage) for part in (*PARTS, MANIFEST) for damage in DAMAGES if (part, damage) != (MANIFEST, "grow")],
+)
+def test_a_damaged_checkpoint_is_passed_over_with_one_warning(
+    part: str, damage: str, seed: int, tmp_path: Path
+) -> None:
+    random.seed(seed)
+    good = Trained()
+    good.save(tmp_path, step=5)
+    expected = good.tensors()
+    good.step()
+    newest = good.save(tmp_path, step=7)
+    DAMAGES[damage](newest / part)
+    fresh = Trained(steps=0)
+    progress, warnings = fresh.restore(tmp_path)
+    assert progress is not None
+    assert progress.step == 5
+    assert same(fresh.tensors(), expected)
+    assert len(warnings) == 1
+    assert str(newest) in warnings[0]
+    assert part in warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{", "cannot be read"),
+        ("[]", "does not list the parts"),
+        ("{}", "does not list the parts"),
+        (json.dumps(dict.fromkeys([*PARTS[1:], "other"], "0" * 64)), "does not list the parts"),
+        (json.dumps(dict.fromkeys(PARTS, "0" * 64)), "its SHA-256 is not the one"),
+        (json.dumps(dict.fromkeys(PARTS)), "its SHA-256 is not the one"),
+    ],
+)
+def test_a_strange_manifest_is_named(text: str, reason: str, seed: int, tmp_path: Path) -> None:
+    place = Trained().save(tmp_path)
+    assert find_damage(place) == ""
+    (place / MANIFEST).write_text(text)
+    assert reason in find_damage(place)
+
+
+def test_reasons_are_told_apart(seed: int, tmp_path: Path) -> None:
+    place = Trained().save(tmp_path)
+    shutil.copytree(place, tmp_path / "other")
+    (tmp_path / "other" / MANIFEST).unlink()
+    assert "it was not completely written" in find_damage(tmp_path / "other")
+    (place / PARTS[0]).unlink()
+    assert find_damage(place) == f"{PARTS[0]} is missing"
+
+
+def test_when_all_are_damaged_the_run_does_not_silently_begin_anew(seed: int, tmp_path: Path) -> None:
+    trained = Trained()
+    for step in (3, 5):
+        damage_flip(trained.save(tmp_path, step) / PARTS[0])
+    with pytest.raises(RunError, match=r"all 2 checkpoints are damaged, .* remove this folder to begin anew"):
+        trained.restore(tmp_path)
+
+
+def test_a_checkpoint_of_another_model_is_refused(seed: int, tmp_path: Path) -> None:
+    Trained().save(tmp_path)
+    other = Trained(steps=0)
+    other.model = nn.Linear(3, 5)
+    with pytest.raises(UserError, match="do not fit the model"):
+        other.restore(tmp_path)
+
+
+def test_optimizer_state_of_an_unknown_weight_is_refused(seed: int, tmp_path: Path) -> None:
+    place = Trained().save(tmp_path)
+    checkpoint._save(place / PARTS[1], {"elsewhere:exp_avg": torch.zeros(3)})
+    sums = json.loads((place / MANIFEST).read_text()) | {PARTS[1]: checkpoint.sha256(place / PARTS[1])}
+    (place / MANIFEST).write_text(json.dumps(sums))
+    with pytest.raises(UserError, match="optimizer state of 'elsewhere', which this model does not have"):
+        Trained(steps=0).restore(tmp_path)
+
+
+def test_nothing_is_pickled(seed: int, tmp_path: Path) -> None:
+    place = Trained().save(tmp_path)
+    assert sorted(path.name for path in place.iterdir()) == sorted([*PARTS, MANIFEST])
+    for path in place.iterdir():
+        content = path.read_bytes()
+        header = content[8 : 8 + int.from_bytes(content[:8], "little")] if path.suffix == ".safetensors" else content
+        json.loads(header)
+
+
+def test_only_the_newest_are_kept(seed: int, tmp_path: Path) -> None:
+    trained = Trained()
+    for step in (9, 10, 11, 100):
+        trained.save(tmp_path, step, keep=2)
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["step-00000011", "step-00000100"]
+    assert [progress.step for progress in stored_progress(tmp_path)] == [11, 100]
+
+
+def test_a_run_that_went_back_behind_a_damaged_checkpoint_keeps_its_good_ones(seed: int, tmp_path: Path) -> None:
+    trained = Trained()
+    trained.save(tmp_path, 10, keep=1)
+    shutil.copytree(tmp_path / "step-00000010", tmp_path / "step-00000020")
+    damage_flip(tmp_path / "step-00000020" / PARTS[1])
+    trained.save(tmp_path, 15, keep=1)
+    assert [path.name for path in tmp_path.iterdir()] == ["step-00000015"]
+
+
+def test_the_same_update_can_be_saved_again(seed: int, tmp_path: Path) -> None:
+    trained = Trained()
+    trained.save(tmp_path)
+    trained.step()
+    trained.save(tmp_path)
+    fresh = Trained(steps=0)
+    fresh.restore(tmp_path)
+    assert same(fresh.tensors(), trained.tensors())
+    assert [path.name for path in tmp_path.iterdir()] == ["step-00000007"]
+
+
+def test_a_disk_that_is_full_leaves_the_last_one(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trained = Trained()
+    trained.save(tmp_path, 5)
+    for number in range(4):
+
+        def full(*_: object, left: list[int] = [number]) -> str:  # noqa: B006 - counts down within one attempt
+            left[0] -= 1
+            if left[0] < 0:
+                raise OSError(28, "No space left on device")
+            return "0" * 64
+
+        monkeypatch.setattr(checkpoint, "sha256", full)
+        with pytest.raises(RunError, match=r"step-00000007: cannot write the checkpoint: .*No space left") as caught:
+            trained.save(tmp_path, 7)
+        assert "the one before it is intact" in str(caught.value)
+        monkeypatch.undo()
+        assert [path.name for path in tmp_path.iterdir()] == ["step-00000005"]
+        assert find_damage(tmp_path / "step-00000005") == ""
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(
+    st.lists(st.one_of(st.integers(1, 9), st.sampled_from(["damage", "restore"])), max_size=14),
+    st.integers(1, 3),
+    st.integers(0, 2**32 - 1),
+)
+def test_whatever_happens_a_good_checkpoint_is_left(
+    tmp_path_factory: pytest.TempPathFactory, deeds: list[int | str], keep: int, number: int
+) -> None:
+    """Saves after some updates, damage to the newest, falls back: where there was a good one there is one."""
+    random.seed(number)
+    folder, trained, step, good = tmp_path_factory.mktemp("run"), Trained(steps=1), 0, False
+    for deed in deeds:
+        places = [place for place in checkpoint._numbered(folder) if not find_damage(place)]
+        if deed == "damage":
+            if len(places) > 1:  # of a single one nothing could be saved
+                DAMAGES[random.choice(sorted(set(DAMAGES) - {"grow"}))](places[-1] / random.choice([*PARTS, MANIFEST]))
+        elif deed == "restore":
+            progress, _ = trained.restore(folder)
+            step = progress.step if progress else 0
+        else:
+            step += deed
+            trained.save(folder, step, keep)
+            good = True
+        found = [place for place in checkpoint._numbered(folder) if not find_damage(place)]
+        assert bool(found) == good
+        assert len(checkpoint._numbered(folder)) <= keep or deed in ("damage", "restore")
+
+
+def test_a_saved_state_does_not_depend_on_numpy_or_python(seed: int, tmp_path: Path) -> None:
+    """Nothing that trains may draw from them: their states are not in a checkpoint."""
+    root = Path(checkpoint.__file__).parents[1]
+    for package in ("training", "batching", "models", "layers", "attention"):
+        for path in (root / package).rglob("*.py"):
+            text = path.read_text(encoding="utf-8")
+            assert "import random" not in text
+            for name in set(dir(np.random)) - {"default_rng", "Generator", "SeedSequence"}:
+                assert f"np.random.{name}(" not in text, f"{path} draws from numpy's global generator"

@@ -1,0 +1,205 @@
+"""Snapshots, the best model, and the choice at the end of a run."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from limelight.batching.stream import BatchStream
+from limelight.config import RunConfig, TrainingConfig
+from limelight.models.interface import Seq2Seq
+from limelight.models.weights import named_weights, read_weights, save_weights
+from limelight.tokens import Tokenizers
+from limelight.training import keep
+from limelight.training.checkpoint import Progress, save_checkpoint
+from limelight.training.keep import SNAPSHOTS, drop_snapshots, finish_model, keep_snapshot, offer_model
+from limelight.training.report import Report
+from limelight.training.run_state import Run
+from limelight.training.signals import StopRequest
+from limelight.training.update import make_optimizer
+from limelight.training.validation import Validation
+from tests.models.helpers import Vocabulary, make_model
+from tests.training.helpers import TRANSFORMER, go, log_of, tiny_run
+
+
+class Told(Report):
+    """A report that remembers which models were offered at the end."""
+
+    def __init__(self) -> None:
+        self.final_models: list[tuple[str, bool]] = []
+
+    def final(self, progress: Progress, seen: Validation | None, made_from: str, *, chosen: bool) -> None:
+        self.final_models.append((made_from, chosen))
+
+
+@pytest.fixture
+def looks() -> list[Validation]:
+    """What the next looks at the model will find."""
+    return []
+
+
+@pytest.fixture
+def run(tmp_path: Path, looks: list[Validation], seed: int, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A run without text: its model folder is a single file, and its validations find what they are told."""
+    model = make_model(TRANSFORMER)
+
+    def save(folder: Path, model: Seq2Seq, *_: object, **__: object) -> None:
+        folder.mkdir(exist_ok=True)
+        save_weights(folder / "model.safetensors", named_weights(model))
+
+    monkeypatch.setattr(keep, "save_model", save)
+    monkeypatch.setattr(keep, "look", lambda _: looks.pop(0) if looks else None)
+    return Run(
+        folder=tmp_path,
+        config=RunConfig(training=TrainingConfig(average=3, best_by="loss")),
+        model=model,
+        optimizer=make_optimizer(model, beta1=0.9, beta2=0.98, epsilon=1e-9, weight_decay=0.0),
+        stream=BatchStream.__new__(BatchStream),
+        tokenizers=Tokenizers(Vocabulary(29), Vocabulary(29)),
+        valid_pairs=[],
+        valid_batches=[],
+        device=torch.device("cpu"),
+        precision="fp32",
+        progress=Progress(),
+        report=Told(),
+        stop=StopRequest(),
+    )
+
+
+def move_on(run: Run) -> None:
+    """One update further; every weight is the number of the update."""
+    run.progress.step += 1
+    with torch.no_grad():
+        for parameter in run.model.parameters():
+            parameter.fill_(run.progress.step)
+
+
+def snapshot(run: Run, score: float) -> None:
+    move_on(run)
+    run.progress.snapshots = keep_snapshot(run, score)
+    run.progress.validated_step = run.progress.step
+
+
+def files(run: Run) -> list[int]:
+    return sorted(int(path.name[5:13]) for path in (run.folder / SNAPSHOTS).iterdir())
+
+
+def names(snapshots: dict[str, float]) -> list[int]:
+    return [int(name[5:13]) for name in snapshots]
+
+
+def best(run: Run) -> float:
+    """What every weight of the model that is kept is."""
+    values = torch.cat([each.flatten() for each in read_weights(run.folder / "best" / "model.safetensors")[0].values()])
+    assert values.unique().numel() == 1
+    return values[0].item()
+
+
+def loss(value: float) -> Validation:
+    return Validation(value, None, None)
+
+
+@pytest.mark.parametrize(("average_of", "kept"), [("last", [3, 4, 5]), ("best", [1, 3, 5])])
+def test_which_snapshots_are_averaged(average_of: str, kept: list[int], run: Run) -> None:
+    run.config = RunConfig(training=TrainingConfig(average=3, average_of=average_of))
+    for score in (5.0, 1.0, 4.0, 2.0, 4.5):
+        snapshot(run, score)
+    assert names(run.progress.snapshots) == kept
+    assert set(kept) <= set(files(run))
+
+
+def test_snapshots_stay_until_no_checkpoint_knows_them(run: Run) -> None:
+    for step in range(1, 10):
+        snapshot(run, 0.0)
+        if step in (4, 6):
+            save_checkpoint(run.folder / "checkpoints", run.model, run.optimizer, run.progress, keep=6 // step)
+            drop_snapshots(run)
+            assert files(run) == {4: [2, 3, 4], 6: [4, 5, 6]}[step]
+    assert files(run) == [4, 5, 6, 7, 8, 9]  # the checkpoint of update 6 would still average 4, 5 and 6
+
+
+def test_the_best_model_is_never_replaced_by_a_worse_one(run: Run) -> None:
+    for value, chosen in ((3.0, True), (2.0, True), (2.5, False), (2.0, True)):
+        move_on(run)
+        assert offer_model(run, loss(value), "x") == chosen
+    assert run.progress.model_score == -2.0
+    assert best(run) == 4
+    assert "validation loss per piece | 2.0000" in (run.folder / "README.md").read_text()
+
+
+def test_at_the_end_the_average_wins_if_it_is_as_good(run: Run, looks: list[Validation]) -> None:
+    for value in (3.0, 2.0):
+        snapshot(run, -value)
+        offer_model(run, loss(value), "x")
+    own = {name: tensor.clone() for name, tensor in named_weights(run.model).items()}
+    looks.append(loss(2.0))
+    finish_model(run)
+    assert run.report.final_models == [("the average of updates 1, 2", True)]
+    assert best(run) == 1.5
+    assert all(torch.equal(tensor, own[name]) for name, tensor in named_weights(run.model).items())
+
+
+def test_a_worse_average_does_not_win(run: Run, looks: list[Validation]) -> None:
+    for value in (3.0, 2.0):
+        snapshot(run, -value)
+        offer_model(run, loss(value), "x")
+    looks.append(loss(2.1))
+    finish_model(run)
+    assert run.report.final_models == [("the average of updates 1, 2", False)]
+    assert best(run) == 2
+
+
+def test_the_last_weights_count_without_a_trace_in_what_follows(run: Run, looks: list[Validation]) -> None:
+    snapshot(run, -3.0)
+    offer_model(run, loss(3.0), "x")
+    run.progress.best_score, run.progress.without_gain = -3.0, 4
+    move_on(run)
+    before = run.progress.to_json()
+    looks += [loss(2.0), loss(1.0)]
+    finish_model(run)
+    assert run.report.final_models == [("update 2", True), ("the average of updates 1, 2", True)]
+    assert {**before, "model_score": -1.0} == run.progress.to_json()
+
+
+def test_a_single_snapshot_is_no_average(run: Run) -> None:
+    snapshot(run, -3.0)
+    finish_model(run)
+    assert run.report.final_models == []
+
+
+def test_averaging_can_be_switched_off(run: Run) -> None:
+    run.config = RunConfig(training=TrainingConfig(average=1))
+    for _ in range(3):
+        snapshot(run, 0.0)
+    finish_model(run)
+    assert run.report.final_models == []
+
+
+def test_the_weights_being_trained_come_back_when_the_last_look_is_interrupted(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(2):
+        snapshot(run, 0.0)
+
+    def interrupted(_: Run) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(keep, "look", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        finish_model(run)
+    assert {parameter.mean().item() for parameter in run.model.parameters()} == {2.0}
+
+
+def test_a_run_trained_on_keeps_a_better_average_until_something_beats_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny_run(tmp_path / "text", bleu_sentences=0, best_by="loss", average=3, max_steps=4, validate_every=1)
+    losses = iter([9.0, 8.0, 7.0, 6.0, 1.0, 5.0, 4.0, 3.0, 2.0, 1.5])
+    monkeypatch.setattr("limelight.training.run_state.validate", lambda *_, **__: loss(next(losses)))
+    assert go(config, tmp_path / "run").model_score == -1.0
+    weights = (tmp_path / "run" / "best" / "model.safetensors").read_bytes()
+    progress = go(config, tmp_path / "run", max_steps=8)
+    assert (progress.model_score, progress.best_score, progress.without_gain) == (-1.0, -2.0, 0)
+    assert (tmp_path / "run" / "best" / "model.safetensors").read_bytes() == weights
+    finals = [line["chosen"] for line in log_of(tmp_path / "run") if line["event"] == "final"]
+    assert finals == [True, False]

@@ -1,0 +1,137 @@
+"""When a run validates, saves and ends."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from limelight.config import RunConfig, TrainingConfig
+from limelight.errors import RunError
+from limelight.models.weights import read_weights
+from limelight.training import loop, update
+from limelight.training.checkpoint import Progress
+from limelight.training.loop import MOST_SKIPPED, why_over
+from limelight.training.run import train
+from limelight.training.validation import Validation
+from tests.training.helpers import checkpoints_of, go, log_of, tiny_run
+
+
+def played(monkeypatch: pytest.MonkeyPatch, losses: list[float]) -> None:
+    """Let validations find these losses, whatever the model does."""
+    following = iter(losses)
+    monkeypatch.setattr(
+        "limelight.training.run_state.validate", lambda *_, **__: Validation(next(following), None, None)
+    )
+
+
+@pytest.mark.parametrize(
+    ("progress", "reason"),
+    [
+        (Progress(step=9, seconds=119.0, without_gain=2), ""),
+        (Progress(step=10), "training.max_steps=10 updates are done"),
+        (Progress(seconds=120.0), "training.max_minutes=2 minutes are over"),
+        (Progress(without_gain=3), "no gain in 3 validations (training.patience)"),
+    ],
+)
+def test_bounds(progress: Progress, reason: str) -> None:
+    training = TrainingConfig(max_steps=10, max_minutes=2, patience=3)
+    assert why_over(RunConfig(training=training), progress) == reason
+
+
+def test_without_bounds_only_patience_ends_a_run() -> None:
+    assert why_over(RunConfig(), Progress(step=10**9, seconds=1e9)) == ""
+
+
+def test_a_run_of_minutes_counts_what_was_done_before(tmp_path: Path) -> None:
+    config = tiny_run(tmp_path / "text", max_steps=3)
+    before = go(config, tmp_path / "run")
+    after = go(config, tmp_path / "run", max_steps=None, max_minutes=before.seconds / 60 + 1e-5)
+    assert after.step >= 4
+    assert after.seconds > before.seconds
+    assert after.finished.startswith("training.max_minutes=")
+
+
+def test_it_stops_when_nothing_gets_better_and_keeps_the_best(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    played(monkeypatch, [3.0, 2.0, 2.5, 2.0, 2.1, 9.0])
+    config = tiny_run(tmp_path / "text", max_steps=None, patience=3, validate_every=2, average=1, average_of="best")
+    progress = go(config, tmp_path / "run")
+    assert (progress.step, progress.best_step, progress.without_gain) == (10, 4, 3)
+    assert progress.finished == "no gain in 3 validations (training.patience)"
+    weights, notes = read_weights(tmp_path / "run" / "best" / "model.safetensors")
+    # Update 8 was as good as update 4, and the later of two equals is kept.
+    assert (notes["step"], notes["valid_loss"]) == ("8", "2.0000")
+    assert weights
+
+
+def test_larger_patience_trains_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = tiny_run(tmp_path / "text", max_steps=None, patience=1, validate_every=2, average=1)
+    played(monkeypatch, [3.0, 4.0])
+    assert go(config, tmp_path / "run").step == 4
+    played(monkeypatch, [2.0, 3.0, 4.0])
+    assert go(config, tmp_path / "run", patience=2).step == 10
+
+
+def test_checkpoints_are_written_as_often_as_asked_and_at_the_end(tmp_path: Path) -> None:
+    config = tiny_run(tmp_path / "text", max_steps=7, checkpoint_every=3, keep_checkpoints=9, validate_every=100)
+    go(config, tmp_path / "run")
+    assert [path.name for path in checkpoints_of(tmp_path / "run")] == [f"step-0000000{step}" for step in (3, 6, 7)]
+
+
+def broken(monkeypatch: pytest.MonkeyPatch, bad: Any) -> None:
+    """Let the loss of the micro-batches that `bad` names by number (from 0) not be a number."""
+    loss, calls = update.batch_loss, iter(range(10**6))
+    monkeypatch.setattr(update, "batch_loss", lambda *a, **k: loss(*a, **k) * (math.nan if bad(next(calls)) else 1.0))
+
+
+def test_an_update_that_is_not_finite_is_left_out_and_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken(monkeypatch, lambda call: call in (4, 9))
+    config = tiny_run(tmp_path / "text", max_steps=7, validate_every=100)
+    progress = train(config, tmp_path / "run")
+    assert progress.skipped == 0
+    lines = log_of(tmp_path / "run")
+    assert [line["step"] for line in lines if line["event"] == "skipped"] == [3, 5]
+    assert [line["loss"] is None for line in lines if line["event"] == "training"] == [
+        step in (3, 5) for step in range(1, 8)
+    ]
+    assert "update      3  left out: its loss or gradient is not a finite number" in capsys.readouterr().err
+    weights, _ = read_weights(checkpoints_of(tmp_path / "run")[-1] / "weights.safetensors")
+    assert all(torch.isfinite(tensor).all() for tensor in weights.values())
+
+
+def test_many_in_a_row_end_the_run_with_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken(monkeypatch, lambda call: call >= 10)
+    config = tiny_run(tmp_path / "text", max_steps=100, validate_every=1000)
+    with pytest.raises(
+        RunError, match=f"in {MOST_SKIPPED} updates in a row, the last one at update 25; lower"
+    ) as caught:
+        go(config, tmp_path / "run")
+    for advice in ("training.learning_rate", "training.warmup", "training.precision=fp32", "checkpoint is intact"):
+        assert advice in str(caught.value)
+    weights, _ = read_weights(checkpoints_of(tmp_path / "run")[-1] / "weights.safetensors")
+    assert all(torch.isfinite(tensor).all() for tensor in weights.values())
+
+
+def test_a_validation_that_is_no_number_is_no_gain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    played(monkeypatch, [math.nan, 3.0, math.nan])
+    config = tiny_run(tmp_path / "text", max_steps=6, validate_every=2, average=1)
+    progress = go(config, tmp_path / "run")
+    assert (progress.best_score, progress.best_step, progress.without_gain) == (-3.0, 4, 1)
+    assert [line["loss"] for line in log_of(tmp_path / "run") if line["event"] == "validation"] == [None, 3.0, None]
+
+
+def test_the_stream_is_closed_when_a_run_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = []
+    closing = loop.closing
+
+    class Watched(closing):
+        def __exit__(self, *arguments: object) -> None:
+            super().__exit__(*arguments)
+            closed.append(True)
+
+    monkeypatch.setattr(loop, "closing", Watched)
+    go(tiny_run(tmp_path / "text", max_steps=1), tmp_path / "run")
+    assert closed == [True]

@@ -1,0 +1,65 @@
+"""The loss against a loop in float64 over every real place."""
+
+import math
+
+import pytest
+import torch
+
+from limelight.config import TransformerConfig
+from limelight.models.interface import Seq2Seq
+from limelight.training.loss import batch_loss
+from tests.models.helpers import batch_of, exact_model, random_batch, random_rows
+
+CONFIG = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=11, heads=3, head_size=2, d_ff=13)
+
+
+@pytest.fixture
+def model(seed: int) -> Seq2Seq:
+    return exact_model(CONFIG)
+
+
+def looped(model: Seq2Seq, batch, smoothing: float) -> float:
+    """-sum q log p, q = (1 - e) on the true piece and e / V on every piece (Szegedy et al. 2016, section 7)."""
+    logits = model.project(model(batch)).tolist()
+    total = 0.0
+    for row, valid, out in zip(logits, batch.target_valid.tolist(), batch.target_out.tolist(), strict=True):
+        for scores, real, true in zip(row, valid, out, strict=True):
+            if not real:
+                continue
+            normaliser = math.log(math.fsum(math.exp(score) for score in scores))
+            for piece, score in enumerate(scores):
+                wanted = smoothing / len(scores) + (1 - smoothing) * (piece == true)
+                total -= wanted * (score - normaliser)
+    return total
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.7])
+def test_the_loss_is_the_sum_a_loop_gives(smoothing: float, model: Seq2Seq) -> None:
+    batch = random_batch(model)
+    loss = batch_loss(model, batch, label_smoothing=smoothing)
+    assert loss.item() == pytest.approx(looped(model, batch, smoothing), rel=1e-5)
+
+
+def test_padding_costs_nothing(model: Seq2Seq) -> None:
+    sources = random_rows((6, 1, 4), model.source_padding + 1)
+    targets = random_rows((2, 9, 3), model.target_padding + 1)
+    together = batch_loss(model, batch_of(model, sources, targets), label_smoothing=0.1).item()
+    alone = [
+        batch_loss(model, batch_of(model, [source], [target]), label_smoothing=0.1).item()
+        for source, target in zip(sources, targets, strict=True)
+    ]
+    assert together == pytest.approx(math.fsum(alone), rel=1e-5)
+
+
+def test_without_smoothing_it_is_the_log_probability_of_the_targets(model: Seq2Seq) -> None:
+    batch = random_batch(model)
+    probabilities = model.project(model(batch)).log_softmax(-1)
+    picked = probabilities.gather(-1, batch.target_out.clamp(max=model.output_size - 1)[..., None])[..., 0]
+    expected = -(picked * batch.target_valid).sum().item()
+    assert batch_loss(model, batch, label_smoothing=0.0).item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_half_precision_is_summed_in_single(model: Seq2Seq) -> None:
+    batch = random_batch(model)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert batch_loss(model.float(), batch, label_smoothing=0.1).dtype == torch.float32

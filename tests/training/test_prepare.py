@@ -1,0 +1,199 @@
+"""From files to stores: dirty text, empty text, missing text, and what is not done twice."""
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from limelight.config import Corpus, RunConfig
+from limelight.errors import UserError
+from limelight.training import prepare as module
+from limelight.training.prepare import Prepared, prepare, read_valid
+from tests.training.helpers import tiny_run
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> RunConfig:
+    return tiny_run(tmp_path / "text")
+
+
+def prepared(config: RunConfig, folder: Path) -> tuple[Prepared, str]:
+    said: list[str] = []
+    return prepare(config, folder, said.append), "\n".join(said)
+
+
+def with_data(config: RunConfig, **changed: Any) -> RunConfig:
+    return config.model_copy(update={"data": config.data.model_copy(update=changed)})
+
+
+def corpus(path: Path, content: bytes) -> tuple[Corpus, ...]:
+    path.write_bytes(content)
+    return (Corpus(files=(str(path),), source="en", target="de"),)
+
+
+def text_of(config: RunConfig) -> bytes:
+    return Path(config.data.train[0].files[0]).read_bytes()
+
+
+def test_everything_that_was_read_is_in_the_store(config: RunConfig, tmp_path: Path) -> None:
+    found, said = prepared(config, tmp_path / "run")
+    lines = [line.split("\t") for line in text_of(config).decode().splitlines()]
+    store = found.stores[0]
+    assert store.texts(np.arange(len(store))) == ([line[0] for line in lines], [line[1] for line in lines])
+    encode = found.tokenizers.source.encode
+    assert [store.sources[row].tolist() for row in range(len(store))] == [encode(line[0]) for line in lines]
+    assert [pair.line for pair in found.valid] == list(range(1, 8))
+    assert "train.tsv: 61 of 61 pairs kept" in said
+
+
+BAD = {"not valid UTF-8": b"\xff\xfe bad\tschlecht\n", "NUL": b"one\0two\teins\n", "TAB": b"no tabulator here\n"}
+
+
+@pytest.mark.parametrize("reason", BAD)
+def test_a_bad_line_stops_with_its_place(reason: str, config: RunConfig, tmp_path: Path) -> None:
+    dirty = corpus(tmp_path / "dirty.tsv", text_of(config) + BAD[reason])
+    with pytest.raises(UserError, match=rf"dirty\.tsv:62: .*{reason}"):
+        prepared(with_data(config, train=dirty), tmp_path / "run")
+    assert not (tmp_path / "run" / "data" / "train-0").exists()
+
+
+def test_bad_lines_are_reported_and_skipped_on_request(config: RunConfig, tmp_path: Path) -> None:
+    dirty = corpus(tmp_path / "dirty.tsv", BAD["TAB"] + text_of(config) + b"".join(BAD.values()))
+    found, said = prepared(with_data(config, train=dirty, on_bad_line="skip"), tmp_path / "run")
+    assert len(found.stores[0]) == 61
+    for line in (1, 63, 64, 65):
+        assert said.count(f"skipped {tmp_path / 'dirty.tsv'}:{line}: ") == 1  # told once, not each time it is read
+
+
+def test_a_truncated_archive_names_file_and_line(config: RunConfig, tmp_path: Path) -> None:
+    whole = gzip.compress(text_of(config) * 50, compresslevel=1)
+    cut = corpus(tmp_path / "cut.tsv.gz", whole[: len(whole) // 2])
+    with pytest.raises(UserError, match=r"cut\.tsv\.gz:\d+: the file is damaged or cut off here"):
+        prepared(with_data(config, train=cut), tmp_path / "run")
+
+
+def test_no_corpus_at_all(config: RunConfig, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"nothing to train on: give --train FILE .* data\.train in --config"):
+        prepared(with_data(config, train=()), tmp_path / "run")
+
+
+def test_an_empty_corpus(config: RunConfig, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"no text|nothing"):
+        prepared(with_data(config, train=corpus(tmp_path / "empty.tsv", b"")), tmp_path / "run")
+
+
+def test_a_corpus_of_which_nothing_is_left_names_the_reasons_every_time(config: RunConfig, tmp_path: Path) -> None:
+    """Also at the second start, when its pieces would already stand there."""
+    nothing = corpus(tmp_path / "same.tsv", b"same\tsame\n\tempty\n")
+    both = with_data(config, train=(*config.data.train, *nothing))
+    for _ in range(2):
+        with pytest.raises(UserError, match=r"same\.tsv: no pair is left to train on: 0 of 2 pairs kept") as caught:
+            prepared(both, tmp_path / "run")
+        assert "left out 1: both sides are the same text (first: " in str(caught.value)
+        assert "same.tsv:2" in str(caught.value)
+
+
+def test_pairs_of_too_many_pieces_are_left_out_and_counted(config: RunConfig, tmp_path: Path) -> None:
+    full, _ = prepared(config, tmp_path / "full")
+    store = full.stores[0]
+    longest = np.maximum(store.sources.lengths(), store.targets.lengths()) + 1
+    limit = int(np.median(longest))
+    short = config.model_copy(update={"batching": config.batching.model_copy(update={"max_length": limit})})
+    found, said = prepared(short, tmp_path / "short")
+    kept = int((longest <= limit).sum())
+    assert 0 < kept < 61
+    assert len(found.stores[0]) == kept
+    assert f"left out {61 - kept}: more than {limit} pieces, the end counted (batching.max_length)" in said
+    shortest = config.model_copy(update={"batching": config.batching.model_copy(update={"max_length": 2})})
+    with pytest.raises(UserError, match=r"no pair is left .*\n.*left out 61: more than 2 pieces"):
+        prepared(shortest, tmp_path / "shortest")
+
+
+def test_the_second_start_makes_nothing_anew(
+    config: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared(config, tmp_path / "run")
+    (tmp_path / "run" / "config.yaml").touch()
+    monkeypatch.setattr(module, "train_tokenizer", None)
+    monkeypatch.setattr(module, "_tokenise", None)
+    found, said = prepared(config, tmp_path / "run")
+    assert (len(found.stores[0]), said) == (61, "")
+
+
+def test_a_vocabulary_of_a_start_that_was_not_settled_is_learned_again(config: RunConfig, tmp_path: Path) -> None:
+    small = config.model_copy(update={"tokens": config.tokens.model_copy(update={"vocabulary_size": 80})})
+    assert prepared(small, tmp_path / "run")[0].tokenizers.source.padding == 80
+    assert prepared(config, tmp_path / "run")[0].tokenizers.source.padding == 90
+
+
+@pytest.mark.parametrize("change", ["text", "cleaning", "length"])
+def test_what_has_changed_is_made_anew_and_said(change: str, config: RunConfig, tmp_path: Path) -> None:
+    prepared(config, tmp_path / "run")
+    (tmp_path / "run" / "config.yaml").touch()
+    if change == "text":
+        Path(config.data.train[0].files[0]).write_bytes(text_of(config) + b"one more\tnoch eins\n")
+    elif change == "cleaning":
+        config = with_data(config, max_characters=30)
+    else:
+        config = config.model_copy(update={"batching": config.batching.model_copy(update={"max_length": 9})})
+    found, said = prepared(config, tmp_path / "run")
+    assert "train.tsv: text, cleaning or vocabulary has changed; making its pieces anew" in said
+    assert (len(found.stores[0]) == 62) == (change == "text")
+
+
+def test_a_missing_text_is_named_and_missed_only_before_there_are_pieces(config: RunConfig, tmp_path: Path) -> None:
+    prepared(config, tmp_path / "run")
+    (tmp_path / "run" / "config.yaml").touch()
+    path = Path(config.data.train[0].files[0])
+    path.unlink()
+    found, said = prepared(config, tmp_path / "run")
+    assert len(found.stores[0]) == 61
+    assert said == f"{path} is gone; going on with the pieces that were made from it"
+    with pytest.raises(UserError, match=r"train\.tsv: there is no such file"):
+        prepared(config, tmp_path / "another")
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("name", ["save_tokenizers", "_tokenise", "_fingerprint"])
+def test_killed_while_preparing_the_next_start_prepares(
+    name: str, config: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill(*_: object, **__: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, name, kill)
+        with pytest.raises(Killed):
+            prepared(config, tmp_path / "run")
+    assert len(prepared(config, tmp_path / "run")[0].stores[0]) == 61
+
+
+def test_separate_vocabularies(config: RunConfig, tmp_path: Path) -> None:
+    tokens = config.tokens.model_copy(update={"joint": False, "vocabulary_size": 70})
+    found, said = prepared(config.model_copy(update={"tokens": tokens}), tmp_path / "run")
+    source, target = found.tokenizers
+    assert source is not target
+    assert "learned a separate bpe vocabulary of 70" in said
+    assert source.pieces(source.encode("one")) != target.pieces(target.encode("one"))
+
+
+def test_every_corpus_has_its_store_and_all_make_the_vocabulary(config: RunConfig, tmp_path: Path) -> None:
+    more = corpus(tmp_path / "more.tsv", "zwölf\ttwelve\n".encode() * 3 + b"zero\tnull\n")
+    found, _ = prepared(with_data(config, train=(*config.data.train, *more)), tmp_path / "run")
+    assert [len(store) for store in found.stores] == [61, 2]  # duplicates are one
+    assert found.tokenizers.source.decode(found.tokenizers.source.encode("zwölf")) == "zwölf"
+
+
+def test_validation_pairs_without_text_are_left_out_and_counted(config: RunConfig, tmp_path: Path) -> None:
+    said: list[str] = []
+    text = b"one\teins\n\tzwei\nthree\t \nfour\tvier\n"
+    pairs = read_valid(with_data(config, valid=corpus(tmp_path / "v.tsv", text)).data, said.append)
+    assert [pair.line for pair in pairs] == [1, 4]
+    assert said == [f"{tmp_path / 'v.tsv'}: 2 of 4 validation pairs have an empty side"]
+    with pytest.raises(UserError, match=r"v\.tsv: no validation pair has text on both sides"):
+        read_valid(with_data(config, valid=corpus(tmp_path / "v.tsv", b"\tzwei\n")).data, said.append)

@@ -1,0 +1,205 @@
+"""What is shown and what is written down."""
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from limelight.batching.stream import Position
+from limelight.config import TrainingConfig
+from limelight.training import report as module
+from limelight.training.checkpoint import Progress
+from limelight.training.report import Report, time_left
+from limelight.training.update import UpdateResult
+from limelight.training.validation import Validation
+from tests.training.helpers import log_of
+
+
+class Clock:
+    """Stands for the module `time`."""
+
+    now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(module, "open_tensorboard", lambda *_, **__: None)
+    return clock
+
+
+@pytest.fixture
+def report(clock: Clock, tmp_path: Path) -> Iterator[Report]:
+    report = Report(tmp_path, TrainingConfig(log_every=2, max_steps=8))
+    report.begin(Progress())
+    yield report
+    report.close()
+
+
+def do(report: Report, progress: Progress, loss: float = 30.0, pieces: int = 10, *, applied: bool = True) -> None:
+    """An update as the loop counts it."""
+    progress.step += 1
+    if applied:
+        progress.loss_sum += loss
+        progress.loss_pieces += pieces
+    report.update(progress, UpdateResult(loss, pieces, 0.5, applied), 1e-3)
+
+
+def test_every_so_many_updates_make_a_line(
+    report: Report, clock: Clock, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    progress = Progress(position=Position(2, 0, 3), seconds=6.0)
+    for loss in (30.0, 10.0, 40.0, 20.0, 7.0):
+        clock.now += 2
+        do(report, progress, loss)
+    lines = log_of(tmp_path)
+    assert [(line["event"], line["step"], line["epoch"]) for line in lines] == [("training", 2, 2), ("training", 4, 2)]
+    assert [line["loss"] for line in lines] == [2.0, 3.0]  # 40 and 60 over 20 pieces
+    assert [line["target_tokens_per_second"] for line in lines] == [5, 5]
+    assert {line["learning_rate"] for line in lines} == {1e-3}
+    assert progress.loss_sum == 7.0
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.splitlines() == [
+        "update      2  epoch 3  loss 2.0000  5 target tokens/s  rate 1.00e-03  0:00:18 left",
+        "update      4  epoch 3  loss 3.0000  5 target tokens/s  rate 1.00e-03  0:00:06 left",
+    ]
+
+
+def test_validating_does_not_look_like_slow_training(report: Report, clock: Clock, tmp_path: Path) -> None:
+    progress = Progress()
+    clock.now += 1
+    do(report, progress)
+    clock.now += 50
+    report.validation(progress, Validation(2.0, 31.5, ("a", "b", "c")), seconds=50.0)
+    clock.now += 1
+    do(report, progress)
+    validation, training = log_of(tmp_path)
+    assert training["target_tokens_per_second"] == 10
+    assert (validation["event"], validation["loss"], validation["bleu"]) == ("validation", 2.0, 31.5)
+    assert validation["perplexity"] == pytest.approx(math.exp(2))
+
+
+def test_a_validation_shows_its_example(report: Report, capsys: pytest.CaptureFixture[str]) -> None:
+    report.validation(Progress(step=7), Validation(2.0, 31.5, ("quel[1]", "refe[/b]", "out")), seconds=0.0)
+    assert capsys.readouterr().err.splitlines() == [
+        "update      7  validation: loss 2.0000  BLEU 31.50",
+        "    source    quel[1]",
+        "    reference refe[/b]",
+        "    model     out",
+    ]
+
+
+def test_without_validation_text_nothing_is_written(report: Report, tmp_path: Path) -> None:
+    report.validation(Progress(step=7), None, seconds=0.0)
+    assert log_of(tmp_path) == []
+
+
+def test_numbers_that_are_not_finite_become_null(report: Report, tmp_path: Path) -> None:
+    progress = Progress()
+    for _ in range(2):
+        do(report, progress, math.nan, applied=False)
+    report.validation(progress, Validation(math.inf, None, None), seconds=0.0)
+    skipped, _, training, validation = log_of(tmp_path)  # log_of refuses NaN and Infinity
+    assert (skipped["event"], skipped["loss"]) == ("skipped", None)
+    assert training["loss"] is None
+    assert validation["loss"] is None
+    assert validation["perplexity"] == pytest.approx(math.exp(700))
+
+
+def test_the_last_model_of_a_run(report: Report, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report.final(Progress(step=9), Validation(2.0, None, None), "the average of updates 3, 9", chosen=True)
+    report.final(Progress(step=9), None, "update 9", chosen=False)
+    first, second = log_of(tmp_path)
+    assert (first["made_from"], first["chosen"], first["loss"]) == ("the average of updates 3, 9", True, 2.0)
+    assert "loss" not in second
+    assert capsys.readouterr().err.splitlines() == [
+        "the average of updates 3, 9: loss 2.0000 in validation; it is the model now",
+        "update 9; an earlier one stays the model",
+    ]
+
+
+def written(folder: Path, lines: list[tuple[str, int]], tail: str = "") -> None:
+    text = "".join(json.dumps({"event": event, "step": step}) + "\n" for event, step in lines)
+    (folder / "log.jsonl").write_text(text + tail, encoding="utf-8")
+
+
+@pytest.mark.parametrize("tail", ["", '{"event": "trai', '{"event": "training", "step": 2}', "[]\n", "\n"])
+def test_lines_of_updates_that_are_done_again_are_taken_back(tail: str, clock: Clock, tmp_path: Path) -> None:
+    """And half a line at the end, which a killed process may leave."""
+    lines = [("training", 2), ("validation", 3), ("training", 4), ("validation", 6), ("training", 6), ("training", 8)]
+    written(tmp_path, lines, tail)
+    report = Report(tmp_path, TrainingConfig(), quiet=True)
+    report.begin(Progress(step=6, validated_step=3))  # it was saved after update 6, before that was validated
+    report.close()
+    assert [(line["event"], line["step"]) for line in log_of(tmp_path)] == [
+        ("training", 2), ("validation", 3), ("training", 4), ("training", 6)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("finished", "kept"), [("bound", 2), ("", 1)])
+def test_lines_of_an_end_stay_if_it_was_reached(finished: str, kept: int, clock: Clock, tmp_path: Path) -> None:
+    written(tmp_path, [("final", 4), ("final", 6), ("final", 8)])
+    report = Report(tmp_path, TrainingConfig(), quiet=True)
+    report.begin(Progress(step=6, validated_step=6, finished=finished))
+    report.close()
+    assert len(log_of(tmp_path)) == kept
+
+
+def test_a_run_that_begins_anew_begins_its_log_anew(clock: Clock, tmp_path: Path) -> None:
+    written(tmp_path, [("training", 1), ("validation", 1)])
+    report = Report(tmp_path, TrainingConfig(), quiet=True)
+    report.begin(Progress())
+    report.close()
+    assert log_of(tmp_path) == []
+
+
+def test_before_it_begins_nothing_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = Report(tmp_path, TrainingConfig())
+    report.say("reading [bold]text[/bold]")
+    report.close()
+    assert list(tmp_path.iterdir()) == []
+    assert capsys.readouterr().err == "reading [bold]text[/bold]\n"  # text is text, not markup
+
+
+def test_quiet_says_nothing_and_writes_everything(
+    clock: Clock, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = Report(tmp_path, TrainingConfig(log_every=1), quiet=True)
+    report.begin(Progress())
+    do(report, Progress())
+    report.close()
+    assert capsys.readouterr().err == ""
+    assert len(log_of(tmp_path)) == 1
+
+
+def test_on_a_terminal_there_is_a_bar(clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module.sys.stderr, "isatty", lambda: True, raising=False)
+    report = Report(tmp_path, TrainingConfig(log_every=1, max_steps=4))
+    report.begin(Progress())
+    do(report, Progress(seconds=10.0))
+    task = report._bar.tasks[0]
+    assert (task.completed, task.description, task.fields["left"]) == (0.25, "update 1", "0:00:30 left")
+    report.close()
+
+
+@pytest.mark.parametrize(
+    ("bounds", "step", "seconds", "left"),
+    [
+        ({}, 5, 60.0, ""),
+        ({"max_steps": 100}, 0, 0.0, ""),
+        ({"max_steps": 100}, 25, 60.0, "0:03:00 left"),
+        ({"max_minutes": 10}, 25, 60.0, "0:09:00 left"),
+        ({"max_minutes": 10, "max_steps": 50}, 25, 60.0, "0:01:00 left"),
+        ({"max_minutes": 300}, 5, 600.0, "4:50:00 left"),
+        ({"max_steps": 10}, 12, 60.0, "0:00:00 left"),
+    ],
+)
+def test_the_time_left(bounds: dict[str, float], step: int, seconds: float, left: str) -> None:
+    assert time_left(Progress(step=step, seconds=seconds), TrainingConfig(**bounds)) == left

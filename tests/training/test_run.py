@@ -1,0 +1,180 @@
+"""Which configuration a run is taken up with, and what is said to whom."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from limelight.config import RunConfig, dump_config, load_config
+from limelight.errors import UserError
+from limelight.training.checkpoint import Progress
+from limelight.training.run import MAY_CHANGE, settle, train
+from tests.training.helpers import RECURRENT, checkpoints_of, go, log_of, tiny_run, with_training
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> RunConfig:
+    return tiny_run(tmp_path / "text", max_steps=2)
+
+
+@pytest.fixture
+def run(config: RunConfig, tmp_path: Path) -> Path:
+    """A folder with a settled run in it, not trained."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "config.yaml").write_text(dump_config(config))
+    return folder
+
+
+def test_a_new_folder_takes_any_configuration(config: RunConfig, tmp_path: Path) -> None:
+    assert settle(config, tmp_path / "new") == config
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / ".keep").touch()
+    assert settle(config, tmp_path / "empty") == config
+
+
+def test_other_settings_are_refused_and_every_one_is_listed(config: RunConfig, run: Path) -> None:
+    other = config.model_copy(
+        update={
+            "model": config.model.model_copy(update={"d_model": 16, "heads": 4}),
+            "training": config.training.model_copy(update={"seed": 9, "max_steps": 99}),
+        }
+    )
+    with pytest.raises(UserError) as caught:
+        settle(other, run)
+    message = str(caught.value)
+    assert message.startswith(f"{run}: there is a run with other settings: ")
+    for name, old, new in (("model.d_model", 8, 16), ("model.heads", 2, 4), ("training.seed", 1, 9)):
+        assert f"{name} is {old} there, {new} here" in message
+    assert "max_steps" not in message
+    assert message.endswith("Leave them out, or give another --out")
+
+
+def test_another_family_lists_what_only_one_of_them_has(config: RunConfig, run: Path) -> None:
+    with pytest.raises(UserError, match=r"model\.family is 'transformer' there, 'recurrent' here") as caught:
+        settle(config.model_copy(update={"model": RECURRENT}), run)
+    assert "model.d_model is 8 there, None here" in str(caught.value)
+    assert "model.cell is None there, 'gru' here" in str(caught.value)
+
+
+def test_bounds_may_change(config: RunConfig, run: Path) -> None:
+    changed = {"max_steps": 9, "max_minutes": 3.0, "patience": 7, "average": 1, "average_of": "best", "log_every": 3}
+    assert set(changed) <= MAY_CHANGE
+    wanted = with_training(config, **changed)
+    assert settle(wanted, run) == wanted
+
+
+def test_only_settings_of_training_may_change() -> None:
+    assert set(type(RunConfig().training).model_fields) >= MAY_CHANGE
+
+
+def test_a_run_that_nothing_would_end_is_refused(config: RunConfig, tmp_path: Path) -> None:
+    endless = with_training(config, max_steps=None, max_minutes=None)
+    endless = endless.model_copy(update={"data": endless.data.model_copy(update={"valid": ()})})
+    with pytest.raises(UserError, match=r"would never end.*--max-minutes or --max-steps, or --valid FILE"):
+        train(endless, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_of_something_else_is_refused(config: RunConfig, tmp_path: Path) -> None:
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "cat.png").touch()
+    with pytest.raises(UserError, match=r"photos: this folder is not empty and not a run \(it holds cat\.png\)"):
+        train(config, tmp_path / "photos", quiet=True)
+    assert [path.name for path in (tmp_path / "photos").iterdir()] == ["cat.png"]
+
+
+def test_a_file_is_no_run(config: RunConfig, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match=r"file: this is a file, and a run is a folder; give --out another name"):
+        train(config, tmp_path / "file", quiet=True)
+    with pytest.raises(UserError, match=r"file/run: cannot write there: .*; give --out another folder"):
+        train(config, tmp_path / "file" / "run", quiet=True)
+
+
+def test_a_folder_that_cannot_be_written(config: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)  # whoever tests as root may write everywhere
+    with pytest.raises(UserError, match=r"run: cannot write there: Permission denied; give --out another folder"):
+        train(config, tmp_path / "run", quiet=True)
+
+
+def test_after_a_mistake_the_right_command_goes_into_the_same_folder(config: RunConfig, tmp_path: Path) -> None:
+    """Nothing is settled before text, vocabulary and model are known to be possible."""
+    folder = tmp_path / "run"
+    text = config.data.train[0].model_copy(update={"files": (str(tmp_path / "gone.tsv"),)})
+    with pytest.raises(UserError, match=r"gone\.tsv: there is no such file"):
+        go(config.model_copy(update={"data": config.data.model_copy(update={"train": (text,)})}), folder)
+    untied = config.model_copy(update={"tokens": config.tokens.model_copy(update={"joint": False})})
+    with pytest.raises(UserError, match="three-way"):
+        go(untied, folder)
+    learned = {"positions": "learned", "max_positions": 20}
+    with pytest.raises(UserError, match=r"batching\.max_length=256 is more than the 20 positions"):
+        go(config.model_copy(update={"model": config.model.model_copy(update=learned)}), folder)
+    assert not (folder / "config.yaml").exists()
+    assert go(config, folder).step == 2
+    assert load_config(folder / "config.yaml") == config
+    assert len(list((folder / "tokenizer").iterdir())) == 1  # the joint one, not those of the attempt before
+
+
+def test_a_validation_pair_that_the_model_cannot_take_is_named_at_once(config: RunConfig, tmp_path: Path) -> None:
+    learned = config.model.model_copy(update={"positions": "learned", "max_positions": 40})
+    short = config.batching.model_copy(update={"max_length": 40})
+    with open(config.data.valid[0].files[0], "a", encoding="utf-8") as file:
+        file.write("one " * 50 + "\teins\n")
+    with pytest.raises(UserError, match=r"valid\.tsv:8: this validation pair has \d+ pieces .* at most 40"):
+        go(config.model_copy(update={"model": learned, "batching": short}), tmp_path / "run")
+
+
+def test_nothing_left_to_do(config: RunConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    go(config, tmp_path / "run")
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*") if path.is_file()}
+    for bound in (2, 1):
+        progress = train(with_training(config, max_steps=bound), tmp_path / "run")
+        assert progress.step == 2
+        said = capsys.readouterr().err
+        assert f"nothing left to do: training.max_steps={bound} updates are done. Give a larger bound to train" in said
+    after = {path: path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*") if path.is_file()}
+    del before[tmp_path / "run" / "config.yaml"], after[tmp_path / "run" / "config.yaml"]
+    assert before == after
+    assert go(config, tmp_path / "run", max_steps=3).step == 3
+
+
+def test_training_goes_on_without_the_text_it_was_made_from(
+    config: RunConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    go(config, tmp_path / "run")
+    Path(config.data.train[0].files[0]).unlink()
+    assert train(with_training(config, max_steps=3), tmp_path / "run").step == 3
+    assert "train.tsv is gone; going on with the pieces that were made from it" in capsys.readouterr().err
+
+
+def test_without_validation_text_the_last_model_is_the_model(config: RunConfig, tmp_path: Path) -> None:
+    config = config.model_copy(update={"data": config.data.model_copy(update={"valid": ()})})
+    progress = go(config, tmp_path / "run", max_steps=9)
+    assert (tmp_path / "run" / "best" / "model.safetensors").exists()
+    assert [line["event"] for line in log_of(tmp_path / "run") if line["event"] != "training"] == ["final"] * 2
+    assert list(progress.snapshots.values()) == [4.0, 8.0]
+    assert go(config, tmp_path / "run", max_steps=13).model_score == 13.0
+
+
+def test_leftovers_of_a_killed_process_are_gone_after_the_next_start(config: RunConfig, tmp_path: Path) -> None:
+    go(config, tmp_path / "run")
+    shutil.copytree(checkpoints_of(tmp_path / "run")[-1], tmp_path / "run" / "checkpoints" / "step-00000009.partial")
+    (tmp_path / "run" / "best" / "model.safetensors.partial").touch()
+    go(config, tmp_path / "run", max_steps=3)
+    assert not list((tmp_path / "run").rglob("*.partial"))
+
+
+def test_what_is_said_on_the_way(config: RunConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    progress = train(config, tmp_path / "run")
+    assert isinstance(progress, Progress)
+    train(with_training(config, max_steps=4), tmp_path / "run")
+    captured = capsys.readouterr()
+    assert captured.out == ""  # standard output belongs to results
+    assert "learned a joint bpe vocabulary of 90" in captured.err
+    assert "train.tsv: 61 of 61 pairs kept" in captured.err
+    assert "beginning: tiny test," in captured.err
+    assert "61 pairs, fp32 on cpu" in captured.err
+    assert "going on after update 2" in captured.err
+    assert "done: training.max_steps=4 updates are done" in captured.err

@@ -1,0 +1,79 @@
+"""Learning rates against their formulas."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limelight.config import RecurrentConfig, RunConfig, TrainingConfig, TransformerConfig
+from limelight.training.loop import rate_of
+from limelight.training.schedule import learning_rate
+
+SCHEDULES = ("paper", "inverse_sqrt", "cosine", "constant")
+steps, warmups = st.integers(1, 300_000), st.integers(0, 20_000)
+
+
+def rate(step: int, schedule: str, warmup: int = 4000, peak: float = 0.7, decay_steps: int = 100_000) -> float:
+    return learning_rate(step, schedule=schedule, peak=peak, warmup=warmup, d_model=512, decay_steps=decay_steps)
+
+
+@given(steps, st.integers(1, 20_000))
+def test_the_papers_equation_3(step: int, warmup: int) -> None:
+    expected = 512**-0.5 * min(step**-0.5, step * warmup**-1.5)
+    assert rate(step, "paper", warmup, peak=1.0) == pytest.approx(expected)
+    assert rate(step, "paper", warmup, peak=2.0) == pytest.approx(2 * expected)
+
+
+@given(steps, st.integers(1, 20_000))
+def test_the_inverse_square_root_is_the_papers_curve_by_its_top(step: int, warmup: int) -> None:
+    top = 512**-0.5 * warmup**-0.5
+    assert rate(step, "inverse_sqrt", warmup, peak=top) == pytest.approx(rate(step, "paper", warmup, peak=1.0))
+    assert rate(warmup, "inverse_sqrt", warmup) == pytest.approx(0.7)
+
+
+def test_the_cosine() -> None:
+    for step in (5000, 20_000, 52_000, 99_999, 100_000):
+        done = (step - 4000) / 96_000
+        expected = 0.007 + 0.693 * (1 + math.cos(math.pi * done)) / 2
+        assert rate(step, "cosine") == pytest.approx(expected)
+    assert rate(100_000, "cosine") == pytest.approx(0.007)
+    assert rate(10**7, "cosine") == pytest.approx(0.007)
+
+
+def test_the_constant() -> None:
+    assert [rate(step, "constant") for step in (4000, 5000, 10**6)] == [0.7] * 3
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_the_rise_is_a_straight_line_that_meets_what_follows(schedule: str) -> None:
+    for step in (1, 7, 1999, 4000):
+        assert rate(step, schedule) == pytest.approx(rate(4000, schedule) * step / 4000)
+    assert rate(4001, schedule) == pytest.approx(rate(4000, schedule), rel=1e-3)
+    assert max(rate(step, schedule) for step in range(1, 9000, 7)) <= rate(4000, schedule)
+
+
+@given(steps, warmups, st.integers(1, 200_000))
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_every_rate_is_a_positive_number(schedule: str, step: int, warmup: int, decay_steps: int) -> None:
+    found = rate(step, schedule, warmup, decay_steps=decay_steps)
+    assert math.isfinite(found)
+    assert found > 0
+
+
+@given(st.integers(1, 300_000), warmups)
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_after_the_rise_it_never_rises_again(schedule: str, step: int, warmup: int) -> None:
+    if step >= warmup:
+        assert rate(step + 1, schedule, warmup) <= rate(step, schedule, warmup)
+
+
+def test_an_unknown_schedule() -> None:
+    with pytest.raises(ValueError, match="unknown schedule 'linear'"):
+        rate(1, "linear")
+
+
+@pytest.mark.parametrize("model", [TransformerConfig(d_model=81), RecurrentConfig(hidden=81)])
+def test_the_width_of_the_model_sets_the_papers_rate(model: TransformerConfig | RecurrentConfig) -> None:
+    config = RunConfig(model=model, training=TrainingConfig(schedule="paper", learning_rate=1.0, warmup=100))
+    assert rate_of(config, 100) == pytest.approx(1 / 9 / 10)

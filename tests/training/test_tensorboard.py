@@ -1,0 +1,35 @@
+"""TensorBoard where it is installed, silence where it is not."""
+
+import builtins
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from limelight.training.tensorboard import open_tensorboard
+
+
+def test_scalars_are_written_where_it_is_installed(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    for after, steps in ((0, (1, 2, 3)), (2, (3, 4))):  # the second writer goes on behind update 2
+        writer = open_tensorboard(tmp_path, after=after)
+        for step in steps:
+            writer.add_scalar("loss", after * 10 + step, step)
+        writer.close()
+    events = EventAccumulator(str(tmp_path)).Reload().Scalars("loss")
+    assert [(event.step, event.value) for event in events] == [(1, 1.0), (2, 2.0), (3, 23.0), (4, 24.0)]
+
+
+def test_without_it_there_is_no_writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    load = builtins.__import__
+
+    def missing(name: str, *arguments: Any) -> Any:
+        if "tensorboard" in name:
+            raise ImportError(name)
+        return load(name, *arguments)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    assert open_tensorboard(tmp_path, after=0) is None
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,150 @@
+"""One update: the gradient of all its batches together, clipped, through Adam as the paper has it."""
+
+import math
+from contextlib import contextmanager, nullcontext
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from limelight.config import TransformerConfig
+from limelight.models.interface import Seq2Seq
+from limelight.training import update as module
+from limelight.training.update import UpdateResult, make_optimizer, set_rate, update
+from tests.models.helpers import batch_of, exact_model, random_batch, random_rows
+
+CONFIG = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=11, heads=3, head_size=2, d_ff=13)
+ADAM = {"beta1": 0.9, "beta2": 0.98, "epsilon": 1e-9, "weight_decay": 0.0}
+
+
+@pytest.fixture
+def model(seed: int) -> Seq2Seq:
+    return exact_model(CONFIG)
+
+
+def batches(model: Seq2Seq, *sizes: int) -> list:
+    """One batch of each size; every source has five pieces, every target three and its end."""
+    return [random_batch(model, [5] * size, [3] * size) for size in sizes]
+
+
+def run(model: Seq2Seq, micro: list, optimizer: torch.optim.Optimizer, **changed: object) -> UpdateResult:
+    settings = {"label_smoothing": 0.1, "clip_norm": 0.0, "autocast": nullcontext(), "interruptible": nullcontext()}
+    return update(model, micro, optimizer, **{**settings, **changed})
+
+
+def gradients(model: Seq2Seq) -> list[Tensor]:
+    return [parameter.grad.clone() for parameter in model.parameters()]
+
+
+def test_accumulated_batches_make_the_gradient_of_one_big_batch(model: Seq2Seq) -> None:
+    sources = random_rows((5, 2, 7, 1, 3), model.source_padding + 1)
+    targets = random_rows((1, 6, 2, 4, 0), model.target_padding + 1)
+    still = torch.optim.SGD(model.parameters(), lr=0.0)
+    whole = run(model, [batch_of(model, sources, targets)], still)
+    expected = gradients(model)
+    parts = [batch_of(model, sources[first:last], targets[first:last]) for first, last in ((0, 2), (2, 3), (3, 5))]
+    found = run(model, parts, still)
+    assert (found.pieces, found.loss_sum) == (whole.pieces, pytest.approx(whole.loss_sum, rel=1e-5))
+    assert found.pieces == sum(len(target) + 1 for target in targets)
+    for one, other in zip(gradients(model), expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-7)
+
+
+def test_the_gradient_is_that_of_the_mean_loss_per_piece(model: Seq2Seq) -> None:
+    micro = batches(model, 2, 3)
+    run(model, micro, torch.optim.SGD(model.parameters(), lr=0.0))
+    found = gradients(model)
+    model.zero_grad()
+    total = sum(module.batch_loss(model, batch, label_smoothing=0.1) for batch in micro)
+    (total / 20).backward()
+    for one, other in zip(found, gradients(model), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-7)
+
+
+def test_nothing_is_left_of_the_update_before(model: Seq2Seq) -> None:
+    micro, still = batches(model, 3), torch.optim.SGD(model.parameters(), lr=0.0)
+    run(model, micro, still)
+    once = gradients(model)
+    run(model, micro, still)
+    assert all(torch.equal(one, other) for one, other in zip(once, gradients(model), strict=True))
+
+
+@pytest.mark.parametrize("share", [0.25, 1.0, 4.0])
+def test_a_gradient_is_clipped_to_its_limit_and_reported_as_it_was(share: float, model: Seq2Seq) -> None:
+    micro = batches(model, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    norm = run(model, micro, optimizer).gradient_norm
+    assert norm == pytest.approx(math.sqrt(sum(each.square().sum().item() for each in gradients(model))))
+    result = run(model, micro, optimizer, clip_norm=norm * share)
+    assert result.gradient_norm == pytest.approx(norm)
+    clipped = math.sqrt(sum(each.square().sum().item() for each in gradients(model)))
+    assert clipped == pytest.approx(min(norm, norm * share), rel=1e-4)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+@pytest.mark.parametrize("where", ["loss", "gradient"])
+def test_numbers_that_are_not_finite_change_nothing(
+    bad: float, where: str, model: Seq2Seq, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    optimizer = make_optimizer(model, **ADAM)
+    set_rate(optimizer, 0.01)
+    assert run(model, batches(model, 2), optimizer, clip_norm=1.0).applied
+    weights = [parameter.clone() for parameter in model.parameters()]
+    moments = {key: {name: value.clone() for name, value in state.items()} for key, state in optimizer.state.items()}
+
+    if where == "loss":
+        loss = module.batch_loss
+        monkeypatch.setattr(module, "batch_loss", lambda *a, **k: loss(*a, **k) * 0 + bad)
+    else:
+        next(model.parameters()).register_hook(lambda gradient: gradient + bad)
+    result = run(model, batches(model, 2), optimizer, clip_norm=1.0)
+    assert not result.applied
+    assert all(torch.equal(one, other) for one, other in zip(weights, model.parameters(), strict=True))
+    for key, state in optimizer.state.items():
+        assert all(torch.equal(value, moments[key][name]) for name, value in state.items())
+
+
+def test_what_interrupts_comes_before_the_weights_change(model: Seq2Seq) -> None:
+    @contextmanager
+    def interrupted():
+        yield
+        raise KeyboardInterrupt
+
+    optimizer = make_optimizer(model, **ADAM)
+    set_rate(optimizer, 0.01)
+    before = [parameter.clone() for parameter in model.parameters()]
+    with pytest.raises(KeyboardInterrupt):
+        run(model, batches(model, 2), optimizer, interruptible=interrupted())
+    assert all(torch.equal(one, other) for one, other in zip(before, model.parameters(), strict=True))
+    assert not optimizer.state
+
+
+@pytest.mark.parametrize("weight_decay", [0.0, 0.1])
+def test_the_optimizer_is_adam_of_the_textbook(weight_decay: float, seed: int) -> None:
+    """Kingma & Ba 2015, algorithm 1; decay as in Loshchilov & Hutter 2019, algorithm 2, for matrices alone."""
+    layer = nn.Linear(3, 5).double()
+    optimizer = make_optimizer(layer, beta1=0.9, beta2=0.98, epsilon=1e-9, weight_decay=weight_decay)
+    weights = [parameter.flatten().tolist() for parameter in layer.parameters()]
+    first, second = ([[0.0] * len(row) for row in weights] for _ in range(2))
+    for step in range(1, 6):
+        rate = 0.1 / step
+        set_rate(optimizer, rate)
+        for parameter in layer.parameters():
+            parameter.grad = torch.randn_like(parameter)
+        optimizer.step()
+        for row, parameter in enumerate(layer.parameters()):
+            decay = weight_decay if parameter.ndim == 2 else 0.0
+            for place, gradient in enumerate(parameter.grad.flatten().tolist()):
+                first[row][place] = 0.9 * first[row][place] + 0.1 * gradient
+                second[row][place] = 0.98 * second[row][place] + 0.02 * gradient**2
+                mean, spread = first[row][place] / (1 - 0.9**step), second[row][place] / (1 - 0.98**step)
+                weights[row][place] *= 1 - rate * decay
+                weights[row][place] -= rate * mean / (math.sqrt(spread) + 1e-9)
+            assert parameter.flatten().tolist() == pytest.approx(weights[row], rel=1e-10, abs=1e-12)
+
+
+def test_frozen_parameters_have_no_optimizer_state(seed: int) -> None:
+    layer = nn.Linear(3, 5)
+    layer.bias.requires_grad_(False)
+    optimizer = make_optimizer(layer, **ADAM)
+    assert sum(len(group["params"]) for group in optimizer.param_groups) == 1

@@ -1,0 +1,142 @@
+"""What a look at unseen text measures, and that it leaves everything as it was."""
+
+import math
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+import torch
+
+from limelight.decoding.translate import Translator
+from limelight.errors import UserError
+from limelight.evaluation.metrics import corpus_bleu
+from limelight.models.build import build_model
+from limelight.models.interface import Seq2Seq
+from limelight.text.pair import Pair
+from limelight.tokens import Tokenizers, train_tokenizer
+from limelight.training.loss import batch_loss
+from limelight.training.validation import Validation, mean_loss, validate, validation_batches
+from tests.models.helpers import batch_of
+from tests.training.helpers import TRANSFORMER, write_pairs
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> list[Pair]:
+    path = Path(write_pairs(tmp_path_factory.mktemp("text") / "valid.tsv", 23))
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [Pair(*line.split("\t"), str(path), number) for number, line in enumerate(lines, start=1)]
+
+
+@pytest.fixture(scope="module")
+def tokenizers(pairs: list[Pair]) -> Tokenizers:
+    texts = [side for pair in pairs for side in (pair.source, pair.target)]
+    both = train_tokenizer(
+        texts, kind="bpe", vocabulary_size=90, languages=["en", "de"], byte_fallback=False, seed=1, sentences=23
+    )
+    return Tokenizers(both, both)
+
+
+@pytest.fixture
+def model(tokenizers: Tokenizers, seed: int) -> Seq2Seq:
+    return build_model(TRANSFORMER, tokenizers)
+
+
+def look(model: Seq2Seq, tokenizers: Tokenizers, pairs: list[Pair], sentences: int) -> Validation:
+    batches = validation_batches(pairs, tokenizers, tokens=60, longest=None)
+    translator = Translator(model, tokenizers)
+    options = {"bleu_sentences": sentences, "autocast": nullcontext(), "device": CPU}
+    return validate(model, batches, translator, pairs, **options)
+
+
+def test_the_loss_is_per_piece_over_all_pairs(model: Seq2Seq, tokenizers: Tokenizers, pairs: list[Pair]) -> None:
+    total, pieces = 0.0, 0
+    model.eval()
+    for pair in pairs:
+        batch = batch_of(model, [tokenizers.source.encode(pair.source)], [tokenizers.target.encode(pair.target)])
+        total += batch_loss(model, batch, label_smoothing=0.0).item()
+        pieces += batch.target_pieces
+    batches = validation_batches(pairs, tokenizers, tokens=60, longest=None)
+    assert len(batches) > 3
+    found = mean_loss(model.train(), batches, autocast=nullcontext(), device=CPU)
+    assert found == pytest.approx(total / pieces, rel=1e-5)
+    assert found == pytest.approx(math.log(90), rel=0.4)  # random weights know nothing
+
+
+def test_a_look_changes_nothing(model: Seq2Seq, tokenizers: Tokenizers, pairs: list[Pair]) -> None:
+    model.train()
+    model.decoder.eval()  # whatever mode each part has
+    modes = [module.training for module in model.modules()]
+    state = torch.get_rng_state()
+    once, again = (look(model, tokenizers, pairs, 5) for _ in range(2))
+    assert once == again
+    assert [module.training for module in model.modules()] == modes
+    assert torch.equal(torch.get_rng_state(), state)
+    assert all(parameter.grad is None and parameter.requires_grad for parameter in model.parameters())
+
+
+def test_modes_come_back_when_a_look_is_interrupted(
+    model: Seq2Seq, tokenizers: Tokenizers, pairs: list[Pair], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("limelight.training.validation.batch_loss", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        look(model.train(), tokenizers, pairs, 5)
+    assert all(module.training for module in model.modules())
+
+
+def test_bleu_is_that_of_greedy_translations(model: Seq2Seq, tokenizers: Tokenizers, pairs: list[Pair]) -> None:
+    seen = look(model, tokenizers, pairs, 99)
+    outputs = Translator(model, tokenizers).translate([pair.source for pair in pairs], beam_size=1)
+    assert seen.bleu == corpus_bleu([each.text for each in outputs], [pair.target for pair in pairs]).score
+    assert seen.example == (pairs[11].source, pairs[11].target, outputs[11].text)
+
+
+def test_without_bleu_nothing_is_translated(model: Seq2Seq, tokenizers: Tokenizers, pairs: list[Pair]) -> None:
+    seen = look(model, tokenizers, pairs, 0)
+    assert (seen.bleu, seen.example) == (None, None)
+
+
+def test_the_sentences_for_bleu_are_spread_over_the_set(
+    model: Seq2Seq, tokenizers: Tokenizers, pairs: list[Pair], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translated: list[str] = []
+    translate = Translator.translate
+
+    def watched(self: Translator, texts: list[str], **options: object) -> object:
+        translated.extend(texts)
+        return translate(self, texts, **options)
+
+    monkeypatch.setattr(Translator, "translate", watched)
+    look(model, tokenizers, pairs, 4)
+    assert translated == [pairs[place].source for place in (0, 7, 14, 22)]
+
+
+@pytest.mark.parametrize(
+    ("seen", "by", "score"),
+    [
+        (Validation(2.0, 31.0, None), "bleu", 31.0),
+        (Validation(2.0, 31.0, None), "loss", -2.0),
+        (Validation(2.0, None, None), "bleu", -2.0),
+    ],
+)
+def test_the_score_is_the_figure_to_be_raised(seen: Validation, by: str, score: float) -> None:
+    assert seen.score(by) == score
+
+
+@pytest.mark.parametrize("loss", [math.nan, math.inf])
+def test_a_loss_that_is_no_number_is_worse_than_any(loss: float) -> None:
+    score = Validation(loss, None, None).score("loss")
+    assert math.isfinite(score)  # what is stored as JSON and compared must be a number
+    assert score < Validation(1e300, None, None).score("loss")
+
+
+def test_a_pair_that_the_model_cannot_take_is_named(tokenizers: Tokenizers, pairs: list[Pair]) -> None:
+    pieces = max(len(tokenizers.source.encode(pair.source)) for pair in pairs[:1])
+    with pytest.raises(UserError, match=r"valid\.tsv:1: this validation pair has \d+ pieces"):
+        validation_batches(pairs[:1], tokenizers, tokens=60, longest=pieces)
+    longest = max(len(tokenizers.source.encode(side)) for side in (pairs[0].source, pairs[0].target)) + 1
+    assert len(validation_batches(pairs[:1], tokenizers, tokens=60, longest=longest)) == 1
