@@ -247,7 +247,6 @@ def start(config: RunConfig, folder: Path, number: int, moment: str, count: int)
     return subprocess.run(command, cwd=ROOT, env=environment, timeout=300, check=False).returncode
 
 
-@pytest.mark.xfail(reason="the sentencepiece library samples other segmentations in each process")
 @pytest.mark.parametrize(
     ("model", "number", "code", "moment", "count"),
     [

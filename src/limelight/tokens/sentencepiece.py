@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import io
 import re
-import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 
 import sentencepiece
 
 from limelight.errors import UserError
 from limelight.tokens.metadata import StoredTokenizer, write_stored
+from limelight.tokens.sampling import BpeDropout, UnigramSampling, sample_rows
 from limelight.tokens.tokenizer import (
     END,
     END_PIECE,
     MAX_PIECES,
     PADDING_PIECE,
+    SPACE,
     UNKNOWN,
     UNKNOWN_PIECE,
     UNKNOWN_TEXT,
@@ -38,9 +37,6 @@ _COVERAGE_WITH_BYTES = 0.9999
 
 _TOO_LARGE = re.compile(r"Vocabulary size too high.*<= (\d+)")
 _TOO_SMALL = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
-
-# The library's random generator is seeded for the whole process, so one caller at a time.
-_sampling = threading.Lock()
 
 
 class SentencePieceTokenizer:
@@ -83,6 +79,13 @@ class SentencePieceTokenizer:
         self._reserved = tuple(reserved)
         alone = {*reserved, END_PIECE, PADDING_PIECE}
         self._alone = [piece in alone for piece in self._pieces]
+        self._begins = [piece.startswith(SPACE) for piece in self._pieces]
+        fixed = [is_alone or number == UNKNOWN for number, is_alone in enumerate(self._alone)]
+        for number in range(count):
+            fixed[number] |= processor.is_byte(number)
+        self._sampling: BpeDropout | UnigramSampling = (
+            BpeDropout(self._pieces, fixed) if kind == "bpe" else UnigramSampling(processor, self._pieces, fixed)
+        )
 
     @property
     def size(self) -> int:
@@ -103,23 +106,18 @@ class SentencePieceTokenizer:
         return self._processor.encode([normalise(text) for text in texts], num_threads=1)
 
     def encode_sampled(self, texts: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
-        """A random segmentation of each text: a pure function of its arguments, whoever else samples meanwhile.
+        """A random segmentation of each text: a pure function of its arguments, in any process.
 
         Args:
             amount: 0 is `encode_batch`. BPE: the probability with which each merge is left out (BPE-dropout, Provilkov
-                et al. 2020; 0.1 in the paper). Unigram: the exponent alpha of the segmentations' probabilities, drawn
-                from all of them (Kudo 2018, section 3.2; 0.2 there): the larger, the closer to the best one.
-            seed: any non-negative integer; only its lowest 32 bits count.
+                et al. 2020; 0.1 in the paper). Unigram: the exponent alpha of the segmentations' probabilities (Kudo
+                2018, section 3.2; 0.2 there): the larger, the closer to the best one.
+            seed: any integer.
         """
+        rows = self.encode_batch(texts)
         if amount == 0:
-            return self.encode_batch(texts)
-        normalised = [normalise(text) for text in texts]
-        sample = partial(self._processor.encode, enable_sampling=True, nbest_size=-1, alpha=amount, num_threads=1)
-        # The generator lives in each thread and takes the seed when that thread first draws from it: a fresh thread
-        # (less than a millisecond) begins at the seed, whatever was drawn before.
-        with _sampling, ThreadPoolExecutor(max_workers=1) as fresh_thread:
-            sentencepiece.set_random_generator_seed(seed & 0xFFFF_FFFF)
-            return fresh_thread.submit(sample, normalised).result()
+            return rows
+        return sample_rows(rows, self._begins, self._alone, self._sampling.draws(amount, seed))
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of `ids`; end and padding are skipped, the unknown id reads as U+2047.

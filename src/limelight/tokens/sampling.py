@@ -1,0 +1,130 @@
+"""Sub-word sampling, word by word, from one seeded generator of our own.
+
+The libraries draw from generators that cannot be seeded, or whose seed counts for one process only; a run that is taken
+up again would see other segmentations. Here every draw follows from the seed, in any process. Words are sampled apart,
+as neither kind of vocabulary has pieces that reach across a space.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import accumulate
+from random import Random
+
+from sentencepiece import SentencePieceProcessor
+
+from limelight.tokens.tokenizer import SPACE
+
+Word = tuple[int, ...]
+Draw = Callable[[Word], Word]
+
+VARIANTS = 16
+"""BPE: so many segmentations of a word are drawn per call, and its occurrences choose among them."""
+
+N_BEST = 64
+"""Unigram: the segmentations of a word that are drawn from; what comes after them is next to impossible."""
+
+
+def sample_rows(
+    rows: Sequence[Sequence[int]], begins: Sequence[bool], alone: Sequence[bool], draw: Draw
+) -> list[list[int]]:
+    """Each row with each of its words drawn anew.
+
+    Args:
+        begins: for each id, whether its piece begins a word.
+        alone: for each id, whether it is a word of its own that is never split.
+    """
+    sampled = []
+    for row in rows:
+        found: list[int] = []
+        word: list[int] = []
+        for number in row:
+            if begins[number] or alone[number]:
+                found += draw(tuple(word))
+                word = []
+            if alone[number]:
+                found.append(number)
+            else:
+                word.append(number)
+        found += draw(tuple(word))
+        sampled.append(found)
+    return sampled
+
+
+class BpeDropout:
+    """BPE that forgets merges (Provilkov et al. 2020, algorithm 1).
+
+    Before each merge every possible one is left out with probability p; the first learned of the others is done, and a
+    word is finished when none is left.
+    """
+
+    def __init__(self, pieces: Sequence[str], fixed: Sequence[bool]) -> None:
+        self._pieces, self._fixed = pieces, fixed
+        self._ids = {piece: number for number, piece in enumerate(pieces) if not fixed[number]}  # in order of learning
+
+    def draws(self, amount: float, seed: int) -> Draw:
+        """A draw of one word after another; the same seed draws the same."""
+        random, pool = Random(seed), dict[Word, list[Word | None]]()
+
+        def draw(word: Word) -> Word:
+            variants = pool.setdefault(word, [None] * VARIANTS)
+            place = int(random.random() * VARIANTS)
+            found = variants[place]
+            if found is None:
+                found = variants[place] = self._segment(word, amount, random)
+            return found
+
+        return draw
+
+    def _segment(self, word: Word, amount: float, random: Random) -> Word:
+        if any(self._fixed[number] for number in word):
+            return word
+        parts = list("".join(self._pieces[number] for number in word))
+        while True:
+            first, place = len(self._pieces), -1
+            for left in range(len(parts) - 1):
+                merged = self._ids.get(parts[left] + parts[left + 1], first)
+                if merged < first and random.random() >= amount:
+                    first, place = merged, left
+            if place < 0:
+                break
+            parts[place : place + 2] = [self._pieces[first]]
+        return tuple(self._ids[part] for part in parts) if all(part in self._ids for part in parts) else word
+
+
+class UnigramSampling:
+    """Segmentations drawn by their probability to the power of alpha (Kudo 2018, section 3.2)."""
+
+    def __init__(self, processor: SentencePieceProcessor, pieces: Sequence[str], fixed: Sequence[bool]) -> None:
+        self._processor, self._pieces, self._fixed = processor, pieces, fixed
+        self._best = lru_cache(maxsize=1 << 18)(self._find)
+
+    def draws(self, amount: float, seed: int) -> Draw:
+        """A draw of one word after another; the same seed draws the same."""
+        random, known = Random(seed), dict[Word, tuple[list[Word], list[float]]]()
+
+        def draw(word: Word) -> Word:
+            if word not in known:
+                found = self._best(word)
+                highest = found[0][1]
+                weights = accumulate(math.exp(amount * (score - highest)) for _, score in found)
+                known[word] = ([segmentation for segmentation, _ in found], list(weights))
+            segmentations, weights_so_far = known[word]
+            return segmentations[
+                bisect(weights_so_far, random.random() * weights_so_far[-1], hi=len(segmentations) - 1)
+            ]
+
+        return draw
+
+    def _find(self, word: Word) -> list[tuple[Word, float]]:
+        """The best segmentations with their log-probabilities; a word that is not all plain pieces has only its own."""
+        text = "".join(self._pieces[number] for number in word)
+        if not text.startswith(SPACE) or text == SPACE or any(self._fixed[number] for number in word):
+            return [(word, 0.0)]
+        found = [tuple(ids) for ids in self._processor.nbest_encode(text[1:], nbest_size=N_BEST)]
+        same = [ids for ids in found if "".join(self._pieces[number] for number in ids) == text]
+        scores = [sum(self._processor.get_score(number) for number in ids) for ids in same]
+        return list(zip(same, scores, strict=True)) or [(word, 0.0)]

@@ -1,0 +1,119 @@
+"""Sampling follows from its seed in any process, and draws from the distributions of the papers."""
+
+import hashlib
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from itertools import product
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limelight.tokens import load_tokenizer
+from limelight.tokens.sampling import VARIANTS, BpeDropout, sample_rows
+from limelight.tokens.sentencepiece import SentencePieceTokenizer, train_sentencepiece
+
+SENTENCES = [
+    f"the {size} {animal} {verb} {place}"
+    for size, animal, verb, place in product(
+        ("small", "smaller", "old", "older"), ("dog", "cat", "catfish"), ("sleeps", "slept"), ("outside", "inside")
+    )
+]
+
+
+@pytest.fixture(scope="module", params=["bpe", "unigram"])
+def tokenizer(request: pytest.FixtureRequest) -> SentencePieceTokenizer:
+    return train_sentencepiece(
+        SENTENCES, kind=request.param, vocabulary_size=None, languages=["xx"], byte_fallback=True, pairs=len(SENTENCES)
+    )
+
+
+def digest(rows: Iterable[list[int]]) -> str:
+    return hashlib.sha256(repr(list(rows)).encode()).hexdigest()
+
+
+def test_the_same_seed_draws_the_same_in_another_process(tokenizer: SentencePieceTokenizer, tmp_path: Path) -> None:
+    """The library's own sampling does not: its seed counts for one process only."""
+    tokenizer.save(tmp_path)
+    work = (
+        "import hashlib, sys; from limelight.tokens import load_tokenizer; "
+        "rows = load_tokenizer(sys.argv[1]).encode_sampled(sys.argv[2:], amount=0.3, seed=11); "
+        "print(hashlib.sha256(repr(rows).encode()).hexdigest())"
+    )
+    others = [
+        subprocess.run(
+            [sys.executable, "-c", work, str(tmp_path), *SENTENCES], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        for _ in range(2)
+    ]
+    here = digest(tokenizer.encode_sampled(SENTENCES, amount=0.3, seed=11))
+    assert others == [here, here]
+    assert digest(load_tokenizer(tmp_path).encode_sampled(SENTENCES, amount=0.3, seed=11)) == here
+    assert digest(tokenizer.encode_sampled(SENTENCES, amount=0.3, seed=12)) != here
+
+
+BPE = train_sentencepiece(
+    SENTENCES, kind="bpe", vocabulary_size=None, languages=[], byte_fallback=True, pairs=len(SENTENCES)
+)
+
+
+@given(st.text(alphabet="thesmalodgcfirpnu <2ph0>é", max_size=40), st.integers(0, 2**64))
+def test_bpe_that_forgets_nothing_is_bpe(text: str, seed: int) -> None:
+    """Our merging is the library's: with next to no dropout both segment alike."""
+    assert BPE.encode_sampled([text], amount=1e-300, seed=seed) == [BPE.encode(text)]
+
+
+def test_bpe_that_forgets_everything_spells(seed: int) -> None:
+    for ids in BPE.encode_sampled(SENTENCES, amount=1.0, seed=seed):
+        assert all(len(piece) == 1 for piece in BPE.pieces(ids))
+
+
+def test_bpe_dropout_draws_as_the_paper_does(seed: int) -> None:
+    """`abc` with the merges ab, abc and p = 0.25, worked out by hand: each merge is there or left out, one by one."""
+    pieces = ["ab", "abc", "a", "b", "c"]
+    dropout = BpeDropout(pieces, [False] * 5)
+    p, calls = 0.25, 4000
+    counts = Counter(dropout.draws(p, seed + call)((1,)) for call in range(calls))
+    expected = {(1,): (1 - p) ** 2, (0, 4): (1 - p) * p, (2, 3, 4): p}
+    assert set(counts) <= set(expected)
+    for word, probability in expected.items():
+        assert counts[word] / calls == pytest.approx(
+            probability, abs=5 * (probability * (1 - probability) / calls) ** 0.5
+        )
+
+
+def test_unigram_draws_by_probability_to_the_power_of_alpha(seed: int) -> None:
+    unigram = train_sentencepiece(
+        SENTENCES, kind="unigram", vocabulary_size=None, languages=[], byte_fallback=True, pairs=len(SENTENCES)
+    )
+    alpha, calls = 0.5, 6000
+    processor = unigram._processor
+    found = {tuple(ids) for ids in processor.nbest_encode("older", nbest_size=64)}
+    weights = {ids: 2.718281828459045 ** (alpha * sum(map(processor.get_score, ids))) for ids in found}
+    rows = unigram.encode_sampled(["older"] * calls, amount=alpha, seed=seed)
+    counts = Counter(map(tuple, rows))
+    assert len(found) >= 3
+    for ids, weight in weights.items():
+        expected = weight / sum(weights.values())
+        assert counts[ids] / calls == pytest.approx(expected, abs=5 * (expected * (1 - expected) / calls) ** 0.5 + 1e-3)
+
+
+def test_the_occurrences_of_a_word_choose_among_a_bounded_number_of_segmentations(seed: int) -> None:
+    rows = BPE.encode_sampled(["catfish"] * 500, amount=0.5, seed=seed)
+    assert 2 <= len(set(map(tuple, rows))) <= VARIANTS
+
+
+def test_rows_are_cut_into_words_where_pieces_begin_them_and_around_those_that_stand_alone() -> None:
+    seen = []
+
+    def draw(word: tuple[int, ...]) -> tuple[int, ...]:
+        seen.append(word)
+        return word[::-1]
+
+    begins = [True, False, False, True]
+    alone = [False, False, True, False]
+    assert sample_rows([[0, 1, 1, 3, 1, 2, 1], []], begins, alone, draw) == [[1, 1, 0, 1, 3, 2, 1], []]
+    assert [word for word in seen if word] == [(0, 1, 1), (3, 1), (1,)]
