@@ -18,6 +18,7 @@ from benchmarks.machine import describe_machine
 from limelight.config import Corpus, RunConfig, override
 from limelight.decoding.translate import Translator, load_translator
 from limelight.evaluation import corpus_bleu, evaluate, score_by_length
+from limelight.memory import hold_memory_for_work
 from limelight.models.build import count_parameters
 from limelight.models.stored import load_model
 from limelight.recipes import find_recipe
@@ -41,6 +42,7 @@ def main(
 ) -> None:
     """Train, measure, print, write down."""
     bound = f"training.max_steps={steps}" if steps else f"training.max_minutes={minutes:g}"
+    hold_memory_for_work()
     if not measure_only:
         train(override(_with_data(find_recipe(recipe), data), [bound, *(set_ or [])]), out)
     result = {

@@ -57,6 +57,9 @@ def train(
     resolved = override(resolved, [*(settings or []), *given])
     if not resolved.data.train:
         raise UserError("there is nothing to train on: give --train FILE (or two files), or data.train in --config")
+    from limelight.memory import hold_memory_for_work
+
+    hold_memory_for_work()
     from limelight.training.run import train as run
 
     try:

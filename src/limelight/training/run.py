@@ -12,7 +12,6 @@ from limelight.config import RunConfig, dump_config, load_config
 from limelight.decoding.jobs import longest_sequence
 from limelight.errors import UserError
 from limelight.files import clear_leftovers, write_whole
-from limelight.memory import hold_memory_for_work
 from limelight.models.build import build_model, choose_device, count_parameters
 from limelight.models.stored import CONFIG
 from limelight.training.checkpoint import CHECKPOINTS, Progress, restore_newest
@@ -41,7 +40,6 @@ def train(config: RunConfig, folder: str | Path, *, quiet: bool = False) -> Prog
     Raises `UserError` for the caller's mistakes, `RunError` when the work fails, `Stopped` when a signal ended it with
     everything saved.
     """
-    hold_memory_for_work()
     folder = Path(folder)
     config = settle(config, folder)
     _require_end(config)
