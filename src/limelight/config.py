@@ -109,7 +109,7 @@ class RecurrentConfig(Section):
     wiring: Literal["fixed", "bahdanau", "luong"] = "bahdanau"
     """`fixed`: the last encoder state is all the decoder gets (Sutskever et al. 2014; Cho et al. 2014).
     `bahdanau`: the context enters the cell. `luong`: the context meets the output, `tanh(W_c [c; h])`."""
-    score: Literal["dot", "scaled_dot", "general", "concat", "additive"] = "additive"
+    score: Literal["dot", "scaled_dot", "general", "concat", "concat_bias", "additive"] = "additive"
     score_size: int | None = Field(None, ge=1)
     """Width of the hidden layer of `concat` and `additive`; `hidden` when not given."""
     input_feeding: bool = True

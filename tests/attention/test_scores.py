@@ -134,8 +134,15 @@ def test_build_score_knows_every_name(name: str, kind: type[Score]) -> None:
     assert type(build_score(name, 7, 7, 3)) is kind
 
 
+def test_concat_has_its_bias_by_name() -> None:
+    assert build_score("concat", 7, 5, 3).mix.bias is None
+    assert build_score("concat_bias", 7, 5, 3).mix.bias.shape == (3,)
+
+
 def test_build_score_refuses_an_unknown_name() -> None:
-    with pytest.raises(UserError, match="unknown score 'cosine': there are dot, scaled_dot, general, concat and addi"):
+    with pytest.raises(
+        UserError, match="unknown score 'cosine': there are dot, scaled_dot, general, concat, concat_bias and addi"
+    ):
         build_score("cosine", 7, 7, 3)
 
 

@@ -44,7 +44,7 @@ def every_model() -> Iterator[tuple[str, ModelConfig]]:
 
     for cell in ("rnn", "gru", "lstm"):
         yield f"{cell}-fixed", recurrent(cell=cell, wiring="fixed")
-        for score in ("general", "concat", "additive"):
+        for score in ("general", "concat", "concat_bias", "additive"):
             yield f"{cell}-bahdanau-{score}", recurrent(cell=cell, score=score)
             yield f"{cell}-luong-{score}", recurrent(cell=cell, wiring="luong", score=score)
     for score in ("dot", "scaled_dot"):

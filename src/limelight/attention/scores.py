@@ -4,14 +4,14 @@ A score takes `(queries, keys)` to `(..., query, key)` and does nothing else. Sc
 `prepare(keys)` is what does not depend on the query, done once per source sentence; `compare(queries, prepared)` is the
 rest, done at every step. A new mechanism is a new score of at most 20 lines.
 
-| score        | formula                          | source                                                        |
-|--------------|----------------------------------|---------------------------------------------------------------|
-| `dot`        | q . k                            | Luong et al. 2015, equation 8, "dot"                          |
-| `scaled_dot` | q . k / sqrt(head_size)          | Vaswani et al. 2017, equation 1                               |
-| `general`    | q . W k                          | Luong et al. 2015, equation 8, "general"                      |
-| `concat`     | v . tanh(W [q; k] + b)           | Luong et al. 2015, equation 8, "concat" (b = 0);              |
-|              |                                  | Bahdanau's `[s; h]` form as commonly taught, with its bias    |
-| `additive`   | v . tanh(W_q q + W_k k)          | Bahdanau et al. 2015, appendix A.1.2 (W_a, U_a, v_a)          |
+| score         | formula                         | source                                                        |
+|---------------|---------------------------------|---------------------------------------------------------------|
+| `dot`         | q . k                           | Luong et al. 2015, equation 8, "dot"                          |
+| `scaled_dot`  | q . k / sqrt(head_size)         | Vaswani et al. 2017, equation 1                               |
+| `general`     | q . W k                         | Luong et al. 2015, equation 8, "general"                      |
+| `concat`      | v . tanh(W [q; k])              | Luong et al. 2015, equation 8, "concat"                       |
+| `concat_bias` | v . tanh(W [q; k] + b)          | Bahdanau's `[s; h]` form as commonly taught, with its bias    |
+| `additive`    | v . tanh(W_q q + W_k k)         | Bahdanau et al. 2015, appendix A.1.2 (W_a, U_a, v_a)          |
 """
 
 import math
@@ -133,8 +133,8 @@ def build_score(name: str, query_size: int, key_size: int, hidden: int) -> Score
         return Dot() if name == "dot" else ScaledDot()
     if name == "general":
         return General(query_size, key_size)
-    if name == "concat":
-        return Concat(query_size, key_size, hidden)
+    if name in ("concat", "concat_bias"):
+        return Concat(query_size, key_size, hidden, bias=name == "concat_bias")
     if name == "additive":
         return Additive(query_size, key_size, hidden)
-    raise UserError(f"unknown score {name!r}: there are dot, scaled_dot, general, concat and additive")
+    raise UserError(f"unknown score {name!r}: there are dot, scaled_dot, general, concat, concat_bias and additive")
