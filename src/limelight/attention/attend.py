@@ -36,7 +36,7 @@ def attend(
     Returns:
         context and weights; the weights of a row sum to one, or to zero where nothing may be attended.
     """
-    # The fused kernel is made for long queries: a single one over 25 keys takes it 814 us, the two products below 302.
+    # The fused kernel is made for long queries: a single one over 25 keys takes it 800 us, the two products below 306.
     scale = None if want_weights or queries.shape[-2] == 1 else _fused_scale(score, queries)
     if scale is not None:
         return _fused(queries, keys, values, scale=scale, may_attend=may_attend, causal=causal), None
@@ -89,7 +89,7 @@ def _fused(
 def _kernel(queries: Tensor, keys: Tensor, values: Tensor, **options: Any) -> Tensor:
     """torch's fused kernel, in fp32 on a CPU whatever comes in.
 
-    Its bf16 form takes eight times as long there: at 20 positions 42 ms forward and backward against 5 ms.
+    Its bf16 form takes four times as long there: at 20 positions 22 ms forward and backward against 5 ms.
     """
     if queries.device.type != "cpu" or queries.dtype == torch.float64:
         return functional.scaled_dot_product_attention(queries, keys, values, **options)
