@@ -8,6 +8,7 @@ and written to `benchmarks/results/multi30k-NAME.json`.
 """
 
 import json
+import statistics
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -52,6 +53,7 @@ def main(
         **_model(out),
         "machine": describe_machine(),
         **_quality(load_translator(out), data),
+        "training_tokens_per_second": _speed(out / "log.jsonl"),
         "curve": _curve(out / "log.jsonl"),
     }
     RESULTS.mkdir(exist_ok=True)
@@ -125,13 +127,22 @@ def _record_variant(found: Any, pairs: list[Any]) -> dict[str, Any]:
     return {"score": round(metric.score, 4), "signature": metric.signature}
 
 
+def _events(log: Path, kind: str) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    return [line for line in lines if line["event"] == kind]
+
+
+def _speed(log: Path) -> dict[str, float]:
+    """Target tokens per second over the run: how far apart these lie says how quiet the machine was."""
+    speeds = [line["target_tokens_per_second"] for line in _events(log, "training")]
+    return {"lowest": min(speeds), "median": statistics.median(speeds), "highest": max(speeds)}
+
+
 def _curve(log: Path) -> list[dict[str, Any]]:
     """Validation along the way: minutes, loss and greedy BLEU of the single model as it stood."""
-    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     return [
         {"minutes": round(line["seconds"] / 60, 2), "step": line["step"], "loss": line["loss"], "bleu": line["bleu"]}
-        for line in lines
-        if line["event"] == "validation"
+        for line in _events(log, "validation")
     ]
 
 

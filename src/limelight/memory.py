@@ -5,7 +5,7 @@ block then costs a fault and is cleared by the kernel. A training step allocates
 milliseconds: keeping them saves most of the faults (`python -m benchmarks.training_speed` counts them).
 
 oneDNN compiles a kernel for every shape of a product and keeps 1,024 of them. Batches of sentences have new shapes all
-the time, so most are never used again; they grow to gigabytes and save no time.
+the time, so most are never used again and only take memory.
 """
 
 import ctypes

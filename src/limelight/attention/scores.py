@@ -15,6 +15,7 @@ rest, done at every step. A new mechanism is a new score of at most 20 lines.
 """
 
 import math
+from abc import ABC, abstractmethod
 
 import torch
 from torch import Tensor, nn
@@ -37,16 +38,16 @@ def scaled_dot(
     return dot(queries / math.sqrt(queries.shape[-1]), keys)
 
 
-class Score(nn.Module):
-    """A score as a module; one without weights is already complete."""
+class Score(nn.Module, ABC):
+    """A score as a module; one without weights needs only `compare`."""
 
     def prepare(self, keys: Tensor) -> Tensor:
         """What does not depend on the query."""
         return keys
 
+    @abstractmethod
     def compare(self, queries: Tensor, prepared: Tensor) -> Tensor:
         """(..., query, *) and what `prepare` returned -> (..., query, key)."""
-        raise NotImplementedError
 
     def forward(
         self, queries: Float[Tensor, "... query query_size"], keys: Float[Tensor, "... key key_size"]
