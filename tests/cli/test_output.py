@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight.cli.output import can_show, lines_to, one_line, show
+from limelight.cli.output import can_show, lines_to, show
 from limelight.errors import RunError, UserError
 
 
@@ -132,7 +132,3 @@ def test_a_reader_who_leaves_is_not_taken_for_a_full_disk(monkeypatch: pytest.Mo
     with pytest.raises(BrokenPipeError):
         show("anything")
     monkeypatch.undo()
-
-
-def test_a_line_stays_one_line() -> None:
-    assert one_line("a\nb\r\nc\u2028d") == "a b  c\u2028d"

@@ -1,6 +1,6 @@
 """From text to text: order, blank lines, options and what a user is told."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 import torch
@@ -70,6 +70,15 @@ def test_what_is_blank_to_a_reader_or_to_the_tokenizer_stays_empty(seed: int, te
 
     one = Translator(random_model(1, 11), Tokenizers(Own(), Own()))
     assert one.translate(text).text == ""
+
+
+def test_a_translation_is_one_line(seed: int) -> None:
+    class Own(Characters):
+        def decode(self, ids: Sequence[int]) -> str:
+            return "a\nb\r\nc\u2028d"
+
+    one = Translator(random_model(12, 11), Tokenizers(Own(), Own()))
+    assert one.translate("face").text == "a b  c\u2028d"
 
 
 def test_n_best_are_alternatives_of_the_first(seed: int) -> None:

@@ -5,7 +5,7 @@ from contextlib import nullcontext
 from limelight.cli import options
 from limelight.cli.arguments import corpora
 from limelight.cli.models import find_models, open_translator
-from limelight.cli.output import lines_to, one_line, show
+from limelight.cli.output import lines_to, show
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -40,5 +40,5 @@ def evaluate(
         )
         if write is not None:
             for text in found.translations:
-                write(one_line(text))
+                write(text)
     show(found.to_json() if as_json else found.table())

@@ -52,11 +52,6 @@ def show(text: str) -> None:
     _standard_output(errors="replace")(text)
 
 
-def one_line(text: str) -> str:
-    """A model that spells in bytes can spell the end of a line, and a line in has to be a line out."""
-    return text.replace("\r", " ").replace("\n", " ")
-
-
 def can_show(characters: str) -> bool:
     """Whether standard output has these characters."""
     try:

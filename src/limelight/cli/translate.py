@@ -14,7 +14,7 @@ import typer
 
 from limelight.cli import options
 from limelight.cli.models import find_models, open_translator
-from limelight.cli.output import lines_to, one_line
+from limelight.cli.output import lines_to
 from limelight.errors import UserError
 
 if TYPE_CHECKING:
@@ -104,6 +104,6 @@ def _shown(translation: Translation, number: int, *, as_json: bool, all_of_them:
         yield json.dumps(asdict(translation), ensure_ascii=False)
     elif all_of_them:
         for each in (translation, *translation.alternatives):
-            yield f"{number} ||| {one_line(each.text)} ||| {each.score:.4f}"
+            yield f"{number} ||| {each.text} ||| {each.score:.4f}"
     else:
-        yield one_line(translation.text)
+        yield translation.text

@@ -30,6 +30,7 @@ class Translation:
     """What a text became. A blank text becomes an empty one, with a score of 0 and no tokens."""
 
     text: str
+    """One line: an end of line, which a model that spells in bytes can spell, is a space."""
     score: float
     """What hypotheses were ranked by: `log_probability / length_penalty(pieces)`; sampled ones are not normalised."""
     tokens: tuple[str, ...]
@@ -235,7 +236,7 @@ class Translator:
         target = self.tokenizers.target
         best, *others = (
             Translation(
-                text=target.decode(hypothesis.ids),
+                text=_one_line(target.decode(hypothesis.ids)),
                 score=hypothesis.score,
                 tokens=tuple(target.pieces(hypothesis.ids)),
                 log_probability=hypothesis.log_probability,
@@ -245,6 +246,11 @@ class Translator:
             for hypothesis in hypotheses
         )
         return replace(best, alternatives=tuple(others))
+
+
+def _one_line(text: str) -> str:
+    """A line in has to be a line out."""
+    return text.replace("\r", " ").replace("\n", " ")
 
 
 def load_translator(paths: str | Path | Sequence[str | Path], device: torch.device | None = None) -> Translator:
