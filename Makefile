@@ -5,7 +5,7 @@ WORKERS ?= 2
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format lock
+.PHONY: help demo test torture check format lock
 
 help: ## what there is
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -16,6 +16,9 @@ demo: .venv/.ready ## train a small translator on generated text (about two minu
 # One thread per process: PyTorch's own threads would only wait for one another across the workers.
 test: .venv/.ready-dev ## run all tests, with every tensor shape checked
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --durations 10
+
+torture: .venv/.ready-dev ## break runs in every way we promise to survive, with the full figures (about half an hour)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/torture --torture
 
 check: .venv/.ready-dev ## format, lint and types, without changing anything
 	@$(BIN)/ruff format --check .

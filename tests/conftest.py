@@ -25,6 +25,11 @@ settings.register_profile(
 settings.load_profile("limelight")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--torture`: what `make torture` adds."""
+    parser.addoption("--torture", action="store_true", help="run tests/torture with its full figures")
+
+
 @pytest.fixture
 def seed() -> int:
     """A fresh seed, set for torch too; `LIMELIGHT_SEED=n` repeats a run. Pytest shows the print when the test fails."""
