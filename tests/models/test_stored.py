@@ -1,5 +1,7 @@
 """Model folders: complete, found, refused with a reason, and replaced in one move."""
 
+import errno
+import os
 import shutil
 from pathlib import Path
 
@@ -7,7 +9,7 @@ import pytest
 import torch
 
 from limelight.config import RecurrentConfig, RunConfig, TransformerConfig, load_config
-from limelight.errors import UserError
+from limelight.errors import RunError, UserError
 from limelight.models import stored
 from limelight.models.build import build_model
 from limelight.models.interface import Seq2Seq
@@ -108,6 +110,38 @@ def test_killed_while_writing_there_is_no_half_model(
         find_model(tmp_path)
     save(tmp_path, joint)  # what lies there does not hinder the next attempt
     assert load_model(tmp_path).config == CONFIGS["transformer"]
+
+
+@pytest.mark.parametrize("before", [0, 1, 3, 5, 7])
+def test_a_full_disk_is_told_and_the_former_model_stays(
+    before: int, joint: Tokenizers, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk is full from the n-th file on: in the first model, and where one is replaced."""
+    former = save(tmp_path / "there", joint)
+    left, fsync = before, os.fsync
+
+    def filling(handle: int) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        fsync(handle)
+
+    for name in ("there", "new"):
+        left = min(before, 4) if name == "there" else before
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", filling)
+            with pytest.raises(RunError, match=rf"{name}.*: cannot write the (model|weights): .*No space left"):
+                save(tmp_path / name, joint)
+    batch = random_batch(former)
+    assert torch.equal(load_model(tmp_path / "there").model(batch), former(batch))
+    assert not [path.name for path in tmp_path.rglob("*") if path.suffix in (".partial", ".former")]
+
+
+def test_a_place_where_no_folder_can_be_is_told(joint: Tokenizers, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match=r"file/best: cannot write the model: .*Not a directory"):
+        save(tmp_path / "file" / "best", joint)
 
 
 def test_no_such_folder(tmp_path: Path) -> None:

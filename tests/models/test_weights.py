@@ -1,14 +1,18 @@
 """Weights on disk: what is read is what was written, and what does not fit is refused as a whole."""
 
+import errno
+import os
 import pickle
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors import SafetensorError
 from torch import nn
 
 from limelight.config import RecurrentConfig, TransformerConfig
-from limelight.errors import UserError
+from limelight.errors import RunError, UserError
+from limelight.models import weights
 from limelight.models.weights import named_weights, put_weights, read_weights, save_weights
 from tests.models.helpers import make_model
 
@@ -23,9 +27,9 @@ CONFIGS = {
 def test_through_a_file_and_back_bit_for_bit(name: str, seed: int, tmp_path: Path) -> None:
     model, other = make_model(CONFIGS[name]), make_model(CONFIGS[name])
     save_weights(tmp_path / "w.safetensors", named_weights(model), {"step": "7"})
-    weights, notes = read_weights(tmp_path / "w.safetensors")
+    read, notes = read_weights(tmp_path / "w.safetensors")
     assert notes == {"format": "pt", "step": "7"}
-    put_weights(other, weights, where="here")
+    put_weights(other, read, where="here")
     for (one_name, one), (two_name, two) in zip(model.named_parameters(), other.named_parameters(), strict=True):
         assert one_name == two_name
         assert torch.equal(one, two)
@@ -98,3 +102,31 @@ def test_a_file_cut_off_anywhere_is_refused(seed: int, tmp_path: Path) -> None:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"gone\.safetensors: cannot read the weights"):
         read_weights(tmp_path / "gone.safetensors")
+
+
+def full_disk(*_: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_full_disk_is_told_and_leaves_what_was_there(
+    call: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, former = tmp_path / "model.safetensors", torch.randn(3)
+    save_weights(path, {"weight": former})
+    with monkeypatch.context() as patch:
+        patch.setattr(os, call, full_disk)
+        with pytest.raises(RunError, match=r"model\.safetensors: cannot write the weights: .*No space left on device"):
+            save_weights(path, {"weight": torch.randn(3)})
+    assert torch.equal(read_weights(path)[0]["weight"], former)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_the_library_cannot_write_is_told_by_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> bytes:
+        raise SafetensorError("no space left")
+
+    monkeypatch.setattr(weights, "save", refuse)
+    with pytest.raises(RunError, match=r"model\.safetensors: cannot write the weights: no space left"):
+        save_weights(tmp_path / "model.safetensors", {"weight": torch.zeros(1)})
+    assert not list(tmp_path.iterdir())

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from limelight.config import RunConfig, dump_config, load_config
-from limelight.errors import UserError
+from limelight.errors import RunError, UserError
 from limelight.files import write_folder, write_whole
 from limelight.models.build import build_model
 from limelight.models.interface import Seq2Seq
@@ -64,10 +64,16 @@ def load_model(path: str | Path, device: torch.device | None = None) -> StoredMo
 def save_model(
     folder: Path, model: Seq2Seq, tokenizers: Tokenizers, config: RunConfig, *, notes: dict[str, str], card: str
 ) -> None:
-    """Write a model folder, or replace the weights in one; the weights change in one move, whatever happens."""
-    folder.mkdir(parents=True, exist_ok=True)
-    if not (folder / TOKENIZER).exists():
-        write_folder(folder / TOKENIZER, lambda partial: save_tokenizers(tokenizers, partial))
-    write_whole(folder / CONFIG, dump_config(config))
-    write_whole(folder / "README.md", card)
+    """Write a model folder, or replace the weights in one; the weights change in one move, whatever happens.
+
+    Raises `RunError` naming path and cause when it cannot be written; each file is then the new one or the former one.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not (folder / TOKENIZER).exists():
+            write_folder(folder / TOKENIZER, lambda partial: save_tokenizers(tokenizers, partial))
+        write_whole(folder / CONFIG, dump_config(config))
+        write_whole(folder / "README.md", card)
+    except OSError as error:
+        raise RunError(f"{folder}: cannot write the model: {error}; the weights before it are untouched") from error
     save_weights(folder / WEIGHTS, named_weights(model), notes)

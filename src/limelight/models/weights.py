@@ -8,7 +8,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from limelight.errors import UserError
+from limelight.errors import RunError, UserError
 from limelight.files import write_whole
 
 
@@ -18,9 +18,15 @@ def named_weights(model: nn.Module) -> dict[str, Tensor]:
 
 
 def save_weights(path: Path, weights: Mapping[str, Tensor], notes: Mapping[str, str] | None = None) -> None:
-    """Write the tensors; `notes` are kept in the file's header."""
+    """Write the tensors; `notes` are kept in the file's header.
+
+    Raises `RunError` naming path and cause when that fails; what had the name before still has it.
+    """
     contiguous = {name: tensor.contiguous() for name, tensor in weights.items()}
-    write_whole(path, save(contiguous, metadata={"format": "pt", **(notes or {})}))
+    try:
+        write_whole(path, save(contiguous, metadata={"format": "pt", **(notes or {})}))
+    except (OSError, SafetensorError) as error:
+        raise RunError(f"{path}: cannot write the weights: {error}; the file before it is untouched") from error
 
 
 def read_weights(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
