@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from limelight import files
-from limelight.files import clear_leftovers, sha256, write_folder, write_whole
+from limelight.errors import RunError
+from limelight.files import clear_leftovers, remove, sha256, write_all, write_folder, write_whole, writing
 
 
 def tree(folder: Path) -> dict[str, str]:
@@ -43,9 +44,53 @@ def test_a_file_that_cannot_be_finished_leaves_the_former_one(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(files.os, step, full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match=f"No space left on device: '{path}'"):
         write_whole(path, "new")
     assert tree(tmp_path) == {"file": "former"}
+
+
+def test_what_went_wrong_first_is_what_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that has gone cannot be tidied up either."""
+
+    def gone(*_: object, **__: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    write_folder(tmp_path / "place", fill_with("former"))
+    monkeypatch.setattr(files.os, "fsync", full)
+    monkeypatch.setattr(files.Path, "unlink", gone)
+    monkeypatch.setattr(files.shutil, "rmtree", gone)
+    with pytest.raises(OSError, match=r"No space left on device: '.*/file'"):
+        write_whole(tmp_path / "file", "new")
+    with pytest.raises(OSError, match=r"No space left on device: '.*/place'"):
+        write_folder(tmp_path / "place", fill_with("new"))
+    monkeypatch.undo()
+    clear_leftovers(tmp_path)
+    assert tree(tmp_path) == {"place/a.txt": "former", "place/inner/b.txt": "former" * 2}
+
+
+def test_a_write_that_fails_is_told_with_path_and_cause(tmp_path: Path) -> None:
+    with (
+        pytest.raises(RunError, match=f"^{tmp_path}/log: cannot be written: No space left on device; all is well$"),
+        writing(tmp_path / "log", "all is well"),
+    ):
+        raise OSError(28, "No space left on device")
+    with (
+        pytest.raises(RunError, match=f"^{tmp_path}/missing/file: cannot be written: No such file"),
+        writing(tmp_path / "log", ""),
+    ):
+        (tmp_path / "missing" / "file").write_text("x")
+
+
+def test_a_device_that_takes_little_at_a_time_gets_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = os.write
+    monkeypatch.setattr(files.os, "write", lambda handle, content: write(handle, content[:3]))
+    handle = os.open(tmp_path / "file", os.O_WRONLY | os.O_CREAT)
+    write_all(handle, b"eleven byte")
+    os.close(handle)
+    assert (tmp_path / "file").read_bytes() == b"eleven byte"
 
 
 def test_a_folder_takes_the_place_of_another(tmp_path: Path) -> None:
@@ -53,6 +98,13 @@ def test_a_folder_takes_the_place_of_another(tmp_path: Path) -> None:
     for text in ("one", "two"):
         write_folder(place, fill_with(text))
         assert tree(tmp_path) == {"deep/place/a.txt": text, "deep/place/inner/b.txt": text * 2}
+
+
+def test_a_folder_takes_the_place_of_a_file(tmp_path: Path) -> None:
+    for name in ("place", "place.partial", "place.former"):
+        (tmp_path / name).write_text("a file")
+    write_folder(tmp_path / "place", fill_with("one"))
+    assert tree(tmp_path) == {"place/a.txt": "one", "place/inner/b.txt": "oneone"}
 
 
 def test_everything_is_on_the_disk_before_the_folder_has_its_name(
@@ -145,8 +197,14 @@ def test_leftovers_are_cleared_and_nothing_else(tmp_path: Path) -> None:
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "file").write_text(folder)
     (tmp_path / "deep" / "file.partial").write_text("half")
+    (tmp_path / "a.former").write_text("a file where a folder was")
+    (tmp_path / "link.partial").symlink_to(tmp_path / "c", target_is_directory=True)
     clear_leftovers(tmp_path)
     assert tree(tmp_path) == {"a/file": "a", "b/file": "b.former", "c/file": "c"}
+
+
+def test_what_is_not_there_is_removed_already(tmp_path: Path) -> None:
+    remove(tmp_path / "nothing")
 
 
 def test_the_sum_of_a_file(tmp_path: Path) -> None:

@@ -3,51 +3,88 @@
 import hashlib
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from limelight.errors import RunError
 
 PARTIAL = ".partial"
 FORMER = ".former"
 
 
-def write_whole(path: Path, content: bytes | str) -> None:
-    """Write a file so that its name never stands for half of it."""
-    partial = path.with_name(path.name + PARTIAL)
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Let an `OSError` say which file it is about: one that comes while bytes are written or synced does not."""
     try:
-        with open(partial, "wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
         raise
-    sync_folder(path.parent)
+
+
+@contextmanager
+def writing(path: Path, afterwards: str) -> Iterator[None]:
+    """Tell of a write that fails as `RunError`: the path, the cause, and how things stand `afterwards`."""
+    try:
+        yield
+    except OSError as error:
+        raise RunError(f"{error.filename or path}: cannot be written: {cause(error)}; {afterwards}") from error
+
+
+def cause(error: Exception) -> str:
+    """What went wrong, without the path that an `OSError` repeats."""
+    return getattr(error, "strerror", None) or str(error)
+
+
+def write_whole(path: Path, content: bytes | str) -> None:
+    """Write a file so that its name never stands for half of it. An `OSError` names it."""
+    partial = path.with_name(path.name + PARTIAL)
+    with naming(path):
+        try:
+            with open(partial, "wb") as file:
+                file.write(content.encode() if isinstance(content, str) else content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, path)
+        except BaseException:
+            with suppress(OSError):  # what went wrong first is what is told
+                partial.unlink(missing_ok=True)
+            raise
+        sync_folder(path.parent)
+
+
+def write_all(handle: int, content: bytes) -> None:
+    """Hand all of it to the system, now: a disk that is full is met here, not when a buffer is flushed later."""
+    while content:
+        content = content[os.write(handle, content) :]
 
 
 def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
     """Let `fill` write into a folder beside the place, bring it to the disk, then move it there.
 
     A folder that stood there is moved aside and removed afterwards. Whoever is killed between the two moves leaves
-    both, and `clear_leftovers` puts the former one back: at no moment is there none.
+    both, and `clear_leftovers` puts the former one back: at no moment is there none. An `OSError` names a path.
     """
     partial, former = (folder.with_name(folder.name + ending) for ending in (PARTIAL, FORMER))
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    try:
-        fill(partial)
-        sync_tree(partial)
-        if folder.exists():
-            shutil.rmtree(former, ignore_errors=True)
-            os.rename(folder, former)
-        os.rename(partial, folder)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        if former.exists() and not folder.exists():
-            os.rename(former, folder)
-        raise
-    sync_folder(folder.parent)
-    shutil.rmtree(former, ignore_errors=True)
+    with naming(folder):
+        _try_to_remove(partial)
+        partial.mkdir(parents=True)
+        try:
+            fill(partial)
+            sync_tree(partial)
+            if folder.exists():
+                _try_to_remove(former)
+                os.rename(folder, former)
+            os.rename(partial, folder)
+        except BaseException:
+            _try_to_remove(partial)
+            with suppress(OSError):  # `clear_leftovers` does it when the next start can
+                if former.exists() and not folder.exists():
+                    os.rename(former, folder)
+            raise
+        sync_folder(folder.parent)
+    _try_to_remove(former)
 
 
 def clear_leftovers(folder: Path) -> None:
@@ -55,14 +92,24 @@ def clear_leftovers(folder: Path) -> None:
     for former in sorted(folder.rglob(f"*{FORMER}")):
         place = former.with_name(former.name.removesuffix(FORMER))
         if place.exists():
-            shutil.rmtree(former)
+            remove(former)
         else:
             os.rename(former, place)
     for partial in sorted(folder.rglob(f"*{PARTIAL}")):
-        if partial.is_dir():
-            shutil.rmtree(partial)
-        else:
-            partial.unlink(missing_ok=True)  # its folder may have gone just before
+        remove(partial)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, or a folder with all that is in it, if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _try_to_remove(path: Path) -> None:
+    with suppress(OSError):
+        remove(path)
 
 
 def sync_tree(folder: Path) -> None:

@@ -81,6 +81,33 @@ def test_half_a_store_is_never_opened(tmp_path: Path) -> None:
     assert not store_matches(folder, "print")
 
 
+@pytest.mark.parametrize("rows", [1, 3000])
+def test_a_full_disk_is_told_and_leaves_the_former_store(rows: int, tmp_path: Path) -> None:
+    """Met when the buffer is full, or only when it is brought to the disk."""
+    folder = tmp_path / "s"
+    write(folder, ONE)
+
+    def fill() -> None:
+        with StoreWriter(folder, vocabulary_size=90) as writer:
+            texts = writer._writers["source_text"]
+            texts._values.close()
+            texts._values = open("/dev/full", "wb")  # noqa: SIM115
+            for _ in range(rows):
+                writer.append(*([part] for part in ONE))
+            writer.close("print")
+
+    with pytest.raises(RunError, match=f"{folder}: cannot be written: No space left on device; nothing is lost"):
+        fill()
+    assert open_store(folder).sources[0].tolist() == ONE[0]
+    assert [path.name for path in tmp_path.iterdir()] == ["s"]
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("a file")
+    with pytest.raises(RunError, match=f"{tmp_path}/data.*cannot be written"):
+        StoreWriter(tmp_path / "data" / "s", vocabulary_size=90)
+
+
 def test_a_killed_writer_leaves_the_former_store_and_is_swept_away(tmp_path: Path) -> None:
     folder = tmp_path / "s"
     write(folder, ONE)

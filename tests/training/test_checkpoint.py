@@ -4,6 +4,7 @@ import json
 import random
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -100,10 +101,43 @@ def test_numbers_of_progress_keep_their_last_bit(seconds: float, score: float, p
     assert again.best_score.hex() == score.hex()
 
 
-def test_an_older_progress_takes_defaults_for_what_it_does_not_know() -> None:
-    values = FULL.to_json()
-    del values["loss_sum"]
-    assert Progress.from_json(values).loss_sum == 0.0
+def _without(name: str) -> dict[str, Any]:
+    return {key: value for key, value in FULL.to_json().items() if key != name}
+
+
+STRANGE = {
+    "a key too many": (json.dumps({**FULL.to_json(), "scaler": 1.0}), "scaler is known to one side alone"),
+    "a key too few": (json.dumps(_without("loss_sum")), "loss_sum is known to one side alone"),
+    "no position": (json.dumps(_without("position")), "position is known to one side alone"),
+    "another position": (json.dumps({**FULL.to_json(), "position": {"shard": 3}}), "shard"),
+    "a list": ("[]", "not the progress of a run"),
+    "no JSON": ("{", "not the progress of a run"),
+}
+
+
+def rewritten(place: Path, part: str, content: str) -> None:
+    """Another content, and the sum that belongs to it: no damage."""
+    (place / part).write_text(content)
+    sums = json.loads((place / MANIFEST).read_text()) | {part: checkpoint.sha256(place / part)}
+    (place / MANIFEST).write_text(json.dumps(sums))
+
+
+@pytest.mark.parametrize("strange", STRANGE)
+def test_progress_of_another_version_is_told_before_anything_is_changed(
+    strange: str, seed: int, tmp_path: Path
+) -> None:
+    content, fault = STRANGE[strange]
+    trained = Trained()
+    trained.save(tmp_path, 5)
+    trained.step()
+    place = trained.save(tmp_path, 7)
+    rewritten(place, PARTS[3], content)
+    fresh = Trained(steps=0)
+    before = fresh.tensors()
+    with pytest.raises(RunError, match=f"{place / PARTS[3]}: .*{fault}.* go on with the version that wrote it"):
+        fresh.restore(tmp_path)
+    assert same(fresh.tensors(), before)
+    assert [progress.step for progress in stored_progress(tmp_path)] == [5]
 
 
 def test_random_states_there_and_back(seed: int) -> None:
@@ -136,13 +170,18 @@ def damage_remove(path: Path) -> None:
     path.unlink()
 
 
+def damage_by_a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
 def damage_grow(path: Path) -> None:
     path.write_bytes(path.read_bytes() + b"\n")
 
 
 DAMAGES = {
     function.__name__.removeprefix("damage_"): function
-    for function in (damage_truncate, damage_flip, damage_empty, damage_remove, damage_grow)
+    for function in (damage_truncate, damage_flip, damage_empty, damage_remove, damage_by_a_folder, damage_grow)
 }
 
 
@@ -217,8 +256,7 @@ def test_a_checkpoint_of_another_model_is_refused(seed: int, tmp_path: Path) -> 
 def test_optimizer_state_of_an_unknown_weight_is_refused(seed: int, tmp_path: Path) -> None:
     place = Trained().save(tmp_path)
     checkpoint._save(place / PARTS[1], {"elsewhere:exp_avg": torch.zeros(3)})
-    sums = json.loads((place / MANIFEST).read_text()) | {PARTS[1]: checkpoint.sha256(place / PARTS[1])}
-    (place / MANIFEST).write_text(json.dumps(sums))
+    (place / MANIFEST).write_text(json.dumps({part: checkpoint.sha256(place / part) for part in PARTS}))
     with pytest.raises(UserError, match="optimizer state of 'elsewhere', which this model does not have"):
         Trained(steps=0).restore(tmp_path)
 
@@ -278,6 +316,20 @@ def test_a_disk_that_is_full_leaves_the_last_one(seed: int, tmp_path: Path, monk
         monkeypatch.undo()
         assert [path.name for path in tmp_path.iterdir()] == ["step-00000005"]
         assert find_damage(tmp_path / "step-00000005") == ""
+
+
+@pytest.mark.parametrize("where", ["weight", "moment"])
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_a_number_that_is_not_finite_is_never_written(where: str, bad: float, seed: int, tmp_path: Path) -> None:
+    trained = Trained()
+    trained.save(tmp_path, 5)
+    last = trained.model[2].bias
+    with torch.no_grad():
+        (last if where == "weight" else trained.optimizer.state[last]["exp_avg_sq"])[1] = bad
+    with pytest.raises(RunError, match=r"step-00000007: not written, for 2\.bias.* has become infinite or no number"):
+        trained.save(tmp_path, 7)
+    assert [path.name for path in tmp_path.iterdir()] == ["step-00000005"]
+    assert find_damage(tmp_path / "step-00000005") == ""
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from limelight.batching.stream import Position
 from limelight.config import TrainingConfig
+from limelight.errors import RunError
 from limelight.training import report as module
 from limelight.training.checkpoint import Progress
 from limelight.training.report import Report, time_left
@@ -48,6 +50,8 @@ def do(report: Report, progress: Progress, loss: float = 30.0, pieces: int = 10,
     if applied:
         progress.loss_sum += loss
         progress.loss_pieces += pieces
+    else:
+        progress.skipped += 1
     report.update(progress, UpdateResult(loss, pieces, 0.5, applied), 1e-3)
 
 
@@ -107,7 +111,7 @@ def test_numbers_that_are_not_finite_become_null(report: Report, tmp_path: Path)
         do(report, progress, math.nan, applied=False)
     report.validation(progress, Validation(math.inf, None, None), seconds=0.0)
     skipped, _, training, validation = log_of(tmp_path)  # log_of refuses NaN and Infinity
-    assert (skipped["event"], skipped["loss"]) == ("skipped", None)
+    assert (skipped["event"], skipped["loss"], skipped["in_a_row"]) == ("skipped", None, 1)
     assert training["loss"] is None
     assert validation["loss"] is None
     assert validation["perplexity"] == pytest.approx(math.exp(700))
@@ -158,6 +162,39 @@ def test_a_run_that_begins_anew_begins_its_log_anew(clock: Clock, tmp_path: Path
     report.begin(Progress())
     report.close()
     assert log_of(tmp_path) == []
+
+
+def test_a_full_disk_is_told_with_path_and_cause(report: Report, tmp_path: Path) -> None:
+    written = report._log
+    report._log = os.open("/dev/full", os.O_WRONLY)
+    with pytest.raises(
+        RunError, match=f"{tmp_path}/log.jsonl: cannot be written: No space left on device; what was saved is intact"
+    ):
+        report.validation(Progress(step=7), Validation(2.0, None, None), seconds=0.0)
+    os.close(report._log)
+    report._log = written
+
+
+def test_a_log_that_cannot_be_opened_is_told(clock: Clock, tmp_path: Path) -> None:
+    report = Report(tmp_path / "missing", TrainingConfig())
+    with pytest.raises(RunError, match=f"{tmp_path}/missing/log.jsonl: cannot be written: No such file"):
+        report.begin(Progress())
+    report.close()
+
+
+def test_a_full_disk_under_tensorboard_is_told(clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full:
+        def add_scalar(self, *_: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        close = add_scalar
+
+    monkeypatch.setattr(module, "open_tensorboard", lambda *_, **__: Full())
+    report = Report(tmp_path, TrainingConfig())
+    report.begin(Progress())
+    with pytest.raises(RunError, match=f"{tmp_path}/tensorboard: cannot be written: No space left on device"):
+        report.validation(Progress(step=7), Validation(2.0, None, None), seconds=0.0)
+    report.close()  # has nothing to add to that
 
 
 def test_before_it_begins_nothing_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

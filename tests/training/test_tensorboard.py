@@ -1,6 +1,7 @@
 """TensorBoard where it is installed, silence where it is not."""
 
 import builtins
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -33,3 +34,17 @@ def test_without_it_there_is_no_writer(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(builtins, "__import__", missing)
     assert open_tensorboard(tmp_path, after=0) is None
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_met_where_the_scalar_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("tensorboard")
+    before = threading.active_count()
+    writer = open_tensorboard(tmp_path, after=0)
+    writer._records.close()
+    writer._records._writer = open("/dev/full", "wb")  # noqa: SIM115
+    with pytest.raises(OSError, match="No space left"):
+        writer.add_scalar("loss", 1.0, 1)
+    with pytest.raises(OSError, match="No space left"):
+        writer.close()
+    assert threading.active_count() == before  # whatever happens, it happens here
+    assert capsys.readouterr().err == ""

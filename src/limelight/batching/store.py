@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -15,10 +16,11 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from limelight.errors import RunError
-from limelight.files import PARTIAL, sync_folder, write_whole
+from limelight.files import PARTIAL, remove, sync_folder, write_whole, writing
 
 VERSION = 1
 _WAY_OUT = "delete the folder, it is made anew from the corpus"
+_AFTERWARDS = "nothing is lost: once there is room, the same command makes the pieces anew"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +83,10 @@ class RaggedWriter:
             file.close()
 
     def abandon(self) -> None:
-        """Let go of the files as they are."""
+        """Let go of the files as they are, be it that not even what is buffered finds room."""
         for file in (self._values, self._offsets):
-            file.close()
+            with suppress(OSError):
+                file.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,17 +112,19 @@ class TokenStore:
 class StoreWriter:
     """Writes a store beside its place and moves it there when it is complete: half a store never exists.
 
-    Use it in a `with` block: what was not finished by `close` when the block is left is removed.
+    Use it in a `with` block: what was not finished by `close` when the block is left is removed. What cannot be written
+    raises `RunError` naming the folder and the cause.
     """
 
     def __init__(self, folder: Path, *, vocabulary_size: int) -> None:
         self.folder = folder
         self.dtype = "<u2" if vocabulary_size <= 65_536 else "<i4"
         self._partial = folder.with_name(folder.name + PARTIAL)
-        shutil.rmtree(self._partial, ignore_errors=True)
-        self._partial.mkdir(parents=True)
         kinds = {"source": self.dtype, "target": self.dtype, "source_text": "u1", "target_text": "u1"}
-        self._writers = {name: RaggedWriter(self._partial, name, dtype) for name, dtype in kinds.items()}
+        with writing(folder, _AFTERWARDS):
+            remove(self._partial)
+            self._partial.mkdir(parents=True)
+            self._writers = {name: RaggedWriter(self._partial, name, dtype) for name, dtype in kinds.items()}
 
     def __enter__(self) -> "StoreWriter":
         return self
@@ -132,20 +137,22 @@ class StoreWriter:
     def append(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]],
                source_texts: Sequence[str], target_texts: Sequence[str]) -> None:  # fmt: skip
         """Add pairs; the four lists run in step."""
-        self._writers["source"].append(sources)
-        self._writers["target"].append(targets)
-        self._writers["source_text"].append([text.encode() for text in source_texts])
-        self._writers["target_text"].append([text.encode() for text in target_texts])
+        with writing(self.folder, _AFTERWARDS):
+            self._writers["source"].append(sources)
+            self._writers["target"].append(targets)
+            self._writers["source_text"].append([text.encode() for text in source_texts])
+            self._writers["target_text"].append([text.encode() for text in target_texts])
 
     def close(self, fingerprint: str) -> TokenStore:
         """Finish, move into place, open. `fingerprint` names what the store was made of."""
-        for writer in self._writers.values():
-            writer.close()
         description = {"version": VERSION, "dtype": self.dtype, "fingerprint": fingerprint}
-        write_whole(self._partial / "store.json", json.dumps(description))
-        shutil.rmtree(self.folder, ignore_errors=True)
-        os.rename(self._partial, self.folder)
-        sync_folder(self.folder.parent)
+        with writing(self.folder, _AFTERWARDS):
+            for writer in self._writers.values():
+                writer.close()
+            write_whole(self._partial / "store.json", json.dumps(description))
+            remove(self.folder)
+            os.rename(self._partial, self.folder)
+            sync_folder(self.folder.parent)
         return open_store(self.folder)
 
 

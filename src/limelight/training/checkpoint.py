@@ -12,11 +12,10 @@ numpy and Python need none either: what is drawn with them follows from the seed
 """
 
 import json
-import shutil
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ from torch import Tensor, nn
 
 from limelight.batching.stream import Position
 from limelight.errors import RunError, UserError
-from limelight.files import FORMER, PARTIAL, sha256, write_folder
+from limelight.files import FORMER, PARTIAL, cause, remove, sha256, write_folder
 from limelight.models.weights import named_weights, put_weights, read_weights
 
 CHECKPOINTS = "checkpoints"
@@ -72,7 +71,10 @@ class Progress:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Progress":
-        """The way back from `to_json`."""
+        """The way back from `to_json`. Raises `ValueError` or `TypeError` for what is not all of it, or more."""
+        other = sorted(values.keys() ^ {each.name for each in fields(cls)})
+        if other:
+            raise ValueError(f"{', '.join(other)} is known to one side alone")
         return cls(**{**values, "position": Position(**values["position"])})
 
 
@@ -81,13 +83,21 @@ def save_checkpoint(
 ) -> Path:
     """Write the whole training state and remove all but the newest `keep` checkpoints.
 
-    Raises `RunError` naming path and cause when it cannot be written; the checkpoints that are there stay as they are.
+    Raises `RunError` naming path and cause when it cannot be written, or when a number in it is not finite; the
+    checkpoints that are there stay as they are.
     """
     place = folder / f"step-{progress.step:08d}"
+    weights, moments = named_weights(model), _optimizer_tensors(model, optimizer)
+    wrong = [name for name, tensor in [*weights.items(), *moments.items()] if not tensor.isfinite().all()]
+    if wrong:
+        raise RunError(
+            f"{place}: not written, for {wrong[0]} has become infinite or no number; lower training.learning_rate or "
+            "training.weight_decay in a new run. The checkpoint before it is intact"
+        )
 
     def fill(partial: Path) -> None:
-        _save(partial / PARTS[0], named_weights(model))
-        _save(partial / PARTS[1], _optimizer_tensors(model, optimizer))
+        _save(partial / PARTS[0], weights)
+        _save(partial / PARTS[1], moments)
         _save(partial / PARTS[2], random_states())
         (partial / PARTS[3]).write_text(json.dumps(progress.to_json(), indent=1), encoding="utf-8")
         sums = {name: sha256(partial / name) for name in PARTS}
@@ -96,7 +106,7 @@ def save_checkpoint(
     try:
         write_folder(place, fill)
     except (OSError, SafetensorError) as error:
-        raise RunError(f"{place}: cannot write the checkpoint: {error}; the one before it is intact") from error
+        raise RunError(f"{place}: cannot write the checkpoint: {cause(error)}; the one before it is intact") from error
     _remove_old(folder, place, keep)
     return place
 
@@ -106,7 +116,7 @@ def _remove_old(folder: Path, newest: Path, keep: int) -> None:
     numbered = _numbered(folder)
     place = numbered.index(newest)
     for old in numbered[: max(0, place + 1 - keep)] + numbered[place + 1 :]:
-        shutil.rmtree(old)
+        remove(old)
 
 
 def restore_newest(
@@ -118,7 +128,8 @@ def restore_newest(
 ) -> Progress | None:
     """Put the newest whole checkpoint back; None where there is none at all.
 
-    A damaged one is passed over with a warning. Raises `RunError` when there are only damaged ones.
+    A damaged one is passed over with a warning. Raises `RunError` when there are only damaged ones, or when the newest
+    one is whole and yet not to be understood.
     """
     places = _numbered(folder)
     for place in reversed(places):
@@ -126,11 +137,11 @@ def restore_newest(
         if fault:
             warn(f"{place}: passing over this checkpoint: {fault}")
             continue
-        weights, _ = read_weights(place / PARTS[0])
-        put_weights(model, weights, where=str(place / PARTS[0]))
+        progress = _read_progress(place)
+        put_weights(model, read_weights(place / PARTS[0])[0], where=str(place / PARTS[0]))
         _restore_optimizer(model, optimizer, read_weights(place / PARTS[1])[0], place)
         restore_random_states(read_weights(place / PARTS[2])[0])
-        return _read_progress(place)
+        return progress
     if places:
         raise RunError(
             f"{folder}: all {len(places)} checkpoints are damaged, so the run cannot go on where it stopped. Put a "
@@ -143,13 +154,21 @@ def stored_progress(folder: Path) -> list[Progress]:
     """What each checkpoint says of the run when it was written, oldest first; those that cannot say are left out."""
     found = []
     for place in _numbered(folder):
-        with suppress(OSError, ValueError, TypeError, KeyError):
+        with suppress(OSError, RunError):
             found.append(_read_progress(place))
     return found
 
 
 def _read_progress(place: Path) -> Progress:
-    return Progress.from_json(json.loads((place / PARTS[3]).read_text(encoding="utf-8")))
+    path = place / PARTS[3]
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        return Progress.from_json(values if isinstance(values, dict) else {})
+    except (ValueError, TypeError) as error:
+        raise RunError(
+            f"{path}: not the progress of a run as this version of Limelight writes it ({error}); go on with the "
+            f"version that wrote it, or remove {place.parent} to begin anew with the same vocabulary"
+        ) from None
 
 
 def find_damage(place: Path) -> str:

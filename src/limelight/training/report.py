@@ -6,19 +6,22 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 
 from limelight.config import TrainingConfig
-from limelight.files import write_whole
+from limelight.files import write_all, write_whole, writing
 from limelight.training.checkpoint import Progress
-from limelight.training.tensorboard import open_tensorboard
+from limelight.training.tensorboard import Scalars, open_tensorboard
 from limelight.training.update import UpdateResult
 from limelight.training.validation import Validation
+
+_AFTERWARDS = "what was saved is intact: once that is mended, the run goes on from its last checkpoint"
 
 
 class _Screen(Console):
@@ -33,20 +36,25 @@ class Report:
     """Collects updates into lines. Everything goes to standard error: standard output belongs to results."""
 
     def __init__(self, folder: Path, config: TrainingConfig, *, quiet: bool = False) -> None:
-        self.folder, self.config = folder, config
+        self.config = config
         self.console = _Screen(stderr=True, quiet=quiet, highlight=False, soft_wrap=True)
         self._bar = self._live_bar() if sys.stderr.isatty() and not quiet else None
-        self._log: TextIO | None = None
-        self._tensorboard: Any | None = None
+        self._path, self._board = folder / "log.jsonl", folder / "tensorboard"
+        self._log: int | None = None
+        self._tensorboard: Scalars | None = None
         self._pieces, self._since = 0, time.monotonic()
 
     def begin(self, progress: Progress) -> None:
-        """Open what is written down, without the lines of updates that are now done again."""
-        path = self.folder / "log.jsonl"
-        if path.exists():
-            write_whole(path, "".join(_lines_until(path, progress)))
-        self._log = open(path, "a", encoding="utf-8")  # noqa: SIM115 - closed by close()
-        self._tensorboard = open_tensorboard(self.folder / "tensorboard", after=progress.step)
+        """Open what is written down, without the lines of updates that are now done again.
+
+        From here on, what cannot be written raises `RunError` naming path and cause.
+        """
+        with writing(self._path, _AFTERWARDS):
+            if self._path.exists():
+                write_whole(self._path, "".join(_lines_until(self._path, progress)))
+            self._log = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+        with writing(self._board, _AFTERWARDS):
+            self._tensorboard = open_tensorboard(self._board, after=progress.step)
         self._since = time.monotonic()
 
     def say(self, text: str) -> None:
@@ -58,7 +66,8 @@ class Report:
         if result.applied:
             self._pieces += result.pieces
         else:
-            self._write("skipped", progress, loss=result.loss_sum / result.pieces, gradient_norm=result.gradient_norm)
+            self._write("skipped", progress, loss=result.loss_sum / result.pieces, gradient_norm=result.gradient_norm,
+                        in_a_row=progress.skipped)  # fmt: skip
             self.say(f"update {progress.step:>6}  left out: its loss or gradient is not a finite number")
         if progress.step % self.config.log_every == 0:
             self._line(progress, result, rate)
@@ -85,10 +94,14 @@ class Report:
         """Give the terminal back and finish the files."""
         if self._bar is not None:
             self._bar.stop()
+        # Every line was written when it was due, or it was told that it was not.
         if self._tensorboard is not None:
-            self._tensorboard.close()
+            with suppress(OSError):
+                self._tensorboard.close()
         if self._log is not None:
-            self._log.close()
+            with suppress(OSError):
+                os.close(self._log)
+            self._log = None
 
     def _line(self, progress: Progress, result: UpdateResult, rate: float) -> None:
         now = time.monotonic()
@@ -124,12 +137,13 @@ class Report:
         }
         place = {"step": progress.step, "epoch": progress.position.epoch, "seconds": round(progress.seconds, 2)}
         if self._log is not None:
-            self._log.write(json.dumps({"event": event, **place, **finite}) + "\n")
-            self._log.flush()
+            with writing(self._path, _AFTERWARDS):
+                write_all(self._log, (json.dumps({"event": event, **place, **finite}) + "\n").encode())
         if self._tensorboard is not None:
-            for name, value in finite.items():
-                if isinstance(value, int | float):
-                    self._tensorboard.add_scalar(f"{event}/{name}", value, progress.step)
+            with writing(self._board, _AFTERWARDS):
+                for name, value in finite.items():
+                    if isinstance(value, int | float):
+                        self._tensorboard.add_scalar(f"{event}/{name}", value, progress.step)
 
 
 def _figures(seen: Validation) -> dict[str, float | None]:

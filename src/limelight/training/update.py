@@ -22,7 +22,11 @@ class UpdateResult:
     pieces: int
     gradient_norm: float
     applied: bool
-    """False when loss or gradient was not finite: such an update changes nothing."""
+    """False when loss or gradient was not a number to go on with: such an update changes nothing."""
+
+
+LARGEST = math.sqrt(torch.finfo(torch.float32).max)
+"""Adam keeps squares of gradients: of a larger one, finite as it may be, the square is not."""
 
 
 def update(
@@ -51,7 +55,7 @@ def update(
             loss_sum += loss.item()
     limit = clip_norm if clip_norm > 0 else math.inf
     norm = nn.utils.clip_grad_norm_(model.parameters(), limit).item()
-    applied = math.isfinite(norm) and math.isfinite(loss_sum)
+    applied = math.isfinite(loss_sum) and math.isfinite(norm) and min(norm, limit) < LARGEST
     if applied:
         optimizer.step()
     return UpdateResult(loss_sum, pieces, norm, applied)
