@@ -73,6 +73,23 @@ def test_a_signal_saves_and_says_how_to_go_on(
     assert limelight("train", "--out", run).code == 0
 
 
+def test_lines_that_cannot_be_read_stop_a_run_or_are_skipped(
+    limelight: Limelight, corpus: Path, tmp_path: Path
+) -> None:
+    dirty, run = tmp_path / "dirty.tsv", tmp_path / "run"
+    dirty.write_bytes(b"no tab\n" + (corpus / "train.tsv").read_bytes() + b"f\xc3\xbc\xfcr\tx\n")
+    begin = ["train", "--train", dirty, "--recipe", "tiny", *settings(), "--out", run, "--max-steps", 1]
+    stopped = limelight(*begin)
+    assert stopped.code == limelight(*begin, "--set", "data.on_bad_line=skip", "--on-bad-line", "stop").code == 2
+    assert stopped.err.splitlines()[-1].startswith(f"limelight: {dirty}:1: there is no TAB in this line")
+    ended = limelight(*begin, "--on-bad-line", "skip")
+    assert ended.code == 0
+    assert "150 of 150 pairs kept" in ended.err
+    for line in (1, 152):
+        assert ended.err.count(f"skipped {dirty}:{line}: ") == 1
+    assert load_config(run / "config.yaml").data.on_bad_line == "skip"
+
+
 def test_too_little_memory_is_told_with_a_way_out(
     limelight: Limelight, trained: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,6 +114,9 @@ def test_too_little_memory_is_told_with_a_way_out(
         ("--train {bad}/unequal.en {bad}/unequal.de", "unequal"),
         ("--train {bad}/tab.tsv", "tab.tsv:2: "),
         ("--train {bad}/latin.tsv", "latin.tsv:1: not valid UTF-8 (byte 0xfc at byte 4 of the line)"),
+        ("--train {bad}/unequal.en {bad}/unequal.de --on-bad-line skip", "unequal.en:2: this line has no partner"),
+        ("--train {bad}/cut.tsv.gz --on-bad-line skip", "cut.tsv.gz:1: the file is damaged or cut off here"),
+        ("--train {corpus}/train.tsv --on-bad-line=ignore", "'ignore' is not one of 'stop', 'skip'"),
         ("--train {bad}/empty.tsv", "{bad}/empty.tsv: there is nothing to train on: 0 of 0 pairs kept"),
         ("--train {corpus}/train.tsv --valid none.tsv", "none.tsv: there is no such file"),
         ("--source en", "--source and --target name the languages of --train and --valid: give them together"),
@@ -120,7 +140,8 @@ def test_mistakes_are_told_and_leave_no_run(
 ) -> None:
     bad = {
         "unequal.en": b"one\ntwo\n", "unequal.de": b"eins\n", "tab.tsv": b"one\teins\ntwo zwei\n",
-        "latin.tsv": b"f\xc3\xbc\xfcr\tx\n", "empty.tsv": b"", "unknown.yaml": b"training: {sed: 1}\n",
+        "latin.tsv": b"f\xc3\xbc\xfcr\tx\n", "empty.tsv": b"", "cut.tsv.gz": b"",
+        "unknown.yaml": b"training: {sed: 1}\n",
     }  # fmt: skip
     for name, content in bad.items():
         (tmp_path / name).write_bytes(content)

@@ -1,91 +1,20 @@
-"""Opening: the same bytes whatever the compression, damage is noticed, mistakes are named."""
+"""Opening: mistakes are named, and the last suffix says what is in a file."""
 
-import builtins
 import gzip
-import lzma
 import os
-import random
-import tracemalloc
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import zstandard
 
 from limelight.errors import UserError
-from limelight.text.open_text import DAMAGE, open_text, require_file, text_suffix
-
-COMPRESS: dict[str, Callable[[bytes], bytes]] = {
-    "": bytes,
-    ".gz": gzip.compress,
-    ".xz": lzma.compress,
-    ".zst": zstandard.ZstdCompressor().compress,
-}
+from limelight.text.open_text import open_text, require_file, require_lasting, text_suffix
 
 
-def noise(seed: int, size: int) -> bytes:
-    """Bytes that compress, but not to nothing."""
-    generator = random.Random(seed)
-    return b"".join(generator.choice([b"one ", b"two\n", generator.randbytes(3)]) for _ in range(size))
-
-
-@pytest.mark.parametrize("suffix", COMPRESS)
-def test_every_compression_reads_the_same(suffix: str, tmp_path: Path, seed: int) -> None:
-    content = noise(seed, 70_001)
-    path = tmp_path / f"text{suffix}"
-    path.write_bytes(COMPRESS[suffix](content))
-    with open_text(path) as stream:
-        assert stream.read() == content
-
-
-@pytest.mark.parametrize("suffix", COMPRESS)
-def test_small_reads_add_up(suffix: str, tmp_path: Path, seed: int) -> None:
-    content = noise(seed, 5_003)
-    path = tmp_path / f"text{suffix.upper()}"
-    path.write_bytes(COMPRESS[suffix](content))
-    with open_text(path) as stream:
-        assert b"".join(iter(lambda: stream.read(97), b"")) == content
-
-
-@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
-def test_archives_one_after_another_are_one_text(suffix: str, tmp_path: Path) -> None:
-    """What `cat a.gz b.gz > c.gz` and parallel compressors write."""
-    path = tmp_path / f"text{suffix}"
-    path.write_bytes(COMPRESS[suffix](b"one\n") + COMPRESS[suffix](b"") + COMPRESS[suffix](b"two\n"))
-    with open_text(path) as stream:
-        assert stream.readlines() == [b"one\n", b"two\n"]
-
-
-@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
-@pytest.mark.parametrize("kept", [0.999, 0.5, 0.1])
-def test_a_truncated_archive_raises(suffix: str, kept: float, tmp_path: Path, seed: int) -> None:
-    whole = COMPRESS[suffix](noise(seed, 20_011))
-    path = tmp_path / f"text{suffix}"
-    path.write_bytes(whole[: int(len(whole) * kept)])
-    with open_text(path) as stream, pytest.raises(DAMAGE):
-        stream.read()
-
-
-@pytest.mark.parametrize("suffix", [".gz", ".xz", ".zst"])
-def test_what_is_no_archive_raises(suffix: str, tmp_path: Path) -> None:
-    path = tmp_path / f"text{suffix}"
-    path.write_bytes(b"plain text under a wrong name\n")
-    with open_text(path) as stream, pytest.raises(DAMAGE):
-        stream.read()
-
-
-def test_a_small_zst_of_gigabytes_is_read_in_bounded_steps(tmp_path: Path) -> None:
-    """3 GiB of zeros take 300 kB; the first byte must not cost all of them."""
-    path = tmp_path / "zeros.zst"
-    path.write_bytes(COMPRESS[".zst"](bytes(1 << 26)) * 50)
-    tracemalloc.start()
-    try:
-        with open_text(path) as stream:
-            assert stream.read(1) == b"\0"
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < 1 << 26
+def test_plain_and_compressed_text_read_the_same(tmp_path: Path) -> None:
+    for name, content in (("a.tsv", b"a\tb\n"), ("a.tsv.GZ", gzip.compress(b"a\tb\n"))):
+        (tmp_path / name).write_bytes(content)
+        with open_text(tmp_path / name) as stream:
+            assert stream.readlines() == [b"a\tb\n"]
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
@@ -120,22 +49,18 @@ def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
         open_text(path)
 
 
-def test_zstandard_is_needed_only_for_zst(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain, compressed = tmp_path / "a", tmp_path / "a.zst"
-    plain.write_bytes(b"text\n")
-    compressed.write_bytes(COMPRESS[".zst"](b"text\n"))
-    importing = builtins.__import__
-
-    def without_zstandard(name: str, *rest: object, **more: object) -> object:
-        if name == "zstandard":
-            raise ImportError(name)
-        return importing(name, *rest, **more)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(builtins, "__import__", without_zstandard)
-    with open_text(plain) as stream:
-        assert stream.read() == b"text\n"
-    with pytest.raises(UserError, match=r"a\.zst: reading \.zst needs `pip install zstandard`"):
-        open_text(compressed)
+def test_what_can_be_read_once_does_not_last(tmp_path: Path) -> None:
+    pipe, file = tmp_path / "pipe", tmp_path / "file"
+    os.mkfifo(pipe)
+    file.touch()
+    for lasting in (file, tmp_path, tmp_path / "nowhere", tmp_path / ("long" * 100)):  # what is missing is told later
+        require_lasting(lasting)
+    for once in (pipe, Path(os.devnull)):
+        require_file(once)
+        with pytest.raises(
+            UserError, match=rf"^{once}: is a pipe or a device, and .* several times; save it to a file"
+        ):
+            require_lasting(once)
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,14 @@ LengthPenalty = Annotated[
 
 TEXT, MODEL, END = "Text", "Model", "When to stop"
 
+
+class BadLinePolicy(StrEnum):
+    """The words of `--on-bad-line`, which are those of `data.on_bad_line`."""
+
+    STOP = "stop"
+    SKIP = "skip"
+
+
 Out = Annotated[Path, typer.Option("--out", help="Run folder: made anew, or taken up where it stopped.", metavar="RUN")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.", metavar="")]
 Train = Annotated[
@@ -66,6 +74,15 @@ Source = Annotated[
 ]
 Target = Annotated[
     str, typer.Option("--target", help="Target language, e.g. de.", metavar="LANG", rich_help_panel=TEXT)
+]
+OnBadLine = Annotated[
+    BadLinePolicy | None,
+    typer.Option(
+        "--on-bad-line",
+        help="Text that cannot be read: stop with its place (if nothing is said), or report and skip it.",
+        metavar="stop|skip",
+        rich_help_panel=TEXT,
+    ),
 ]
 Recipe = Annotated[
     str,

@@ -34,6 +34,7 @@ def train(
     valid: options.Valid = None,
     source: options.Source = "",
     target: options.Target = "",
+    on_bad_line: options.OnBadLine = None,
     recipe: options.Recipe = "",
     config: options.Config = None,
     settings: options.Settings = None,
@@ -52,8 +53,12 @@ def train(
     if valid:
         data["valid"] = corpora(valid, source, target, "--valid")
     resolved = resolved.model_copy(update={"data": resolved.data.model_copy(update=data)})
-    bounds = {"training.max_minutes": max_minutes, "training.max_steps": max_steps}
-    given = [f"{name}={value}" for name, value in bounds.items() if value is not None]
+    named = {
+        "data.on_bad_line": on_bad_line,
+        "training.max_minutes": max_minutes,
+        "training.max_steps": max_steps,
+    }
+    given = [f"{name}={value}" for name, value in named.items() if value is not None]
     resolved = override(resolved, [*(settings or []), *given])
     if not resolved.data.train:
         raise UserError("there is nothing to train on: give --train FILE (or two files), or data.train in --config")

@@ -3,5 +3,6 @@
 from limelight.text.clean import CleanReport, clean
 from limelight.text.pair import BadLine, Pair
 from limelight.text.readers import read_lines, read_pairs, read_stream
+from limelight.text.skipped import SkipReport
 
-__all__ = ["BadLine", "CleanReport", "Pair", "clean", "read_lines", "read_pairs", "read_stream"]
+__all__ = ["BadLine", "CleanReport", "Pair", "SkipReport", "clean", "read_lines", "read_pairs", "read_stream"]

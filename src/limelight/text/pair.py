@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 
@@ -29,8 +30,13 @@ class BadLine:
     line: int
     """Counts from 1."""
     reason: str
-    ends_file: bool = False
-    """Nothing after this line can be read (a damaged archive, a file without a partner)."""
+    fatal: bool = False
+    """Not this line alone: nothing read from its file can be trusted (a damaged archive, files of unequal length)."""
+
+    @property
+    def kind(self) -> str:
+        """The reason without its particulars, to count by: its words before a bracket or a semicolon."""
+        return re.split(r" \(|;", self.reason, maxsplit=1)[0]
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.reason}"

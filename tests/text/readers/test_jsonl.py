@@ -18,7 +18,9 @@ def scan(folder: Path, content: str) -> list[Pair | BadLine]:
 
 
 def test_objects_make_pairs_with_their_place(tmp_path: Path) -> None:
-    content = '{"source": "a", "target": "ä", "id": 7}\n{"target": "d\\u00e9", "source": ""}\n'
+    content = (
+        '{"source": "a", "target": "ä", "id": {"source": [1], "source": 2}}\n{"target": "d\\u00e9", "source": ""}\n'
+    )
     file = str(tmp_path / "t.jsonl")
     assert scan(tmp_path, content) == [Pair("a", "ä", file, 1), Pair("", "dé", file, 2)]
 
@@ -29,15 +31,26 @@ EXAMPLE = r"a \.jsonl line is \{\"source\": \"\.\.\.\", \"target\": \"\.\.\.\"\}
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("", r"^not valid JSON \(Expecting value.*\); " + EXAMPLE),
-        ('{"source": "a"', r"^not valid JSON \(.*\); " + EXAMPLE),
-        ("[" * 200_000, r"^not valid JSON \(.*\); " + EXAMPLE),
-        ("9" * 10_000, r"^(not valid JSON|a JSON int)"),
-        ('["a", "b"]', "^a JSON list, not an object; " + EXAMPLE),
+        ("", r"^not valid JSON \(Expecting value at character 1\); " + EXAMPLE),
+        ('{"source": "a"', r"^not valid JSON \(.* at character 15\); " + EXAMPLE),
+        ('{"source": "a\tb", "target": "c"}', r"^not valid JSON \(Invalid control character at at character 14\); "),
+        ('{"source": "a", "target": "b"} {"source": "c", "target": "d"}', r"^not valid JSON \(Extra data at "),
+        ('{"source": "a", "target": "b"}\r{"source": "c", "target": "d"}', r"^not valid JSON \(Extra data at "),
+        ('{"source": "a", "target": "b", "score": NaN}', r"^not valid JSON \(NaN is no JSON\); " + EXAMPLE),
+        ('{"source": -Infinity, "target": "b"}', r"^not valid JSON \(-Infinity is no JSON\); " + EXAMPLE),
+        ("[" * 200_000, "^JSON nested too deeply; " + EXAMPLE),
+        ('{"source": "a", "target": "b", "x": ' + '{"x":' * 100_000 + "0" + "}" * 100_001, "^JSON nested too deeply; "),
+        ("9" * 10_000, r"^not valid JSON \(Exceeds the limit"),
+        ('["a", "b"]', "^not a JSON object but a list; " + EXAMPLE),
+        ('"a"', "^not a JSON object but text; " + EXAMPLE),
+        ("true", "^not a JSON object but true or false; " + EXAMPLE),
+        ("7.5", "^not a JSON object but a number; " + EXAMPLE),
         ('{"source": "a", "Target": "b"}', "^the object has no 'target'; " + EXAMPLE),
-        ("{}", "^the object has no 'source' and no 'target'; " + EXAMPLE),
-        ('{"source": "a", "target": 5}', "^'target' is int, not text; " + EXAMPLE),
-        ('{"source": null, "target": "b"}', "^'source' is NoneType, not text; " + EXAMPLE),
+        ("{}", "^the object has no 'source'; " + EXAMPLE),
+        ('{"source": "a", "target": "b", "source": "c"}', "^the object has 'source' more than once; " + EXAMPLE),
+        ('{"source": "a", "target": 5}', "^'target' is not text but a number; " + EXAMPLE),
+        ('{"source": null, "target": "b"}', "^'source' is not text but null; " + EXAMPLE),
+        ('{"source": {"a": "b"}, "target": "b"}', "^'source' is not text but an object; " + EXAMPLE),
         ('{"source": "a\\u0000", "target": "b"}', "^'source' holds a NUL character or half of a surrogate pair$"),
         ('{"source": "a", "target": "\\ud83d"}', "^'target' holds a NUL character or half of a surrogate pair$"),
     ],

@@ -1,5 +1,6 @@
 """Lines: one item for each, ended by \\n alone, bad ones named, memory bounded."""
 
+import codecs
 import gzip
 import io
 import lzma
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from limelight.errors import UserError
 from limelight.text import BadLine, read_lines, read_stream
+from limelight.text.open_text import open_text
 from limelight.text.readers.lines import MAX_LINE_BYTES, scan_lines
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
@@ -36,7 +38,7 @@ def scan(content: bytes) -> list[str | BadLine]:
         (b"a\n\nb\n", ["a", "", "b"]),
         (b"a\r\nb\r\r\n\r\n", ["a", "b\r", ""]),
         (b"a\rb\n", ["a\rb"]),
-        (b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n", ["a", "\ufeffb"]),
+        (b"\xef\xbb\xbfa\n\xef\xbb\xbfb\nc\xef\xbb\xbfd\n", ["a", "b", "c\ufeffd"]),
         ("a\u2028b\u0085c\vd\fe\x1cf\n".encode(), ["a\u2028b\u0085c\vd\fe\x1cf"]),
     ],
 )
@@ -47,9 +49,7 @@ def test_a_line_ends_at_newline_only(content: bytes, lines: list[str]) -> None:
 @given(st.lists(st.text(st.characters(exclude_characters="\n\0", codec="utf-8"))))
 def test_what_is_written_is_read(lines: list[str]) -> None:
     content = "".join(line + "\n" for line in lines).encode()
-    expected = [line.removesuffix("\r") for line in lines]
-    expected[:1] = [line.removeprefix("\ufeff") for line in expected[:1]]
-    assert scan(content) == expected
+    assert scan(content) == [line.removesuffix("\r").removeprefix("\ufeff") for line in lines]
 
 
 @given(st.binary())
@@ -57,7 +57,7 @@ def test_any_bytes_give_one_item_for_each_line(content: bytes) -> None:
     items = scan(content)
     assert len(items) == content.count(b"\n") + (not content.endswith(b"\n") and content != b"")
     for number, item in enumerate(items, start=1):
-        assert isinstance(item, str) or (item.line, item.file, item.ends_file) == (number, "f", False)
+        assert isinstance(item, str) or (item.line, item.file, item.fatal) == (number, "f", False)
 
 
 def test_invalid_utf8_is_named_by_byte_and_the_rest_is_read() -> None:
@@ -66,15 +66,49 @@ def test_invalid_utf8_is_named_by_byte_and_the_rest_is_read() -> None:
     assert str(bad) == "f:2: not valid UTF-8 (byte 0xff at byte 4 of the line); convert the file to UTF-8"
 
 
+@pytest.mark.parametrize(
+    "damaged", [b"\xc0\x80", b"\xc1\xa1", b"\xe0\x80\xaf", b"\xed\xa0\xbd\xed\xb8\x80", b"\xf4\x90\x80\x80"]
+)
+def test_what_only_resembles_utf8_is_refused(damaged: bytes) -> None:
+    """Overlong forms, surrogates one by one, characters beyond the last."""
+    first, bad, last = scan(b"a\nb" + damaged + b"\nc\n")
+    assert (first, last) == ("a", "c")
+    assert str(bad).startswith(f"f:2: not valid UTF-8 (byte 0x{damaged[0]:02x} at byte 2 of the line)")
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
-def test_utf16_is_recognised(encoding: str) -> None:
-    bad = scan("\ufeffhello\n".encode(encoding))[0]
+def test_utf16_is_recognised(encoding: str, mark: str) -> None:
+    bad = scan(f"{mark}A man walks.\nNo text, in every line.\r\nA dog.".encode(encoding))
+    assert len(bad) == 3
+    for number, line in enumerate(bad):
+        assert isinstance(line, BadLine)
+        if mark and number == 0:
+            assert line.kind == "not valid UTF-8"
+        else:
+            assert line.kind == "the line holds a NUL character"
+        assert line.reason.endswith("; the file looks like UTF-16; convert it to UTF-8")
+
+
+@pytest.mark.parametrize(
+    ("content", "likeness"),
+    [
+        (codecs.BOM_UTF32_LE + "hello".encode("utf-32-le"), "UTF-32; convert it to UTF-8"),
+        (codecs.BOM_UTF32_BE + "hello".encode("utf-32-be"), "UTF-32; convert it to UTF-8"),
+        (gzip.compress(b"hello"), "a gzip archive; end its name in .gz"),
+        (lzma.compress(b"hello"), "an xz archive; end its name in .xz"),
+        (zstandard.ZstdCompressor().compress(b"hello"), "a Zstandard archive; end its name in .zst"),
+    ],
+)
+def test_what_else_a_file_may_be_is_recognised(content: bytes, likeness: str) -> None:
+    bad = scan(content)[0]
     assert isinstance(bad, BadLine)
-    assert "the file looks like UTF-16; convert the file to UTF-8" in bad.reason
+    assert bad.reason.endswith(f"; the file looks like {likeness}")
 
 
 def test_nul_is_no_text() -> None:
-    assert str(scan(b"a\0b\n")[0]) == "f:1: the line holds a NUL character; is this file text?"
+    for few in (b"a\0b\n", b"\0\n", b"\0" * 40 + b"\n", b"long enough for\0 a \0sent\0ence\0.\n"):
+        assert str(scan(few)[0]) == "f:1: the line holds a NUL character; is this file text?"
 
 
 @pytest.mark.parametrize("ending", [b"\n", b""])
@@ -117,6 +151,19 @@ def test_a_line_without_end_does_not_fill_the_memory() -> None:
     assert peak < 8_000_000
 
 
+def test_a_line_that_goes_on_and_on_ends_the_reading() -> None:
+    stream = Endless()
+    stream.left = 1 << 40
+    first, *more = scan_lines(io.BufferedReader(stream), "f")
+    assert (str(first), more) == (
+        "f:1: no line end within 100,000,000 bytes; is this file text, with line ends of \\n?",
+        [],
+    )
+    assert isinstance(first, BadLine)
+    assert first.fatal
+    assert (1 << 40) - stream.left < 102_000_000
+
+
 @pytest.mark.parametrize("suffix", COMPRESS)
 def test_a_truncated_archive_is_reported_where_it_breaks(suffix: str, tmp_path: Path) -> None:
     lines = [f"line {number} {number * 7919 % 104729}" for number in range(20_000)]
@@ -134,10 +181,13 @@ def test_a_truncated_archive_is_reported_where_it_breaks(suffix: str, tmp_path: 
 def test_a_damaged_archive_ends_with_its_bad_line(tmp_path: Path) -> None:
     path = tmp_path / "text.gz"
     path.write_bytes(gzip.compress(b"one\ntwo\n")[:-4])
-    with gzip.open(path) as stream:
+    with open_text(path) as stream:
         *_, last = scan_lines(stream, "f")
     assert isinstance(last, BadLine)
-    assert last.ends_file
+    assert last.fatal
+    assert last.reason == (
+        "the file is damaged or cut off here (the archive has no end), so no line of it is sure; fetch it again"
+    )
 
 
 def test_read_lines_reads_a_file(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_a_bad_line_takes_its_partner_and_nothing_else(
             assert (item.source, item.target) == (f"s{item.line}", f"t{item.line}")
         else:
             assert kind != ("good", "good")
-            assert not item.ends_file
+            assert not item.fatal
             assert item.file == str(folder / ("t.en" if kind[0] != "good" else "t.de"))
 
 
@@ -88,10 +88,39 @@ def test_unequal_files_end_with_both_counts(sources: int, targets: int, tmp_path
     long_name, short_name = (str(tmp_path / name) for name in names)
     assert str(bad) == (
         f"{long_name}:{shorter + 1}: this line has no partner: {long_name} has {longer} lines, "
-        f"{short_name} has {shorter}; files read line by line need equally many"
+        f"{short_name} has {shorter}; they need equally many, and which one is missing cannot be told"
     )
     assert isinstance(bad, BadLine)
-    assert bad.ends_file
+    assert bad.fatal
+
+
+@pytest.mark.parametrize("last_newline", [b"", b"\n"])
+def test_counting_what_has_no_partner_is_bounded(last_newline: bytes, tmp_path: Path) -> None:
+    (_, bad) = scan(tmp_path, b"s\n", b"t\n" + b"\n".join([b"t" * 999_999] * 50) + last_newline)
+    assert isinstance(bad, BadLine)
+    assert "t.de has 51 lines, " in bad.reason
+    paths = write(tmp_path, b"s\n", b"")
+    with paths[1].open("wb") as file:
+        file.write(b"t\n")
+        file.truncate(1 << 34)  # a hole: 16 GiB of NULs that take no space
+    (_, bad) = scan_moses(*paths)
+    assert str(bad).startswith(f"{paths[1]}:2: no line end within 100,000,000 bytes")
+    with paths[1].open("r+b") as file:
+        file.seek(2)
+        file.write(b"t\n" * 3)
+    (_, bad) = scan_moses(*paths)
+    assert f"t.de has more than 4 lines, {paths[0]} has 1;" in str(bad)
+
+
+def test_damage_is_told_before_a_bad_line_beside_it(tmp_path: Path) -> None:
+    paths = tmp_path / "t.en", tmp_path / "t.de.gz"
+    paths[0].write_bytes(b"\xff\n")
+    paths[1].write_bytes(b"")
+    (bad,) = scan_moses(*paths)
+    assert str(bad).startswith(f"{paths[1]}:1: the file is damaged or cut off here (the archive has no end)")
+    assert isinstance(bad, BadLine)
+    assert bad.fatal
+    assert f"; and {paths[0]}:1: not valid UTF-8" in bad.reason
 
 
 def test_a_bad_line_without_partner_counts_too(tmp_path: Path) -> None:

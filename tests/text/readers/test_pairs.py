@@ -63,6 +63,19 @@ def test_unequal_files_raise_with_both_counts(tmp_path: Path) -> None:
         list(read_pairs(files))
 
 
+def test_what_is_wrong_with_the_whole_file_cannot_be_skipped(tmp_path: Path) -> None:
+    """Somewhere in unequal files a pair has slipped, and what a damaged archive holds is anything."""
+    unequal = [write(tmp_path, "t.en", "a\nb\n"), write(tmp_path, "t.de", "a\n")]
+    cut = tmp_path / "cut.tsv.gz"
+    cut.write_bytes(gzip.compress(b"a\tb\n" * 99)[:-1])
+    for files, message in (
+        (unequal, r"t\.en:2: this line has no partner"),
+        ([cut], r"cut\.tsv\.gz:\d+: .* cut off here"),
+    ):
+        with pytest.raises(UserError, match=message):
+            list(read_pairs(files, on_bad_line=lambda line: pytest.fail(f"skipped {line}")))
+
+
 LINES = st.lists(st.sampled_from([b"a\tb", b"c\td\te", b"no tab", b"\xff\tb", b"n\0\tb", b"\t"]), max_size=20)
 
 

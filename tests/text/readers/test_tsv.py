@@ -40,6 +40,19 @@ def test_a_line_without_tab_is_bad(line: bytes, tmp_path: Path) -> None:
     assert str(bad) == f"{tmp_path / 't.tsv'}:2: there is no TAB in this line; a .tsv line is source TAB target"
 
 
+def test_pairs_joined_by_a_cr_alone_are_not_taken_for_columns(tmp_path: Path) -> None:
+    """In the manner of old Macintoshes, whose whole file is one line to us."""
+    (bad,) = scan(tmp_path, b"a\tb\rc\td\re\tf\r")
+    assert (
+        str(bad) == f"{tmp_path / 't.tsv'}:1: a CR stands between columns; does a CR alone end the lines of this file?"
+    )
+    inside, last = scan(tmp_path, b"a\rb\tc\rd\ne\tf\tg\r\r\n")
+    assert isinstance(inside, Pair)
+    assert isinstance(last, Pair)
+    assert (inside.source, inside.target) == ("a\rb", "c\rd")
+    assert (last.source, last.target) == ("e", "f")
+
+
 SIDE = st.text(st.characters(exclude_characters="\n\r\t\0\ufeff", codec="utf-8"))
 
 

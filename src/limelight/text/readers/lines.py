@@ -1,8 +1,8 @@
 """Lines of text, in the one sense Limelight has of a line.
 
 A line ends at the byte `\\n` and nowhere else, so that line numbers agree with every other tool and the two sides of a
-parallel text cannot slip against each other at some exotic separator; a `\\r` before it is removed, and so is a byte
-order mark at the start of the file.
+parallel text cannot slip against each other at some exotic separator; a `\\r` before it is removed. So is a byte order
+mark at the start of a line, for files that have one may have been joined.
 """
 
 from __future__ import annotations
@@ -13,11 +13,27 @@ from io import BufferedIOBase
 from pathlib import Path
 
 from limelight.errors import UserError
-from limelight.text.open_text import DAMAGE, open_text, require_file
+from limelight.text.open_text import open_text, require_file
 from limelight.text.pair import BadLine
 
 MAX_LINE_BYTES = 1_000_000
 """Longer lines are reported and skipped without being held in memory."""
+
+MAX_SKIPPED_BYTES = 100_000_000
+"""How far we read on where there is nothing to be had: for the end of a line that is too long, to count lines without a
+partner. A few MB of archive can hold gigabytes of it; this much takes about a second."""
+
+_LOOKS_LIKE = {
+    codecs.BOM_UTF32_LE: "UTF-32; convert it to UTF-8",
+    codecs.BOM_UTF32_BE: "UTF-32; convert it to UTF-8",
+    codecs.BOM_UTF16_LE: "UTF-16; convert it to UTF-8",
+    codecs.BOM_UTF16_BE: "UTF-16; convert it to UTF-8",
+    b"\x1f\x8b": "a gzip archive; end its name in .gz",
+    b"\xfd7zXZ\0": "an xz archive; end its name in .xz",
+    b"\x28\xb5\x2f\xfd": "a Zstandard archive; end its name in .zst",
+}
+"""What a file can begin with that is not text as we read it, and what to do about it. UTF-32 before UTF-16: its mark
+begins with the other's."""
 
 
 def read_lines(path: str | Path) -> Iterator[str]:
@@ -50,7 +66,8 @@ def read_stream(stream: BufferedIOBase, name: str) -> Iterator[str]:
 def scan_lines(stream: BufferedIOBase, name: str) -> Iterator[str | BadLine]:
     """Exactly one item for each line of `stream`: its text, or what is wrong with it.
 
-    Where an archive is damaged nothing after the damage can be read: the last item is a `BadLine` that says so.
+    The last one is fatal where the file cannot be read to its end: an archive is damaged, or a line has no end within
+    100 MB. What came before it out of an archive was never checked either: checksums stand at the end.
     """
     number = 0
     while True:
@@ -59,39 +76,49 @@ def scan_lines(stream: BufferedIOBase, name: str) -> Iterator[str | BadLine]:
             raw = stream.readline(MAX_LINE_BYTES + 1)
             if not raw:
                 return
-            complete = len(raw) <= MAX_LINE_BYTES or raw.endswith(b"\n")
-            if not complete:
-                _skip_line(stream)
-        except DAMAGE as error:
-            reason = f"the file is damaged or cut off here ({error}); fetch or compress it again"
-            yield BadLine(name, number, reason, ends_file=True)
+            too_long = len(raw) > MAX_LINE_BYTES and not raw.endswith(b"\n")
+            endless = too_long and not _skip_line(stream)
+        except OSError as error:
+            reason = f"the file is damaged or cut off here ({error}), so no line of it is sure; fetch it again"
+            yield BadLine(name, number, reason, fatal=True)
             return
-        if complete:
-            yield _decode(raw, name, number)
-        else:
+        if endless:
+            reason = f"no line end within {MAX_SKIPPED_BYTES:,} bytes; is this file text, with line ends of \\n?"
+            yield BadLine(name, number, reason, fatal=True)
+            return
+        if too_long:
             reason = f"the line is longer than {MAX_LINE_BYTES:,} bytes; is this file text, one sentence a line?"
             yield BadLine(name, number, reason)
+        else:
+            yield _decode(raw, name, number)
 
 
-def _skip_line(stream: BufferedIOBase) -> None:
-    """Read to the end of a line that is too long, a bounded piece at a time."""
-    while True:
+def _skip_line(stream: BufferedIOBase) -> bool:
+    """Read to the end of a line that is too long, a bounded piece at a time; False where no end comes in sight."""
+    for _ in range(MAX_SKIPPED_BYTES // MAX_LINE_BYTES):
         piece = stream.readline(MAX_LINE_BYTES)
         if not piece or piece.endswith(b"\n"):
-            return
+            return True
+    return False
 
 
 def _decode(raw: bytes, name: str, number: int) -> str | BadLine:
-    raw = raw.removesuffix(b"\n").removesuffix(b"\r")
-    if number == 1:
-        raw = raw.removeprefix(codecs.BOM_UTF8)
     try:
-        text = raw.decode("utf-8")
+        text = raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
     except UnicodeDecodeError as error:
         reason = f"not valid UTF-8 (byte 0x{raw[error.start]:02x} at byte {error.start + 1} of the line)"
-        if number == 1 and raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            reason += "; the file looks like UTF-16"
-        return BadLine(name, number, reason + "; convert the file to UTF-8")
+        return BadLine(name, number, f"{reason}; {_advice(raw, number) or 'convert the file to UTF-8'}")
     if "\0" in text:
-        return BadLine(name, number, "the line holds a NUL character; is this file text?")
-    return text
+        return BadLine(name, number, f"the line holds a NUL character; {_advice(raw, number) or 'is this file text?'}")
+    return text.removeprefix("\ufeff")
+
+
+def _advice(raw: bytes, number: int) -> str:
+    """What the file seems to be instead of text, and what to do about it; empty where nothing tells."""
+    for beginning, words in _LOOKS_LIKE.items():
+        if number == 1 and raw.startswith(beginning):
+            return f"the file looks like {words}"
+    # Western text in UTF-16 has a NUL in every second byte and none between them.
+    fewer, more = sorted((raw[::2].count(0), raw[1::2].count(0)))
+    every_second = not fewer and more > 3 and 4 * more > len(raw)
+    return "the file looks like UTF-16; convert it to UTF-8" if every_second else ""

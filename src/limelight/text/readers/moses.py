@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
+from io import BufferedIOBase
 from pathlib import Path
 
 from limelight.text.open_text import open_text
 from limelight.text.pair import BadLine, Pair
-from limelight.text.readers.lines import scan_lines
+from limelight.text.readers.lines import MAX_SKIPPED_BYTES, scan_lines
+
+_PIECE = 1 << 16
 
 
 def scan_moses(source: str | Path, target: str | Path) -> Iterator[Pair | BadLine]:
     """One item for each line number: the pair, or what is wrong with either side of it.
 
-    A bad line takes its partner with it, so the sides stay in step. Files of unequal length end with one `BadLine`
-    that names both counts; it comes when the shorter one ends, because a corpus is read only once.
+    A bad line takes its partner with it, so the sides stay in step. Files of unequal length end with a fatal `BadLine`
+    that names both counts: somewhere a line is missing, nobody can tell where, and from there on every pair is wrong.
+    It comes when the shorter one ends, because a corpus is read only once.
     """
     with open_text(source) as source_stream, open_text(target) as target_stream:
         sources = scan_lines(source_stream, str(source))
@@ -29,33 +34,43 @@ def scan_moses(source: str | Path, target: str | Path) -> Iterator[Pair | BadLin
                 yield Pair(left, right, str(source), number)
                 continue
             bad = [side for side in (left, right) if isinstance(side, BadLine)]
-            if any(side.ends_file for side in bad):
+            if any(side.fatal for side in bad):
                 yield _joined(bad)
                 return
             if left is None:
-                yield _unequal(str(target), number, number + _count(targets), partner=str(source))
+                yield _unequal(str(target), number, target_stream, partner=str(source))
                 return
             if right is None:
-                yield _unequal(str(source), number, number + _count(sources), partner=str(target))
+                yield _unequal(str(source), number, source_stream, partner=str(target))
                 return
             yield _joined(bad)
 
 
 def _joined(bad: list[BadLine]) -> BadLine:
-    """One report for one line number, also where both sides are bad."""
+    """One report for one line number, also where both sides are bad; what is fatal comes first."""
     if len(bad) == 1:
         return bad[0]
-    first, second = bad
-    return BadLine(first.file, first.line, f"{first.reason}; and {second}", first.ends_file or second.ends_file)
+    first, second = sorted(bad, key=lambda side: not side.fatal)
+    return BadLine(first.file, first.line, f"{first.reason}; and {second}", fatal=first.fatal)
 
 
-def _count(lines: Iterator[str | BadLine]) -> int:
-    return sum(1 for _ in lines)
-
-
-def _unequal(longer: str, number: int, lines: int, *, partner: str) -> BadLine:
+def _unequal(longer: str, number: int, rest: BufferedIOBase, *, partner: str) -> BadLine:
+    """`number` is the first line without a partner, `rest` what follows it."""
+    more, all_of_them = _count_lines(rest)
     reason = (
-        f"this line has no partner: {longer} has {lines:,} lines, {partner} has {number - 1:,}; "
-        "files read line by line need equally many"
+        f"this line has no partner: {longer} has {'' if all_of_them else 'more than '}{number + more:,} lines, "
+        f"{partner} has {number - 1:,}; they need equally many, and which one is missing cannot be told"
     )
-    return BadLine(longer, number, reason, ends_file=True)
+    return BadLine(longer, number, reason, fatal=True)
+
+
+def _count_lines(rest: BufferedIOBase) -> tuple[int, bool]:
+    """How many lines there are, and whether these are all: neither damage nor too many bytes keep a message back."""
+    lines, last = 0, b"\n"
+    with suppress(OSError):
+        for _ in range(MAX_SKIPPED_BYTES // _PIECE):
+            piece = rest.read(_PIECE)
+            if not piece:
+                return lines + (last != b"\n"), True
+            lines, last = lines + piece.count(b"\n"), piece[-1:]
+    return lines, False

@@ -23,12 +23,13 @@ def read_pairs(files: Sequence[str | Path], *, on_bad_line: Callable[[BadLine], 
     line by line. Each may be compressed (.gz, .xz, .zst). A side may be empty: that is for `clean` to judge.
 
     Args:
-        on_bad_line: called for each line that cannot be read, which then is skipped with its partner; when not given,
-            the first one raises.
+        on_bad_line: called for each line that cannot be read (not valid UTF-8, NUL, over 1 MB, no TAB, no JSON object
+            with both keys), which then is skipped with its partner; when not given, the first one raises.
 
     Raises:
-        UserError: at once where a file is missing or of no known kind; while reading, at the first bad line: not valid
-            UTF-8, NUL, over 1 MB, no TAB or key, unequal numbers of lines, a damaged archive.
+        UserError: at once where a file is missing or of no known kind; while reading, at the first bad line, or at one
+            that cannot be skipped alone: unequal numbers of lines, a damaged archive, a line of over 100 MB. Do not use
+            what was read before that: the sides may have slipped anywhere, an archive's checksum stands at its end.
     """
     paths = [Path(file) for file in files]
     for path in paths:
@@ -59,7 +60,7 @@ def _pairs(scanned: Iterator[Pair | BadLine], on_bad_line: Callable[[BadLine], N
     for item in scanned:
         if isinstance(item, Pair):
             yield item
-        elif on_bad_line is None:
+        elif on_bad_line is None or item.fatal:
             raise UserError(str(item))
         else:
             on_bad_line(item)

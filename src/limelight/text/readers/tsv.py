@@ -21,5 +21,8 @@ def scan_tsv(path: str | Path) -> Iterator[Pair | BadLine]:
             columns = line.split("\t", 2)
             if len(columns) < 2:
                 yield BadLine(name, number, "there is no TAB in this line; a .tsv line is source TAB target")
+            elif len(columns) > 2 and "\r" in columns[1]:
+                # The next pair would be taken for further columns, and lost without a word.
+                yield BadLine(name, number, "a CR stands between columns; does a CR alone end the lines of this file?")
             else:
                 yield Pair(columns[0], columns[1], name, number)

@@ -1,0 +1,80 @@
+"""Compressed files as streams of bytes, which end well only where the archive says so."""
+
+from __future__ import annotations
+
+import lzma
+import zlib
+from collections.abc import Callable
+from io import RawIOBase
+from pathlib import Path
+from typing import Any
+
+import zstandard
+
+# An archive names how much memory its reading takes; `xz -9` asks for 65 MiB, a hostile one for 4 GiB. zstandard has a
+# bound of its own, 128 MiB.
+_XZ_MEMORY = 1 << 27
+
+_FORMATS: dict[str, tuple[Callable[[], Any], int]] = {
+    ".gz": (lambda: zlib.decompressobj(wbits=31), 4096),
+    ".xz": (lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY), 256),
+    ".zst": (lambda: zstandard.ZstdDecompressor().decompressobj(), 256),
+}
+"""For each suffix what decompresses, and the bytes it is fed at a time. These bound to about 8 MiB what a hostile
+archive makes us hold at once, as 256 bytes of .zst can be 8 MiB of one letter; larger pieces are hardly faster."""
+
+COMPRESSIONS = tuple(_FORMATS)
+
+
+class ArchiveReader(RawIOBase):
+    """Raw stream over a .gz, .xz or .zst file, or several of them end to end, as parallel compressors make them.
+
+    Raises `OSError` while it is read where the archive is cut off, damaged, or followed by anything but NUL padding.
+    The readers of the libraries do not: one or the other of them takes an empty file, a file that was cut off, or one
+    whose second archive is damaged for a whole one.
+    """
+
+    def __init__(self, path: Path, suffix: str) -> None:
+        self._new, self._step = _FORMATS[suffix]
+        self._file = path.open("rb")
+        self._archive: Any = None  # the one being read; none between two of them
+        self._unread = b""
+        self._any_whole = False
+        self._ready = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready:
+            if not self._read_on():
+                return 0
+        count = min(len(buffer), len(self._ready))
+        buffer[:count] = self._ready[:count]
+        self._ready = self._ready[count:]
+        return count
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+    def _read_on(self) -> bool:
+        """Decompress a little more; False at a proper end."""
+        compressed = self._unread or self._file.read(self._step)
+        if not compressed:
+            if self._any_whole and self._archive is None:
+                return False
+            raise OSError("the archive has no end")
+        self._unread = b""
+        if self._archive is None:
+            compressed = compressed.lstrip(b"\0") if self._any_whole else compressed
+            if not compressed:
+                return True
+            self._archive = self._new()
+        try:
+            self._ready = memoryview(self._archive.decompress(compressed))
+        except (zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
+            raise OSError(str(error)) from None
+        if self._archive.eof:
+            self._unread, self._archive, self._any_whole = self._archive.unused_data, None, True
+        return True

@@ -1,0 +1,61 @@
+"""The report of lines that were left out: few are said, all are counted and can be found."""
+
+from pathlib import Path
+
+import pytest
+
+from limelight.errors import UserError
+from limelight.text import BadLine, SkipReport, read_pairs, skipped
+
+
+def test_nothing_skipped_leaves_nothing(tmp_path: Path) -> None:
+    listing = tmp_path / "data" / "skipped.txt"
+    listing.parent.mkdir()
+    listing.write_text("from a former start")
+    with SkipReport(listing, print) as report:
+        pass
+    assert report.summary() == ""
+    assert not listing.exists()
+
+
+def test_few_are_said_and_all_are_counted_and_listed(tmp_path: Path) -> None:
+    path, listing, said = tmp_path / "t.tsv", tmp_path / "data" / "skipped.txt", []
+    lines = [b"\xff\tb" if number % 3 == 0 else b"no tab" if number % 3 == 1 else b"a\tb" for number in range(300)]
+    path.write_bytes(b"\n".join(lines))
+    with SkipReport(listing, said.append) as report:
+        pairs = list(read_pairs([path], on_bad_line=report.add))
+    assert len(pairs) + report.total == 300
+    assert len(said) == skipped.NAMED
+    assert said[1] == f"skipped {path}:2: there is no TAB in this line; a .tsv line is source TAB target"
+    listed = listing.read_text(encoding="utf-8").splitlines()
+    assert [line.split(":")[1] for line in listed] == [str(number + 1) for number in range(300) if number % 3 < 2]
+    assert listed[0] == f"{path}:1: not valid UTF-8 (byte 0xff at byte 1 of the line); convert the file to UTF-8"
+    assert report.summary().splitlines() == [
+        f"200 lines cannot be read and were skipped; each of them in {listing}",
+        f"  skipped 100: not valid UTF-8 (first: {path}:1)",
+        f"  skipped 100: there is no TAB in this line (first: {path}:2)",
+    ]
+
+
+def test_the_list_is_bounded_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(skipped, "LISTED", 3)
+    with SkipReport(tmp_path / "skipped.txt", lambda _: None) as report:
+        for line in range(1, 1002):
+            report.add(BadLine("t.tsv", line, "no text (at all)" if line > 1 else "too long; shorten it"))
+    assert report.summary().splitlines() == [
+        f"1,001 lines cannot be read and were skipped; the first 3 of them in {tmp_path / 'skipped.txt'}",
+        "  skipped 1,000: no text (first: t.tsv:2)",
+        "  skipped 1: too long (first: t.tsv:1)",
+    ]
+    assert (tmp_path / "skipped.txt").read_text().count("\n") == 3
+
+
+def test_what_was_skipped_before_a_fatal_line_is_listed(tmp_path: Path) -> None:
+    for name, content in (("t.en", b"a\n\xff\n"), ("t.de", b"a\nb\nc\n")):
+        (tmp_path / name).write_bytes(content)
+    with (
+        pytest.raises(UserError, match=r"t\.de:3: this line has no partner"),
+        SkipReport(tmp_path / "skipped.txt", lambda _: None) as report,
+    ):
+        list(read_pairs([tmp_path / "t.en", tmp_path / "t.de"], on_bad_line=report.add))
+    assert (tmp_path / "skipped.txt").read_text().startswith(f"{tmp_path / 't.en'}:2: not valid UTF-8")
