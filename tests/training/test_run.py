@@ -1,15 +1,20 @@
 """Which configuration a run is taken up with, and what is said to whom."""
 
+import errno
 import os
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
 
 from limelight.config import RunConfig, dump_config, load_config
+from limelight.decoding.translate import load_translator
 from limelight.errors import UserError
-from limelight.training.checkpoint import Progress
+from limelight.training.checkpoint import Progress, find_damage
+from limelight.training.lock import only_trainer
 from limelight.training.run import MAY_CHANGE, settle, train
+from limelight.training.signals import Stopped
 from tests.training.helpers import RECURRENT, checkpoints_of, go, log_of, tiny_run, with_training
 
 
@@ -28,10 +33,10 @@ def run(config: RunConfig, tmp_path: Path) -> Path:
 
 
 def test_a_new_folder_takes_any_configuration(config: RunConfig, tmp_path: Path) -> None:
-    assert settle(config, tmp_path / "new") == config
+    settle(config, tmp_path / "new")
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / ".keep").touch()
-    assert settle(config, tmp_path / "empty") == config
+    assert go(config, tmp_path / "empty", max_steps=1).step == 1
 
 
 def test_other_settings_are_refused_and_every_one_is_listed(config: RunConfig, run: Path) -> None:
@@ -62,7 +67,7 @@ def test_bounds_may_change(config: RunConfig, run: Path) -> None:
     changed = {"max_steps": 9, "max_minutes": 3.0, "patience": 7, "average": 1, "average_of": "best", "log_every": 3}
     assert set(changed) <= MAY_CHANGE
     wanted = with_training(config, **changed)
-    assert settle(wanted, run) == wanted
+    settle(wanted, run)
 
 
 def test_only_settings_of_training_may_change() -> None:
@@ -97,6 +102,63 @@ def test_a_folder_that_cannot_be_written(config: RunConfig, tmp_path: Path, monk
     monkeypatch.setattr(os, "access", lambda *_: False)  # whoever tests as root may write everywhere
     with pytest.raises(UserError, match=r"run: cannot write there: Permission denied; give --out another folder"):
         train(config, tmp_path / "run", quiet=True)
+
+
+def test_of_a_start_that_failed_at_once_no_empty_folder_stays(config: RunConfig, tmp_path: Path) -> None:
+    gone = config.data.train[0].model_copy(update={"files": (str(tmp_path / "gone.tsv"),)})
+    mistaken = config.model_copy(update={"data": config.data.model_copy(update={"train": (gone,)})})
+    (tmp_path / "mine").mkdir()
+    for folder in ("runs/deep/new", "mine"):
+        with pytest.raises(UserError, match=r"gone\.tsv: there is no such file"):
+            go(mistaken, tmp_path / folder)
+    assert not (tmp_path / "runs").exists()
+    assert list((tmp_path / "mine").iterdir()) == []
+
+
+def test_a_second_trainer_touches_nothing(config: RunConfig, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (run / "tokenizer.partial").mkdir()  # the first one's, which is just writing it
+    with only_trainer(run):
+        before = sorted(run.rglob("*"))
+        with pytest.raises(UserError, match=rf"run: process {os.getpid()} on .* is training there"):
+            train(with_training(config, seed=2), run)
+        assert sorted(run.rglob("*")) == before
+    assert capsys.readouterr().err == ""
+    assert go(config, run).step == 2
+    assert not (run / ".lock").exists()
+
+
+def test_a_run_can_be_used_while_it_is_trained(config: RunConfig, tmp_path: Path) -> None:
+    go(config, tmp_path / "run")
+    with only_trainer(tmp_path / "run"):
+        assert load_translator(tmp_path / "run").translate("one two").source == "one two"
+
+
+def test_where_nothing_can_be_locked_it_is_said(
+    config: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def cannot(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", cannot)
+    assert train(config, tmp_path / "run").step == 2
+    assert "run: this file system cannot lock files; see to it that nobody else" in capsys.readouterr().err
+
+
+def test_a_signal_is_heard_within_a_backward_pass(
+    config: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of what is left when it comes, no gradient is computed any more."""
+    reached = []
+
+    def hear(_: object) -> None:
+        reached.append(1)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr("limelight.training.run._be_heard", hear)
+    with pytest.raises(Stopped):
+        go(config, tmp_path / "run")
+    assert len(reached) == 1
+    assert find_damage(checkpoints_of(tmp_path / "run")[-1]) == ""
 
 
 def test_after_a_mistake_the_right_command_goes_into_the_same_folder(config: RunConfig, tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
 """Ctrl-C and SIGTERM as requests: at once where nothing can be lost, at the next look elsewhere."""
 
 import os
+import pty
 import signal
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -87,16 +89,103 @@ def test_in_another_thread_nothing_is_listened_to() -> None:
     assert not faults
 
 
-def test_a_second_signal_ends_the_process() -> None:
-    """The module alone, without torch: the process is there in an instant."""
+def test_what_listened_for_wake_ups_does_so_again_and_nothing_stays_open() -> None:
+    open_before, threads = len(os.listdir("/dev/fd")), threading.active_count()
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    before = signal.set_wakeup_fd(writing)
+    with StopRequest():
+        with StopRequest() as inner:
+            send(signal.SIGTERM)
+            with pytest.raises(Stopped):
+                inner.check()
+        assert threading.active_count() == threads + 1
+    assert signal.set_wakeup_fd(before) == writing
+    os.close(reading)
+    os.close(writing)
+    assert (len(os.listdir("/dev/fd")), threading.active_count()) == (open_before, threads)
+
+
+def end_of(*lines: str) -> tuple[int, str, str]:
+    """Exit code, output and errors of a process that does this while it listens: the module alone, without torch, so
+    that it is there in an instant. `busy()` is compiled code, for minutes, between two steps of Python."""
     script = (
-        "import os, signal\n"
-        "from limelight.training.signals import StopRequest\n"
-        "with StopRequest():\n"
-        "    os.kill(os.getpid(), signal.SIGTERM)\n"
-        "    print('once', flush=True)\n"
-        "    os.kill(os.getpid(), signal.SIGINT)\n"
-        "    print('twice', flush=True)\n"
-    )
+        "import hashlib, os, signal, threading, time\n"
+        "from limelight.training import signals\n"
+        "from limelight.training.signals import SIGNALS, Stopped, StopRequest\n"
+        "def send(*numbers, after=0.0):\n"
+        "    def now():\n"
+        "        for number in numbers:\n"
+        "            os.kill(os.getpid(), number)\n"
+        "            time.sleep(0.01)\n"
+        "    threading.Timer(after, now).start()\n"
+        "def busy():\n"
+        "    hashlib.pbkdf2_hmac('sha256', b'', b'', 400_000_000)\n"
+        "with StopRequest() as stop:\n"
+    ) + "".join(f"    {line}\n" for line in lines)
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
-    assert (ended.returncode, ended.stdout) == (130, "once\n")
+    return ended.returncode, ended.stdout, ended.stderr
+
+
+SECOND = "limelight: stopped by {} without a last save: this was the second signal; what was saved before is intact\n"
+LATE = SECOND.replace("this was the second signal", "the work had not come to a stop after {} s")
+
+
+def test_a_second_signal_ends_the_process() -> None:
+    code, out, told = end_of("send(signal.SIGTERM)", "print('once', flush=True)", "time.sleep(0.5)",
+                             "send(signal.SIGINT)", "time.sleep(50)", "print('twice', flush=True)")  # fmt: skip
+    assert (code, out, told) == (130, "once\n", SECOND.format("SIGINT"))
+
+
+def test_a_second_signal_does_not_wait_for_compiled_code() -> None:
+    began = time.monotonic()
+    code, _, told = end_of("send(signal.SIGTERM)", "send(signal.SIGTERM, after=0.5)", "busy()")
+    assert (code, told) == (143, SECOND.format("SIGTERM"))
+    assert time.monotonic() - began < 30  # what it was busy with takes minutes
+
+
+def test_a_signal_that_comes_twice_at_once_is_one() -> None:
+    """`timeout` sends it to its child, and then to the group that the child is in."""
+    code, out, told = end_of("send(signal.SIGTERM, signal.SIGTERM)", "time.sleep(0.5)", "print('saved', flush=True)")
+    assert (code, out, told) == (0, "saved\n", "")
+
+
+@pytest.mark.parametrize(
+    ("within", "limit"), [("stop.interruptible()", "0.4"), ("signals.suppress()", "0.4"),
+                          ("stop.interruptible(nothing_to_save=True)", "0.2")]
+)  # fmt: skip
+def test_what_does_not_end_in_time_is_ended(within: str, limit: str) -> None:
+    code, out, told = end_of("signals.GRACE, signals.AT_ONCE = 0.4, 0.2", "send(signal.SIGINT, after=0.3)",
+                             f"with {within}: busy()")  # fmt: skip
+    assert (code, out, told) == (130, "", LATE.format("SIGINT", limit))
+
+
+def test_a_save_after_work_with_nothing_to_save_has_its_time() -> None:
+    code, out, told = end_of(
+        "signals.AT_ONCE = 0.2", "send(signal.SIGINT)", "try:",
+        "    with stop.interruptible(nothing_to_save=True): time.sleep(50)",
+        "except Stopped:", "    time.sleep(0.6)", "    print('tidied up', flush=True)",
+    )  # fmt: skip
+    assert (code, out, told) == (0, "tidied up\n", "")
+
+
+def test_a_full_pipe_on_standard_error_does_not_hold_it() -> None:
+    code, _, _ = end_of("reading, writing = os.pipe()", "os.dup2(writing, 2)",
+                        "while signals.select.select([], [2], [], 0)[1]: os.write(2, bytes(4096))",
+                        "signals.GRACE = 0.2", "send(signal.SIGTERM)", "busy()")  # fmt: skip
+    assert code == 143
+
+
+def test_a_live_display_is_left_and_the_cursor_comes_back() -> None:
+    theirs, ours = pty.openpty()
+    script = (
+        "import os, signal, time\nfrom limelight.training import signals\nsignals.GRACE = 0.1\n"
+        "with signals.StopRequest():\n    os.kill(os.getpid(), signal.SIGTERM)\n    time.sleep(50)\n"
+    )
+    try:
+        ended = subprocess.run([sys.executable, "-c", script], stderr=ours, timeout=60, check=False)
+        assert ended.returncode == 143
+        assert os.read(theirs, 1000).startswith(b"\r\n\x1b[?25hlimelight: stopped by SIGTERM")
+    finally:
+        os.close(theirs)
+        os.close(ours)

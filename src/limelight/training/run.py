@@ -1,7 +1,5 @@
 """A run from its configuration to its folder: begin it, or take it up where it stopped."""
 
-import errno
-import os
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from limelight.files import clear_leftovers, write_whole
 from limelight.models.build import build_model, choose_device, count_parameters
 from limelight.models.stored import CONFIG
 from limelight.training.checkpoint import CHECKPOINTS, Progress, restore_newest
+from limelight.training.lock import only_trainer
 from limelight.training.loop import run_training, why_over
 from limelight.training.precision import choose_precision
 from limelight.training.prepare import Prepared, prepare
@@ -41,29 +40,36 @@ def train(config: RunConfig, folder: str | Path, *, quiet: bool = False) -> Prog
     everything saved.
     """
     folder = Path(folder)
-    config = settle(config, folder)
     _require_end(config)
-    _make_writable(folder)
-    report = Report(folder, config.training, quiet=quiet)
-    try:
-        with StopRequest() as stop:
-            with stop.interruptible():
-                clear_leftovers(folder)
-                prepared = prepare(config, folder, report.say)
-                run = _set_up(config, folder, prepared, report, stop)
-                # Last: until it stands there, nothing is settled, and other settings may be tried.
-                write_whole(folder / CONFIG, dump_config(config))
-            reason = why_over(config, run.progress)
-            if reason and run.progress.finished:
-                report.say(f"nothing left to do: {reason}. Give a larger bound to train {folder} on.")
-                return run.progress
-            report.begin(run.progress)
-            run.progress.finished = ""
-            reason = run_training(run)
-            report.say(f"done: {reason}; the model is in {folder / 'best'}")
-            return run.progress
-    finally:
-        report.close()
+    _require_run_or_nothing(folder)
+    with only_trainer(folder) as locked:
+        settle(config, folder)
+        report = Report(folder, config.training, quiet=quiet)
+        try:
+            if not locked:
+                report.say(f"{folder}: this file system cannot lock files; see to it that nobody else trains there")
+            with StopRequest() as stop:
+                return _train(config, folder, report, stop)
+        finally:
+            report.close()
+
+
+def _train(config: RunConfig, folder: Path, report: Report, stop: StopRequest) -> Progress:
+    with stop.interruptible(nothing_to_save=True):
+        clear_leftovers(folder)
+        prepared = prepare(config, folder, report.say)
+        run = _set_up(config, folder, prepared, report, stop)
+        # Last: until it stands there, nothing is settled, and other settings may be tried.
+        write_whole(folder / CONFIG, dump_config(config))
+    reason = why_over(config, run.progress)
+    if reason and run.progress.finished:
+        report.say(f"nothing left to do: {reason}. Give a larger bound to train {folder} on.")
+        return run.progress
+    report.begin(run.progress)
+    run.progress.finished = ""
+    reason = run_training(run)
+    report.say(f"done: {reason}; the model is in {folder / 'best'}")
+    return run.progress
 
 
 def _require_end(config: RunConfig) -> None:
@@ -76,20 +82,26 @@ def _require_end(config: RunConfig) -> None:
         )
 
 
-def settle(config: RunConfig, folder: Path) -> RunConfig:
-    """The configuration to work with: a run that exists keeps its own, but for bounds and the like.
+def _require_run_or_nothing(folder: Path) -> None:
+    """Raises `UserError` for a file, and for a folder with anything in it but a run or the beginnings of one."""
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder}: this is a file, and a run is a folder; give --out another name")
+    if (folder / CONFIG).exists():
+        return
+    strange = sorted(path.name for path in folder.glob("[!.]*") if path.name.partition(".")[0] not in MADE_BEFORE)
+    if strange:
+        raise UserError(
+            f"{folder}: this folder is not empty and not a run (it holds {strange[0]}); give --out another folder"
+        )
+
+
+def settle(config: RunConfig, folder: Path) -> None:
+    """A run that exists keeps its settings, but for bounds and the like.
 
     Raises `UserError` that lists every setting by which the run that is there differs.
     """
-    if folder.exists() and not folder.is_dir():
-        raise UserError(f"{folder}: this is a file, and a run is a folder; give --out another name")
     if not (folder / CONFIG).exists():
-        strange = sorted(path.name for path in folder.glob("[!.]*") if path.name.partition(".")[0] not in MADE_BEFORE)
-        if strange:
-            raise UserError(
-                f"{folder}: this folder is not empty and not a run (it holds {strange[0]}); give --out another folder"
-            )
-        return config
+        return
     there = load_config(folder / CONFIG)
     changed = _differences(there.model_dump(mode="json"), config.model_dump(mode="json"))
     refused = [(name, old, new) for name, old, new in changed if name.removeprefix("training.") not in MAY_CHANGE]
@@ -98,17 +110,6 @@ def settle(config: RunConfig, folder: Path) -> RunConfig:
         raise UserError(
             f"{folder}: there is a run with other settings: {faults}. Leave them out, or give another --out"
         )
-    return config
-
-
-def _make_writable(folder: Path) -> None:
-    """Make the folder. Raises `UserError` where nothing can be written."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if not os.access(folder, os.W_OK | os.X_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    except OSError as error:
-        raise UserError(f"{folder}: cannot write there: {error.strerror}; give --out another folder") from None
 
 
 def _differences(old: Any, new: Any, name: str = "") -> list[tuple[str, Any, Any]]:
@@ -129,6 +130,8 @@ def _set_up(config: RunConfig, folder: Path, prepared: Prepared, report: Report,
     device = choose_device(training.device)
     precision = choose_precision(training.precision, device)
     model = build_model(config.model, prepared.tokenizers).to(device)
+    for parameter in model.parameters():
+        parameter.register_post_accumulate_grad_hook(_be_heard)
     optimizer = make_optimizer(
         model,
         beta1=training.beta1,
@@ -166,6 +169,11 @@ def _set_up(config: RunConfig, folder: Path, prepared: Prepared, report: Report,
         report=report,
         stop=stop,
     )
+
+
+def _be_heard(_parameter: torch.Tensor) -> None:
+    """A step of Python after each gradient: where a backward pass takes minutes, a signal is heard in the midst of it
+    (on the CPU; on a GPU it does not take so long). It costs half a microsecond."""
 
 
 def _stream(config: RunConfig, prepared: Prepared) -> BatchStream:
