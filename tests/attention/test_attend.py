@@ -1,5 +1,6 @@
 """The soft look-up: both of its paths against a loop, against each other, and against the laws of a weighted mean."""
 
+import importlib
 import math
 from functools import partial
 
@@ -11,8 +12,10 @@ from torch import Tensor
 from torch.autograd import gradcheck
 
 from limelight.attention import Additive, Concat, Dot, General, ScaledDot, attend, dot, scaled_dot
-from limelight.attention.attend import ScoreFunction
+from limelight.attention.attend import SHORT, ScoreFunction
 from limelight.attention.masks import permit_keys
+
+module = importlib.import_module("limelight.attention.attend")  # the function of that name stands before it
 
 BATCH, HEADS, QUERY, KEY, SIZE, VALUE_SIZE = 2, 3, 5, 7, 11, 13
 SCORES: dict[str, ScoreFunction] = {"scaled_dot": scaled_dot, "dot": dot, "ScaledDot": ScaledDot(), "Dot": Dot()}
@@ -91,6 +94,29 @@ def test_fused_equals_readable_in_the_precisions_of_training(dtype: torch.dtype,
     assert fused.dtype == readable.dtype == dtype
     tolerance = 1e-5 if dtype == torch.float32 else 3e-2
     torch.testing.assert_close(fused, readable, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "query", "key", "fused"),
+    [
+        (torch.float32, 2, 5, True),
+        (torch.float32, 1, 5, False),
+        (torch.bfloat16, 2, 5, False),
+        (torch.bfloat16, 3, SHORT, False),
+        (torch.bfloat16, 3, SHORT + 1, True),
+    ],
+)
+def test_the_kernel_is_taken_where_it_is_faster(
+    dtype: torch.dtype, query: int, key: int, fused: bool, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    calls = []
+    kernel = module._kernel
+    monkeypatch.setattr(module, "_kernel", lambda *heads, **options: calls.append(1) or kernel(*heads, **options))
+    queries, keys = torch.randn(3, query, 4, dtype=dtype), torch.randn(3, key, 4, dtype=dtype)
+    context, _ = attend(queries, keys, keys)
+    assert bool(calls) == fused
+    readable, _ = attend(queries, keys, keys, want_weights=True)
+    torch.testing.assert_close(context, readable, rtol=3e-2, atol=3e-2)
 
 
 @pytest.mark.parametrize("want_weights", [False, True])

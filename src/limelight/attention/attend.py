@@ -13,6 +13,9 @@ from limelight.shapes import Bool, Float
 
 ScoreFunction = Callable[[Tensor, Tensor], Tensor]
 
+SHORT = 256
+"""Up to so many keys, bf16 on a CPU takes two products instead of the fused kernel; see `_fused_pays`."""
+
 
 def attend(
     queries: Float[Tensor, "... query query_size"],
@@ -36,9 +39,8 @@ def attend(
     Returns:
         context and weights; the weights of a row sum to one, or to zero where nothing may be attended.
     """
-    # The fused kernel is made for long queries: a single one over 25 keys takes it 800 us, the two products below 306.
-    scale = None if want_weights or queries.shape[-2] == 1 else _fused_scale(score, queries)
-    if scale is not None:
+    scale = None if want_weights else _fused_scale(score, queries)
+    if scale is not None and _fused_pays(queries, keys):
         return _fused(queries, keys, values, scale=scale, may_attend=may_attend, causal=causal), None
 
     scores = score(queries, keys)
@@ -58,6 +60,16 @@ def _softmax(
     # The lowest finite number instead of -inf: a row of nothing else stays finite, and is then set to zero.
     weights = scores.masked_fill(~may_attend, torch.finfo(scores.dtype).min).softmax(dim=-1)
     return weights.masked_fill(~may_attend, 0.0)
+
+
+def _fused_pays(queries: Tensor, keys: Tensor) -> bool:
+    """Whether the fused kernel is faster than two products with a softmax between (`python -m benchmarks.kernels`).
+
+    It is made for long queries: a single one over 25 keys takes it 800 us, the products 306. On a CPU it is slow in
+    bf16 (`_kernel`), where the products take half its time; but they hold all weights, so only while those are few.
+    """
+    short = queries.device.type == "cpu" and queries.dtype == torch.bfloat16 and keys.shape[-2] <= SHORT
+    return queries.shape[-2] > 1 and not short
 
 
 def _fused_scale(score: ScoreFunction, queries: Tensor) -> float | None:
