@@ -80,14 +80,15 @@ def log_of(run: Path) -> list[dict[str, Any]]:
     return [json.loads(line, parse_constant=refuse) for line in text.splitlines()]
 
 
-def trace_of(run: Path) -> list[tuple[Any, ...]]:
-    """What must be the same to the last bit however often a run was interrupted: no times, nothing of its ends."""
+def trace_of(run: Path, *, ends: bool = False) -> list[tuple[Any, ...]]:
+    """What must be the same to the last bit however often a run was interrupted: no times; what was written at its end
+    only if asked for, as a run that reached a smaller bound first has had several."""
     timeless = ("seconds", "target_tokens_per_second")
     return [
         tuple((name, value.hex() if isinstance(value, float) else value) for name, value in line.items()
               if name not in timeless)
         for line in log_of(run)
-        if line["event"] != "final"
+        if ends or line["event"] != "final"
     ]  # fmt: skip
 
 

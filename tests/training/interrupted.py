@@ -1,11 +1,13 @@
-"""A training process that is killed or told to stop at a chosen moment: `python -m tests.training.interrupted`.
+"""Training that is interrupted at a chosen moment: within this process, or in one of its own.
 
-Arguments: configuration, run folder, signal number, moment, and which one of them (counted from one).
+`python -m tests.training.interrupted CONFIG RUN SIGNAL MOMENT COUNT` trains and sends itself a signal just before the
+COUNTth (from one) call of what MOMENT names.
 """
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +30,17 @@ MOMENTS: dict[str, tuple[Any, str]] = {
 """A function to be interrupted when it begins."""
 
 
-def interrupt(moment: str, count: int, act: Callable[[], None]) -> None:
-    """Have `act` happen just before the `count`th call of what `moment` names."""
+class Killed(BaseException):
+    """What a killed process would have done next is not done: nothing but exits of `with` and `finally` runs."""
+
+
+def kill() -> None:
+    raise Killed
+
+
+@contextmanager
+def interruption(moment: str, count: int, act: Callable[[], None]) -> Iterator[None]:
+    """Within this block `act` happens just before the `count`th call of what `moment` names."""
     module, name = MOMENTS[moment]
     function, calls = getattr(module, name), 0
 
@@ -41,13 +52,17 @@ def interrupt(moment: str, count: int, act: Callable[[], None]) -> None:
         return function(*arguments, **options)
 
     setattr(module, name, interrupted)
+    try:
+        yield
+    finally:
+        setattr(module, name, function)
 
 
 def main(config: str, folder: str, number: str, moment: str, count: str) -> int:
     """Train with an interruption; the exit code is that of the command line."""
-    interrupt(moment, int(count), lambda: os.kill(os.getpid(), int(number)))
     try:
-        run.train(load_config(config), Path(folder), quiet=True)
+        with interruption(moment, int(count), lambda: os.kill(os.getpid(), int(number))):
+            run.train(load_config(config), Path(folder), quiet=True)
     except Stopped as stopped:
         return stopped.exit_code
     return 0

@@ -1,8 +1,8 @@
 """A run that is interrupted goes on as if it had not been: the same losses and weights, to the last bit.
 
 Dropout, accumulation, sub-word sampling and clipping are on; checkpoints, validations and epochs end at different
-updates. A killed process is played by an exception at the same place where the work of tidying up is also left out;
-two real processes per model are really killed.
+updates. A killed process is played here by an exception; `tests/torture` kills real ones, and leaves one thing after
+another out of a restore to see the comparison fail.
 """
 
 import os
@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 import torch
 
-from limelight.batching.stream import Position
 from limelight.config import ModelConfig, RunConfig, save_config
 from limelight.training import checkpoint, keep, loop, run_state
 from limelight.training.checkpoint import find_damage, stored_progress
@@ -30,7 +29,7 @@ from tests.training.helpers import (
     trace_of,
     with_training,
 )
-from tests.training.interrupted import MOMENTS, interrupt
+from tests.training.interrupted import Killed, interruption, kill
 
 ROOT = Path(__file__).parents[2]
 
@@ -101,10 +100,6 @@ def test_stopping_at_a_bound_and_going_on(stops: list[int], whole: Whole, tmp_pa
     assert_same_run(tmp_path / "run", run)
 
 
-class Killed(BaseException):
-    """What a killed process would have done next is not done: nothing but exits of `with` and `finally` runs."""
-
-
 KILLS = [
     ("update", 1), ("update", 6), ("micro-batch", 8), ("part of a checkpoint", 2), ("part of a checkpoint", 7),
     ("old checkpoint", 3), ("snapshot", 2), ("snapshot", 3), ("best model", 2), ("validation", 3), ("final", 1),
@@ -112,20 +107,10 @@ KILLS = [
 
 
 @pytest.mark.parametrize(("moment", "count"), KILLS)
-def test_killed_at_any_moment(
-    moment: str, count: int, whole: Whole, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_at_any_moment(moment: str, count: int, whole: Whole, tmp_path: Path) -> None:
     config, run = whole
-
-    def kill() -> None:
-        raise Killed
-
-    module, name = MOMENTS[moment]
-    with monkeypatch.context() as patch:
-        patch.setattr(module, name, getattr(module, name))  # so that it is put back
-        interrupt(moment, count, kill)
-        with pytest.raises(Killed):
-            go(config, tmp_path / "run")
+    with interruption(moment, count, kill), pytest.raises(Killed):
+        go(config, tmp_path / "run")
     go(config, tmp_path / "run")
     assert_same_run(tmp_path / "run", run)
 
@@ -134,37 +119,24 @@ def test_killed_at_any_moment(
 @pytest.mark.parametrize(("moment", "count"), [("update", 5), ("micro-batch", 8), ("validation", 2), ("final", 1),
                                                ("part of a checkpoint", 3), ("snapshot", 2)])  # fmt: skip
 def test_told_to_stop_it_saves_and_goes_on(
-    moment: str,
-    count: int,
-    number: int,
-    transformer: Whole,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    moment: str, count: int, number: int, transformer: Whole, tmp_path: Path
 ) -> None:
     config, run = transformer
-    module, name = MOMENTS[moment]
-    with monkeypatch.context() as patch:
-        patch.setattr(module, name, getattr(module, name))
-        interrupt(moment, count, lambda: os.kill(os.getpid(), number))
-        with pytest.raises(Stopped) as caught:
-            go(config, tmp_path / "run")
-        assert caught.value.exit_code == 128 + number
+    stop = interruption(moment, count, lambda: os.kill(os.getpid(), number))
+    with stop, pytest.raises(Stopped) as caught:
+        go(config, tmp_path / "run")
+    assert caught.value.exit_code == 128 + number
     assert find_damage(checkpoints_of(tmp_path / "run")[-1]) == ""
     go(config, tmp_path / "run")
     assert_same_run(tmp_path / "run", run)
 
 
-def test_a_stop_within_an_update_costs_no_wait_and_no_update(
-    transformer: Whole, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stop_within_an_update_costs_no_wait_and_no_update(transformer: Whole, tmp_path: Path) -> None:
     """The second of two micro-batches is not even begun, and what was drawn for the first is drawn again."""
     config, run = transformer
-    module, name = MOMENTS["micro-batch"]
-    with monkeypatch.context() as patch:
-        patch.setattr(module, name, getattr(module, name))
-        interrupt("micro-batch", 7, lambda: os.kill(os.getpid(), signal.SIGTERM))
-        with pytest.raises(Stopped):
-            go(config, tmp_path / "run")
+    stop = interruption("micro-batch", 7, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    with stop, pytest.raises(Stopped):
+        go(config, tmp_path / "run")
     assert checkpoints_of(tmp_path / "run")[-1].name == "step-00000003"
     go(config, tmp_path / "run")
     assert_same_run(tmp_path / "run", run)
@@ -180,57 +152,12 @@ def test_after_a_damaged_checkpoint_it_goes_on_from_the_one_before(transformer: 
     assert_same_run(tmp_path / "run", run)
 
 
-def nothing(*_: object, **__: object) -> None:
-    """What is left out of a restore."""
-
-
-def forget_position(*arguments: Any, **options: Any) -> Any:
-    progress = checkpoint_restore(*arguments, **options)
-    progress.position = Position()
-    return progress
-
-
-checkpoint_restore = checkpoint.restore_newest
-
-
-@pytest.mark.parametrize("left_out", ["random state", "optimizer", "position", "weights", "step"])
-def test_the_comparison_fails_when_something_is_not_restored(
-    left_out: str, whole: Whole, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A check that cannot fail does not count."""
-    config, run = whole
-    go(config, tmp_path / "run", max_steps=5)
-    if left_out == "random state":
-        monkeypatch.setattr(checkpoint, "restore_random_states", nothing)
-    elif left_out == "optimizer":
-        monkeypatch.setattr(checkpoint, "_restore_optimizer", nothing)
-    elif left_out == "weights":
-        monkeypatch.setattr(checkpoint, "put_weights", nothing)
-    elif left_out == "step":  # the schedule has no other state
-        rate_of = loop.rate_of
-        monkeypatch.setattr(loop, "rate_of", lambda config, step: rate_of(config, step - 5))
-    else:
-        monkeypatch.setattr("limelight.training.run.restore_newest", forget_position)
-    go(config, tmp_path / "run")
-    with pytest.raises(AssertionError):
-        assert_same_run(tmp_path / "run", run)
-
-
-def test_the_snapshots_of_a_checkpoint_stay_until_it_goes(
-    transformer: Whole, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_snapshots_of_a_checkpoint_stay_until_it_goes(transformer: Whole, tmp_path: Path) -> None:
     """Killed after validations that no checkpoint knows of: the snapshots of the last one must still be there."""
     config = with_training(transformer[0], checkpoint_every=5, validate_every=1, max_steps=9)
     go(config, tmp_path / "whole")
-
-    def kill() -> None:
-        raise Killed
-
-    with monkeypatch.context() as patch:
-        patch.setattr(loop, "update", loop.update)
-        interrupt("update", 9, kill)
-        with pytest.raises(Killed):
-            go(config, tmp_path / "run")
+    with interruption("update", 9, kill), pytest.raises(Killed):
+        go(config, tmp_path / "run")
     go(config, tmp_path / "run", max_steps=5)  # at once at its end: averages what the checkpoint names
     go(config, tmp_path / "run")
     assert_same_run(tmp_path / "run", tmp_path / "whole")
@@ -250,8 +177,6 @@ def start(config: RunConfig, folder: Path, number: int, moment: str, count: int)
 @pytest.mark.parametrize(
     ("model", "number", "code", "moment", "count"),
     [
-        ("transformer", signal.SIGKILL, -9, "part of a checkpoint", 8),
-        ("recurrent", signal.SIGKILL, -9, "snapshot", 2),
         ("transformer", signal.SIGTERM, 143, "micro-batch", 10),
         ("transformer", signal.SIGINT, 130, "validation", 1),
     ],
