@@ -45,7 +45,7 @@ def main() -> None:
     """Write both files."""
     extras = PROJECT["project"]["optional-dependencies"]
     run = closure(PROJECT["build-system"]["requires"] + PROJECT["project"]["dependencies"] + extras["plot"])
-    dev = closure(extras["dev"] + extras["tensorboard"] + ["packaging"])
+    dev = closure(extras["dev"] + extras["tensorboard"] + extras["export"] + ["packaging"])
     for name, what, first, pins in (
         ("requirements.txt", "run", "", run),
         ("requirements-dev.txt", "test and check", "-r requirements.txt\n", dev.items() - run.items()),
