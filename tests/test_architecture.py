@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 Sources = dict[str, str]
 
 FLOORS = (
-    {"errors", "files", "memory", "shapes"},
+    {"errors", "files", "memory", "shapes", "untrusted"},
     {"config", "text", "tokens"},
     {"batching", "attention", "layers", "recipes"},
     {"models"},

@@ -15,6 +15,14 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from limelight.errors import UserError
+from limelight.untrusted import MOST_YAML, read_plain, read_yaml, shown
+
+Width = Annotated[int, Field(ge=1, le=1_000_000)]
+Depth = Annotated[int, Field(ge=1, le=100)]
+"""Bounds far above what is trained here: a number with too many zeros is found before memory runs out."""
+
+MOST_FAULTS = 20
+"""So many faults of a configuration are told at once."""
 
 
 class Section(BaseModel):
@@ -81,13 +89,13 @@ class TransformerConfig(Section):
     """Vaswani et al. 2017. Defaults are the base model of its table 3."""
 
     family: Literal["transformer"] = "transformer"
-    encoder_layers: int = Field(6, ge=1)
-    decoder_layers: int = Field(6, ge=1)
-    d_model: int = Field(512, ge=1)
-    heads: int = Field(8, ge=1)
-    head_size: int | None = Field(None, ge=1)
+    encoder_layers: Depth = 6
+    decoder_layers: Depth = 6
+    d_model: Width = 512
+    heads: Width = 8
+    head_size: Width | None = None
     """Width of one head's queries, keys and values; `d_model / heads` when not given."""
-    d_ff: int = Field(2048, ge=1)
+    d_ff: Width = 2048
     activation: Literal["relu", "gelu", "swish"] = "relu"
     dropout: float = Field(0.1, ge=0, lt=1)
     norm: Literal["post", "pre"] = "post"
@@ -95,7 +103,7 @@ class TransformerConfig(Section):
     positions: Literal["sinusoidal", "learned", "rotary"] = "sinusoidal"
     sinusoid_layout: Literal["interleaved", "halves"] = "interleaved"
     """The paper's interleaved sines and cosines, or all sines before all cosines as in Marian."""
-    max_positions: int = Field(512, ge=1)
+    max_positions: Width = 512
     """How many learned positions there are; sinusoids and rotary have no bound."""
     tie: Literal["three-way", "two-way", "none"] = "three-way"
     """Which of source embedding, target embedding and output projection are one matrix (two-way: the last two)."""
@@ -110,15 +118,15 @@ class RecurrentConfig(Section):
     """`fixed`: the last encoder state is all the decoder gets (Sutskever et al. 2014; Cho et al. 2014).
     `bahdanau`: the context enters the cell. `luong`: the context meets the output, `tanh(W_c [c; h])`."""
     score: Literal["dot", "scaled_dot", "general", "concat", "concat_bias", "additive"] = "additive"
-    score_size: int | None = Field(None, ge=1)
+    score_size: Width | None = None
     """Width of the hidden layer of `concat` and `additive`; `hidden` when not given."""
     input_feeding: bool = True
     """Luong's wiring: the attentional hidden state is part of the next input (section 3.3)."""
     bidirectional: bool = True
-    encoder_layers: int = Field(1, ge=1)
-    decoder_layers: int = Field(1, ge=1)
-    embedding: int = Field(256, ge=1)
-    hidden: int = Field(512, ge=1)
+    encoder_layers: Depth = 1
+    decoder_layers: Depth = 1
+    embedding: Width = 256
+    hidden: Width = 512
     dropout: float = Field(0.2, ge=0, lt=1)
     tie: Literal["three-way", "two-way", "none"] = "none"
 
@@ -129,7 +137,7 @@ ModelConfig = Annotated[TransformerConfig | RecurrentConfig, Field(discriminator
 class TrainingConfig(Section):
     """How the weights are found: bounds, schedule, optimizer, validation, checkpoints."""
 
-    seed: int = Field(1, ge=0)
+    seed: int = Field(1, ge=0, le=2**63)
     max_steps: int | None = Field(None, ge=1)
     """Stop after so many updates in all; whichever of the bounds is reached first ends the run."""
     max_minutes: float | None = Field(None, gt=0)
@@ -175,12 +183,12 @@ class TrainingConfig(Section):
 class DecodingConfig(Section):
     """Defaults of `translate` for this model; every one can be given anew for a call."""
 
-    beam_size: int = Field(4, ge=1)
+    beam_size: int = Field(4, ge=1, le=1000)
     length_penalty: float = Field(0.6, ge=0)
     """alpha of Wu et al. 2016, equation 14 without coverage: `((5 + length) / 6)^alpha`; 0 does not normalise."""
-    max_length_factor: float = Field(1.5, gt=0)
+    max_length_factor: float = Field(1.5, gt=0, le=100)
     """A translation has at most `factor * source pieces + extra` pieces (the paper: source + 50)."""
-    max_length_extra: int = Field(20, ge=1)
+    max_length_extra: int = Field(20, ge=1, le=1000)
 
 
 class RunConfig(Section):
@@ -199,12 +207,14 @@ class RunConfig(Section):
 def load_config(path: str | Path) -> RunConfig:
     """Read a `config.yaml`. Raises `UserError` naming file, key, value and bound."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = read_plain(Path(path), MOST_YAML).decode("utf-8")
+    except OSError as error:
+        raise UserError(f"{path}: cannot read the configuration: {error.strerror}") from None
+    except UnicodeDecodeError as error:
         raise UserError(f"{path}: cannot read the configuration: {error}") from None
     try:
-        values = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError) as error:  # a date that does not exist is a plain ValueError
+        values = read_yaml(text)
+    except ValueError as error:
         raise UserError(f"{path}: not valid YAML: {error}") from None
     if values is None:
         values = {}
@@ -224,12 +234,13 @@ def dump_config(config: RunConfig) -> str:
 
 
 def config_from(values: dict[Any, Any], where: str = "configuration") -> RunConfig:
-    """Check plain values against the closed schema. Raises `UserError` that lists every fault."""
+    """Check plain values against the closed schema. Raises `UserError` that lists the faults, or the first ones."""
     try:
         return RunConfig.model_validate(values)
     except ValidationError as error:
-        faults = [_describe(fault) for fault in error.errors()]
-        raise UserError(f"{where}: " + "; ".join(faults)) from None
+        faults = [shown(_describe(fault), 500) for fault in error.errors()[:MOST_FAULTS]]
+        more = error.error_count() - len(faults)
+        raise UserError(f"{where}: " + "; ".join(faults) + (f"; and {more} more" if more else "")) from None
 
 
 def override(config: RunConfig, assignments: Iterable[str]) -> RunConfig:
@@ -282,8 +293,8 @@ def _find(values: dict[str, Any], name: str) -> tuple[dict[str, Any], str]:
 def _value(text: str, assignment: str) -> Any:
     """A value as YAML reads it, but for `1e-3`, which YAML takes for text and a person means as a number."""
     try:
-        value = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError):
+        value = read_yaml(text)
+    except ValueError:
         raise UserError(f"--set {assignment}: {text!r} is not a value YAML can read") from None
     try:
         return float(value) if isinstance(value, str) else value
@@ -325,5 +336,5 @@ def _describe(fault: Any) -> str:
     if fault["type"] == "union_tag_not_found":
         return f"{place}: say which family the model is of, `family: transformer` or `family: recurrent`"
     value = fault["input"]
-    shown = "" if isinstance(value, dict) else f", not {value!r}"
-    return f"{place}: {fault['msg'][:1].lower()}{fault['msg'][1:]}{shown}"
+    said = "" if isinstance(value, dict) else f", not {shown(repr(value))}"
+    return f"{place}: {fault['msg'][:1].lower()}{fault['msg'][1:]}{said}"

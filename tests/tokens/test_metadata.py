@@ -65,11 +65,12 @@ def test_a_changed_description_is_refused(change: Change, message: str, tmp_path
     [
         (b"", "damaged: not a mapping of format, kind"),
         (b"- a\n", "damaged: not a mapping"),
-        (b"a: [", "damaged: not YAML in UTF-8"),
-        (b"\xff", "damaged: not YAML in UTF-8"),
-        (b"[" * 100_000, "damaged: not YAML in UTF-8"),
-        (b"!!python/object/apply:os.system ['true']", "damaged: not YAML in UTF-8"),
-        (b"a" * 1_000_001, r"larger than 1,000,000 bytes; this is no tokenizer of ours"),
+        (b"a: [", "damaged: not YAML: line 1: expected the node content"),
+        (b"\xff", "damaged: not in UTF-8"),
+        (b"[" * 50_000, "damaged: not YAML: nested too deeply"),
+        (b"!!python/object/apply:os.system ['true']", "damaged: not YAML: line 1: tags such as .* are not taken"),
+        (b"kind: bpe\nkind: unigram\n", "damaged: not YAML: line 2: kind is given twice"),
+        (b"a" * 100_001, r"cannot be read \(100,001 bytes, and at most 100,000 are expected\)"),
     ],
 )
 def test_a_broken_description_is_refused(content: bytes, message: str, tmp_path: Path) -> None:
@@ -89,7 +90,7 @@ def test_a_damaged_model_file_is_refused(tmp_path: Path) -> None:
 def test_a_model_file_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_stored(STORED, tmp_path)
     monkeypatch.setattr(metadata, "_MAX_MODEL_BYTES", 10)
-    with pytest.raises(UserError, match=r"spm\.model: larger than 10 bytes"):
+    with pytest.raises(UserError, match=r"spm\.model: cannot be read \(11 bytes, and at most 10 are expected\)"):
         read_stored(tmp_path)
 
 

@@ -241,8 +241,8 @@ def test_without_bytes_unknown_characters_are_the_unknown_piece(without_bytes: S
 
 
 def test_what_is_no_model_is_refused() -> None:
-    for wrong in (b"no model", b"", b"\x0a\xff\xff\xff\xff"):
-        with pytest.raises(UserError, match="not a sentencepiece model"):
+    for wrong in (b"no model", b"", b"\x0a\xff\xff\xff\xff", b"\x0a" + b"\x80" * 9, b"\x8a\x00", b"\x0a\x01\xff" * 3):
+        with pytest.raises(UserError, match=r"not a sentencepiece model|0 pieces"):
             SentencePieceTokenizer(wrong, kind="bpe", reserved=[])
 
 

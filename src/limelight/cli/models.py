@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from limelight.errors import UserError
+from limelight.untrusted import shown
 
 if TYPE_CHECKING:
     from limelight.config import RunConfig
@@ -26,7 +27,7 @@ def find_models(folders: list[str] | None, *, to: str = "") -> tuple[list[str], 
         languages = {corpus.target for corpus in config.data.train}
         if to not in languages:
             known = ", ".join(sorted(languages - {"target"})) or "a language that was not named when it was trained"
-            raise UserError(f"--to {to}: {folder} translates to {known}")
+            raise UserError(f"--to {to}: {folder} translates to {shown(known)}")
     return folders, configs
 
 

@@ -5,6 +5,7 @@
 A run folder keeps its best model so, under `best/`; the folder can be copied anywhere on its own.
 """
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,8 +16,9 @@ from limelight.errors import RunError, UserError
 from limelight.files import write_folder, write_whole
 from limelight.models.build import build_model
 from limelight.models.interface import Seq2Seq
-from limelight.models.weights import named_weights, put_weights, read_weights, save_weights
-from limelight.tokens import Tokenizers, load_tokenizers, save_tokenizers
+from limelight.models.weights import named_weights, put_weights, read_weights, require_fit, save_weights
+from limelight.tokens import Tokenizers, load_tokenizers, save_tokenizers, tokenizer_files
+from limelight.untrusted import shown
 
 WEIGHTS = "model.safetensors"
 CONFIG = "config.yaml"
@@ -37,26 +39,48 @@ class StoredModel:
 
 
 def find_model(path: str | Path) -> Path:
-    """The model folder that a run or model folder stands for. Raises `UserError` when there is none."""
+    """The model folder that a run or model folder stands for.
+
+    Raises `UserError` when there is none, and when one of its files is a link that leads out of the folder.
+    """
     folder = Path(path)
-    for candidate in (folder / BEST, folder):
-        if (candidate / WEIGHTS).is_file():
-            return candidate
-    if not folder.exists():
+    try:
+        for candidate in (folder / BEST, folder):
+            if (candidate / WEIGHTS).is_file():
+                _require_own_files(candidate, folder)
+                return candidate
+        there, begun = folder.exists(), (folder / CONFIG).is_file()
+    except OSError as error:
+        raise UserError(f"{path}: cannot look for a model there: {error.strerror}") from None
+    if not there:
         raise UserError(f"{path}: there is no such model; --model takes the folder that `limelight train --out` wrote")
-    if (folder / CONFIG).is_file():
+    if begun:
         raise UserError(f"{path}: this run has no model yet: it was stopped before its first validation; train it on")
     raise UserError(f"{path}: not a run or model folder: it holds neither {BEST}/{WEIGHTS} nor {WEIGHTS}")
+
+
+def _require_own_files(model: Path, folder: Path) -> None:
+    root = os.path.realpath(folder)
+    for path in (model / WEIGHTS, model / CONFIG, *tokenizer_files(model / TOKENIZER)):
+        place = os.path.realpath(path)
+        if os.path.commonpath([root, place]) != root:
+            raise UserError(f"{path}: a link out of {folder}, to {shown(place)}; put the file itself there")
 
 
 def load_model(path: str | Path, device: torch.device | None = None) -> StoredModel:
     """Read the model of a run or model folder. Raises `UserError` when it is missing, damaged or does not fit."""
     folder = find_model(path)
     config = load_config(folder / CONFIG)
+    weights, notes = read_weights(folder / WEIGHTS)
     tokenizers = load_tokenizers(folder / TOKENIZER)
+    try:
+        with torch.device("meta"):  # shapes alone: sizes that are not those of the weights must cost no memory
+            shapes = build_model(config.model, tokenizers)
+    except UserError as error:
+        raise UserError(f"{folder / CONFIG}: {error}") from None
+    require_fit(shapes, weights, where=str(folder / WEIGHTS))
     with torch.random.fork_rng(devices=[]):  # the weights are replaced: building must not move the caller's randomness
         model = build_model(config.model, tokenizers)
-    weights, notes = read_weights(folder / WEIGHTS)
     put_weights(model, weights, where=str(folder / WEIGHTS))
     return StoredModel(folder, model.to(device or torch.device("cpu")).eval(), tokenizers, config, notes)
 

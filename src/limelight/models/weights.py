@@ -1,5 +1,7 @@
 """A model's weights as a safetensors file: names and numbers, nothing that could run."""
 
+import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,6 +12,13 @@ from torch import Tensor, nn
 
 from limelight.errors import RunError, UserError
 from limelight.files import write_whole
+from limelight.untrusted import open_plain, shown
+
+MOST_HEADER = 4_000_000
+"""Bytes of a file's header; the optimizer's of a model with a hundred layers on each side has under two million."""
+
+TAKEN = (torch.float32, torch.float16, torch.bfloat16)
+"""What weights are stored as."""
 
 
 def named_weights(model: nn.Module) -> dict[str, Tensor]:
@@ -30,30 +39,70 @@ def save_weights(path: Path, weights: Mapping[str, Tensor], notes: Mapping[str, 
 
 
 def read_weights(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Tensors and notes of a file. Raises `UserError` naming the file when it is missing or damaged."""
+    """Tensors and notes of a file. Raises `UserError` naming the file when it is missing or damaged.
+
+    The tensors are windows into the file, which take no memory before they are looked at.
+    """
     try:
+        _check_header(path)
         with safe_open(path, framework="pt", device="cpu") as file:
             return {name: file.get_tensor(name) for name in file.keys()}, dict(file.metadata() or {})  # noqa: SIM118
-    except (OSError, SafetensorError) as error:
-        raise UserError(f"{path}: cannot read the weights: {error}") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot read the weights: {error.strerror or error}") from None
+    except (SafetensorError, ValueError, TypeError, RecursionError) as error:  # TypeError: a size torch cannot name
+        raise UserError(f"{path}: cannot read the weights: {shown(str(error).splitlines()[0])}") from None
 
 
-def put_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> None:
-    """Copy the tensors into a model. Raises `UserError` that lists all that is missing, left over or different."""
+def _check_header(path: Path) -> None:
+    """What the library leaves open: how much is read at all, and that no tensor is described twice."""
+    with open_plain(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        if size > memory:
+            raise ValueError(f"they take {size / 1e9:,.0f} GB, and this machine has {memory / 1e9:,.0f} GB of memory")
+        length = int.from_bytes(file.read(8), "little")
+        if length > min(size - 8, MOST_HEADER):
+            raise ValueError(f"a header of {length:,} bytes in a file of {size:,}; at most {MOST_HEADER:,} are read")
+        json.loads(file.read(length), object_pairs_hook=_without_twins)
+
+
+def _without_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"{next(name for name in found if names.count(name) > 1)} is described twice")
+    return found
+
+
+def require_fit(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> None:
+    """Raise `UserError` that lists all that is missing, left over, different or no weights; the model may be `meta`."""
     parameters = dict(model.named_parameters())
     faults = [f"missing {name}" for name in parameters if name not in weights]
-    faults += [f"unknown {name}" for name in weights if name not in parameters]
+    faults += [f"unknown {shown(name)}" for name in weights if name not in parameters]
     faults += [
         f"{name} is {tuple(weights[name].shape)}, expected {tuple(parameter.shape)}"
         for name, parameter in parameters.items()
         if name in weights and weights[name].shape != parameter.shape
     ]
     faults += [
-        f"{name} holds {tensor.dtype}, no weights" for name, tensor in weights.items() if not tensor.is_floating_point()
+        f"{shown(name)} holds {tensor.dtype}, no weights"
+        for name, tensor in weights.items()
+        if tensor.dtype not in TAKEN
     ]
     if faults:
-        shown = "; ".join(faults[:8]) + (f"; and {len(faults) - 8} more" if len(faults) > 8 else "")
-        raise UserError(f"{where}: these weights do not fit the model that its configuration describes: {shown}")
+        listed = "; ".join(faults[:8]) + (f"; and {len(faults) - 8} more" if len(faults) > 8 else "")
+        raise UserError(f"{where}: these weights do not fit the model that its configuration describes: {listed}")
+
+
+def put_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> None:
+    """Copy the tensors into a model. Raises `UserError`, and copies none, where they do not fit or are not finite."""
+    require_fit(model, weights, where)
+    broken = [name for name, tensor in weights.items() if not tensor.isfinite().all()]
+    if broken:
+        raise UserError(
+            f"{where}: NaN or infinity in {len(broken)} of {len(weights)} tensors, first in {broken[0]}: damaged, or "
+            "left by a training that diverged; take another model or an earlier checkpoint"
+        )
     with torch.no_grad():
-        for name, parameter in parameters.items():
+        for name, parameter in model.named_parameters():
             parameter.copy_(weights[name])

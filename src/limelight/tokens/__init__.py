@@ -1,7 +1,14 @@
 """Text to ids and back."""
 
 from limelight.tokens.sentencepiece import SentencePieceTokenizer
-from limelight.tokens.stored import Tokenizers, load_tokenizer, load_tokenizers, save_tokenizers, train_tokenizer
+from limelight.tokens.stored import (
+    Tokenizers,
+    load_tokenizer,
+    load_tokenizers,
+    save_tokenizers,
+    tokenizer_files,
+    train_tokenizer,
+)
 from limelight.tokens.tokenizer import END, PLACEHOLDERS, UNKNOWN, Tokenizer, language_tag, normalise
 from limelight.tokens.vocabulary import suggest_vocabulary_size
 from limelight.tokens.wordpiece import WordPieceTokenizer
@@ -20,5 +27,6 @@ __all__ = [
     "normalise",
     "save_tokenizers",
     "suggest_vocabulary_size",
+    "tokenizer_files",
     "train_tokenizer",
 ]

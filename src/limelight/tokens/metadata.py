@@ -1,7 +1,7 @@
 """A tokenizer's folder: the model file in its library's own format, and `tokenizer.yaml` that describes it.
 
-Nothing in either is executable, and nothing is taken on trust: sizes are bounded before a file is read, and the
-SHA-256 of the model file must be the one it was saved with.
+Nothing in either is executable, and nothing is taken on trust: sizes are bounded before a file is read, no name of a
+file is taken from another, and the SHA-256 of the model file must be the one it was saved with.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import yaml
 
 from limelight.errors import UserError
 from limelight.tokens.tokenizer import MAX_PIECES
+from limelight.untrusted import MOST_YAML, read_plain, read_yaml, shown
 
 METADATA_NAME = "tokenizer.yaml"
 FORMAT = 1
 MODEL_FILES = {"bpe": "spm.model", "unigram": "spm.model", "wordpiece": "tokenizer.json"}
 """For each kind of tokenizer the name of its model file."""
 
-_MAX_METADATA_BYTES = 1_000_000
-_MAX_MODEL_BYTES = 256_000_000
+_MAX_MODEL_BYTES = 32_000_000
 _KEYS = {"format": int, "kind": str, "pieces": int, "padding": int, "reserved": list, "sha256": str}
 
 
@@ -64,7 +64,7 @@ def read_stored(folder: Path) -> StoredTokenizer:
     description = _describe(path)
     kind, pieces = description["kind"], description["pieces"]
     if kind not in MODEL_FILES:
-        raise UserError(f"{path}: unknown kind of tokenizer {kind!r}; known are {', '.join(MODEL_FILES)}")
+        raise UserError(f"{path}: unknown kind of tokenizer {shown(kind)!r}; known are {', '.join(MODEL_FILES)}")
     if not 2 <= pieces <= MAX_PIECES:
         raise UserError(f"{path}: {pieces:,} pieces; a vocabulary has between 2 and {MAX_PIECES:,}")
     if description["padding"] != pieces:
@@ -72,39 +72,37 @@ def read_stored(folder: Path) -> StoredTokenizer:
     if not all(isinstance(piece, str) for piece in description["reserved"]):
         raise UserError(f"{path}: reserved pieces must be text")
     model_path = folder / MODEL_FILES[kind]
-    model = _read_bounded(model_path, _MAX_MODEL_BYTES)
+    model = _read(model_path, _MAX_MODEL_BYTES)
     if hashlib.sha256(model).hexdigest() != description["sha256"]:
         raise UserError(f"{model_path}: damaged, or not the file that {METADATA_NAME} describes (SHA-256 differs)")
     return StoredTokenizer(kind, pieces, tuple(description["reserved"]), model)
 
 
 def _describe(path: Path) -> dict[str, Any]:
+    content = _read(path, MOST_YAML)
     try:
-        description = yaml.safe_load(_read_bounded(path, _MAX_METADATA_BYTES).decode("utf-8"))
-    except (UnicodeDecodeError, yaml.YAMLError, RecursionError):
-        raise UserError(f"{path}: damaged: not YAML in UTF-8") from None
+        description = read_yaml(content.decode("utf-8"))
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: damaged: not in UTF-8") from None
+    except ValueError as error:
+        raise UserError(f"{path}: damaged: not YAML: {error}") from None
     if not isinstance(description, dict):
         raise UserError(f"{path}: damaged: not a mapping of {', '.join(_KEYS)}")
     if description.get("format") != FORMAT:
-        raise UserError(
-            f"{path}: format {description.get('format')!r} of a tokenizer folder; this version reads format {FORMAT}"
-        )
+        found = shown(repr(description.get("format")))
+        raise UserError(f"{path}: format {found} of a tokenizer folder; this version reads format {FORMAT}")
     if set(description) != set(_KEYS):
         wrong = ", ".join(sorted(map(str, set(description) ^ set(_KEYS))))
-        raise UserError(f"{path}: keys that are missing or unknown: {wrong}")
+        raise UserError(f"{path}: keys that are missing or unknown: {shown(wrong)}")
     for key, kind in _KEYS.items():
         # bool is an int in Python, not in a description
         if not isinstance(description[key], kind) or isinstance(description[key], bool):
-            raise UserError(f"{path}: {key} must be {kind.__name__}, not {description[key]!r:.80}")
+            raise UserError(f"{path}: {key} must be {kind.__name__}, not {shown(repr(description[key]), 80)}")
     return description
 
 
-def _read_bounded(path: Path, most: int) -> bytes:
+def _read(path: Path, most: int) -> bytes:
     try:
-        with path.open("rb") as file:
-            content = file.read(most + 1)
+        return read_plain(path, most)
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}); is this the folder of a tokenizer?") from None
-    if len(content) > most:
-        raise UserError(f"{path}: larger than {most:,} bytes; this is no tokenizer of ours")
-    return content

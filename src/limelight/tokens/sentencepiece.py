@@ -31,6 +31,7 @@ from limelight.tokens.tokenizer import (
     reserved_pieces,
 )
 from limelight.tokens.vocabulary import require_size, suggest_vocabulary_size, too_large, too_small
+from limelight.untrusted import shown
 
 # With bytes to fall back on, the rarest characters (one in 10,000) need no piece of their own.
 _COVERAGE_WITH_BYTES = 0.9999
@@ -56,14 +57,15 @@ class SentencePieceTokenizer:
         Raises:
             UserError: `model` is no sentencepiece model, has other special ids, or lacks a reserved piece.
         """
+        count = count_pieces(model)
+        if not 2 <= count <= MAX_PIECES:
+            raise UserError(f"{count:,} pieces; a vocabulary has between 2 and {MAX_PIECES:,}")
         processor = sentencepiece.SentencePieceProcessor()
         try:
             processor.LoadFromSerializedProto(model)
-        except (RuntimeError, ValueError, TypeError) as error:
-            raise UserError(f"not a sentencepiece model: {error}") from None
-        count = processor.get_piece_size()
-        if not 2 <= count <= MAX_PIECES:
-            raise UserError(f"{count:,} pieces; a vocabulary has between 2 and {MAX_PIECES:,}")
+            pieces = [processor.id_to_piece(number) for number in range(count)]
+        except (RuntimeError, ValueError, TypeError, IndexError) as error:  # a ValueError: a piece is not UTF-8
+            raise UserError(f"not a sentencepiece model: {shown(str(error))}") from None
         if (processor.eos_id(), processor.unk_id()) != (END, UNKNOWN):
             raise UserError(
                 f"the end of a sentence has id {processor.eos_id()} and the unknown piece id {processor.unk_id()}; "
@@ -72,10 +74,10 @@ class SentencePieceTokenizer:
         self._model = model
         self._processor = processor
         self._kind = kind
-        self._pieces = [*map(processor.id_to_piece, range(count)), PADDING_PIECE]
-        missing = sorted(set(reserved) - set(self._pieces))
+        self._pieces = [*pieces, PADDING_PIECE]
+        missing = sorted(set(reserved) - set(pieces))
         if missing:
-            raise UserError(f"the model has no reserved piece {', '.join(missing)}")
+            raise UserError(f"the model has no reserved piece {shown(', '.join(missing))}")
         self._reserved = tuple(reserved)
         alone = {*reserved, END_PIECE, PADDING_PIECE}
         self._alone = [piece in alone for piece in self._pieces]
@@ -139,6 +141,33 @@ class SentencePieceTokenizer:
     def save(self, folder: Path) -> None:
         """Write `spm.model` and `tokenizer.yaml` into `folder`."""
         write_stored(StoredTokenizer(self._kind, self.padding, self._reserved, self._model), folder)
+
+
+def count_pieces(model: bytes) -> int:
+    """How many pieces a serialised model lists, at most one above `MAX_PIECES`; known before the library reads it.
+
+    The model is a protocol buffer: a message of fields, each a number with its kind, a length and so many bytes; the
+    pieces are field 1. Raises `UserError` for other bytes.
+    """
+    place = count = 0
+    while place < len(model) and count <= MAX_PIECES:
+        field = model[place]
+        length, place = _length(model, place + 1)
+        place += length
+        if field & 0x87 != 2 or place > len(model):  # a number below 16, of the kind that has a length: all there are
+            raise UserError(f"not a sentencepiece model: it breaks off or changes its form at byte {place:,}")
+        count += field == 0x0A
+    return count
+
+
+def _length(model: bytes, place: int) -> tuple[int, int]:
+    """A length that stands at `place`, seven bits to a byte, and the place after it."""
+    length = 0
+    for number, byte in enumerate(model[place : place + 5]):
+        length |= (byte & 0x7F) << (7 * number)
+        if byte < 0x80:
+            return length, place + number + 1
+    raise UserError(f"not a sentencepiece model: there is no length at byte {place:,}")
 
 
 def train_sentencepiece(

@@ -93,6 +93,12 @@ def save_tokenizers(tokenizers: Tokenizers, folder: str | Path) -> None:
         tokenizers.target.save(folder / _TARGET)
 
 
+def tokenizer_files(folder: Path) -> list[Path]:
+    """Every file that `load_tokenizers` may open, whether it is there or not."""
+    names = sorted({METADATA_NAME, *MODEL_FILES.values()})
+    return [folder / side / name for side in (_JOINT, _SOURCE, _TARGET) for name in names]
+
+
 def load_tokenizers(folder: str | Path) -> Tokenizers:
     """Load what `save_tokenizers` wrote.
 

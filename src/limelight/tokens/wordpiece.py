@@ -7,7 +7,7 @@ character the training text did not have becomes the unknown piece, and only tha
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
@@ -29,6 +29,7 @@ from limelight.tokens.tokenizer import (
     reserved_pieces,
 )
 from limelight.tokens.vocabulary import require_size, suggest_vocabulary_size, too_large, too_small
+from limelight.untrusted import shown
 
 # The search for the longest piece takes the square of a word's length, and some scripts write no spaces.
 _LONGEST_WORD = 64
@@ -43,26 +44,22 @@ class WordPieceTokenizer:
     def __init__(self, model: bytes, *, reserved: Sequence[str]) -> None:
         """Wrap a `tokenizer.json` as `train_wordpiece` makes it.
 
+        Only the vocabulary is taken from it: how text is split stands in this file, and no expression of a stranger's
+        is ever run over a text.
+
         Raises:
             UserError: `model` is no such file, has other special ids, or lacks a reserved piece.
         """
-        try:
-            text = model.decode("utf-8")
-            kind = json.loads(text)["model"]["type"]
-            tokenizer = Tokenizer.from_str(text)
-        except Exception as error:  # the library raises the bare class
-            raise UserError(f"not a tokenizer.json: {error}") from None
-        count = tokenizer.get_vocab_size()
-        if kind != "WordPiece":
-            raise UserError(f"a tokenizer.json of type {kind!r}, not WordPiece")
-        if not 2 <= count <= MAX_PIECES:
-            raise UserError(f"{count:,} pieces; a vocabulary has between 2 and {MAX_PIECES:,}")
-        pieces = [tokenizer.id_to_token(number) or "" for number in range(count)]
-        if "" in pieces or pieces[:2] != [END_PIECE, UNKNOWN_PIECE]:
-            raise UserError(f"ids must have no gaps and begin with {END_PIECE} and {UNKNOWN_PIECE}")
+        pieces = _read_pieces(model)
+        if not 2 <= len(pieces) <= MAX_PIECES:
+            raise UserError(f"{len(pieces):,} pieces; a vocabulary has between 2 and {MAX_PIECES:,}")
         missing = sorted(set(reserved) - set(pieces))
         if missing:
-            raise UserError(f"the model has no reserved piece {', '.join(missing)}")
+            raise UserError(f"the model has no reserved piece {shown(', '.join(missing))}")
+        try:
+            tokenizer = _assemble(pieces, reserved)
+        except Exception as error:  # the library raises the bare class
+            raise UserError(f"not a vocabulary: {shown(str(error))}") from None
         self._model = model
         self._tokenizer = tokenizer
         self._pieces = [*pieces, PADDING_PIECE]
@@ -123,6 +120,22 @@ class WordPieceTokenizer:
         write_stored(StoredTokenizer("wordpiece", self.padding, self._reserved, self._model), folder)
 
 
+def _read_pieces(model: bytes) -> list[str]:
+    """The pieces of a `tokenizer.json` in the order of their ids."""
+    try:
+        content = json.loads(model.decode("utf-8"))["model"]
+        kind, vocabulary = content["type"], dict(content["vocab"])
+        pieces = sorted(vocabulary, key=vocabulary.__getitem__)
+    except (ValueError, RecursionError, KeyError, TypeError, IndexError) as error:
+        raise UserError(f"not a tokenizer.json: {shown(repr(error))}") from None
+    if kind != "WordPiece":
+        raise UserError(f"a tokenizer.json of type {shown(repr(kind))}, not WordPiece")
+    gaps = [vocabulary[piece] for piece in pieces] != list(range(len(pieces)))
+    if gaps or "" in vocabulary or pieces[:2] != [END_PIECE, UNKNOWN_PIECE]:
+        raise UserError(f"ids must have no gaps and begin with {END_PIECE} and {UNKNOWN_PIECE}")
+    return pieces
+
+
 def train_wordpiece(
     sentences: Sequence[str], *, vocabulary_size: int | None, languages: Sequence[str], pairs: int
 ) -> WordPieceTokenizer:
@@ -160,7 +173,7 @@ def _learn_pieces(sentences: Sequence[str], size: int) -> list[str]:
     return sorted(vocabulary, key=lambda piece: vocabulary[piece])
 
 
-def _assemble(pieces: list[str], reserved: list[str]) -> Tokenizer:
+def _assemble(pieces: Sequence[str], reserved: Sequence[str]) -> Tokenizer:
     vocabulary = {piece: number for number, piece in enumerate(pieces)}
     model = models.WordPiece(
         vocab=vocabulary,
@@ -170,12 +183,23 @@ def _assemble(pieces: list[str], reserved: list[str]) -> Tokenizer:
     )
     tokenizer = Tokenizer(model)
     tokenizer.normalizer = normalizers.NFC()
-    known = "".join(f"\\x{{{ord(piece):X}}}" for piece in pieces if len(piece) == 1)
+    known = _ranges(ord(piece) for piece in pieces if len(piece) == 1)
     # An unknown character makes its whole word unknown, so it has to be a word of its own.
     alone = pre_tokenizers.Split(Regex(f"[^{known}]"), "isolated")
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([*_splits(), alone])
     tokenizer.add_tokens([AddedToken(piece, normalized=False) for piece in reserved])
     return tokenizer
+
+
+def _ranges(codes: Iterable[int]) -> str:
+    """Characters for the brackets of a regular expression, which take no more than 10,000 ranges."""
+    ranges: list[list[int]] = []
+    for code in sorted(codes):
+        if ranges and code == ranges[-1][1] + 1:
+            ranges[-1][1] = code
+        else:
+            ranges.append([code, code])
+    return "".join(f"\\x{{{first:X}}}-\\x{{{last:X}}}" for first, last in ranges)
 
 
 def _splits() -> list[pre_tokenizers.PreTokenizer]:

@@ -1,0 +1,79 @@
+"""Files that a stranger may have written: opened without waiting, read no further than a bound, and plain data only."""
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import yaml
+
+MOST_YAML = 100_000
+"""Bytes of YAML that are read: a hundred times our own configuration, and parsed in a second."""
+
+LONGEST_VALUE = 2_000
+"""Characters of one value in YAML: longer than any name of a file we are likely to meet."""
+
+
+def open_plain(path: Path) -> BinaryIO:
+    """Open a regular file. Raises `OSError`, also for all else: a fifo waits for ever, a device never ends."""
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return file
+
+
+def read_plain(path: Path, most: int) -> bytes:
+    """The content of a regular file. Raises `OSError`, also where it has more than `most` bytes."""
+    with open_plain(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > most:
+            raise OSError(errno.EFBIG, f"{size:,} bytes, and at most {most:,} are expected", str(path))
+        return file.read(most)
+
+
+def read_yaml(text: str) -> Any:
+    """Plain values: mappings, lists, text, numbers, truth values, null. Raises `ValueError` with line and fault."""
+    try:
+        loader = _Plain(text)
+        return loader.get_single_data()
+    except yaml.MarkedYAMLError as error:
+        place = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
+        raise ValueError(place + shown(error.problem or error.context)) from None
+    except yaml.YAMLError as error:
+        raise ValueError(shown(str(error).partition("\n")[0])) from None
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def shown(text: str, most: int = 200) -> str:
+    """A stranger's text fit for a message: cut, and without what a terminal would obey."""
+    cut = text if len(text) <= most else text[:most] + "..."
+    return "".join(character if character.isprintable() else "\ufffd" for character in cut)
+
+
+class _Plain(yaml.SafeLoader):
+    """Safe YAML without what multiplies (names for values), what chooses types (tags) and what hides (keys twice)."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        event = self.peek_event()
+        if event.anchor is not None:
+            self._refuse("names for values (&name, *name) are not taken; write the value out", event)
+        if event.tag not in (None, "!"):
+            self._refuse(f"tags such as {event.tag} are not taken; values are plain", event)
+        if len(getattr(event, "value", "")) > LONGEST_VALUE:
+            self._refuse(f"a value of {len(event.value):,} characters; at most {LONGEST_VALUE:,} are taken", event)
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        found, seen = super().construct_mapping(node, deep), set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node)
+            if key in seen:
+                self._refuse(f"{key} is given twice", key_node)
+            seen.add(key)
+        return found
+
+    def _refuse(self, fault: str, where: Any) -> None:
+        raise yaml.MarkedYAMLError(problem=fault, problem_mark=where.start_mark)

@@ -1,0 +1,115 @@
+"""What strangers wrote: no waiting, no more than was expected, and values that are plain."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+import yaml
+
+from limelight.untrusted import LONGEST_VALUE, read_plain, read_yaml, shown
+
+
+def refused(text: str) -> str:
+    with pytest.raises(ValueError, match=r".") as caught:
+        read_yaml(text)
+    return str(caught.value)
+
+
+# --- files ---
+
+
+def test_a_file_is_read_up_to_the_bound(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"seven b")
+    assert read_plain(path, 7) == b"seven b"
+    with pytest.raises(OSError, match="7 bytes, and at most 6 are expected"):
+        read_plain(path, 6)
+
+
+def test_a_large_file_is_refused_by_its_size_alone(tmp_path: Path) -> None:
+    with open(tmp_path / "large", "wb") as file:
+        file.truncate(2**40)  # a hole: nothing lies on the disk
+    with pytest.raises(OSError, match="1,099,511,627,776 bytes"):
+        read_plain(tmp_path / "large", 7)
+
+
+def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "link").symlink_to(tmp_path / "fifo")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "socket"))
+        for path in (*tmp_path.iterdir(), tmp_path, Path("/dev/zero")):
+            with pytest.raises(OSError, match=r"not a regular file|Is a directory|No such device"):
+                read_plain(path, 7)
+
+
+def test_files_are_not_left_open(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    before = set(os.listdir("/proc/self/fd"))
+    for path in (tmp_path / "fifo", tmp_path):
+        with pytest.raises(OSError, match=r"not a regular file|Is a directory"):
+            read_plain(path, 7)
+    assert set(os.listdir("/proc/self/fd")) == before
+
+
+# --- YAML ---
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a: 1\nb: [x, 0.5, true, null]\nc: {d: 'e: f'}\n", "- 1\n- é\n", "a: ! x", "? b\n: c", "a: 'x*y&z!'"]
+)
+def test_plain_values_are_read_as_by_everybody(text: str) -> None:
+    assert read_yaml(text) == yaml.safe_load(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("a: 1\nb: &x [1]\n", "line 2: names for values (&name, *name) are not taken; write the value out"),
+        ("*x", "line 1: names for values"),
+        ("a: !!python/object/apply:os.system ['true']", "line 1: tags such as tag:yaml.org,2002:python/object/apply"),
+        ("a: !!int ''", "tags such as tag:yaml.org,2002:int are not taken"),  # the library itself fails with IndexError
+        ("a: !own x", "tags such as !own are not taken"),
+        ("a: 1\nb: 2\na: 3", "line 3: a is given twice"),
+        ("a:\n  yes: 1\n  true: 2", "line 3: True is given twice"),
+        ("a: " + "x" * 2001, "line 1: a value of 2,001 characters; at most 2,000 are taken"),
+        ("x" * 2001 + ": a", "at most 2,000 are taken"),
+        ("[" * 5000, "nested too deeply"),
+        ("a: {b: c", "line 1: expected ',' or '}'"),
+        ("--- 1\n--- 2", "line 2: but found another document"),
+        ("a: \x00", "unacceptable character #x0000"),
+        ("? [a]\n: b", "line 1: found unhashable key"),
+        ("2024-13-45", "month must be in 1..12"),
+    ],
+)
+def test_what_is_more_than_plain_is_refused_by_line(text: str, fault: str) -> None:
+    assert fault in refused(text)
+
+
+def test_a_billion_laughs_are_not_told() -> None:
+    laughs = ["a0: &a0 [ha, ha]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12))]
+    assert "names for values" in refused("\n".join(laughs))
+
+
+def test_no_number_is_too_long_to_be_told() -> None:
+    """Python refuses to write out whole numbers of more than 4,300 digits, and reads them from hexadecimal."""
+    assert str(read_yaml("0x" + "f" * (LONGEST_VALUE - 2)))
+
+
+def test_a_message_is_short_whatever_it_quotes() -> None:
+    assert len(refused(f"a: !{'x' * 50_000} b")) < 300
+    assert len(refused(f"a: !{'x' * 50_000}!b c")) < 300
+
+
+# --- text in messages ---
+
+
+def test_a_terminal_is_told_nothing_it_would_obey() -> None:
+    assert shown("a\x1b]0;owned\x07\nb\u202ec") == "a\ufffd]0;owned\ufffd\ufffdb\ufffdc"
+    assert shown("Straße 日本 ▁x") == "Straße 日本 ▁x"
+
+
+def test_text_is_cut() -> None:
+    assert shown("abcdefg", 7) == "abcdefg"
+    assert shown("abcdefgh", 7) == "abcdefg..."
