@@ -1,0 +1,167 @@
+"""NaN and infinity, put into the loss or into a gradient: they reach no weight, no optimizer state and no file."""
+
+import math
+import random
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors import safe_open
+
+from limelight.cli.outcome import exit_code
+from limelight.config import RunConfig
+from limelight.models.interface import Seq2Seq
+from limelight.training import loop
+from limelight.training import update as updating
+from limelight.training.checkpoint import find_damage
+from limelight.training.run import train
+from limelight.training.update import UpdateResult
+from tests.torture.conftest import Measured
+from tests.training.helpers import MODELS, checkpoints_of, go, last_weights, log_of, tiny_run, trace_of, with_training
+
+FAULTS = {"NaN in the loss": ("loss", math.nan), "infinite loss": ("loss", math.inf),
+          "NaN in a gradient": ("gradient", math.nan), "infinite gradient": ("gradient", -math.inf),
+          "a norm that overflows": ("gradient", 1e38)}  # fmt: skip
+
+
+class Injection:
+    """Puts faults into updates, and looks at every number before and after each."""
+
+    def __init__(self, faults: Mapping[int, str], patch: pytest.MonkeyPatch) -> None:
+        self.faults, self.done, self.changed, self.not_finite = faults, 0, 0, 0
+        self._update, self._loss = updating.update, updating.batch_loss
+        patch.setattr(loop, "update", self.update)
+        patch.setattr(updating, "batch_loss", self.loss)
+
+    def update(self, model: Seq2Seq, batches: Any, optimizer: torch.optim.Optimizer, **options: Any) -> UpdateResult:
+        self.done += 1
+        where, value = FAULTS.get(self.faults.get(self.done, ""), ("", 0.0))
+        self._added = value if where == "loss" else None
+        before = state(model, optimizer)
+        parameter = random.Random(self.done).choice(list(model.parameters()))
+        hook = parameter.register_hook(lambda gradient: gradient + value) if where == "gradient" else None
+        result = self._update(model, batches, optimizer, **options)
+        if hook is not None:
+            hook.remove()
+        after = state(model, optimizer)
+        self.not_finite += sum(not tensor.isfinite().all() for tensor in after.values())
+        if where and (result.applied or before.keys() != after.keys()
+                      or any(not torch.equal(before[name], after[name]) for name in after)):  # fmt: skip
+            self.changed += 1
+        return result
+
+    def loss(self, *arguments: Any, **options: Any) -> torch.Tensor:
+        loss = self._loss(*arguments, **options)
+        return loss if self._added is None else loss + self._added
+
+
+def state(model: Seq2Seq, optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
+    """Every number that an update may change."""
+    found = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    for name, parameter in model.named_parameters():
+        for key, value in optimizer.state.get(parameter, {}).items():
+            found[f"{name}:{key}"] = value.clone()
+    return found
+
+
+def not_finite_on_disk(run: Path) -> Iterator[str]:
+    """Every tensor in every file of a run that is not finite throughout."""
+    files = sorted(run.rglob("*.safetensors"))
+    for path in files:
+        with safe_open(path, framework="pt") as file:
+            yield from (f"{path.name}:{name}" for name in file.keys() if not file.get_tensor(name).isfinite().all())  # noqa: SIM118
+
+
+def steps_of(run: Path, event: str) -> list[int]:
+    return [line["step"] for line in log_of(run) if line["event"] == event]
+
+
+def test_ten_updates_with_a_fault(
+    full: bool, measured: Measured, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is left out, counted and written down; all the others are done, and every file is finite."""
+    chance = random.Random(seed)
+    steps, cases = 40 if full else 13, [(name, limit) for name in MODELS for limit in (1.0, 0.0)]
+    for name, clip_norm in cases if full else [chance.choice(cases)]:
+        run = tmp_path / f"{name}-{clip_norm}"
+        config = tiny_run(tmp_path / "text", MODELS[name], max_steps=steps, clip_norm=clip_norm)
+        chosen = sorted(chance.sample(range(1, steps + 1), 2 * len(FAULTS)))
+        with monkeypatch.context() as patch:
+            injection = Injection(dict(zip(chosen, list(FAULTS) * 2, strict=True)), patch)
+            progress = go(config, run)
+        assert (injection.done, progress.step) == (steps, steps)
+        assert not injection.not_finite
+        assert not list(not_finite_on_disk(run))
+        assert all(not find_damage(place) for place in checkpoints_of(run))
+        assert set(steps_of(run, "skipped")) <= set(chosen)
+        limit = f"clipped to {clip_norm:g}" if clip_norm else "not clipped"
+        measured("T6", f"{name}, gradient {limit}: faulty updates that changed nothing and are in the log",
+                 held=len(steps_of(run, "skipped")) - injection.changed, of=len(chosen),
+                 note=", ".join(FAULTS))  # fmt: skip
+
+
+def ends(config: RunConfig, run: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """The exit code and the message with which the command line would end."""
+    code = exit_code(lambda: train(config, run, quiet=True) and None, with_less_memory="")
+    return code, capsys.readouterr().err
+
+
+def test_too_many_in_a_row(
+    full: bool,
+    measured: Measured,
+    seed: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The run stops. Once the numbers are right again it goes on from its last checkpoint as if nothing had been."""
+    config = tiny_run(tmp_path / "text", max_steps=8, checkpoint_every=50, validate_every=50, accumulate=1)
+    go(config, tmp_path / "whole")
+    most = loop.MOST_SKIPPED
+    for fault in FAULTS if full else [random.Random(seed).choice(list(FAULTS))]:
+        run = tmp_path / fault
+        go(config, run, max_steps=5)
+        with monkeypatch.context() as patch:
+            injection = Injection(dict.fromkeys(range(1, 1000), fault), patch)
+            code, message = ends(with_training(config, max_steps=1000), run, capsys)
+        good = code == 1 and f"in {most} updates in a row" in message and "Traceback" not in message
+        good &= injection.done == most and not injection.not_finite and not injection.changed
+        good &= not list(not_finite_on_disk(run)) and [find_damage(place) for place in checkpoints_of(run)] == [""]
+        measured("T6", f"{fault} for good: exit code 1 after {most} in a row, the last checkpoint finite and whole",
+                 held=int(good), of=1)  # fmt: skip
+        go(config, run)
+        same = last_weights(run) == last_weights(tmp_path / "whole") and trace_of(run) == trace_of(tmp_path / "whole")
+        measured("T6", f"{fault}, and right again: the run is the same to the last bit", held=int(same), of=1)
+
+
+@pytest.mark.parametrize("rate", [1e30, 1e39])
+def test_weights_that_overflow(
+    rate: float,
+    measured: Measured,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A rate with which the weights themselves leave the range of their numbers, in one update or in a few."""
+    config = tiny_run(tmp_path / "text", max_steps=60, learning_rate=rate, warmup=0, clip_norm=0.0, checkpoint_every=1)
+    monkeypatch.setattr(loop, "MOST_SKIPPED", 4)
+    code, message = ends(config, tmp_path / "run", capsys)
+    good = code == 1 and "training.learning_rate" in message and not list(not_finite_on_disk(tmp_path / "run"))
+    measured("T6", f"a learning rate of {rate:g}: exit code 1, everything stored is finite", held=int(good), of=1)
+
+
+def test_the_check_can_fail(
+    measured: Measured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Were every update applied, numbers that are not finite would be seen in the weights."""
+    config = tiny_run(tmp_path / "text", max_steps=4, checkpoint_every=50, validate_every=50)
+    always: Callable[[float], bool] = lambda value: True  # noqa: E731
+    monkeypatch.setattr(updating.math, "isfinite", always)
+    monkeypatch.setattr(updating, "LARGEST", math.inf)
+    monkeypatch.setattr(updating, "min", lambda *values: 0.0, raising=False)
+    injection = Injection({2: "NaN in a gradient"}, monkeypatch)
+    ends(config, tmp_path / "run", capsys)
+    measured("T6", "negative control: with every update applied this check fails",
+             held=int(injection.not_finite > 0 and injection.changed == 1), of=1)  # fmt: skip
