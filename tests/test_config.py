@@ -217,6 +217,13 @@ def test_a_setting_of_a_transformer_is_refused_by_a_recurrent_model() -> None:
         ({"data": {"train": [{"files": []}]}}, "data.train.0.files: tuple should have at least 1 item"),
         ({"training": None}, "training: input should be a valid dictionary"),
         ({1: 2}, "1: keys should be strings"),
+        (
+            {"model": {"family": "transformer", "d_model": 10**9}},
+            "model.d_model: input should be less than or equal to",
+        ),
+        ({"model": {"family": "recurrent", "encoder_layers": 10**6}}, "less than or equal to 100, not 1000000"),
+        ({"decoding": {"beam_size": 10**9}}, "decoding.beam_size: input should be less than or equal to 1000"),
+        ({"recipe": ["x" * 1999]}, "recipe: input should be a valid string, not ['xxx"),
     ],
 )
 def test_a_wrong_file_is_refused_with_a_way_out(values: dict, message: str) -> None:
@@ -247,6 +254,11 @@ def test_faults_of_a_file_name_the_file(tmp_path: Path) -> None:
         (b"hello", "this is a str"),
         (b"recipe: \xff", "cannot read the configuration"),
         (b"recipe: a\x00b", "not valid YAML"),
+        (b"recipe: &a [*a]", r"x\.yaml: not valid YAML: line 1: names for values"),
+        (b"training: {seed: 1}\ntraining: {seed: 2}", "line 2: training is given twice"),
+        (b"recipe: " + b"x" * 100_000, "cannot read the configuration: 100,008 bytes, and at most 100,000"),
+        (b"recipe: " + b"[" * 50_000, "not valid YAML: nested too deeply"),
+        (b"training: {seed: 0x" + b"f" * 1900 + b"}", r"training\.seed: .* less than or equal to 9223372036854775808"),
     ],
 )
 def test_a_file_that_is_no_configuration_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
@@ -274,3 +286,10 @@ def test_nothing_in_yaml_is_ever_executed(tmp_path: Path, value: str) -> None:
     with pytest.raises(UserError, match="not a value YAML can read"):
         override(RunConfig(), [f"recipe={value.format(touched)}"])
     assert not touched.exists()
+
+
+def test_a_file_full_of_faults_is_answered_shortly() -> None:
+    said = refused({f"key{number}\x1b[2J" + "x" * 1900: number for number in range(5000)})
+    assert "; and 4980 more" in said
+    assert len(said) < 20 * 600
+    assert "\x1b" not in said

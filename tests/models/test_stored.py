@@ -179,6 +179,46 @@ def test_a_configuration_of_another_model_is_told_from_the_weights(
     assert load_config(tmp_path / "config.yaml").model.d_ff == 13
 
 
+@pytest.mark.parametrize("name", ["model.safetensors", "config.yaml", "tokenizer/joint/spm.model", "tokenizer"])
+def test_a_link_out_of_the_folder_is_refused(name: str, joint: Tokenizers, seed: int, tmp_path: Path) -> None:
+    save(tmp_path / "model", joint)
+    path, outside = tmp_path / "model" / name, tmp_path / "outside"
+    path.rename(outside)
+    path.symlink_to(outside)
+    with pytest.raises(
+        UserError, match=rf"model/{name}.*: a link out of .*, to .*outside.*; put the file itself there"
+    ):
+        load_model(tmp_path / "model")
+
+
+def test_links_within_the_folder_and_to_it_are_followed(joint: Tokenizers, seed: int, tmp_path: Path) -> None:
+    save(tmp_path / "run" / "models" / "third", joint)
+    (tmp_path / "run" / "best").symlink_to("models/third")
+    (tmp_path / "link").symlink_to("run")
+    assert load_model(tmp_path / "link").config == CONFIGS["transformer"]
+
+
+def test_sizes_that_are_not_those_of_the_weights_cost_no_memory(joint: Tokenizers, seed: int, tmp_path: Path) -> None:
+    save(tmp_path, joint)
+    text = (tmp_path / "config.yaml").read_text()
+    (tmp_path / "config.yaml").write_text(text.replace("d_model: 8", "d_model: 1000000"))
+    with pytest.raises(UserError, match=r"do not fit the model .* expected \(1000000, 1000000\)"):  # 4 TB
+        load_model(tmp_path)
+
+
+def test_impossible_settings_name_the_configuration(joint: Tokenizers, seed: int, tmp_path: Path) -> None:
+    save(tmp_path, joint)
+    text = (tmp_path / "config.yaml").read_text()
+    (tmp_path / "config.yaml").write_text(text.replace("heads: 2", "heads: 3"))
+    with pytest.raises(UserError, match=r"config\.yaml: d_model=8 cannot be split over heads=3"):
+        load_model(tmp_path)
+
+
+def test_a_name_that_cannot_be_looked_up_is_told() -> None:
+    with pytest.raises(UserError, match=r"xxx: cannot look for a model there: File name too long"):
+        find_model("x" * 5000)
+
+
 @pytest.mark.parametrize("missing", ["config.yaml", "tokenizer"])
 def test_what_is_missing_is_named(missing: str, joint: Tokenizers, seed: int, tmp_path: Path) -> None:
     save(tmp_path, joint)

@@ -3,6 +3,8 @@
 import errno
 import os
 import pickle
+import re
+import struct
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from torch import nn
 from limelight.config import RecurrentConfig, TransformerConfig
 from limelight.errors import RunError, UserError
 from limelight.models import weights
-from limelight.models.weights import named_weights, put_weights, read_weights, save_weights
+from limelight.models.weights import named_weights, put_weights, read_weights, require_fit, save_weights
 from tests.models.helpers import make_model
 
 TRANSFORMER = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=11, heads=3, head_size=2, d_ff=13)
@@ -79,6 +81,88 @@ def test_half_precision_is_taken(seed: int) -> None:
     put_weights(model, half, where="here")
     assert model.weight.dtype == torch.float32
     assert torch.equal(model.weight, half["weight"].float())
+
+
+@pytest.mark.parametrize("broken", [float("nan"), float("inf"), float("-inf")])
+def test_what_is_not_finite_is_refused_and_nothing_is_changed(broken: float, seed: int) -> None:
+    model = nn.Linear(2, 3)
+    before = named_weights(model)["weight"].clone()
+    given = {"weight": torch.randn(3, 2), "bias": torch.tensor([0.5, broken, 0.5])}
+    with pytest.raises(
+        UserError, match=r"here: NaN or infinity in 1 of 2 tensors, first in bias: .* take another model"
+    ):
+        put_weights(model, given, where="here")
+    assert torch.equal(model.weight, before)
+
+
+@pytest.mark.parametrize("kind", [torch.float64, torch.bool, torch.float8_e4m3fn, torch.complex64])
+def test_other_numbers_are_no_weights(kind: torch.dtype) -> None:
+    given = {"weight": torch.zeros(3, 2).to(kind), "bias": torch.zeros(3)}
+    with pytest.raises(UserError, match=rf"weight holds {kind}, no weights"):
+        put_weights(nn.Linear(2, 3), given, where="here")
+
+
+def test_shapes_are_compared_without_a_model_in_memory() -> None:
+    with torch.device("meta"):
+        huge = nn.Linear(2**30, 2**30, bias=False)
+    with pytest.raises(UserError, match=r"weight is \(3, 2\), expected \(1073741824, 1073741824\)"):
+        require_fit(huge, {"weight": torch.zeros(3, 2)}, where="here")
+
+
+def test_names_of_a_stranger_are_told_without_what_a_terminal_obeys() -> None:
+    with pytest.raises(UserError, match="unknown a\ufffd\\[2Jb$"):
+        put_weights(nn.Linear(2, 3), {"a\x1b[2Jb": torch.zeros(1)}, where="here")
+
+
+def described(tensors: str, *, length: int | None = None) -> bytes:
+    """A file with this header, whose length may be a lie, and four bytes."""
+    header = tensors.encode()
+    return struct.pack("<Q", len(header) if length is None else length) + header + bytes(4)
+
+
+ONE = '{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (described(ONE, length=2**40), "a header of 1,099,511,627,776 bytes in a file of 66; at most 4,000,000"),
+        (described(ONE, length=2**64 - 1), "a header of 18,446,744,073,709,551,615 bytes"),
+        (described(" " * 4_000_001), "a header of 4,000,001 bytes in a file of 4,000,013; at most 4,000,000 are read"),
+        (described(ONE[:-1] + "," + ONE[1:]), "a is described twice"),
+        (described(ONE.replace("[0,4]", '[0,4],"dtype":"I32"')), "dtype is described twice"),
+        (described("[" * 100_000), "recursion"),
+        (described(ONE.replace("[1]", "[0,18446744073709551615]").replace("[0,4]", "[0,0]")), ""),
+        (described(ONE.replace("[1]", "[1099511627776,1099511627776]")), ""),
+        (described(ONE.replace("[1]", "[-1]")), "integer `-1`"),
+        (described(ONE.replace("[1]", "[1.0]")), "floating point"),
+        (described(ONE.replace("F32", "F12")), "F12"),
+        (described(ONE.replace("[0,4]", "[0,8]")), ""),
+        (described(ONE.replace("[0,4]", "[1,5]")), ""),
+        (described('{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}'), ""),
+        (described(ONE[:-1] + ',"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'), ""),
+    ],
+)
+def test_a_header_that_lies_is_refused(content: bytes, fault: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=rf"model\.safetensors: cannot read the weights: .*{re.escape(fault)[-60:]}"):
+        read_weights(path)
+
+
+def test_weights_beyond_the_memory_of_the_machine_are_not_begun(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(described(ONE))
+    with open(path, "r+b") as file:
+        file.truncate(2**42)  # a hole: nothing lies on the disk
+    with pytest.raises(UserError, match=r"they take 4,398 GB, and this machine has .* of memory"):
+        read_weights(path)
+
+
+def test_a_fifo_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "model.safetensors")
+    with pytest.raises(UserError, match=r"model\.safetensors: cannot read the weights: not a regular file"):
+        read_weights(tmp_path / "model.safetensors")
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00" * 7, b"\xff" * 64, pickle.dumps({"weight": 1})])

@@ -181,6 +181,39 @@ def test_other_special_ids_are_refused(tokenizer: WordPieceTokenizer, tmp_path: 
         WordPieceTokenizer(json.dumps(content).encode(), reserved=[])
 
 
+@pytest.mark.parametrize("wrong", [{"a": "0"}, {"a": 0.5}, {"": 2}, {"b": 3}, {"b": 2, "c": 2}])
+def test_ids_that_are_no_numbering_are_refused(wrong: dict) -> None:
+    content = {"model": {"type": "WordPiece", "vocab": {"</s>": 0, "<unk>": 1, **wrong}}}
+    with pytest.raises(UserError, match=r"ids must have no gaps|not a tokenizer\.json"):
+        WordPieceTokenizer(json.dumps(content).encode(), reserved=[])
+
+
+def test_half_surrogates_are_no_pieces() -> None:
+    content = {"model": {"type": "WordPiece", "vocab": {"</s>": 0, "<unk>": 1, "\ud800": 2}}}
+    with pytest.raises(UserError, match="not a vocabulary"):
+        WordPieceTokenizer(json.dumps(content).encode(), reserved=[])
+
+
+def test_no_expression_of_a_strangers_is_run(tokenizer: WordPieceTokenizer, tmp_path: Path) -> None:
+    """(a+)+b takes a time that doubles with each further a."""
+    content = stored(tokenizer, tmp_path)
+    split = {"type": "Split", "pattern": {"Regex": "(?:a+)+b"}, "behavior": "Isolated", "invert": False}
+    content["pre_tokenizer"] = split
+    content["normalizer"] = {"type": "Replace", "pattern": {"Regex": "(?:a+)+b"}, "content": "x" * 1000}
+    text = "a" * 60
+    assert WordPieceTokenizer(json.dumps(content).encode(), reserved=["<2de>"]).encode(text) == tokenizer.encode(text)
+
+
+def test_a_vocabulary_may_have_the_characters_of_every_script() -> None:
+    """More than 10,000 single characters, which a regular expression does not take one by one."""
+    characters = [chr(code) for code in range(0x4E00, 0x9FFF)]
+    content = {
+        "model": {"type": "WordPiece", "vocab": {piece: n for n, piece in enumerate(["</s>", "<unk>", *characters])}}
+    }
+    tokenizer = WordPieceTokenizer(json.dumps(content).encode(), reserved=[])
+    assert tokenizer.encode("\u4e00\u9ffe\u9fff")[-3:] == [2, len(characters) + 1, UNKNOWN]
+
+
 def test_a_missing_reserved_piece_is_refused(tokenizer: WordPieceTokenizer, tmp_path: Path) -> None:
     content = stored(tokenizer, tmp_path)
     with pytest.raises(UserError, match="the model has no reserved piece <2xx>"):
