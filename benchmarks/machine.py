@@ -2,6 +2,7 @@
 
 import os
 import platform
+import time
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,17 @@ def describe_machine() -> dict[str, Any]:
         "torch": torch.__version__,
         "python": platform.python_version(),
     }
+
+
+def product_rate(dtype: torch.dtype) -> float:
+    """Floating-point operations per second of a large product of matrices: what the machine has to give, now."""
+    left, right = torch.randn(2, 2048, 2048).to(dtype)
+    best = float("inf")
+    for _ in range(6):
+        begin = time.perf_counter()
+        left @ right
+        best = min(best, time.perf_counter() - begin)
+    return 2 * 2048**3 / best
 
 
 def _processor() -> str:
