@@ -207,6 +207,21 @@ def test_what_is_not_there_is_removed_already(tmp_path: Path) -> None:
     remove(tmp_path / "nothing")
 
 
+def test_a_folder_that_cannot_be_removed_is_named_in_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "file").write_text("x")
+
+    def broken(path: str, **_: object) -> None:
+        raise OSError(5, "Input/output error", path)
+
+    monkeypatch.setattr(files.os, "unlink", broken)
+    with pytest.raises(OSError, match=f"Input/output error: '{tmp_path}/folder'"):
+        remove(tmp_path / "folder")
+    monkeypatch.undo()
+    remove(tmp_path / "folder")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_sum_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"abc" * 100_000)
     assert sha256(tmp_path / "file") == hashlib.sha256(b"abc" * 100_000).hexdigest()

@@ -100,9 +100,13 @@ def clear_leftovers(folder: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file, or a folder with all that is in it, if it is there."""
+    """Remove a file, or a folder with all that is in it, if it is there. An `OSError` names it."""
     if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
+        try:
+            shutil.rmtree(path)
+        except OSError as error:
+            error.filename = str(path)  # it has the bare name of something within
+            raise
     else:
         path.unlink(missing_ok=True)
 

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from limelight.batching.stream import Position
 from limelight.errors import RunError, UserError
+from limelight.files import clear_leftovers
 from limelight.training import checkpoint
 from limelight.training.checkpoint import (
     MANIFEST,
@@ -276,6 +277,27 @@ def test_only_the_newest_are_kept(seed: int, tmp_path: Path) -> None:
         trained.save(tmp_path, step, keep=2)
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["step-00000011", "step-00000100"]
     assert [progress.step for progress in stored_progress(tmp_path)] == [11, 100]
+
+
+def test_half_of_a_removed_checkpoint_is_not_taken_for_a_damaged_one(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained = Trained()
+    trained.save(tmp_path, 5)
+
+    def interrupted(path: Path) -> None:
+        if path.exists():
+            (path / PARTS[1]).unlink()
+            raise OSError(5, "Input/output error", str(path))
+
+    monkeypatch.setattr(checkpoint, "remove", interrupted)
+    with pytest.raises(OSError, match="Input/output error"):
+        trained.save(tmp_path, 7, keep=1)
+    monkeypatch.undo()
+    assert [place.name for place in checkpoint._numbered(tmp_path)] == ["step-00000007"]
+    trained.save(tmp_path, 9, keep=1)  # what is left of it is in nobody's way
+    clear_leftovers(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["step-00000009"]
 
 
 def test_a_run_that_went_back_behind_a_damaged_checkpoint_keeps_its_good_ones(seed: int, tmp_path: Path) -> None:

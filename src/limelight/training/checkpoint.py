@@ -12,6 +12,7 @@ numpy and Python need none either: what is drawn with them follows from the seed
 """
 
 import json
+import os
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -112,11 +113,17 @@ def save_checkpoint(
 
 
 def _remove_old(folder: Path, newest: Path, keep: int) -> None:
-    """Keep `newest` and those just before it. Any after it are damaged: the run went back behind them."""
+    """Keep `newest` and those just before it. Any after it are damaged: the run went back behind them.
+
+    They lose their names first: half of one that is being removed must not be taken for one that is damaged.
+    """
     numbered = _numbered(folder)
     place = numbered.index(newest)
     for old in numbered[: max(0, place + 1 - keep)] + numbered[place + 1 :]:
-        remove(old)
+        nameless = old.with_name(old.name + PARTIAL)
+        remove(nameless)
+        os.rename(old, nameless)
+        remove(nameless)
 
 
 def restore_newest(

@@ -1,0 +1,262 @@
+"""A full disk, a read-only one, one with errors: the run ends with path and cause, and what was saved is not lost."""
+
+import errno
+import io
+import os
+import random
+import shutil
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, redirect_stderr
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from limelight.batching.store import StoreWriter
+from limelight.cli.app import run as command
+from limelight.config import TransformerConfig, save_config
+from limelight.files import FORMER, PARTIAL
+from limelight.models.build import build_model
+from limelight.tokens import load_tokenizers
+from limelight.training import checkpoint, keep, loop, prepare, report
+from limelight.training import run as running
+from limelight.training.checkpoint import CHECKPOINTS, find_damage, restore_newest
+from limelight.training.update import make_optimizer
+from tests.torture.conftest import Measured
+from tests.torture.faulty_disk import Disk
+from tests.torture.processes import PROCESSES, differences
+from tests.training.helpers import checkpoints_of, tiny_run
+
+MODEL = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=24, heads=2, d_ff=28, dropout=0.2)
+CAUSES = tuple(map(os.strerror, (errno.ENOSPC, errno.EFBIG, errno.EROFS, errno.EIO)))
+
+WRITING: dict[str, tuple[Any, str, int]] = {
+    "config.yaml": (running, "write_whole", 1),
+    "tokenizer": (prepare, "save_tokenizers", 1),
+    "token store": (StoreWriter, "append", 1),
+    "log.jsonl": (report.Report, "_write", 3),
+    "TensorBoard": (report, "open_tensorboard", 1),
+    "snapshot": (keep, "save_weights", 2),
+    "best model": (keep, "save_model", 2),
+    "model card": (keep, "write_whole", 2),
+    "checkpoint": (loop, "save_checkpoint", 2),
+}
+"""What a run writes: the function that does it, and which call of it meets the fault."""
+
+CARELESS = "full, and checkpoints are written where they shall stand"
+
+
+class Trial(NamedTuple):
+    """A fault, what was just to be written, and an amount: the share of a checkpoint that there is room for; bytes
+    of room for a line of the log; or the share of all steps of writing that are done before."""
+
+    fault: str
+    moment: str = ""
+    amount: float = 0
+
+
+class Outcome(NamedTuple):
+    """What became of it: all of it true if the promise was kept."""
+
+    trial: Trial
+    how: str
+    ended: bool
+    """With the right exit code and a message of one line with path and cause, or to the end as if nothing had been."""
+    loads: bool
+    """The newest checkpoint of before is still the newest, or there is a newer one; every one that there is loads."""
+    tidy: bool
+    """After the next start no file is left that was not finished."""
+    same: bool
+    """The next start goes on to the same run, to the last bit."""
+    said: str
+
+    @property
+    def held(self) -> bool:
+        return self.ended and self.loads and self.tidy and self.same
+
+
+def attempt(folder: Path, trials: Sequence[Trial]) -> list[Outcome]:
+    """Try each fault on a run of its own, all in a process with a disk of its own."""
+    receiver, sender = PROCESSES.Pipe(duplex=False)
+    process = PROCESSES.Process(target=_attempt, args=(folder, trials, sender))
+    process.start()
+    sender.close()
+    found = receiver.recv()
+    process.join()
+    assert isinstance(found, list), found
+    return found
+
+
+def _attempt(folder: Path, trials: Sequence[Trial], told: Connection) -> None:
+    torch.set_num_threads(1)
+    try:
+        told.send(list(_outcomes(folder, trials)))
+    except BaseException:
+        told.send(traceback.format_exc())
+
+
+def _outcomes(folder: Path, trials: Sequence[Trial]) -> Iterator[Outcome]:
+    config = tiny_run(folder / "text", MODEL, max_steps=6, checkpoint_every=2, validate_every=3, accumulate=1)
+    save_config(config, folder / "run.yaml")
+    disk = Disk(folder / "disk")
+    whole = disk.folder / "whole"
+    assert _train(folder / "run.yaml", whole) == (0, "")
+    steps = disk.steps
+    for number, trial in enumerate(trials):
+        run, before = disk.folder / f"run-{number}", [-1]
+
+        def strike(trial: Trial = trial, run: Path = run, before: list[int] = before) -> None:
+            before[0] = _newest(run)
+            _break(disk, trial, run, whole)
+
+        if trial.moment == "start":
+            strike()
+        if trial.fault.startswith("error"):
+            first = disk.steps + 1 + int(trial.amount * steps)
+            disk.fail(first, errno.EIO, for_good=trial.fault.endswith("for good"))
+        careful = checkpoint.write_folder
+        if trial.fault == CARELESS:
+            checkpoint.write_folder = lambda place, fill: (place.mkdir(parents=True, exist_ok=True), fill(place))
+        with _at(trial.moment, strike) if trial.moment in WRITING else nullcontext():
+            code, said = _train(folder / "run.yaml", run)
+        loads = _newest(run) >= before[0] and all(not find_damage(place) for place in _places(run))
+        loads &= _loads(run, whole)
+        disk.heal()
+        checkpoint.write_folder = careful
+        code_again, said_again = _train(folder / "run.yaml", run)
+        yield Outcome(
+            trial,
+            disk.how,
+            _ended_well(trial, code, said, run),
+            loads,
+            not [path for path in run.rglob("*") if path.suffix in (PARTIAL, FORMER)],
+            (code_again, differences(run, whole)) == (0, set()),
+            f"{code}: {said}{said_again}",
+        )
+        shutil.rmtree(run)
+
+
+def _train(config: Path, run: Path, *more: str) -> tuple[int, str]:
+    """Exit code and message of `limelight train`."""
+    with redirect_stderr(io.StringIO()) as said:
+        code = command(["train", "--config", str(config), "--out", str(run), "--quiet", *more])
+    return code, said.getvalue()
+
+
+def _break(disk: Disk, trial: Trial, run: Path, whole: Path) -> None:
+    if trial.fault == "read-only":
+        disk.protect()
+    elif trial.moment == "log.jsonl":
+        disk.fill_but(run / "log.jsonl", int(trial.amount))
+    else:
+        disk.fill(int(trial.amount * disk.room_for(checkpoints_of(whole)[-1].iterdir())))
+
+
+@contextmanager
+def _at(moment: str, act: Callable[[], None]) -> Iterator[None]:
+    """Within this block `act` happens just before something is written."""
+    place, name, count = WRITING[moment]
+    function, calls = getattr(place, name), 0
+
+    def struck(*arguments: Any, **options: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == count:
+            act()
+        return function(*arguments, **options)
+
+    setattr(place, name, struck)
+    try:
+        yield
+    finally:
+        setattr(place, name, function)
+
+
+def _ended_well(trial: Trial, code: int, said: str, run: Path) -> bool:
+    """An error that comes once may hit what is only tidied up, and a run that cannot even begin is the caller's
+    matter; else the exit code is 1."""
+    codes = {"error once": (0, 1, 2), "error for good": (1, 2)}.get(
+        trial.fault, (2,) if trial.moment == "start" else (1,)
+    )
+    if code == 0:
+        return 0 in codes and not said
+    told = said.count("\n") == 1 and str(run) in said and any(cause in said for cause in CAUSES)
+    return code in codes and told and "Traceback" not in said
+
+
+def _places(run: Path) -> list[Path]:
+    found = checkpoints_of(run) if (run / CHECKPOINTS).is_dir() else []
+    return [place for place in found if place.suffix not in (PARTIAL, FORMER)]
+
+
+def _newest(run: Path) -> int:
+    """After which update the newest whole checkpoint was written."""
+    return max((int(place.name[5:]) for place in _places(run) if not find_damage(place)), default=-1)
+
+
+def _loads(run: Path, whole: Path) -> bool:
+    """Whether the newest checkpoint is really taken, without a warning."""
+    model = build_model(MODEL, load_tokenizers(whole / "tokenizer"))
+    optimizer = make_optimizer(model, beta1=0.9, beta2=0.98, epsilon=1e-9, weight_decay=0.0)
+    warnings: list[str] = []
+    progress = restore_newest(run / CHECKPOINTS, model, optimizer, warn=warnings.append)
+    return (progress.step if progress else -1) == _newest(run) and not warnings
+
+
+def no_room_for_a_checkpoint(full: bool, chance: random.Random) -> list[Trial]:
+    """From no room at all to almost enough."""
+    shares = [number / 20 for number in range(20)]
+    return [Trial("full", "checkpoint", share) for share in (shares if full else chance.sample(shares, 1))]
+
+
+def no_room_for_anything(full: bool, chance: random.Random) -> list[Trial]:
+    """Of a line of the log a few bytes may still be written."""
+    trials = [
+        Trial("full", moment, room) for moment in WRITING for room in ((0, 20) if moment == "log.jsonl" else (0,))
+    ]
+    return trials if full else chance.sample(trials, 2)
+
+
+def nothing_may_be_written(full: bool, chance: random.Random) -> list[Trial]:
+    """Where a file is open already, writing goes on: those are left out."""
+    trials = [Trial("read-only", moment) for moment in WRITING if moment not in ("log.jsonl", "TensorBoard")]
+    return [Trial("read-only", "start"), *(trials if full else chance.sample(trials, 1))]
+
+
+def errors_at_any_step(full: bool, chance: random.Random) -> list[Trial]:
+    """At opening, making, renaming, removing, writing, syncing; once, or from then on."""
+    number = 30 if full else 1
+    return [
+        Trial(fault, amount=(place + chance.random()) / number)
+        for fault in ("error once", "error for good")
+        for place in range(number)
+    ]
+
+
+GROUPS = {
+    "full disk within a checkpoint": no_room_for_a_checkpoint,
+    "full disk at " + ", ".join(WRITING): no_room_for_anything,
+    "read-only at the start, or when something is to be written": nothing_may_be_written,
+    "input/output error at a random step of writing, once or for good": errors_at_any_step,
+}
+KEPT = "path and cause told, the last checkpoint loads, nothing half done stays, the next start goes on to the last bit"
+
+
+def test_faults_of_the_disk(full: bool, measured: Measured, seed: int, tmp_path: Path) -> None:
+    chance = random.Random(seed)
+    groups = {what: choose(full, chance) for what, choose in GROUPS.items()}
+    control = Trial(CARELESS, "checkpoint", 0.5)
+    outcomes = iter(attempt(tmp_path, [*(trial for trials in groups.values() for trial in trials), control]))
+    for what, trials in groups.items():
+        found = [next(outcomes) for _ in trials]
+        for outcome in found:
+            print(outcome)
+        measured(
+            "T4", f"{what}: {KEPT}", held=sum(outcome.held for outcome in found), of=len(trials), note=found[0].how
+        )
+    caught = next(outcomes)
+    print(caught)
+    measured("T4", "negative control: checkpoints written where they shall stand fail this check",
+             held=int(caught.ended and not caught.loads), of=1)  # fmt: skip
