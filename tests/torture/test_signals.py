@@ -9,11 +9,12 @@ import pytest
 
 from limelight.config import save_config
 from limelight.training.checkpoint import find_damage
+from limelight.training.lock import LOCK
 from limelight.training.signals import SIGNALS
 from tests.torture.commands import IN_COMPILED_CODE, Command, Ended, Moment
 from tests.torture.conftest import Measured
 from tests.torture.processes import differences
-from tests.training.helpers import checkpoints_of, tiny_run, write_pairs
+from tests.training.helpers import tiny_run, write_pairs
 
 IN_TIME, AT_ONCE = 10.0, 1.0
 """Seconds that are promised: after the first signal, after the second."""
@@ -27,12 +28,12 @@ PHASES = {
 }  # fmt: skip
 """Where each phase is met: functions of `limelight.training`, and up to which of their calls, all in the first half."""
 BUSY = {
-    "a step": "limelight.training.update.batch_loss",
-    "the vocabulary": "limelight.training.prepare.train_tokenizer",
-    "validation": "limelight.training.run_state.validate",
-    "a save": "limelight.training.checkpoint.sha256",
+    "a step": Moment("limelight.training.update.batch_loss", 9, IN_COMPILED_CODE),
+    "the vocabulary": Moment("limelight.training.prepare.train_tokenizer", 1, IN_COMPILED_CODE),
+    "validation": Moment("limelight.training.run_state.validate", 2, IN_COMPILED_CODE),
+    "a save": Moment("limelight.training.checkpoint.sha256", 6, IN_COMPILED_CODE),
 }
-"""Where compiled code may keep Python from its next step for minutes."""
+"""Where compiled code keeps Python from its next step for minutes. In all but the second there is a checkpoint."""
 
 
 class Workplace(NamedTuple):
@@ -46,10 +47,10 @@ class Workplace(NamedTuple):
 
     def faults_of(self, run: Path) -> list[str]:
         """What is wrong with a run that was stopped, and with how it goes on."""
-        faults = []
-        checkpoints = checkpoints_of(run) if (run / "checkpoints").exists() else []
-        if checkpoints and find_damage(checkpoints[-1]):
-            faults.append(f"{checkpoints[-1].name}: {find_damage(checkpoints[-1])}")
+        faults: list[str] = []
+        for place in sorted((run / "checkpoints").glob("step-????????"))[-1:]:
+            if damage := find_damage(place):
+                faults.append(f"{place.name}: {damage}")
         ended = Command(self.train(run), self.folder / "errors").end()
         if ended.code or ended.errors:
             return [*faults, f"it does not go on: {ended}"]
@@ -130,8 +131,41 @@ def test_beam_search_is_told_to_stop(
     measured("T3", what, held=held, of=tries, note=f"out after {slowest:.1f} s at most")
 
 
-def busy_at(place: str) -> Moment:
-    return Moment(BUSY[place], 1, IN_COMPILED_CODE)
+LEARNERS = {
+    "unigram": "limelight.tokens.sentencepiece._train",
+    "bpe": "limelight.tokens.sentencepiece._train",
+    "wordpiece": "limelight.tokens.wordpiece._learn_pieces",
+}
+"""Where each kind of vocabulary is learned by a library, in one call."""
+
+
+def test_learning_a_vocabulary_is_told_to_stop(full: bool, measured: Measured, seed: int, tmp_path: Path) -> None:
+    """There is nothing to save yet, and nothing to wait for."""
+    chance = random.Random(seed)
+    words = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(2, 12))) for _ in range(30_000)]
+    with open(tmp_path / "text.tsv", "w", encoding="utf-8") as file:
+        for _ in range(30_000):
+            file.write("\t".join(" ".join(chance.choices(words, k=8)) for _ in range(2)) + "\n")
+    text = ["--train", str(tmp_path / "text.tsv"), "--source", "en", "--target", "de", "--max-steps", "1"]
+    settings = [word for each in ("sampling=0", "byte_fallback=false") for word in ("--set", f"tokens.{each}")]
+    for kind in LEARNERS if full else [chance.choice(list(LEARNERS))]:
+        held, slowest, tries = 0, 0.0, 5 if full else 1
+        for _ in range(tries):
+            out = tmp_path / "runs" / "new"
+            learner = ["--recipe", "tiny", *settings, "--set", f"tokens.kind={kind}", "--out", str(out), "--quiet"]
+            command = Command(["train", *text, *learner], tmp_path / "errors", Moment(LEARNERS[kind]))
+            command.reach()
+            command.process.join(chance.uniform(0, 1))
+            number = chance.choice(SIGNALS)
+            command.send(number)
+            ended = command.end()
+            faults = faults_of(number, ended, within=2 * AT_ONCE)
+            faults += [f"{path} is left" for path in out.glob("*") if path.name != LOCK]
+            print(kind, f"{ended.seconds:.2f} s", faults)
+            slowest = max(slowest, ended.seconds)
+            held += not faults
+        what = f"signals while a vocabulary is learned ({kind}): out within 2 s, nothing left behind"
+        measured("T3", what, held=held, of=tries, note=f"out after {slowest:.1f} s at most")
 
 
 def places(full: bool, chance: random.Random) -> list[str]:
@@ -145,7 +179,7 @@ def test_work_that_does_not_end(
     chance, changed = random.Random(seed), {} if full else {"limelight.training.signals.GRACE": 0.5}
     for place in places(full, chance):
         run, number = tmp_path / place, chance.choice(SIGNALS)
-        command = Command(workplace.train(run), tmp_path / "errors", busy_at(place), changed)
+        command = Command(workplace.train(run), tmp_path / "errors", BUSY[place], changed)
         command.reach()
         command.process.join(0.2)
         command.send(number)
@@ -161,7 +195,7 @@ def test_work_that_does_not_end(
 def test_without_the_watch_it_would_still_be_there(workplace: Workplace, tmp_path: Path) -> None:
     """The check above can fail: Python's own handlers have to wait."""
     changed = {"limelight.training.signals.GRACE": 0.5, "limelight.training.signals.StopRequest._watch": deaf}
-    command = Command(workplace.train(tmp_path / "run"), tmp_path / "errors", busy_at("a step"), changed)
+    command = Command(workplace.train(tmp_path / "run"), tmp_path / "errors", BUSY["a step"], changed)
     command.reach()
     command.send(signal.SIGTERM)
     with pytest.raises(AssertionError, match="still there"):
@@ -180,7 +214,7 @@ def test_a_second_signal(workplace: Workplace, full: bool, measured: Measured, s
             run, number = tmp_path / f"{place}-{count}", chance.choice(SIGNALS)
             # Where there is nothing to save, the first one alone would soon end it.
             changed = {"limelight.training.signals.AT_ONCE": 9.0}
-            command = Command(workplace.train(run), tmp_path / "errors", busy_at(place), changed)
+            command = Command(workplace.train(run), tmp_path / "errors", BUSY[place], changed)
             command.reach()
             command.process.join(0.2)
             command.send(chance.choice(SIGNALS))
