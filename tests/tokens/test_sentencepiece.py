@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from limelight.errors import UserError
 from limelight.tokens import END, PLACEHOLDERS, UNKNOWN, SentencePieceTokenizer, normalise, train_tokenizer
+from limelight.tokens.sentencepiece import count_pieces
 
 LANGUAGES = ("en", "de")
 RESERVED = ("<2en>", "<2de>", *PLACEHOLDERS)
@@ -246,6 +247,40 @@ def test_what_is_no_model_is_refused() -> None:
             SentencePieceTokenizer(wrong, kind="bpe", reserved=[])
 
 
+def field(number: int, content: bytes) -> bytes:
+    """A field of a protocol buffer, with a length below 128."""
+    return bytes([number << 3 | 2, len(content)]) + content
+
+
+@pytest.mark.parametrize("number", [3, 5])
+@pytest.mark.parametrize("key", [b"\x12", b"\x92\x00"])  # the same key, as it is written and as it could be
+def test_rules_that_rewrite_text_are_refused(
+    number: int, key: bytes, tokenizer: SentencePieceTokenizer, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("model")
+    tokenizer.save(folder)
+    model = (folder / "spm.model").read_bytes()
+    with pytest.raises(UserError, match="rewrites text by rules of its own; only `identity` is taken"):
+        SentencePieceTokenizer(model + field(number, key + b"\x04rule"), kind="bpe", reserved=[])
+
+
+@pytest.mark.parametrize("surface", [b"", b"\xff", b"unknown" * 10])
+def test_another_text_for_what_is_unknown_is_refused(
+    surface: bytes, tokenizer: SentencePieceTokenizer, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("model")
+    tokenizer.save(folder)
+    surface_field = b"\xe2\x02" + bytes([len(surface)]) + surface  # number 44 of the trainer's settings
+    with pytest.raises(UserError, match=r"the unknown piece reads as|not a sentencepiece model"):
+        SentencePieceTokenizer((folder / "spm.model").read_bytes() + field(2, surface_field), kind="bpe", reserved=[])
+
+
+def test_pieces_are_counted_before_the_library_makes_them() -> None:
+    assert count_pieces(field(1, b"") * 500_000) == 500_000
+    with pytest.raises(UserError, match="500,001 pieces; a vocabulary has between 2 and 500,000"):
+        SentencePieceTokenizer(field(1, b"") * 3_000_000, kind="bpe", reserved=[])
+
+
 def test_other_special_ids_are_refused(tmp_path_factory: pytest.TempPathFactory) -> None:
     prefix = tmp_path_factory.mktemp("foreign") / "spm"
     sentencepiece.SentencePieceTrainer.train(
@@ -253,6 +288,7 @@ def test_other_special_ids_are_refused(tmp_path_factory: pytest.TempPathFactory)
         model_prefix=str(prefix),
         vocab_size=8,
         hard_vocab_limit=False,
+        normalization_rule_name="identity",
         minloglevel=2,
     )
     with pytest.raises(UserError, match="end of a sentence has id 2 and the unknown piece id 0; they must be 0 and 1"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import sentencepiece
@@ -64,6 +64,7 @@ class SentencePieceTokenizer:
         try:
             processor.LoadFromSerializedProto(model)
             pieces = [processor.id_to_piece(number) for number in range(count)]
+            unknown = processor.decode([UNKNOWN])
         except (RuntimeError, ValueError, TypeError, IndexError) as error:  # a ValueError: a piece is not UTF-8
             raise UserError(f"not a sentencepiece model: {shown(str(error))}") from None
         if (processor.eos_id(), processor.unk_id()) != (END, UNKNOWN):
@@ -71,6 +72,8 @@ class SentencePieceTokenizer:
                 f"the end of a sentence has id {processor.eos_id()} and the unknown piece id {processor.unk_id()}; "
                 f"they must be {END} and {UNKNOWN}"
             )
+        if unknown != UNKNOWN_TEXT:
+            raise UserError(f"the unknown piece reads as {shown(repr(unknown))}; it must be {UNKNOWN_TEXT!r}")
         self._model = model
         self._processor = processor
         self._kind = kind
@@ -146,28 +149,42 @@ class SentencePieceTokenizer:
 def count_pieces(model: bytes) -> int:
     """How many pieces a serialised model lists, at most one above `MAX_PIECES`; known before the library reads it.
 
-    The model is a protocol buffer: a message of fields, each a number with its kind, a length and so many bytes; the
-    pieces are field 1. Raises `UserError` for other bytes.
+    Raises `UserError` for other bytes, and for a model that rewrites text by rules of its own: they could make pages of
+    a letter, and `normalise` would not be what it says.
     """
-    place = count = 0
-    while place < len(model) and count <= MAX_PIECES:
-        field = model[place]
-        length, place = _length(model, place + 1)
-        place += length
-        if field & 0x87 != 2 or place > len(model):  # a number below 16, of the kind that has a length: all there are
-            raise UserError(f"not a sentencepiece model: it breaks off or changes its form at byte {place:,}")
-        count += field == 0x0A
+    count = 0
+    for number, content in _fields(model):
+        count += number == 1
+        if number in (3, 5) and any(inner == 2 and rules for inner, rules in _fields(content)):
+            raise UserError("a sentencepiece model that rewrites text by rules of its own; only `identity` is taken")
+        if count > MAX_PIECES:
+            break
     return count
 
 
-def _length(model: bytes, place: int) -> tuple[int, int]:
-    """A length that stands at `place`, seven bits to a byte, and the place after it."""
-    length = 0
-    for number, byte in enumerate(model[place : place + 5]):
-        length |= (byte & 0x7F) << (7 * number)
+def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
+    """The fields of a protocol buffer: their numbers, with the content of those that have a length."""
+    place = 0
+    while place < len(message):
+        key, place = _number(message, place)
+        length = {1: 8, 5: 4}.get(key & 7, 0)
+        if key & 7 in (0, 2):
+            value, place = _number(message, place)
+            length = value if key & 7 == 2 else 0
+        if key & 7 not in (0, 1, 2, 5) or place + length > len(message):
+            raise UserError(f"not a sentencepiece model: it breaks off or changes its form at byte {place:,}")
+        yield key >> 3, message[place : place + length]
+        place += length
+
+
+def _number(message: bytes, place: int) -> tuple[int, int]:
+    """A number of seven bits to a byte that stands at `place`, and the place after it."""
+    number = 0
+    for position, byte in enumerate(message[place : place + 10]):
+        number |= (byte & 0x7F) << (7 * position)
         if byte < 0x80:
-            return length, place + number + 1
-    raise UserError(f"not a sentencepiece model: there is no length at byte {place:,}")
+            return number, place + position + 1
+    raise UserError(f"not a sentencepiece model: there is no number at byte {place:,}")
 
 
 def train_sentencepiece(
