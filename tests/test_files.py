@@ -8,7 +8,7 @@ import pytest
 
 from limelight import files
 from limelight.errors import RunError
-from limelight.files import clear_leftovers, remove, sha256, write_all, write_folder, write_whole, writing
+from limelight.files import clear_leftovers, fill_file, remove, sha256, write_all, write_folder, write_whole, writing
 
 
 def tree(folder: Path) -> dict[str, str]:
@@ -47,6 +47,21 @@ def test_a_file_that_cannot_be_finished_leaves_the_former_one(
     with pytest.raises(OSError, match=f"No space left on device: '{path}'"):
         write_whole(path, "new")
     assert tree(tmp_path) == {"file": "former"}
+
+
+def test_a_library_may_fill_the_file(tmp_path: Path) -> None:
+    def fill(partial: Path) -> None:
+        partial.write_text("new")
+        if partial.parent.name == "bad":
+            raise RuntimeError("not after all")
+
+    for folder in ("good", "bad"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "file").write_text("former")
+    fill_file(tmp_path / "good" / "file", fill)
+    with pytest.raises(RuntimeError, match="not after all"):
+        fill_file(tmp_path / "bad" / "file", fill)
+    assert tree(tmp_path) == {"good/file": "new", "bad/file": "former"}
 
 
 def test_what_went_wrong_first_is_what_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

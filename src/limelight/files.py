@@ -39,17 +39,19 @@ def cause(error: Exception) -> str:
 
 def write_whole(path: Path, content: bytes | str) -> None:
     """Write a file so that its name never stands for half of it. An `OSError` names it."""
+    fill_file(path, lambda partial: partial.write_bytes(content.encode() if isinstance(content, str) else content))
+
+
+def fill_file(path: Path, fill: Callable[[Path], object]) -> None:
+    """Let `fill` write a file beside the place, bring it to the disk, then move it there. An `OSError` names it."""
     partial = path.with_name(path.name + PARTIAL)
     with naming(path):
         try:
-            with open(partial, "wb") as file:
-                file.write(content.encode() if isinstance(content, str) else content)
-                file.flush()
-                os.fsync(file.fileno())
+            fill(partial)
+            sync_file(partial)
             os.replace(partial, path)
         except BaseException:
-            with suppress(OSError):  # what went wrong first is what is told
-                partial.unlink(missing_ok=True)
+            _try_to_remove(partial)  # what went wrong first is what is told
             raise
         sync_folder(path.parent)
 

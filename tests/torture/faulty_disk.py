@@ -11,6 +11,7 @@ import os
 import resource
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,16 @@ class Disk:
 
 
 def _own_mounts() -> bool:
-    """Whether this process now has mounts that no other sees."""
+    """Whether this process now has mounts that no other sees. A child tries first: there is no way back."""
+    child = os.fork()
+    if child == 0:
+        with suppress(OSError):
+            os._exit(0 if _take_own_mounts() else 1)
+        os._exit(1)
+    return os.waitpid(child, 0)[1] == 0 and _take_own_mounts()
+
+
+def _take_own_mounts() -> bool:
     libc = ctypes.CDLL(None)
     user, group = os.getuid(), os.getgid()
     if libc.unshare(_NEW_USER | _NEW_MOUNTS) == 0:
