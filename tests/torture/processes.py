@@ -27,7 +27,7 @@ from limelight.training.run import train
 from tests.training.helpers import checkpoints_of, trace_of
 
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["limelight.training.run", "torch.utils.tensorboard"])
+PROCESSES.set_forkserver_preload(["limelight.training.run", "torch.utils.tensorboard", "torch._dynamo"])
 
 SAVES = (CHECKPOINTS, SNAPSHOTS, BEST)
 """Where a run keeps what it has learned: whatever is changed in these folders is part of a save."""

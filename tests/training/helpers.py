@@ -81,12 +81,13 @@ def log_of(run: Path) -> list[dict[str, Any]]:
 
 
 def trace_of(run: Path, *, ends: bool = False) -> list[tuple[Any, ...]]:
-    """What must be the same to the last bit however often a run was interrupted: no times; what was written at its end
-    only if asked for, as a run that reached a smaller bound first has had several."""
-    timeless = ("seconds", "target_tokens_per_second")
+    """What must be the same to the last bit however often a run was interrupted: no times, and not what became the
+    model, as a run that was killed may have had a better one. What was written at its end only if asked for: a run that
+    reached a smaller bound first has had several."""
+    left_out = ("seconds", "target_tokens_per_second", "chosen")
     return [
         tuple((name, value.hex() if isinstance(value, float) else value) for name, value in line.items()
-              if name not in timeless)
+              if name not in left_out)
         for line in log_of(run)
         if ends or line["event"] != "final"
     ]  # fmt: skip

@@ -12,7 +12,14 @@ from limelight.models.weights import named_weights, read_weights, save_weights
 from limelight.tokens import Tokenizers
 from limelight.training import keep
 from limelight.training.checkpoint import Progress, save_checkpoint
-from limelight.training.keep import SNAPSHOTS, drop_snapshots, finish_model, keep_snapshot, offer_model
+from limelight.training.keep import (
+    SNAPSHOTS,
+    drop_snapshots,
+    finish_model,
+    keep_snapshot,
+    offer_model,
+    score_of_best,
+)
 from limelight.training.report import Report
 from limelight.training.run_state import Run
 from limelight.training.signals import StopRequest
@@ -20,6 +27,7 @@ from limelight.training.update import make_optimizer
 from limelight.training.validation import Validation
 from tests.models.helpers import Vocabulary, make_model
 from tests.training.helpers import TRANSFORMER, go, log_of, tiny_run
+from tests.training.interrupted import Killed, interruption, kill
 
 
 class Told(Report):
@@ -125,6 +133,30 @@ def test_the_best_model_is_never_replaced_by_a_worse_one(run: Run) -> None:
     assert run.progress.model_score == -2.0
     assert best(run) == 4
     assert "validation loss per piece | 2.0000" in (run.folder / "README.md").read_text()
+
+
+def test_after_a_kill_the_best_model_stays_though_no_checkpoint_knows_it(tmp_path: Path) -> None:
+    """Validated and killed before the next checkpoint; the run is taken up with other settings and gets worse."""
+    config = tiny_run(tmp_path / "text", checkpoint_every=5, validate_every=4, best_by="loss", average=1, max_steps=10)
+    with interruption("update", 9, kill), pytest.raises(Killed):
+        go(config, tmp_path / "run")
+    best = (tmp_path / "run" / "best" / "model.safetensors").read_bytes()
+    had = score_of_best(tmp_path / "run")
+    go(config, tmp_path / "run", learning_rate=1e-12, warmup=0)
+    assert had is not None
+    assert all(-line["loss"] < had for line in log_of(tmp_path / "run") if line["event"] in ("validation", "final"))
+    assert (tmp_path / "run" / "best" / "model.safetensors").read_bytes() == best
+
+
+@pytest.mark.parametrize("content", [None, b"damaged", b"without a score"])
+def test_where_there_is_no_model_that_can_be_read_any_is_the_best(content: bytes | None, tmp_path: Path) -> None:
+    (tmp_path / "best").mkdir()
+    path = tmp_path / "best" / "model.safetensors"
+    if content == b"without a score":
+        save_weights(path, {"a": torch.zeros(2)})
+    elif content:
+        path.write_bytes(content)
+    assert score_of_best(tmp_path) is None
 
 
 def test_at_the_end_the_average_wins_if_it_is_as_good(run: Run, looks: list[Validation]) -> None:

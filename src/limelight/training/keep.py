@@ -3,9 +3,13 @@
 Nothing here touches what training goes on with: a run that is trained on after its end goes as if it had not ended.
 """
 
+import math
+from pathlib import Path
+
+from limelight.errors import UserError
 from limelight.files import write_whole
-from limelight.models.stored import BEST, save_model
-from limelight.models.weights import named_weights, put_weights, save_weights
+from limelight.models.stored import BEST, WEIGHTS, save_model
+from limelight.models.weights import named_weights, put_weights, read_weights, save_weights
 from limelight.training.average import average_weights
 from limelight.training.card import model_card
 from limelight.training.checkpoint import CHECKPOINTS, stored_progress
@@ -13,6 +17,7 @@ from limelight.training.run_state import Run, look, score_of
 from limelight.training.validation import Validation
 
 SNAPSHOTS = "snapshots"
+SCORE = "score"
 
 
 def keep_snapshot(run: Run, score: float) -> dict[str, float]:
@@ -38,12 +43,25 @@ def drop_snapshots(run: Run) -> None:
             path.unlink()
 
 
+def score_of_best(folder: Path) -> float | None:
+    """The score that stands with the model in `best/`; None where there is no model that can be read.
+
+    It may be better than any that the checkpoint knows of, when a run was killed after a good validation. Going on
+    must not replace it with a worse one.
+    """
+    try:
+        score = float(read_weights(folder / BEST / WEIGHTS)[1].get(SCORE, math.nan))
+    except (UserError, ValueError):
+        return None
+    return None if math.isnan(score) else score
+
+
 def offer_model(run: Run, seen: Validation | None, made_from: str) -> bool:
     """Make the weights as they stand the model that `--model RUN` finds, if there is none as good; says whether."""
     progress, score = run.progress, score_of(run, seen)
     if progress.model_score is not None and score < progress.model_score:
         return False
-    notes = {"step": str(progress.step), "made_from": made_from}
+    notes = {"step": str(progress.step), "made_from": made_from, SCORE: repr(score)}
     if seen is not None:
         notes["valid_loss"] = f"{seen.loss:.4f}"
     if seen is not None and seen.bleu is not None:

@@ -15,7 +15,7 @@ from limelight.training.checkpoint import (
     restore_random_states,
     save_checkpoint,
 )
-from limelight.training.keep import drop_snapshots, finish_model, keep_snapshot, offer_model
+from limelight.training.keep import drop_snapshots, finish_model, keep_snapshot, offer_model, score_of_best
 from limelight.training.precision import autocast
 from limelight.training.run_state import Run, look, score_of
 from limelight.training.schedule import learning_rate
@@ -31,6 +31,7 @@ def run_training(run: Run) -> str:
     Raises `Stopped` with everything saved when a signal came, `RunError` when the numbers have gone wrong for good.
     """
     progress = run.progress
+    progress.model_score = score_of_best(run.folder)
     clock, before = time.monotonic(), progress.seconds
     run.model.train()
     try:
