@@ -18,10 +18,10 @@ _XZ_MEMORY = 1 << 27
 _FORMATS: dict[str, tuple[Callable[[], Any], int]] = {
     ".gz": (lambda: zlib.decompressobj(wbits=31), 4096),
     ".xz": (lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY), 256),
-    ".zst": (lambda: zstandard.ZstdDecompressor().decompressobj(), 256),
+    ".zst": (lambda: zstandard.ZstdDecompressor().decompressobj(), 128),
 }
-"""For each suffix what decompresses, and the bytes it is fed at a time. These bound to about 8 MiB what a hostile
-archive makes us hold at once, as 256 bytes of .zst can be 8 MiB of one letter; larger pieces are hardly faster."""
+"""For each suffix what decompresses, and the bytes it is fed at a time. These bound to about 4 MiB what a hostile
+archive makes us hold at once, as 128 bytes of .zst can be 4 MiB of one letter; larger pieces are hardly faster."""
 
 COMPRESSIONS = tuple(_FORMATS)
 
