@@ -1,6 +1,7 @@
 """From files to stores: dirty text, empty text, missing text, and what is not done twice."""
 
 import gzip
+import os
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,38 @@ def test_bad_lines_are_reported_and_skipped_on_request(config: RunConfig, tmp_pa
     assert len(found.stores[0]) == 61
     for line in (1, 63, 64, 65):
         assert said.count(f"skipped {tmp_path / 'dirty.tsv'}:{line}: ") == 1  # told once, not each time it is read
+    listing = tmp_path / "run" / "data" / "train-0-skipped.txt"
+    assert f"61 of 61 pairs kept\n4 lines cannot be read and were skipped; each of them in {listing}\n" in said
+    assert "  skipped 2: there is no TAB in this line (first: " in said
+    assert [line.split(":")[1] for line in listing.read_text().splitlines()] == ["1", "63", "64", "65"]
+
+
+def test_a_corpus_full_of_bad_lines_does_not_fill_the_screen(config: RunConfig, tmp_path: Path) -> None:
+    dirty = corpus(tmp_path / "dirty.tsv", BAD["TAB"] * 5_000 + text_of(config))
+    _, said = prepared(with_data(config, train=dirty, valid=dirty, on_bad_line="skip"), tmp_path / "run")
+    assert said.count("\n") < 30
+    for name in ("train-0", "valid-0"):
+        assert (
+            f"5,000 lines cannot be read and were skipped; each of them in {tmp_path / 'run' / 'data' / name}" in said
+        )
+        assert (tmp_path / "run" / "data" / f"{name}-skipped.txt").read_text().count("\n") == 5_000
+
+
+def test_a_corpus_of_nothing_but_bad_lines_says_so(config: RunConfig, tmp_path: Path) -> None:
+    wide = corpus(tmp_path / "wide.tsv", text_of(config).decode().encode("utf-16"))
+    with pytest.raises(UserError, match=r"wide\.tsv: there is nothing to train on: 0 of 0 pairs kept\n  skipped \d+: "):
+        prepared(with_data(config, train=wide, on_bad_line="skip"), tmp_path / "run")
+
+
+@pytest.mark.parametrize("role", ["train", "valid"])
+def test_a_pipe_is_refused_at_once(role: str, config: RunConfig, tmp_path: Path) -> None:
+    """Nobody writes into it, and reading would wait for ever."""
+    os.mkfifo(tmp_path / "pipe.tsv")
+    pipe = (Corpus(files=(str(tmp_path / "pipe.tsv"),)),)
+    with pytest.raises(
+        UserError, match=r"pipe\.tsv: is a pipe or a device, and this text is read several times; save it"
+    ):
+        prepared(with_data(config, **{role: pipe}), tmp_path / "run")
 
 
 def test_a_truncated_archive_names_file_and_line(config: RunConfig, tmp_path: Path) -> None:
@@ -192,8 +225,8 @@ def test_every_corpus_has_its_store_and_all_make_the_vocabulary(config: RunConfi
 def test_validation_pairs_without_text_are_left_out_and_counted(config: RunConfig, tmp_path: Path) -> None:
     said: list[str] = []
     text = b"one\teins\n\tzwei\nthree\t \nfour\tvier\n"
-    pairs = read_valid(with_data(config, valid=corpus(tmp_path / "v.tsv", text)).data, said.append)
+    pairs = read_valid(with_data(config, valid=corpus(tmp_path / "v.tsv", text)).data, tmp_path, said.append)
     assert [pair.line for pair in pairs] == [1, 4]
     assert said == [f"{tmp_path / 'v.tsv'}: 2 of 4 validation pairs have an empty side"]
     with pytest.raises(UserError, match=r"v\.tsv: no validation pair has text on both sides"):
-        read_valid(with_data(config, valid=corpus(tmp_path / "v.tsv", b"\tzwei\n")).data, said.append)
+        read_valid(with_data(config, valid=corpus(tmp_path / "v.tsv", b"\tzwei\n")).data, tmp_path, said.append)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -13,11 +14,14 @@ from limelight.errors import UserError
 from limelight.files import write_folder
 from limelight.models.stored import CONFIG, TOKENIZER
 from limelight.text.clean import CleanReport, clean
+from limelight.text.open_text import require_lasting
 from limelight.text.pair import BadLine, Pair
 from limelight.text.readers import read_pairs
+from limelight.text.skipped import SkipReport
 from limelight.tokens import Tokenizer, Tokenizers, load_tokenizers, save_tokenizers, train_tokenizer
 
 Say = Callable[[str], None]
+OnBadLine = Callable[[BadLine], None]
 GROUP = 10_000  # pairs tokenised at once: enough to be quick, little enough to stay small
 
 
@@ -37,20 +41,26 @@ def prepare(config: RunConfig, run: Path, say: Say) -> Prepared:
     """
     if not config.data.train:
         raise UserError("there is nothing to train on: give --train FILE (or two files), or data.train in --config")
+    for corpus in (*config.data.train, *config.data.valid):
+        for file in corpus.files:
+            require_lasting(Path(file))
     _write_tokenizers(config, run / TOKENIZER, say)
     tokenizers = load_tokenizers(run / TOKENIZER)  # from the files, as everybody later will
     stores = [
         _store(config, corpus, tokenizers, run / "data" / f"train-{number}", say)
         for number, corpus in enumerate(config.data.train)
     ]
-    return Prepared(tokenizers, stores, read_valid(config.data, say))
+    return Prepared(tokenizers, stores, read_valid(config.data, run, say))
 
 
-def read_valid(data: DataConfig, say: Say) -> list[Pair]:
+def read_valid(data: DataConfig, run: Path, say: Say) -> list[Pair]:
     """All validation pairs with both sides present."""
     pairs: list[Pair] = []
-    for corpus in data.valid:
-        found = list(_read(corpus, data, say))
+    for number, corpus in enumerate(data.valid):
+        with SkipReport(run / "data" / f"valid-{number}-skipped.txt", say) as skipped:
+            found = list(_read(corpus, data, skipped.add))
+        if skipped.total:
+            say(f"{' + '.join(corpus.files)}: {skipped.summary()}")
         full = [pair for pair in found if pair.source.strip() and pair.target.strip()]
         if len(full) < len(found):
             say(f"{corpus.files[0]}: {len(found) - len(full)} of {len(found)} validation pairs have an empty side")
@@ -66,10 +76,13 @@ def _write_tokenizers(config: RunConfig, folder: Path, say: Say) -> None:
     if folder.exists() and (folder.parent / CONFIG).exists():
         return
     tokens, data, report = config.tokens, config.data, CleanReport()
-    sentences = sum(1 for _ in _cleaned(data, data.train, report, _silently))
+    unreadable: Counter[str] = Counter()
+    pairs = _cleaned(data, data.train, report, lambda line: unreadable.update([line.kind]))
+    sentences = sum(1 for _ in pairs)
     if not sentences:
         files = ", ".join(name for corpus in data.train for name in corpus.files)
-        raise UserError(f"{files}: there is nothing to train on: {report.summary()}")
+        skipped = [f"\n  skipped {count:,}: {kind}" for kind, count in unreadable.most_common()]
+        raise UserError(f"{files}: there is nothing to train on: {report.summary()}{''.join(skipped)}")
 
     def learn(*sides: str) -> Tokenizer:
         pairs = _cleaned(data, data.train, CleanReport(), _silently)
@@ -94,7 +107,7 @@ def _write_tokenizers(config: RunConfig, folder: Path, say: Say) -> None:
     write_folder(folder, lambda partial: save_tokenizers(tokenizers, partial))
 
 
-def _silently(_text: str) -> None:
+def _silently(_line: BadLine) -> None:
     """What was left out is told once, while the corpus is tokenised."""
 
 
@@ -111,8 +124,11 @@ def _store(config: RunConfig, corpus: Corpus, tokenizers: Tokenizers, folder: Pa
         say(f"{' + '.join(corpus.files)}: text, cleaning or vocabulary has changed; making its pieces anew")
     largest = max(tokenizer.size for tokenizer in tokenizers)
     report = CleanReport()
-    with StoreWriter(folder, vocabulary_size=largest) as writer:
-        pairs = _cleaned(config.data, [corpus], report, say)
+    with (
+        SkipReport(folder.with_name(f"{folder.name}-skipped.txt"), say) as skipped,
+        StoreWriter(folder, vocabulary_size=largest) as writer,
+    ):
+        pairs = _cleaned(config.data, [corpus], report, skipped.add)
         kept = _tokenise(pairs, tokenizers, writer, max_length=config.batching.max_length)
         said = report.summary()
         if kept < report.kept:
@@ -120,6 +136,8 @@ def _store(config: RunConfig, corpus: Corpus, tokenizers: Tokenizers, folder: Pa
             said += (
                 f"\n  left out {report.kept - kept:,}: more than {limit} pieces, the end counted (batching.max_length)"
             )
+        if skipped.total:
+            said += f"\n{skipped.summary()}"
         if not kept:
             raise UserError(f"{', '.join(corpus.files)}: no pair is left to train on: {said}")
         store = writer.close(fingerprint)
@@ -158,10 +176,12 @@ def _fingerprint(config: RunConfig, corpus: Corpus, folder: Path) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def _cleaned(data: DataConfig, corpora: Iterable[Corpus], report: CleanReport, say: Say) -> Iterator[Pair]:
+def _cleaned(
+    data: DataConfig, corpora: Iterable[Corpus], report: CleanReport, on_bad_line: OnBadLine
+) -> Iterator[Pair]:
     for corpus in corpora:
         yield from clean(
-            _read(corpus, data, say),
+            _read(corpus, data, on_bad_line),
             report,
             max_characters=data.max_characters,
             max_length_ratio=data.max_length_ratio,
@@ -170,8 +190,5 @@ def _cleaned(data: DataConfig, corpora: Iterable[Corpus], report: CleanReport, s
         )
 
 
-def _read(corpus: Corpus, data: DataConfig, say: Say) -> Iterator[Pair]:
-    def skip(line: BadLine) -> None:
-        say(f"skipped {line}")
-
-    return read_pairs(corpus.files, on_bad_line=skip if data.on_bad_line == "skip" else None)
+def _read(corpus: Corpus, data: DataConfig, on_bad_line: OnBadLine) -> Iterator[Pair]:
+    return read_pairs(corpus.files, on_bad_line=on_bad_line if data.on_bad_line == "skip" else None)
