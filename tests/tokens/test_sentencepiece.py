@@ -4,6 +4,7 @@ import random
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 import sentencepiece
@@ -252,16 +253,33 @@ def field(number: int, content: bytes) -> bytes:
     return bytes([number << 3 | 2, len(content)]) + content
 
 
-@pytest.mark.parametrize("number", [3, 5])
 @pytest.mark.parametrize("key", [b"\x12", b"\x92\x00"])  # the same key, as it is written and as it could be
-def test_rules_that_rewrite_text_are_refused(
-    number: int, key: bytes, tokenizer: SentencePieceTokenizer, tmp_path_factory: pytest.TempPathFactory
+@pytest.mark.parametrize(
+    ("number", "rules", "fault"),
+    [
+        (3, b"\x01\x00\x00\x00t" + b"x" * 65 + b"\0", "whose rules put 65 bytes for a character"),
+        (3, b"\x01\x00\x00\x00t" + b"x" * 64 + b"\0", "not a sentencepiece model"),  # short, but that is no tree
+        (5, b"\x01\x00\x00\x00tx\0", "rewrites what it has decoded"),
+    ],
+)
+def test_rules_that_are_no_spelling_are_refused(
+    number: int, rules: bytes, fault: str, key: bytes, tokenizer: SentencePieceTokenizer, tmp_path: Path
 ) -> None:
-    folder = tmp_path_factory.mktemp("model")
-    tokenizer.save(folder)
-    model = (folder / "spm.model").read_bytes()
-    with pytest.raises(UserError, match="rewrites text by rules of its own; only `identity` is taken"):
-        SentencePieceTokenizer(model + field(number, key + b"\x04rule"), kind="bpe", reserved=[])
+    tokenizer.save(tmp_path)
+    model = (tmp_path / "spm.model").read_bytes()
+    with pytest.raises(UserError, match=fault):
+        SentencePieceTokenizer(model + field(number, key + bytes([len(rules)]) + rules), kind="bpe", reserved=["<2de>"])
+
+
+@pytest.mark.parametrize("rule", ["nmt_nfkc", "nfkc_cf"])
+def test_rules_that_others_use_are_taken(rule: str, tmp_path: Path) -> None:
+    prefix = tmp_path / "spm"
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(["a b c"] * 5), model_prefix=str(prefix), vocab_size=6, hard_vocab_limit=False,
+        normalization_rule_name=rule, eos_id=END, unk_id=UNKNOWN, bos_id=-1, minloglevel=2,
+    )  # fmt: skip
+    tokenizer = SentencePieceTokenizer(prefix.with_suffix(".model").read_bytes(), kind="unigram", reserved=[])
+    assert tokenizer.encode("ａ b") == tokenizer.encode("a b")
 
 
 @pytest.mark.parametrize("surface", [b"", b"\xff", b"unknown" * 10])

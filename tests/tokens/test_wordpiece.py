@@ -194,6 +194,11 @@ def test_half_surrogates_are_no_pieces() -> None:
         WordPieceTokenizer(json.dumps(content).encode(), reserved=[])
 
 
+def test_a_file_of_brackets_is_not_parsed() -> None:
+    with pytest.raises(UserError, match="more than 100,000 lists and mappings"):
+        WordPieceTokenizer(b"[" + b"[]," * 100_000 + b"[]]", reserved=[])
+
+
 def test_no_expression_of_a_strangers_is_run(tokenizer: WordPieceTokenizer, tmp_path: Path) -> None:
     """(a+)+b takes a time that doubles with each further a."""
     content = stored(tokenizer, tmp_path)

@@ -22,7 +22,7 @@ FORMAT = 1
 MODEL_FILES = {"bpe": "spm.model", "unigram": "spm.model", "wordpiece": "tokenizer.json"}
 """For each kind of tokenizer the name of its model file."""
 
-_MAX_MODEL_BYTES = 10_000_000
+_MAX_MODEL_BYTES = 16_000_000
 _KEYS = {"format": int, "kind": str, "pieces": int, "padding": int, "reserved": list, "sha256": str}
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import sentencepiece
 
 from limelight.errors import UserError
 from limelight.tokens.metadata import StoredTokenizer, write_stored
+from limelight.tokens.protobuf import fields
 from limelight.tokens.sampling import BpeDropout, UnigramSampling, sample_rows
 from limelight.tokens.tokenizer import (
     END,
@@ -35,6 +36,11 @@ from limelight.untrusted import shown
 
 # With bytes to fall back on, the rarest characters (one in 10,000) need no piece of their own.
 _COVERAGE_WITH_BYTES = 0.9999
+
+# Fields of a sentencepiece model, and one of its normaliser and denormaliser.
+_PIECE, _NORMALISER, _DENORMALISER, _RULES = 1, 3, 5, 2
+LONGEST_REPLACEMENT = 64
+"""Bytes that rules of normalisation may put for a character; the longest of NFKC is a greeting of 33."""
 
 _TOO_LARGE = re.compile(r"Vocabulary size too high.*<= (\d+)")
 _TOO_SMALL = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
@@ -72,7 +78,7 @@ class SentencePieceTokenizer:
                 f"the end of a sentence has id {processor.eos_id()} and the unknown piece id {processor.unk_id()}; "
                 f"they must be {END} and {UNKNOWN}"
             )
-        if unknown != UNKNOWN_TEXT:
+        if unknown.strip() != UNKNOWN_TEXT:
             raise UserError(f"the unknown piece reads as {shown(repr(unknown))}; it must be {UNKNOWN_TEXT!r}")
         self._model = model
         self._processor = processor
@@ -149,42 +155,30 @@ class SentencePieceTokenizer:
 def count_pieces(model: bytes) -> int:
     """How many pieces a serialised model lists, at most one above `MAX_PIECES`; known before the library reads it.
 
-    Raises `UserError` for other bytes, and for a model that rewrites text by rules of its own: they could make pages of
-    a letter, and `normalise` would not be what it says.
+    Raises `UserError` for other bytes, and for a model whose rules could make pages of a letter.
     """
     count = 0
-    for number, content in _fields(model):
-        count += number == 1
-        if number in (3, 5) and any(inner == 2 and rules for inner, rules in _fields(content)):
-            raise UserError("a sentencepiece model that rewrites text by rules of its own; only `identity` is taken")
+    for field in fields(model):
+        count += field.number == _PIECE
+        if field.number == _NORMALISER:
+            _require_short(_rules(field.bytes_value()))
+        if field.number == _DENORMALISER and _rules(field.bytes_value()):
+            raise UserError("a sentencepiece model that rewrites what it has decoded; such rules are not taken")
         if count > MAX_PIECES:
             break
     return count
 
 
-def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
-    """The fields of a protocol buffer: their numbers, with the content of those that have a length."""
-    place = 0
-    while place < len(message):
-        key, place = _number(message, place)
-        length = {1: 8, 5: 4}.get(key & 7, 0)
-        if key & 7 in (0, 2):
-            value, place = _number(message, place)
-            length = value if key & 7 == 2 else 0
-        if key & 7 not in (0, 1, 2, 5) or place + length > len(message):
-            raise UserError(f"not a sentencepiece model: it breaks off or changes its form at byte {place:,}")
-        yield key >> 3, message[place : place + length]
-        place += length
+def _rules(normaliser: bytes) -> bytes:
+    return b"".join(field.bytes_value() for field in fields(normaliser) if field.number == _RULES)
 
 
-def _number(message: bytes, place: int) -> tuple[int, int]:
-    """A number of seven bits to a byte that stands at `place`, and the place after it."""
-    number = 0
-    for position, byte in enumerate(message[place : place + 10]):
-        number |= (byte & 0x7F) << (7 * position)
-        if byte < 0x80:
-            return number, place + position + 1
-    raise UserError(f"not a sentencepiece model: there is no number at byte {place:,}")
+def _require_short(rules: bytes) -> None:
+    """Compiled rules are the size of a search tree, the tree, and each replacement with a zero at its end."""
+    tree = int.from_bytes(rules[:4], "little")
+    longest = max(map(len, rules[4 + tree :].split(b"\0")))
+    if longest > LONGEST_REPLACEMENT:
+        raise UserError(f"a sentencepiece model whose rules put {longest:,} bytes for a character; that is no spelling")
 
 
 def train_sentencepiece(

@@ -35,6 +35,10 @@ from limelight.untrusted import shown
 _LONGEST_WORD = 64
 
 
+MOST_BRACKETS = 100_000
+"""Ours has a hundred, and pieces with one in them; a file that is made of nothing else takes seconds and memory."""
+
+
 class WordPieceTokenizer:
     """A `Tokenizer` around a WordPiece model.
 
@@ -122,6 +126,8 @@ class WordPieceTokenizer:
 
 def _read_pieces(model: bytes) -> list[str]:
     """The pieces of a `tokenizer.json` in the order of their ids."""
+    if model.count(b"[") + model.count(b"{") > MOST_BRACKETS:
+        raise UserError(f"not a tokenizer.json: more than {MOST_BRACKETS:,} lists and mappings")
     try:
         content = json.loads(model.decode("utf-8"))["model"]
         kind, vocabulary = content["type"], dict(content["vocab"])

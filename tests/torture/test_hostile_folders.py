@@ -1,0 +1,147 @@
+"""X8: model folders that a stranger made. Refused with a message, or harmless; nothing in them is ever executed.
+
+Every folder is a good one with one thing changed. Each is given to `limelight translate --model`, in a process that is
+watched: how it ends, what it says, what it takes of processor and memory, and whether any code of the folder's ran.
+"""
+
+import pickle
+import random
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.torture.conftest import Measured
+from tests.torture.hostile import CONFIG, METADATA, PIECES, WEIGHTS, Change, Folders, counted, faults
+from tests.torture.hostile_cases import config_cases, nothing, pickles, weights_cases, write
+from tests.torture.hostile_pieces import (
+    description_cases,
+    harmless_cases,
+    other_vocabularies,
+    pickle_cases,
+    place_cases,
+    sentencepiece_cases,
+    with_pieces,
+    wordpiece_cases,
+)
+
+MUTATIONS = 200
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Folders]:
+    found = Folders(tmp_path_factory.mktemp("hostile"))
+    yield found
+    found.watched.end()
+
+
+GROUPS = {
+    "pickles": ("bpe", pickle_cases),
+    "weights": ("bpe", lambda _: weights_cases()),
+    "configurations": ("bpe", config_cases),
+    "sentencepiece models": ("bpe", lambda _: sentencepiece_cases()),
+    "descriptions of a tokenizer": ("bpe", lambda _: description_cases()),
+    "tokenizer.json": ("wordpiece", lambda _: wordpiece_cases()),
+    "other vocabularies": ("bpe", lambda _: other_vocabularies()),
+    "links, fifos, devices": ("bpe", lambda _: place_cases()),
+}
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_hostile_folders_are_refused_and_nothing_in_them_runs(
+    group: str, folders: Folders, full: bool, seed: int, measured: Measured
+) -> None:
+    kind, make = GROUPS[group]
+    cases: Mapping[str, Change] = make(folders.canary)
+    names = list(cases) if full else random.Random(seed).sample(list(cases), min(6, len(cases) // 3))
+    held, note = counted(names, [folders.tried(cases[name], kind) for name in names], may_translate=False)
+    assert not folders.canary.exists()
+    measured("X8", f"{group}: refused, nothing run", held=held, of=len(names), note=note)
+
+
+def test_what_is_none_of_our_business_does_no_harm(folders: Folders, full: bool, measured: Measured) -> None:
+    """Code that lies beside a model, corpora that its configuration names, how a stranger would split words."""
+    cases = harmless_cases(folders.canary)
+    tried = [folders.tried(change, kind) for kind, change in cases.values()]
+    held, note = counted(cases, tried, may_translate=True)
+    assert not folders.canary.exists()
+    assert [outcome.code for _, outcome in tried] == [0] * len(cases)
+    measured("X8", "what is not taken from a folder does no harm", held=held, of=len(cases), note=note)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a payload that leaves a file open
+def test_the_payloads_would_run(tmp_path: Path) -> None:
+    """The control: whoever unpickles one has run it."""
+    for name, content in pickles(tmp_path / "canary").items():
+        if name[-1].isdigit():
+            pickle.loads(content)
+            assert (tmp_path / "canary").exists(), name
+            (tmp_path / "canary").unlink()
+
+
+def test_the_watch_sees_what_it_is_to_see(folders: Folders) -> None:
+    """The control: a good folder is none that is refused, and one without a name in its message is told."""
+    place, good = folders.tried(nothing)
+    assert list(faults(place, good, may_translate=False)) == ["ended with 0"]
+    assert not list(faults(place, good, may_translate=True))
+    empty, refused = folders.tried(write(WEIGHTS, b""))
+    assert not list(faults(empty, refused, may_translate=False))
+    assert list(faults(place, refused, may_translate=False)) == ["no path"]
+    wrong = refused._replace(code=-11, seconds=9.0, megabytes=9000.0, errors="Traceback", ran=("os.system",))
+    assert len(list(faults(empty, wrong, may_translate=True))) == 7
+
+
+# --- random damage ---
+
+
+def damaged(content: bytes, draw: random.Random) -> bytes:
+    """One to three bits turned, bytes removed, doubled or put in, an end cut off, or numbers made large."""
+    for _ in range(draw.randint(1, 3)):
+        place = draw.randrange(len(content) + 1)
+        length = min(draw.choice((1, 2, 5, 50)), len(content) - place)
+        before, some, after = content[:place], content[place : place + length], content[place + length :]
+        way = draw.randrange(7)
+        if way <= 1 and some:
+            content = before + bytes([some[0] ^ 1 << draw.randrange(8)]) + some[1:] + after
+        elif way == 2:
+            content = before + after
+        elif way == 3:
+            content = before + some + some + after
+        elif way == 4:
+            content = before + draw.randbytes(length) + some + after
+        elif way == 5:
+            content = before if draw.random() < 0.3 else before + b"9" * length + after
+        else:
+            content = before + draw.choice((b"\xff", b"\0", b'"', b"[", b"{", b":", b"9", b"-", b"\n")) + some + after
+    return content
+
+
+TARGETS = {
+    "weights": ("bpe", WEIGHTS),
+    "recurrent weights": ("unigram", WEIGHTS),
+    "configuration": ("bpe", CONFIG),
+    "recurrent configuration": ("unigram", CONFIG),
+    "description": ("bpe", METADATA),
+    "pieces": ("bpe", PIECES["bpe"]),
+    "bpe pieces with their sum": ("bpe", None),
+    "unigram pieces with their sum": ("unigram", None),
+    "wordpiece pieces with their sum": ("wordpiece", None),
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_random_damage_is_refused_or_harmless(
+    target: str, folders: Folders, full: bool, seed: int, measured: Measured
+) -> None:
+    kind, name = TARGETS[target]
+    draw = random.Random(seed)
+
+    def change(folder: Path) -> None:
+        if name is None:
+            with_pieces(kind, lambda content: damaged(content, draw))(folder)
+        else:
+            write(name, damaged((folder / name).read_bytes(), draw))(folder)
+
+    tried = [folders.tried(change, kind) for _ in range(MUTATIONS if full else 4)]
+    held, note = counted((f"damage {number}" for number in range(len(tried))), tried, may_translate=True)
+    measured("X8", f"random damage to {target}: refused or harmless", held=held, of=len(tried), note=note)
