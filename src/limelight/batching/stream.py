@@ -82,10 +82,10 @@ class BatchStream:
         unwanted = Event()
         with ThreadPoolExecutor(max_workers=1, thread_name_prefix="batches") as pool:
             try:
-                upcoming = pool.submit(self._chunk_at, position.epoch, position.chunk, unwanted)
+                upcoming = pool.submit(self._chunk_at, position, None, unwanted)
                 while True:
-                    chunk, following = upcoming.result()
-                    upcoming = pool.submit(self._chunk_at, following.epoch, following.chunk, unwanted)
+                    chunk, following, rows = upcoming.result()
+                    upcoming = pool.submit(self._chunk_at, following, rows, unwanted)
                     for number in range(position.batch, len(chunk.batches)):
                         after = Position(position.epoch, position.chunk, number + 1)
                         last = number + 1 == len(chunk.batches)
@@ -94,13 +94,18 @@ class BatchStream:
             finally:
                 unwanted.set()
 
-    def _chunk_at(self, epoch: int, number: int, unwanted: Event) -> tuple[Chunk, Position]:
-        """A chunk and where the one after it stands."""
-        rows = self._epoch_rows(epoch)
-        first = number * self.chunk_pairs
-        chunk = self._make_chunk(rows[first : first + self.chunk_pairs], [self.seed, epoch, number + 1], unwanted)
-        more = first + self.chunk_pairs < len(rows)
-        return chunk, Position(epoch, number + 1) if more else Position(epoch + 1)
+    def _chunk_at(
+        self, place: Position, rows: np.ndarray | None, unwanted: Event
+    ) -> tuple[Chunk, Position, np.ndarray | None]:
+        """A chunk, where the one after it stands, and the rows of the epoch if that is the same; shuffled once for all
+        its chunks, as millions of pairs take seconds."""
+        rows = self._epoch_rows(place.epoch) if rows is None else rows
+        first = place.chunk * self.chunk_pairs
+        seeds = [self.seed, place.epoch, place.chunk + 1]
+        chunk = self._make_chunk(rows[first : first + self.chunk_pairs], seeds, unwanted)
+        if first + self.chunk_pairs < len(rows):
+            return chunk, Position(place.epoch, place.chunk + 1), rows
+        return chunk, Position(place.epoch + 1), None
 
     def _epoch_rows(self, epoch: int) -> np.ndarray:
         """(pairs, 2) corpus and row, shuffled: whole copies for whole weights, a fresh part for the rest."""
