@@ -93,7 +93,7 @@ class TransformerConfig(Section):
     decoder_layers: Depth = 6
     d_model: Width = 512
     heads: Width = 8
-    head_size: Width | None = None
+    head_size: int | None = Field(None, ge=1, le=1_000_000)
     """Width of one head's queries, keys and values; `d_model / heads` when not given."""
     d_ff: Width = 2048
     activation: Literal["relu", "gelu", "swish"] = "relu"
@@ -118,7 +118,7 @@ class RecurrentConfig(Section):
     """`fixed`: the last encoder state is all the decoder gets (Sutskever et al. 2014; Cho et al. 2014).
     `bahdanau`: the context enters the cell. `luong`: the context meets the output, `tanh(W_c [c; h])`."""
     score: Literal["dot", "scaled_dot", "general", "concat", "concat_bias", "additive"] = "additive"
-    score_size: Width | None = None
+    score_size: int | None = Field(None, ge=1, le=1_000_000)
     """Width of the hidden layer of `concat` and `additive`; `hidden` when not given."""
     input_feeding: bool = True
     """Luong's wiring: the attentional hidden state is part of the next input (section 3.3)."""
