@@ -1,0 +1,6 @@
+"""Models of other tools, written and read: tables of names, complete in both directions."""
+
+from limelight.interop.ctranslate2 import QUANTIZATIONS, export_ctranslate2
+from limelight.interop.huggingface import export_huggingface, import_huggingface
+
+__all__ = ["QUANTIZATIONS", "export_ctranslate2", "export_huggingface", "import_huggingface"]

@@ -1,0 +1,137 @@
+"""Folders for CTranslate2, by its own Python package (the `export` extra), which only this file imports.
+
+model.bin  config.json  shared_vocabulary.json | source_vocabulary.json target_vocabulary.json  source.spm  target.spm
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from limelight.config import ModelConfig, TransformerConfig
+from limelight.errors import UserError
+from limelight.files import write_folder, writing
+from limelight.interop.folders import CARD, NOTHING_LEFT, exported_card, require_new
+from limelight.interop.marian_tokenizer import refused_tokenizers, write_sentencepiece
+from limelight.interop.names import ctranslate2_rows, refuse, require_complete
+from limelight.layers.positions import sinusoids
+from limelight.models.stored import StoredModel
+from limelight.models.weights import named_weights
+from limelight.tokens.tokenizer import END_PIECE, PADDING_PIECE, UNKNOWN_PIECE
+
+if TYPE_CHECKING:
+    from ctranslate2.specs import TransformerSpec
+
+QUANTIZATIONS = (
+    "float32", "float16", "bfloat16", "int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16",
+)  # fmt: skip
+LONGEST = 1024
+"""Positions of a model with sinusoids: CTranslate2 cuts longer sources by itself, unless it is told otherwise."""
+NEVER = -1e4
+"""The bias of padding, which is never predicted; a number in fp16, too."""
+
+_USE = """\
+```python
+import ctranslate2, sentencepiece
+
+translator = ctranslate2.Translator("FOLDER", compute_type="auto")
+source = sentencepiece.SentencePieceProcessor(model_file="FOLDER/source.spm")
+target = sentencepiece.SentencePieceProcessor(model_file="FOLDER/target.spm")
+found = translator.translate_batch([source.encode("A sentence.", out_type=str)], beam_size=4)
+print(target.decode(found[0].hypotheses[0]))
+```
+"""
+
+
+def export_ctranslate2(stored: StoredModel, folder: Path, *, quantization: str = "float32") -> None:
+    """Write a model for CTranslate2: the same function, to rounding in float32, and nearly so in fewer bits.
+
+    Raises `UserError` with every reason where it cannot be one, where the package is missing and where the folder
+    exists; `RunError` when it cannot be written, and then nothing is left there.
+    """
+    require_new(folder)
+    config = stored.config.model
+    reasons = [*_refused(config), *refused_tokenizers(stored.tokenizers)]
+    refuse(reasons, f"{stored.folder}: this model cannot go to CTranslate2")
+    assert isinstance(config, TransformerConfig)
+    specification = _specify(stored, config)
+    specification.validate()
+    specification.optimize(quantization=quantization)
+
+    def fill(partial: Path) -> None:
+        specification.save(str(partial))
+        write_sentencepiece(stored.tokenizers, partial)
+        (partial / CARD).write_text(exported_card(stored, "A model for CTranslate2", _USE), encoding="utf-8")
+
+    with writing(folder, NOTHING_LEFT):
+        write_folder(folder, fill)
+
+
+def _refused(config: ModelConfig) -> Iterator[str]:
+    if not isinstance(config, TransformerConfig):
+        yield f"model.family={config.family}: CTranslate2 runs Transformers, and no other format takes this one"
+        return
+    if config.positions == "rotary":
+        yield "model.positions=rotary: only sinusoids and learned positions can be written for it"
+    if config.head_size not in (None, config.d_model // config.heads):
+        yield f"model.head_size={config.head_size}: its heads share the width among them"
+
+
+def _specify(stored: StoredModel, config: TransformerConfig) -> TransformerSpec:
+    """The whole model as CTranslate2 describes one."""
+    try:
+        from ctranslate2.specs import TransformerSpec, common_spec, model_spec
+    except ImportError:
+        raise UserError(
+            "this needs CTranslate2's Python package: pip install 'limelight[export]' (or ctranslate2)"
+        ) from None
+    activations = {
+        "relu": common_spec.Activation.RELU,
+        "gelu": common_spec.Activation.GELU,
+        "swish": common_spec.Activation.SWISH,
+    }
+    specification = TransformerSpec.from_config(
+        (config.encoder_layers, config.decoder_layers),
+        config.heads,
+        pre_norm=config.norm == "pre",
+        activation=activations[config.activation],
+    )
+    for place, tensor in _variables(named_weights(stored.model), config).items():
+        scope, _, name = place.rpartition("/")
+        setattr(model_spec.index_spec(specification, scope), name, tensor.contiguous().numpy())
+    specification.encoder.scale_embeddings = specification.decoder.scale_embeddings = config.d_model**0.5
+    source, target = stored.tokenizers
+    specification.register_source_vocabulary(source.pieces(range(source.size)))
+    specification.register_target_vocabulary(target.pieces(range(target.size)))
+    _configure(specification.config)
+    return specification
+
+
+def _configure(config: Any) -> None:
+    """The end is added to sources; the decoder starts from padding, whose row holds what it begins with."""
+    config.bos_token = config.eos_token = END_PIECE
+    config.unk_token = UNKNOWN_PIECE
+    config.decoder_start_token = PADDING_PIECE
+    config.add_source_eos = True
+    config.layer_norm_epsilon = torch.nn.LayerNorm(1).eps
+
+
+def _variables(weights: Mapping[str, Tensor], config: TransformerConfig) -> dict[str, Tensor]:
+    """Every variable by its place in the specification. Padding is a class there, which a bias keeps out of reach."""
+    rows = ctranslate2_rows(config)
+    require_complete(weights, {name for names in rows.values() for name in names}, "the model")
+    variables = {place: torch.cat([weights[name] for name in names]) for place, names in rows.items()}
+    if config.positions == "sinusoidal":
+        table = sinusoids(LONGEST, config.d_model, layout=config.sinusoid_layout)
+        variables |= {f"{side}/position_encodings/encodings": table for side in ("encoder", "decoder")}
+    projection = variables["decoder/projection/weight"]
+    size = len(variables["decoder/embeddings/weight"])
+    if len(projection) < size:
+        padding = projection.new_zeros(size - len(projection), projection.shape[1])
+        variables["decoder/projection/weight"] = torch.cat([projection, padding])
+    variables["decoder/projection/bias"] = torch.tensor([*[0.0] * (size - 1), NEVER])
+    return variables

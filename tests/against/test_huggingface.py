@@ -1,0 +1,145 @@
+"""Marian folders against transformers itself: the same logits, ids and texts in both directions."""
+
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+from transformers import MarianConfig, MarianMTModel, MarianTokenizer
+
+from limelight.batching.batch import Batch
+from limelight.decoding.translate import Translator, load_translator
+from limelight.interop import export_huggingface, import_huggingface
+from limelight.interop.marian_tokenizer import pieces_of, write_tokenizers
+from limelight.models.interface import Seq2Seq
+from limelight.models.stored import load_model
+from limelight.tokens import Tokenizers
+from tests.interop.helpers import (
+    ENGLISH,
+    GERMAN,
+    MANY,
+    make_stored,
+    make_tokenizers,
+    text_batch,
+    transformer,
+)
+from tests.interop.trained import trained, unseen
+
+pytestmark = pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
+
+FORMS = [
+    {"tie": "three-way", "activation": "relu", "joint": True, "kind": "bpe"},
+    {"tie": "two-way", "activation": "gelu", "joint": True, "kind": "unigram"},
+    {"tie": "none", "activation": "swish", "joint": False, "kind": "unigram"},
+    {"tie": "two-way", "activation": "swish", "joint": False, "kind": "bpe", "sinusoid_layout": "halves"},
+]
+
+
+def read_there(folder: Path) -> tuple[MarianMTModel, MarianTokenizer]:
+    return MarianMTModel.from_pretrained(folder).eval(), MarianTokenizer.from_pretrained(folder)
+
+
+def require_same_logits(ours: Seq2Seq, theirs: MarianMTModel, batch: Batch) -> None:
+    """Of every piece that can be predicted; the other side's classes for padding and fillers are left out."""
+    with torch.no_grad():
+        logits = ours.project(ours(batch))[batch.target_valid]
+        expected = theirs(
+            input_ids=batch.source,
+            attention_mask=batch.source_valid.long(),
+            decoder_input_ids=batch.target_in,
+        ).logits[batch.target_valid][:, : ours.output_size]
+    assert expected.std() > 0.2
+    torch.testing.assert_close(logits, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.fixture(scope="module", params=FORMS, ids=lambda form: f"{form['tie']}-{form['kind']}")
+def form(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple]:
+    """A model of each form, exported, and read by transformers."""
+    changes = dict(request.param)
+    tokenizers = make_tokenizers(joint=changes.pop("joint"), kind=changes["kind"], byte_fallback=False)
+    del changes["kind"]
+    folder = tmp_path_factory.mktemp("form")
+    stored = make_stored(folder / "model", transformer(**changes), tokenizers)
+    export_huggingface(stored, folder / "marian")
+    return stored, *read_there(folder / "marian")
+
+
+def test_an_exported_model_has_the_same_logits(form: tuple) -> None:
+    stored, model, _ = form
+    require_same_logits(stored.model, model, text_batch(stored))
+
+
+@pytest.mark.parametrize("normal", ["NFC", "NFD"])
+def test_an_exported_tokenizer_gives_the_same_ids(form: tuple, normal: str) -> None:
+    stored, _, tokenizer = form
+    texts = [*ENGLISH, *GERMAN, *MANY, "a\tb\u3000 c\u2028d\u00a0e", " <2de>  Das <ph3> ", "👩‍👩‍👧 ▁x▁▁y"]
+    for text in (unicodedata.normalize(normal, text) for text in texts):
+        assert tokenizer(text).input_ids == [*stored.tokenizers.source.encode(text), 0], text
+        assert tokenizer(text_target=text).input_ids == [*stored.tokenizers.target.encode(text), 0], text
+
+
+def test_an_exported_tokenizer_reads_ids_as_the_same_text(form: tuple) -> None:
+    stored, _, tokenizer = form
+    for text in GERMAN:
+        ids = stored.tokenizers.target.encode(text)
+        assert tokenizer.decode([*ids, 0], skip_special_tokens=True) == stored.tokenizers.target.decode(ids) == text
+
+
+@pytest.mark.parametrize(
+    ("tie", "joint", "activation"),
+    [("three-way", True, "swish"), ("two-way", False, "gelu"), ("none", False, "relu"), ("two-way", True, "relu")],
+)
+def test_an_imported_model_has_the_same_logits(
+    tie: str, joint: bool, activation: str, tmp_path: Path, seed: int
+) -> None:
+    tokenizers = make_tokenizers(joint=joint, byte_fallback=False)
+    marian = make_marian(tokenizers, tie=tie, activation_function=activation)
+    marian.save_pretrained(tmp_path / "marian")
+    write_tokenizers(tokenizers, tmp_path / "marian")
+    import_huggingface(tmp_path / "marian", tmp_path / "model")
+    stored = load_model(tmp_path / "model")
+    assert stored.config.model.tie == tie
+    require_same_logits(stored.model, marian, text_batch(stored))
+    assert stored.tokenizers.source.encode_batch(ENGLISH) == tokenizers.source.encode_batch(ENGLISH)
+
+
+def make_marian(tokenizers: Tokenizers, *, tie: str, **changes: object) -> MarianMTModel:
+    """A random model of theirs, whose row of padding is not zero, as after training it in transformers."""
+    size = len(pieces_of(tokenizers)[0])
+    config = {
+        "vocab_size": size, "decoder_vocab_size": size, "d_model": 12, "encoder_layers": 2, "decoder_layers": 3,
+        "encoder_attention_heads": 3, "decoder_attention_heads": 3, "encoder_ffn_dim": 17, "decoder_ffn_dim": 17,
+        "max_position_embeddings": 64, "scale_embedding": True, "pad_token_id": size - 1,
+        "decoder_start_token_id": size - 1, "share_encoder_decoder_embeddings": tie == "three-way",
+        "tie_word_embeddings": tie != "none",
+    }  # fmt: skip
+    marian = MarianMTModel(MarianConfig(**{**config, **changes}))
+    with torch.no_grad():
+        for parameter in marian.parameters():
+            if parameter.requires_grad:
+                nn.init.normal_(parameter, std=0.3)
+    return marian.eval()
+
+
+def test_a_trained_model_translates_to_the_same_text(tmp_path: Path) -> None:
+    stored = trained("post")
+    export_huggingface(stored, tmp_path / "marian")
+    model, tokenizer = read_there(tmp_path / "marian")
+    texts = unseen(10)
+    translator = Translator(stored.model, stored.tokenizers, stored.config.decoding)
+    inputs = tokenizer(texts, return_tensors="pt", padding=True)
+    # A limit that none is to reach: at it transformers forces the end, which is a piece more.
+    settings = {"max_new_tokens": 40, "early_stopping": "never", "length_penalty": 0.0}
+    for beam in (1, 3):
+        ours = [found for found in translator.translate(texts, beam_size=beam, length_penalty=0.0) if found.finished]
+        assert len(ours) > 5
+        with torch.no_grad():
+            theirs = model.generate(**inputs, num_beams=beam, do_sample=False, **settings)
+        found = dict(zip(texts, tokenizer.batch_decode(theirs, skip_special_tokens=True), strict=True))
+        assert [found[each.source] for each in ours] == [each.text for each in ours]
+    import_huggingface(tmp_path / "marian", tmp_path / "back")
+    back = load_translator(tmp_path / "back")
+    back.config = stored.config.decoding
+    assert [each.text for each in back.translate(texts)] == [each.text for each in translator.translate(texts)]

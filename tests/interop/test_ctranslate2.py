@@ -1,0 +1,88 @@
+"""What goes to CTranslate2 and what cannot; that it then computes the same stands in tests/against."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from limelight.config import RecurrentConfig
+from limelight.errors import RunError, UserError
+from limelight.interop import QUANTIZATIONS, ctranslate2, export_ctranslate2
+from limelight.models.stored import StoredModel
+from tests.interop.helpers import make_stored, make_tokenizers, transformer
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> StoredModel:
+    tokenizers = make_tokenizers(joint=False, byte_fallback=False)
+    return make_stored(tmp_path_factory.mktemp("model"), transformer(tie="none", norm="pre"), tokenizers)
+
+
+def test_a_folder_is_complete(stored: StoredModel, tmp_path: Path) -> None:
+    export_ctranslate2(stored, tmp_path / "out")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        *("README.md", "config.json", "model.bin", "source.spm", "source_vocabulary.json"),
+        *("target.spm", "target_vocabulary.json"),
+    ]
+    values = json.loads((tmp_path / "out" / "config.json").read_text())
+    assert values["decoder_start_token"] == "<pad>"
+    assert values["add_source_eos"] is True
+    assert values["layer_norm_epsilon"] == 1e-5
+    pieces = json.loads((tmp_path / "out" / "target_vocabulary.json").read_text())
+    assert pieces == stored.tokenizers.target.pieces(range(stored.tokenizers.target.size))
+    assert (tmp_path / "out" / "README.md").read_text().endswith("# Whose it is\n")
+
+
+@pytest.mark.parametrize(("quantization", "share"), [("float16", 0.5), ("bfloat16", 0.5), ("int8", 0.3)])
+def test_fewer_bits_are_fewer_bytes(
+    quantization: str, share: float, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
+    wide = transformer(d_model=96, d_ff=200, encoder_layers=1, decoder_layers=1)
+    stored = make_stored(tmp_path / "model", wide, make_tokenizers(joint=True))
+    for name in ("float32", quantization):
+        export_ctranslate2(stored, tmp_path / name, quantization=name)
+    table = 4 * 2 * ctranslate2.LONGEST * 96  # of positions, twice
+    sizes = [(tmp_path / name / "model.bin").stat().st_size for name in ("float32", quantization)]
+    assert sizes[1] < share * (sizes[0] - table) + table + 10_000
+    assert quantization in QUANTIZATIONS
+
+
+def test_models_that_cannot_go_there(tmp_path: Path) -> None:
+    joint = make_tokenizers(joint=True)
+    rotary = make_stored(tmp_path / "rotary", transformer(positions="rotary", head_size=6), joint)
+    with pytest.raises(UserError, match=r"rotary: this model cannot go to CTranslate2: .*rotary.*; model.head_size=6"):
+        export_ctranslate2(rotary, tmp_path / "out")
+    recurrent = make_stored(tmp_path / "recurrent", RecurrentConfig(embedding=5, hidden=7), joint)
+    with pytest.raises(UserError, match=r"model.family=recurrent: CTranslate2 runs Transformers"):
+        export_ctranslate2(recurrent, tmp_path / "out")
+    with pytest.raises(UserError, match="exists already"):
+        export_ctranslate2(rotary, tmp_path / "rotary")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_tensor_without_a_place_is_told(stored: StoredModel) -> None:
+    weights = {"encoder.embedding.weight": torch.ones(3, 12), "surprise": torch.ones(1)}
+    with pytest.raises(UserError, match=r"the model: .*missing: decoder.*; left over: surprise$"):
+        ctranslate2._variables(weights, stored.config.model)
+
+
+def test_without_the_package(stored: StoredModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == "ctranslate2"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)
+    with pytest.raises(UserError, match=r"needs CTranslate2's Python package: pip install 'limelight\[export\]'"):
+        export_ctranslate2(stored, tmp_path / "out")
+
+
+def test_what_cannot_be_written_leaves_nothing(
+    stored: StoredModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(ctranslate2, "write_sentencepiece", full)
+    with pytest.raises(RunError, match=r"out: cannot be written: No space left on device; nothing is left there"):
+        export_ctranslate2(stored, tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []

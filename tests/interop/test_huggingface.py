@@ -1,0 +1,250 @@
+"""Marian folders without transformers: there and back bit for bit, and every folder that is none."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from limelight.config import RecurrentConfig
+from limelight.decoding.translate import load_translator
+from limelight.errors import RunError, UserError
+from limelight.interop import export_huggingface, huggingface, import_huggingface
+from limelight.interop.names import marian_rows
+from limelight.models.stored import StoredModel, load_model
+from limelight.models.weights import named_weights, read_weights, save_weights
+from limelight.tokens import Tokenizers
+from tests.interop.helpers import ENGLISH, make_stored, make_tokenizers, text_batch, transformer
+
+
+@pytest.fixture(scope="module")
+def joint() -> Tokenizers:
+    return make_tokenizers(joint=True)
+
+
+@pytest.fixture(scope="module")
+def separate() -> Tokenizers:
+    return make_tokenizers(joint=False, byte_fallback=False)
+
+
+@pytest.fixture(scope="module")
+def stored(joint: Tokenizers, tmp_path_factory: pytest.TempPathFactory) -> StoredModel:
+    return make_stored(tmp_path_factory.mktemp("model"), transformer(sinusoid_layout="halves"), joint)
+
+
+@pytest.fixture
+def folder(stored: StoredModel, tmp_path: Path) -> Path:
+    export_huggingface(stored, tmp_path / "marian")
+    return tmp_path / "marian"
+
+
+def there_and_back(stored: StoredModel, place: Path) -> StoredModel:
+    export_huggingface(stored, place / "marian")
+    import_huggingface(place / "marian", place / "back")
+    return load_model(place / "back")
+
+
+@pytest.mark.parametrize("tie", ["three-way", "two-way", "none"])
+@pytest.mark.parametrize("sides", ["joint", "separate"])
+def test_every_weight_comes_back(
+    tie: str, sides: str, request: pytest.FixtureRequest, tmp_path: Path, seed: int
+) -> None:
+    if (tie, sides) == ("three-way", "separate"):
+        return  # there is no such model
+    config = transformer(tie=tie, sinusoid_layout="halves", activation="gelu")
+    stored = make_stored(tmp_path / "model", config, request.getfixturevalue(sides))
+    back = there_and_back(stored, tmp_path)
+    assert back.config.model == config
+    weights, again = named_weights(stored.model), named_weights(back.model)
+    assert weights.keys() == again.keys()
+    assert [name for name in weights if not torch.equal(weights[name], again[name])] == []
+    assert back.tokenizers.source.pieces(range(50)) == stored.tokenizers.source.pieces(range(50))
+    assert (back.tokenizers.source is back.tokenizers.target) == (sides == "joint")
+
+
+def test_interleaved_sinusoids_come_back_as_halves(joint: Tokenizers, tmp_path: Path, seed: int) -> None:
+    """The same weights in another order: that of the features, sines first."""
+    stored = make_stored(tmp_path / "model", transformer(), joint)
+    back = there_and_back(stored, tmp_path)
+    assert (stored.config.model.sinusoid_layout, back.config.model.sinusoid_layout) == ("interleaved", "halves")
+    order = torch.tensor([0, 2, 4, 6, 8, 10, 1, 3, 5, 7, 9, 11])
+    again = named_weights(back.model)
+    for row in marian_rows(stored.config.model):
+        weight = named_weights(stored.model)[row.ours]
+        expected = weight if row.width_axis is None else weight.index_select(row.width_axis, order)
+        assert torch.equal(again[row.ours], expected), row
+    batch = text_batch(stored)
+    with torch.no_grad():
+        logits = [each.model.project(each.model(batch)) for each in (stored, back)]
+    torch.testing.assert_close(*logits, rtol=1e-5, atol=1e-5)
+
+
+def test_what_is_exported_again_is_the_same_file(folder: Path, tmp_path: Path) -> None:
+    import_huggingface(folder, tmp_path / "back")
+    export_huggingface(load_model(tmp_path / "back"), tmp_path / "again")
+    for name in ("config.json", "vocab.json", "source.spm", "model.safetensors", "tokenizer_config.json"):
+        assert (tmp_path / "again" / name).read_bytes() == (folder / name).read_bytes(), name
+
+
+def test_an_imported_model_does_all_a_model_does(folder: Path, stored: StoredModel, tmp_path: Path) -> None:
+    import_huggingface(folder, tmp_path / "back")
+    texts = ENGLISH[:2]
+    ours, theirs = (load_translator(place) for place in (stored.folder, tmp_path / "back"))
+    assert [each.text for each in theirs.translate(texts, beam_size=2)] == [
+        each.text for each in ours.translate(texts, beam_size=2)
+    ]
+    assert theirs.attention(texts[0]).cross.shape[0] == 3
+    card = (tmp_path / "back" / "README.md").read_text()
+    assert "imported from marian by limelight" in card
+    assert card.endswith("# Whose it is\n")
+    assert load_model(tmp_path / "back").notes["made_from"].startswith("imported from marian")
+
+
+def test_padding_can_never_be_predicted_there(folder: Path, stored: StoredModel) -> None:
+    bias = read_weights(folder / "model.safetensors")[0]["final_logits_bias"]
+    assert bias.shape == (1, stored.model.output_size + 1)
+    assert bias[0, :-1].eq(0).all()
+    assert bias[0, -1] == -1e4
+
+
+def test_a_row_of_padding_that_is_not_zero_is_kept(folder: Path, stored: StoredModel, tmp_path: Path) -> None:
+    """Whoever trains on in transformers moves it, and the decoder begins with it."""
+    edit(folder, lambda weights: weights["model.shared.weight"][-1].fill_(0.5))
+    import_huggingface(folder, tmp_path / "back")
+    assert load_model(tmp_path / "back").model.decoder.embedding.weight[-1].eq(0.5).all()
+
+
+def test_another_beginning_of_the_decoder(folder: Path, stored: StoredModel, tmp_path: Path) -> None:
+    """The row that it begins with stands in the place of padding."""
+    change_config(folder, decoder_start_token_id=7)
+    import_huggingface(folder, tmp_path / "back")
+    back = load_model(tmp_path / "back").model
+    assert torch.equal(back.decoder.embedding.weight[-1], stored.model.decoder.embedding.weight[7])
+    assert back.start_id == back.target_padding
+
+
+def test_half_precision_copies_and_tables_are_taken(folder: Path, stored: StoredModel, tmp_path: Path) -> None:
+    from limelight.layers.positions import sinusoids
+
+    def older(weights: dict[str, Tensor]) -> None:
+        for name in ("lm_head.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"):
+            weights[name] = weights["model.shared.weight"].clone()
+        weights["model.encoder.embed_positions.weight"] = sinusoids(64, 12, layout="halves")
+        weights.update({name: tensor.half() for name, tensor in weights.items()})
+
+    edit(folder, older)
+    import_huggingface(folder, tmp_path / "back")
+    found = named_weights(load_model(tmp_path / "back").model)
+    for name, weight in named_weights(stored.model).items():
+        assert torch.equal(found[name], weight.half().float())
+
+
+# ---- what cannot be
+
+
+def edit(folder: Path, change: Callable[[dict[str, Tensor]], object]) -> None:
+    """Other weights in the file."""
+    weights = {name: tensor.clone() for name, tensor in read_weights(folder / "model.safetensors")[0].items()}
+    change(weights)
+    save_weights(folder / "model.safetensors", weights)
+
+
+def change_config(folder: Path, **changes: object) -> None:
+    values = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**values, **changes}))
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (lambda w: w.pop("model.encoder.layers.1.fc1.bias"), r"missing: model\.encoder\.layers\.1\.fc1\.bias$"),
+        (lambda w: w.update({"model.encoder.layer_norm.weight": torch.ones(12)}), r"left over: model\.encoder\.layer"),
+        (lambda w: w.update({"lm_head.weight": torch.ones(387, 12)}), "lm_head.weight should be the same as"),
+        (
+            lambda w: w.update({"model.decoder.embed_positions.weight": torch.ones(64, 12)}),
+            "embed_positions.weight should be sinusoids",
+        ),
+        (lambda w: w["final_logits_bias"][0, 3].fill_(0.1), "final_logits_bias is not zero"),
+        (lambda w: w.update({"final_logits_bias": torch.zeros(1, 5)}), "final_logits_bias"),
+        (lambda w: w.update({"model.shared.weight": torch.ones(5, 12)}), r"is \(5, 12\), and there are 387 pieces"),
+        (lambda w: w.update({"model.shared.weight": torch.ones(())}), r"is \(\), and there are 387 pieces"),
+        (lambda w: w.update({"model.decoder.layers.0.fc1.bias": torch.ones(3)}), r"is \(3,\), expected \(17,\)"),
+        (lambda w: w["model.shared.weight"][0, 0].fill_(torch.nan), "NaN or infinity"),
+    ],
+)
+def test_weights_that_are_not_those_of_the_model(folder: Path, tmp_path: Path, change: Callable, fault: str) -> None:
+    edit(folder, change)
+    with pytest.raises(UserError, match=fault):
+        import_huggingface(folder, tmp_path / "back")
+    assert not (tmp_path / "back").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"vocab_size": 99, "decoder_vocab_size": 99}, "vocab_size is 99, and the vocabulary of that side has 387"),
+        ({"decoder_start_token_id": 387}, "decoder_start_token_id=387 is the id of no piece"),
+        ({"eos_token_id": 2}, "eos_token_id is 2, and </s> has the id 0"),
+        ({"d_model": 24}, "expected"),
+        ({"encoder_layers": 3}, r"missing: model\.encoder\.layers\.2\.fc1"),
+        ({"share_encoder_decoder_embeddings": False}, "left over: model.shared.weight"),
+    ],
+)
+def test_configurations_that_belong_to_other_files(folder: Path, tmp_path: Path, changes: dict, fault: str) -> None:
+    change_config(folder, **changes)
+    with pytest.raises(UserError, match=fault):
+        import_huggingface(folder, tmp_path / "back")
+
+
+def test_start_ids_that_no_list_has_are_told_before_they_are_used(folder: Path, tmp_path: Path) -> None:
+    change_config(folder, decoder_start_token_id=-1)
+    with pytest.raises(UserError, match="decoder_start_token_id=-1 is the id of no piece"):
+        import_huggingface(folder, tmp_path / "back")
+
+
+def test_folders_that_hold_no_weights(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"elsewhere: not the folder of a Marian model: .* no config.json"):
+        import_huggingface(tmp_path / "elsewhere", tmp_path / "back")
+    (folder / "model.safetensors").rename(folder / "model-00001-of-00002.safetensors")
+    with pytest.raises(UserError, match=r"holds no model.safetensors, but model-00001-of-00002.safetensors$"):
+        import_huggingface(folder, tmp_path / "back")
+    (folder / "pytorch_model.bin").write_bytes(b"a pickle")
+    with pytest.raises(UserError, match=r"a pickle, which can run code .* let transformers write model.safetensors"):
+        import_huggingface(folder, tmp_path / "back")
+
+
+def test_a_model_that_cannot_be_one_is_refused_with_every_reason(joint: Tokenizers, tmp_path: Path) -> None:
+    stored = make_stored(tmp_path / "pre", transformer(norm="pre", positions="learned", max_positions=9), joint)
+    with pytest.raises(UserError, match=r"pre: this model cannot be a Marian model: .*norm=pre.*; .*positions=learned"):
+        export_huggingface(stored, tmp_path / "marian")
+    recurrent = make_stored(tmp_path / "recurrent", RecurrentConfig(embedding=5, hidden=7), joint)
+    with pytest.raises(UserError, match=r"model.family=recurrent"):
+        export_huggingface(recurrent, tmp_path / "marian")
+    assert not (tmp_path / "marian").exists()
+
+
+def test_what_exists_is_left_alone(folder: Path, stored: StoredModel, tmp_path: Path) -> None:
+    before = sorted(path.name for path in folder.iterdir())
+    with pytest.raises(UserError, match=r"marian: exists already; give -o another name"):
+        export_huggingface(stored, folder)
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(UserError, match=r"link: exists already"):
+        import_huggingface(folder, tmp_path / "link")
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_what_cannot_be_written_leaves_nothing(
+    stored: StoredModel, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_arguments: object, **_named: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(huggingface, "write_tokenizers", full)
+    monkeypatch.setattr(huggingface, "save_model", full)
+    with pytest.raises(RunError, match=r"out: cannot be written: No space left on device; nothing is left there"):
+        export_huggingface(stored, tmp_path / "out")
+    with pytest.raises(RunError, match=r"out: cannot be written: No space left"):
+        import_huggingface(folder, tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["marian"]

@@ -1,0 +1,148 @@
+"""Vocabularies there and back, and every way in which files do not belong together."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import sentencepiece
+
+from limelight.errors import UserError
+from limelight.interop.marian_tokenizer import pieces_of, read_tokenizers, refused_tokenizers, write_tokenizers
+from limelight.tokens import Tokenizers, train_tokenizer
+from tests.interop.helpers import ENGLISH, GERMAN, MANY, make_tokenizers
+
+ALL = [*ENGLISH, *GERMAN, *MANY, "<2de> Das <ph3> hier", "a\tb\u3000c"]
+
+
+@pytest.fixture(scope="module")
+def joint() -> Tokenizers:
+    return make_tokenizers(joint=True)
+
+
+@pytest.fixture(scope="module")
+def separate() -> Tokenizers:
+    return make_tokenizers(joint=False, kind="unigram", byte_fallback=False)
+
+
+@pytest.fixture
+def folder(joint: Tokenizers, tmp_path: Path) -> Path:
+    write_tokenizers(joint, tmp_path)
+    return tmp_path
+
+
+def vocabulary_of(folder: Path, name: str = "vocab.json") -> dict[str, int]:
+    return json.loads((folder / name).read_text(encoding="utf-8"))
+
+
+def ids_there(folder: Path, vocabulary: str, model: str, text: str) -> list[int]:
+    """What transformers does: the model splits, the list numbers."""
+    ids = vocabulary_of(folder, vocabulary)
+    pieces = sentencepiece.SentencePieceProcessor(model_file=str(folder / model)).encode(text, out_type=str)
+    return [ids.get(piece, ids["<unk>"]) for piece in pieces]
+
+
+def test_one_vocabulary_for_both_sides(joint: Tokenizers, folder: Path) -> None:
+    assert (folder / "source.spm").read_bytes() == (folder / "target.spm").read_bytes()
+    assert not (folder / "target_vocab.json").exists()
+    assert [ids_there(folder, "vocab.json", "source.spm", text) for text in ALL] == joint.source.encode_batch(ALL)
+    source, target = read_tokenizers(folder, start=joint.source.padding)
+    assert source is target
+    assert source.size == joint.source.size
+    assert source.theirs == list(range(source.size))
+    assert source.kind == "bpe"
+    assert source.tokenizer.pieces(range(source.size)) == joint.source.pieces(range(source.size))
+    assert source.tokenizer.encode_batch(ALL) == joint.source.encode_batch(ALL)
+    sampled = (tokenizer.encode_sampled(ALL, amount=0.3, seed=7) for tokenizer in (source.tokenizer, joint.source))
+    assert next(sampled) == next(sampled)
+
+
+def test_two_vocabularies_get_one_id_for_padding(separate: Tokenizers, tmp_path: Path) -> None:
+    write_tokenizers(separate, tmp_path)
+    vocabularies = vocabulary_of(tmp_path), vocabulary_of(tmp_path, "target_vocab.json")
+    sizes = [tokenizer.size for tokenizer in separate]
+    assert sizes[0] < sizes[1] == len(vocabularies[0]) == len(vocabularies[1])
+    assert {vocabulary["<pad>"] for vocabulary in vocabularies} == {sizes[1] - 1}
+    for tokenizer, vocabulary, model in zip(
+        separate, ("vocab.json", "target_vocab.json"), ("source.spm", "target.spm"), strict=True
+    ):
+        assert [ids_there(tmp_path, vocabulary, model, text) for text in ALL] == tokenizer.encode_batch(ALL)
+    sides = read_tokenizers(tmp_path, start=sizes[1] - 1)
+    assert [side.tokenizer.size for side in sides] == sizes
+    assert [side.size for side in sides] == [sizes[1]] * 2
+    assert sides[0].theirs == [*range(sizes[0] - 1), sizes[1] - 1]  # the fillers between are left out
+    assert sides[1].theirs == list(range(sizes[1]))
+    for side, tokenizer in zip(sides, separate, strict=True):
+        assert side.tokenizer.encode_batch(ALL) == tokenizer.encode_batch(ALL)
+
+
+def test_padding_takes_the_place_of_what_the_decoder_begins_with(folder: Path, joint: Tokenizers) -> None:
+    side, _ = read_tokenizers(folder, start=5)
+    assert side.theirs == [*range(joint.source.padding), 5]
+
+
+def test_special_pieces_may_have_other_ids(folder: Path, joint: Tokenizers) -> None:
+    """Whatever ids they have there, here the end is 0, unknown 1, and padding the last."""
+    moved = {piece: (number + 1) % joint.source.size for piece, number in vocabulary_of(folder).items()}
+    assert moved["<pad>"] == 0
+    (folder / "vocab.json").write_text(json.dumps(moved), encoding="utf-8")
+    side, _ = read_tokenizers(folder, start=moved["<pad>"])
+    assert side.theirs == [*range(1, joint.source.size), 0]
+    assert side.tokenizer.encode_batch(ALL) == joint.source.encode_batch(ALL)
+
+
+def test_word_pieces_stay_here() -> None:
+    both = train_tokenizer(
+        ENGLISH * 3, kind="wordpiece", vocabulary_size=None, languages=[], byte_fallback=False, seed=1, sentences=5
+    )
+    (reason,) = refused_tokenizers(Tokenizers(both, both))
+    assert reason.startswith("tokens.kind=wordpiece")
+
+
+def test_a_name_that_two_ids_have_is_refused(joint: Tokenizers) -> None:
+    class Twins:
+        size = 4
+
+        def pieces(self, ids: range) -> list[str]:
+            return ["</s>", "<unk>", "<pad>", "<pad>"][: len(ids)]
+
+    with pytest.raises(UserError, match="has the piece <pad> twice"):
+        pieces_of(Tokenizers(Twins(), joint.target))
+
+
+def change(name: str, edit: Callable[[dict], object]) -> Callable[[Path], None]:
+    def apply(folder: Path) -> None:
+        values = json.loads((folder / name).read_text(encoding="utf-8"))
+        edit(values)
+        (folder / name).write_text(json.dumps(values), encoding="utf-8")
+
+    return apply
+
+
+@pytest.mark.parametrize(
+    ("spoil", "fault"),
+    [
+        (lambda folder: (folder / "vocab.json").unlink(), r"vocab.json: cannot be read: No such file"),
+        (lambda folder: (folder / "source.spm").unlink(), r"source.spm: cannot be read: No such file"),
+        (lambda folder: (folder / "target.spm").write_bytes(b"no"), r"target.spm: not a sentencepiece model"),
+        (change("vocab.json", lambda ids: ids.pop("<pad>")), "vocab.json: has no <pad>"),
+        (change("vocab.json", lambda ids: ids.update({"<unk>": 0})), "are not the numbers from 0 to 386"),
+        (change("vocab.json", lambda ids: ids.update({"<unk>": "1"})), "are not the numbers"),
+        (change("vocab.json", lambda ids: ids.update({"more": len(ids)})), "target.spm: its pieces are not those"),
+        (change("tokenizer_config.json", lambda values: values.update(separate_vocabs=True)), "target_vocab.json: "),
+        (lambda folder: (folder / "tokenizer_config.json").write_text("["), "tokenizer_config.json: damaged"),
+    ],
+)
+def test_files_that_do_not_belong_together(
+    folder: Path, joint: Tokenizers, spoil: Callable[[Path], None], fault: str
+) -> None:
+    if fault.startswith("vocab.json: has"):
+        change("vocab.json", lambda ids: ids.update({"other": ids["<pad>"]}))(folder)
+    spoil(folder)
+    with pytest.raises(UserError, match=fault):
+        read_tokenizers(folder, start=joint.source.padding)
+
+
+def test_without_its_settings_the_vocabulary_is_one(folder: Path, joint: Tokenizers) -> None:
+    (folder / "tokenizer_config.json").unlink()
+    assert read_tokenizers(folder, start=joint.source.padding)[0].size == joint.source.size
