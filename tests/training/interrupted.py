@@ -1,19 +1,10 @@
-"""Training that is interrupted at a chosen moment: within this process, or in one of its own.
+"""Training that is interrupted at a chosen moment, within this process."""
 
-`python -m tests.training.interrupted CONFIG RUN SIGNAL MOMENT COUNT` trains and sends itself a signal just before the
-COUNTth (from one) call of what MOMENT names.
-"""
-
-import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-from limelight.config import load_config
-from limelight.training import checkpoint, keep, loop, prepare, run, run_state, update
-from limelight.training.signals import Stopped
+from limelight.training import checkpoint, keep, loop, prepare, run_state, update
 
 MOMENTS: dict[str, tuple[Any, str]] = {
     "update": (loop, "update"),
@@ -24,7 +15,7 @@ MOMENTS: dict[str, tuple[Any, str]] = {
     "best model": (keep, "save_model"),
     "validation": (run_state, "validate"),
     "vocabulary": (prepare, "save_tokenizers"),
-    "store": (prepare, "open_store"),
+    "corpus": (prepare, "_tokenise"),
     "final": (loop, "finish_model"),
 }
 """A function to be interrupted when it begins."""
@@ -40,7 +31,7 @@ def kill() -> None:
 
 @contextmanager
 def interruption(moment: str, count: int, act: Callable[[], None]) -> Iterator[None]:
-    """Within this block `act` happens just before the `count`th call of what `moment` names."""
+    """Within this block `act` happens just before the `count`th call, from one, of what `moment` names."""
     module, name = MOMENTS[moment]
     function, calls = getattr(module, name), 0
 
@@ -56,17 +47,3 @@ def interruption(moment: str, count: int, act: Callable[[], None]) -> Iterator[N
         yield
     finally:
         setattr(module, name, function)
-
-
-def main(config: str, folder: str, number: str, moment: str, count: str) -> int:
-    """Train with an interruption; the exit code is that of the command line."""
-    try:
-        with interruption(moment, int(count), lambda: os.kill(os.getpid(), int(number))):
-            run.train(load_config(config), Path(folder), quiet=True)
-    except Stopped as stopped:
-        return stopped.exit_code
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))

@@ -7,15 +7,13 @@ another out of a restore to see the comparison fail.
 
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from limelight.config import ModelConfig, RunConfig, save_config
+from limelight.config import ModelConfig, RunConfig
 from limelight.training import checkpoint, keep, loop, run_state
 from limelight.training.checkpoint import find_damage, stored_progress
 from limelight.training.signals import Stopped
@@ -30,9 +28,6 @@ from tests.training.helpers import (
     with_training,
 )
 from tests.training.interrupted import Killed, interruption, kill
-
-ROOT = Path(__file__).parents[2]
-
 
 Whole = tuple[RunConfig, Path]
 """A configuration, and the folder of a run that was never interrupted."""
@@ -101,8 +96,9 @@ def test_stopping_at_a_bound_and_going_on(stops: list[int], whole: Whole, tmp_pa
 
 
 KILLS = [
-    ("update", 1), ("update", 6), ("micro-batch", 8), ("part of a checkpoint", 2), ("part of a checkpoint", 7),
-    ("old checkpoint", 3), ("snapshot", 2), ("snapshot", 3), ("best model", 2), ("validation", 3), ("final", 1),
+    ("vocabulary", 1), ("corpus", 1), ("update", 1), ("update", 6), ("micro-batch", 8), ("part of a checkpoint", 2),
+    ("part of a checkpoint", 7), ("old checkpoint", 3), ("snapshot", 2), ("snapshot", 3), ("best model", 2),
+    ("validation", 3), ("final", 1),
 ]  # fmt: skip
 
 
@@ -163,32 +159,6 @@ def test_the_snapshots_of_a_checkpoint_stay_until_it_goes(transformer: Whole, tm
     assert_same_run(tmp_path / "run", tmp_path / "whole")
     for stored in stored_progress(tmp_path / "run" / checkpoint.CHECKPOINTS):
         assert all((tmp_path / "run" / keep.SNAPSHOTS / name).exists() for name in stored.snapshots)
-
-
-def start(config: RunConfig, folder: Path, number: int, moment: str, count: int) -> int:
-    folder.parent.mkdir(exist_ok=True)
-    save_config(config, folder.parent / "config.yaml")
-    arguments = [str(folder.parent / "config.yaml"), str(folder), str(int(number)), moment, str(count)]
-    command = [sys.executable, "-m", "tests.training.interrupted", *arguments]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
-    return subprocess.run(command, cwd=ROOT, env=environment, timeout=300, check=False).returncode
-
-
-@pytest.mark.parametrize(
-    ("model", "number", "code", "moment", "count"),
-    [
-        ("transformer", signal.SIGTERM, 143, "micro-batch", 10),
-        ("transformer", signal.SIGINT, 130, "validation", 1),
-    ],
-)
-def test_a_real_process(
-    model: str, number: int, code: int, moment: str, count: int, runs: dict[str, Whole], tmp_path: Path
-) -> None:
-    """In a process of its own, without the shape checks that tests run under, and resumed in this one."""
-    config, run = runs[model]
-    assert start(config, tmp_path / "run", number, moment, count) == code
-    go(config, tmp_path / "run")
-    assert_same_run(tmp_path / "run", run)
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
