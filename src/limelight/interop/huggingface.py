@@ -132,7 +132,7 @@ def import_huggingface(folder: Path, out: Path) -> None:
     require_fit(shapes, weights, where=str(path))
     model = build_model(marian.model, tokenizers)
     put_weights(model, weights, where=str(path))
-    config = imported_run(marian.model, kind=target.kind, joint=source is target, pieces=target.tokenizer.padding)
+    config = imported_run(marian.model, kind=target.kind, joint=source is target)
     notes = {"made_from": f"imported from {folder.resolve().name} by limelight {__version__}"}
     card = imported_card(folder, notes["made_from"])
     with writing(out, NOTHING_LEFT):

@@ -137,7 +137,7 @@ def _refused(values: dict[str, Any]) -> Iterator[str]:
             yield f"{name}={shown(repr(values[name]))}: the model {meaning}, which Marian's architecture does not"
 
 
-def imported_run(model: TransformerConfig, *, kind: str, joint: bool, pieces: int) -> RunConfig:
+def imported_run(model: TransformerConfig, *, kind: str, joint: bool) -> RunConfig:
     """The configuration that is stored with an imported model: what is known of it, and our settings of search."""
-    tokens = {"kind": kind, "joint": joint, "vocabulary_size": pieces}
+    tokens = {"kind": kind, "joint": joint}
     return config_from({"recipe": "imported", "model": model.model_dump(), "tokens": tokens})

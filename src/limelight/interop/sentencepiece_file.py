@@ -1,13 +1,13 @@
-"""A sentencepiece model's file from inside: what its pieces are, and the settings around them.
+"""What a sentencepiece model's file says of itself, and the same file with other rules of normalisation.
 
-It is a protocol buffer (sentencepiece_model.proto of sentencepiece): fields, each with a number and one of four wire
-types. The sentencepiece library reads such files but changes none, and protobuf would be one more package.
+The numbers of the fields stand in sentencepiece_model.proto of sentencepiece, whose library reads such files but
+changes none.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Mapping
 
 from limelight.errors import UserError
+from limelight.tokens.protobuf import fields
 
 PIECE, TRAINER, NORMALISER = 1, 2, 3  # fields of the whole
 PIECE_TEXT, PIECE_KIND, USER_DEFINED = 1, 3, 4  # fields of a piece, and one of the kinds
@@ -15,21 +15,7 @@ MODEL_TYPE = 3  # of the trainer
 RULE_NAME, RULES = 1, 2  # of the normaliser
 TYPES = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}
 
-_VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
-
-
-class Field(NamedTuple):
-    """One field of a message."""
-
-    number: int
-    value: int | bytes
-    raw: bytes
-
-    def bytes_value(self) -> bytes:
-        """Text, bytes or a message. Raises `UserError` for a number."""
-        if isinstance(self.value, int):
-            raise UserError(f"not a sentencepiece model: field {self.number} is a number")
-        return self.value
+_BYTES = 2  # the wire type of text, bytes and messages
 
 
 def type_of(model: bytes) -> str:
@@ -73,38 +59,6 @@ def with_fields(message: bytes, changed: Mapping[int, bytes]) -> bytes:
     """A message with some of its fields replaced by these, which are text, bytes or messages."""
     kept = b"".join(field.raw for field in fields(message) if field.number not in changed)
     return kept + b"".join(_field(number, value) for number, value in changed.items())
-
-
-def fields(message: bytes) -> Iterator[Field]:
-    """The fields of a message. Raises `UserError` where it breaks off."""
-    place = 0
-    while place < len(message):
-        begin = place
-        key, place = _read_varint(message, place)
-        number, wire = key >> 3, key & 7
-        value: int | bytes
-        if wire == _VARINT:
-            value, place = _read_varint(message, place)
-        else:
-            size, place = (8, place) if wire == _EIGHT_BYTES else (4, place)
-            if wire == _BYTES:
-                size, place = _read_varint(message, place)
-            elif wire not in (_EIGHT_BYTES, _FOUR_BYTES):
-                raise UserError(f"not a sentencepiece model: a field of unknown type at byte {begin:,}")
-            value, place = message[place : place + size], place + size
-        if place > len(message):
-            raise UserError(f"not a sentencepiece model: it breaks off in the field at byte {begin:,}")
-        yield Field(number, value, message[begin:place])
-
-
-def _read_varint(message: bytes, place: int) -> tuple[int, int]:
-    """A whole number, seven bits to a byte, and the place after it."""
-    number = 0
-    for count, byte in enumerate(message[place : place + 10]):
-        number |= (byte & 0x7F) << (7 * count)
-        if byte < 0x80:
-            return number, place + count + 1
-    raise UserError(f"not a sentencepiece model: there is no number at byte {place:,}")
 
 
 def _varint(number: int) -> bytes:
