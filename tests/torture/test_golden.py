@@ -52,10 +52,8 @@ def test_losses_are_as_recorded(name: str, measured: Measured, tmp_path: Path) -
     golden = json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
     recorded = [float.fromhex(loss) for loss in golden["losses"]]
     exact = golden["made_with"] == made_with()
-    losses = losses_of(name, tmp_path)
-    print(
-        *(f"{loss.hex()} recorded {expected.hex()}" for loss, expected in zip(losses, recorded, strict=True)), sep="\n"
-    )
+    pairs = list(zip(losses_of(name, tmp_path), recorded, strict=True))
+    print(*(f"{loss.hex()}, recorded {expected.hex()}" for loss, expected in pairs), sep="\n")
     measured(
         "T13",
         f"{name}: losses as recorded",
