@@ -107,6 +107,8 @@ class TransformerConfig(Section):
     """How many learned positions there are; sinusoids and rotary have no bound."""
     tie: Literal["three-way", "two-way", "none"] = "three-way"
     """Which of source embedding, target embedding and output projection are one matrix (two-way: the last two)."""
+    output_bias: bool = False
+    """A bias for each piece that can be predicted, as Marian's models have one."""
 
 
 class RecurrentConfig(Section):

@@ -18,6 +18,7 @@ FORMS = [
     {"norm": "pre", "tie": "two-way", "joint": True, "activation": "gelu", "sinusoid_layout": "halves"},
     {"norm": "pre", "tie": "none", "joint": False, "activation": "swish"},
     {"norm": "post", "tie": "none", "joint": False, "positions": "learned", "max_positions": 64},
+    {"norm": "post", "tie": "two-way", "joint": True, "output_bias": True},
 ]
 
 
@@ -40,7 +41,7 @@ def log_probabilities(stored: StoredModel) -> list[torch.Tensor]:
     return [row[valid] for row, valid in zip(chosen, batch.target_valid, strict=True)]
 
 
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form['norm']}-{form['tie']}")
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form['norm']}-{form['tie']}-{len(form)}")
 @pytest.mark.parametrize("padding", [0.0, 0.4])
 def test_every_piece_has_the_same_probability(form: dict, padding: float, tmp_path: Path, seed: int) -> None:
     """Also where the row that the decoder begins with is not zero."""

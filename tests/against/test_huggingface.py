@@ -1,10 +1,14 @@
 """Marian folders against transformers itself: the same logits, ids and texts in both directions."""
 
+import io
+import json
+import random
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import sentencepiece
 import torch
 from torch import nn
 from transformers import MarianConfig, MarianMTModel, MarianTokenizer
@@ -15,7 +19,6 @@ from limelight.interop import export_huggingface, import_huggingface
 from limelight.interop.marian_tokenizer import pieces_of, write_tokenizers
 from limelight.models.interface import Seq2Seq
 from limelight.models.stored import load_model
-from limelight.tokens import Tokenizers
 from tests.interop.helpers import (
     ENGLISH,
     GERMAN,
@@ -31,7 +34,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Recommended. pip install sacremo
 
 FORMS = [
     {"tie": "three-way", "activation": "relu", "joint": True, "kind": "bpe"},
-    {"tie": "two-way", "activation": "gelu", "joint": True, "kind": "unigram"},
+    {"tie": "two-way", "activation": "gelu", "joint": True, "kind": "unigram", "output_bias": True},
     {"tie": "none", "activation": "swish", "joint": False, "kind": "unigram"},
     {"tie": "two-way", "activation": "swish", "joint": False, "kind": "bpe", "sinusoid_layout": "halves"},
 ]
@@ -95,7 +98,7 @@ def test_an_imported_model_has_the_same_logits(
     tie: str, joint: bool, activation: str, tmp_path: Path, seed: int
 ) -> None:
     tokenizers = make_tokenizers(joint=joint, byte_fallback=False)
-    marian = make_marian(tokenizers, tie=tie, activation_function=activation)
+    marian = make_marian(len(pieces_of(tokenizers)[0]), tie=tie, activation_function=activation)
     marian.save_pretrained(tmp_path / "marian")
     write_tokenizers(tokenizers, tmp_path / "marian")
     import_huggingface(tmp_path / "marian", tmp_path / "model")
@@ -105,9 +108,8 @@ def test_an_imported_model_has_the_same_logits(
     assert stored.tokenizers.source.encode_batch(ENGLISH) == tokenizers.source.encode_batch(ENGLISH)
 
 
-def make_marian(tokenizers: Tokenizers, *, tie: str, **changes: object) -> MarianMTModel:
+def make_marian(size: int, *, tie: str, **changes: object) -> MarianMTModel:
     """A random model of theirs, whose row of padding is not zero, as after training it in transformers."""
-    size = len(pieces_of(tokenizers)[0])
     config = {
         "vocab_size": size, "decoder_vocab_size": size, "d_model": 12, "encoder_layers": 2, "decoder_layers": 3,
         "encoder_attention_heads": 3, "decoder_attention_heads": 3, "encoder_ffn_dim": 17, "decoder_ffn_dim": 17,
@@ -121,6 +123,56 @@ def make_marian(tokenizers: Tokenizers, *, tie: str, **changes: object) -> Maria
             if parameter.requires_grad:
                 nn.init.normal_(parameter, std=0.3)
     return marian.eval()
+
+
+def test_a_model_of_the_shape_of_opus_mt_is_imported(tmp_path: Path, seed: int) -> None:
+    """One list of pieces for both sides in an order of its own, a sentencepiece model for each as its library makes it,
+    language codes, a bias of the output, embeddings shared: what has been published a thousand times."""
+    folder = tmp_path / "opus-mt"
+    vocabulary = write_opus_tokenizer(folder)
+    marian = make_marian(len(vocabulary), tie="three-way", activation_function="swish")
+    with torch.no_grad():
+        marian.final_logits_bias.normal_()
+        marian.final_logits_bias[0, -1] = 0
+        marian.model.shared.weight[-1] = 0
+    marian.save_pretrained(folder)
+    tokenizer = MarianTokenizer.from_pretrained(folder)
+    import_huggingface(folder, tmp_path / "model")
+    stored = load_model(tmp_path / "model")
+    texts = [*ENGLISH, *GERMAN, *MANY, ">>deu<< The dog.", "größer über Öl naïve 犬", "a\tb\u3000 c\u2028d\u00a0e"]
+    for text in texts:
+        assert [*stored.tokenizers.source.encode(text), 0] == tokenizer(text).input_ids, text
+        target = stored.tokenizers.target.encode(text)
+        assert [*target, 0] == tokenizer(text_target=text).input_ids, text
+        known = [number for number in target if number != 1]
+        assert stored.tokenizers.target.decode(known) == tokenizer.decode(known, skip_special_tokens=True), text
+    require_same_logits(stored.model, marian, text_batch(stored))
+    assert stored.model.output_bias is not None
+    export_huggingface(stored, tmp_path / "again")
+    again, again_tokenizer = read_there(tmp_path / "again")
+    require_same_logits(stored.model, again, text_batch(stored))
+    assert [again_tokenizer(text).input_ids for text in texts] == [tokenizer(text).input_ids for text in texts]
+
+
+def write_opus_tokenizer(folder: Path) -> dict[str, int]:
+    """The files of a tokenizer whose sentencepiece models number their pieces in another way than the list."""
+    folder.mkdir()
+    names: list[str] = []
+    for name, texts in (("source.spm", ENGLISH), ("target.spm", GERMAN)):
+        model = io.BytesIO()
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(texts), model_writer=model, vocab_size=90, hard_vocab_limit=False, minloglevel=2
+        )
+        (folder / name).write_bytes(model.getvalue())
+        processor = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+        names += [processor.id_to_piece(number) for number in range(3, processor.get_piece_size())]
+    random.Random(3).shuffle(names)
+    listed = ["</s>", "<unk>", ">>deu<<", *dict.fromkeys(names[5:]), "<pad>"]  # not all that the models know
+    vocabulary = {name: number for number, name in enumerate(listed)}
+    (folder / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
+    settings = {"source_lang": "eng", "target_lang": "deu", "tokenizer_class": "MarianTokenizer"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
+    return vocabulary
 
 
 def test_a_trained_model_translates_to_the_same_text(tmp_path: Path) -> None:

@@ -109,6 +109,21 @@ def test_padding_can_never_be_predicted_there(folder: Path, stored: StoredModel)
     assert bias[0, -1] == -1e4
 
 
+def test_a_bias_of_the_output_comes_and_goes(folder: Path, stored: StoredModel, tmp_path: Path) -> None:
+    edit(folder, lambda weights: weights["final_logits_bias"][0, 2:5].copy_(torch.tensor([0.5, -1, 2])))
+    import_huggingface(folder, tmp_path / "back")
+    back = load_model(tmp_path / "back")
+    assert (stored.config.model.output_bias, back.config.model.output_bias) == (False, True)
+    batch = text_batch(stored)
+    with torch.no_grad():
+        plain, moved = (each.model.project(each.model(batch)) for each in (stored, back))
+    added = torch.zeros(stored.model.output_size)
+    added[2:5] = torch.tensor([0.5, -1, 2])
+    torch.testing.assert_close(moved, plain + added)
+    export_huggingface(back, tmp_path / "again")
+    assert (tmp_path / "again" / "model.safetensors").read_bytes() == (folder / "model.safetensors").read_bytes()
+
+
 def test_a_row_of_padding_that_is_not_zero_is_kept(folder: Path, stored: StoredModel, tmp_path: Path) -> None:
     """Whoever trains on in transformers moves it, and the decoder begins with it."""
     edit(folder, lambda weights: weights["model.shared.weight"][-1].fill_(0.5))
@@ -166,8 +181,10 @@ def change_config(folder: Path, **changes: object) -> None:
             lambda w: w.update({"model.decoder.embed_positions.weight": torch.ones(64, 12)}),
             "embed_positions.weight should be sinusoids",
         ),
-        (lambda w: w["final_logits_bias"][0, 3].fill_(0.1), "final_logits_bias is not zero"),
-        (lambda w: w.update({"final_logits_bias": torch.zeros(1, 5)}), "final_logits_bias"),
+        (
+            lambda w: w.update({"final_logits_bias": torch.zeros(1, 5)}),
+            "final_logits_bias has 5 numbers, and there are",
+        ),
         (lambda w: w.update({"model.shared.weight": torch.ones(5, 12)}), r"is \(5, 12\), and there are 387 pieces"),
         (lambda w: w.update({"model.shared.weight": torch.ones(())}), r"is \(\), and there are 387 pieces"),
         (lambda w: w.update({"model.decoder.layers.0.fc1.bias": torch.ones(3)}), r"is \(3,\), expected \(17,\)"),

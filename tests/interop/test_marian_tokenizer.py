@@ -9,7 +9,7 @@ import sentencepiece
 
 from limelight.errors import UserError
 from limelight.interop.marian_tokenizer import pieces_of, read_tokenizers, refused_tokenizers, write_tokenizers
-from limelight.tokens import Tokenizers, train_tokenizer
+from limelight.tokens import ListedTokenizer, Tokenizers, train_tokenizer
 from tests.interop.helpers import ENGLISH, GERMAN, MANY, make_tokenizers
 
 ALL = [*ENGLISH, *GERMAN, *MANY, "<2de> Das <ph3> hier", "a\tb\u3000c"]
@@ -128,7 +128,6 @@ def change(name: str, edit: Callable[[dict], object]) -> Callable[[Path], None]:
         (change("vocab.json", lambda ids: ids.pop("<pad>")), "vocab.json: has no <pad>"),
         (change("vocab.json", lambda ids: ids.update({"<unk>": 0})), "are not the numbers from 0 to 386"),
         (change("vocab.json", lambda ids: ids.update({"<unk>": "1"})), "are not the numbers"),
-        (change("vocab.json", lambda ids: ids.update({"more": len(ids)})), "target.spm: its pieces are not those"),
         (change("tokenizer_config.json", lambda values: values.update(separate_vocabs=True)), "target_vocab.json: "),
         (lambda folder: (folder / "tokenizer_config.json").write_text("["), "tokenizer_config.json: damaged"),
     ],
@@ -141,6 +140,25 @@ def test_files_that_do_not_belong_together(
     spoil(folder)
     with pytest.raises(UserError, match=fault):
         read_tokenizers(folder, start=joint.source.padding)
+
+
+def test_a_list_of_its_own_is_kept(folder: Path, joint: Tokenizers) -> None:
+    """Other pieces in another order: the model splits as before, the list numbers."""
+    ids = vocabulary_of(folder)
+    names = [*list(ids)[:2], ">>deu<<", *list(ids)[-2:300:-1], *list(ids)[2:290], "犬", "<pad>"]
+    (folder / "vocab.json").write_text(json.dumps({name: number for number, name in enumerate(names)}))
+    side, other = read_tokenizers(folder, start=len(names) - 1)
+    assert side is other
+    assert isinstance(side.tokenizer, ListedTokenizer)
+    assert side.tokenizer.pieces(range(side.size)) == names
+    for text in ALL:
+        assert side.tokenizer.encode(text) == ids_there(folder, "vocab.json", "source.spm", text), text
+    assert side.tokenizer.encode(f">>deu<< {ENGLISH[0]}") == [2, *side.tokenizer.encode(ENGLISH[0])]
+    pair = Tokenizers(side.tokenizer, side.tokenizer)
+    before = (folder / "source.spm").read_bytes()
+    write_tokenizers(pair, folder)
+    assert (folder / "source.spm").read_bytes() == before
+    assert list(vocabulary_of(folder)) == names
 
 
 def test_without_its_settings_the_vocabulary_is_one(folder: Path, joint: Tokenizers) -> None:

@@ -6,7 +6,7 @@ import pytest
 import sentencepiece
 
 from limelight.errors import UserError
-from limelight.interop.sentencepiece_file import rules_of, type_of, user_defined, with_fields, with_rules
+from limelight.interop.sentencepiece_file import pieces_in, rules_of, type_of, with_fields, with_rules
 from limelight.tokens.metadata import read_stored
 from limelight.tokens.protobuf import fields
 from tests.interop.helpers import ENGLISH, GERMAN, make_tokenizers
@@ -34,7 +34,10 @@ def foreign(kind: str) -> bytes:
 def test_what_a_model_says_of_itself_is_read(kind: str) -> None:
     model = foreign(kind)
     assert type_of(model) == kind
-    assert [piece for piece in user_defined(model) if not piece.startswith("▁")] == ["<a>", "ü>"]
+    pieces = pieces_in(model)
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+    assert list(pieces) == [processor.id_to_piece(number) for number in range(processor.get_piece_size())]
+    assert [piece for piece in pieces if pieces[piece] and not piece.startswith("▁")] == ["<a>", "ü>"]
     name, rules = rules_of(model)
     assert name == "nmt_nfkc"
     assert len(rules) > 100_000
@@ -76,5 +79,5 @@ def test_what_is_no_model_is_told(message: bytes, fault: str) -> None:
 
 def test_a_file_of_something_else_has_no_pieces() -> None:
     with pytest.raises(UserError, match="field 1 is a number"):
-        user_defined(b"\x08\x01")
+        pieces_in(b"\x08\x01")
     assert rules_of(b"") == ("", b"")

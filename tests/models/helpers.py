@@ -22,6 +22,10 @@ class Vocabulary:
     def padding(self) -> int:
         return self.size - 1
 
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """No two vocabularies are the same."""
+        return [f"{number} of {id(self)}" for number in ids]
+
 
 def make_model(config: ModelConfig, source_size: int = 31, target_size: int = 29) -> Seq2Seq:
     """A random model; one vocabulary of `target_size` for both sides where the configuration ties them."""

@@ -107,3 +107,17 @@ def test_bf16_autocast_trains_and_stays_near_fp32(norm: str, seed: int) -> None:
     logits.float().logsumexp(-1).sum().backward()
     for name, parameter in model.named_parameters():
         assert torch.isfinite(parameter.grad).all(), name
+
+
+@pytest.mark.parametrize("tie", ["three-way", "two-way", "none"])
+def test_a_bias_of_the_output_is_added_to_every_logit(tie: str, seed: int) -> None:
+    model = exact_model(TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=12, heads=3, d_ff=17, tie=tie,
+                                          output_bias=True))  # fmt: skip
+    features = torch.randn(5, 12, dtype=torch.float64)
+    plain = model.project(features)
+    assert not model.output_bias.any()
+    with torch.no_grad():
+        model.output_bias.normal_()
+    torch.testing.assert_close(model.project(features), plain + model.output_bias)
+    model.project(features).sum().backward()
+    torch.testing.assert_close(model.output_bias.grad, torch.full((model.output_size,), 5.0, dtype=torch.float64))

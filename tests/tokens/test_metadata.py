@@ -37,7 +37,10 @@ Change = Callable[[dict[str, Any]], object]
     [
         (lambda d: d.update(format=2), r"tokenizer\.yaml: format 2 of a tokenizer folder; this version reads format 1"),
         (lambda d: d.pop("format"), r"tokenizer\.yaml: format None of a tokenizer folder"),
-        (lambda d: d.update(kind="words"), r"unknown kind of tokenizer 'words'; known are bpe, unigram, wordpiece"),
+        (
+            lambda d: d.update(kind="words"),
+            r"unknown kind of tokenizer 'words'; known are bpe, unigram, wordpiece, listed",
+        ),
         (lambda d: d.update(kind="../bpe"), r"unknown kind of tokenizer '\.\./bpe'"),
         (lambda d: d.update(extra=1), r"keys that are missing or unknown: extra"),
         (lambda d: d.pop("padding"), r"keys that are missing or unknown: padding"),

@@ -17,7 +17,7 @@ from limelight.errors import UserError
 from limelight.files import write_folder, writing
 from limelight.interop.folders import CARD, NOTHING_LEFT, exported_card, require_new
 from limelight.interop.marian_tokenizer import refused_tokenizers, write_sentencepiece
-from limelight.interop.names import ctranslate2_rows, refuse, require_complete
+from limelight.interop.names import OUTPUT_BIAS, ctranslate2_rows, refuse, require_complete
 from limelight.layers.positions import sinusoids
 from limelight.models.stored import StoredModel
 from limelight.models.weights import named_weights
@@ -123,6 +123,8 @@ def _configure(config: Any) -> None:
 def _variables(weights: Mapping[str, Tensor], config: TransformerConfig) -> dict[str, Tensor]:
     """Every variable by its place in the specification. Padding is a class there, which a bias keeps out of reach."""
     rows = ctranslate2_rows(config)
+    bias = weights.get(OUTPUT_BIAS)
+    weights = {name: tensor for name, tensor in weights.items() if name != OUTPUT_BIAS}
     require_complete(weights, {name for names in rows.values() for name in names}, "the model")
     variables = {place: torch.cat([weights[name] for name in names]) for place, names in rows.items()}
     if config.positions == "sinusoidal":
@@ -133,5 +135,6 @@ def _variables(weights: Mapping[str, Tensor], config: TransformerConfig) -> dict
     if len(projection) < size:
         padding = projection.new_zeros(size - len(projection), projection.shape[1])
         variables["decoder/projection/weight"] = torch.cat([projection, padding])
-    variables["decoder/projection/bias"] = torch.tensor([*[0.0] * (size - 1), NEVER])
+    bias = torch.zeros(size - 1) if bias is None else bias
+    variables["decoder/projection/bias"] = torch.cat([bias, torch.tensor([NEVER])])
     return variables

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from limelight import __version__
 from limelight.config import TransformerConfig
@@ -30,7 +31,7 @@ from limelight.interop.marian_tokenizer import (
     refused_tokenizers,
     write_tokenizers,
 )
-from limelight.interop.names import Row, marian_copies, marian_rows, refuse, require_complete
+from limelight.interop.names import OUTPUT_BIAS, Row, marian_copies, marian_rows, refuse, require_complete
 from limelight.layers.positions import sinusoids
 from limelight.models.build import build_model
 from limelight.models.stored import StoredModel, save_model
@@ -67,9 +68,10 @@ def export_huggingface(stored: StoredModel, folder: Path) -> None:
     refuse(reasons, f"{stored.folder}: this model cannot be a Marian model")
     assert isinstance(config, TransformerConfig)
     source, target = pieces_of(stored.tokenizers)
-    weights = _to_theirs(named_weights(stored.model), config, size=len(target))
-    weights[BIAS] = torch.zeros(1, len(target))
-    weights[BIAS][0, stored.model.output_size :] = NEVER
+    weights = named_weights(stored.model)
+    bias = weights.pop(OUTPUT_BIAS, torch.zeros(stored.model.output_size))
+    weights = _to_theirs(weights, config, size=len(target))
+    weights[BIAS] = functional.pad(bias, (0, len(target) - len(bias)), value=NEVER)[None]
 
     def fill(partial: Path) -> None:
         values = to_marian(config, source_size=len(source), target_size=len(target))
@@ -127,16 +129,17 @@ def import_huggingface(folder: Path, out: Path) -> None:
     _require_same(folder / CONFIG, marian, source, target)
     tokenizers = Tokenizers(source.tokenizer, target.tokenizer)
     weights = _to_ours(read_weights(path)[0], marian.model, source, target, path)
+    config = marian.model.model_copy(update={"output_bias": OUTPUT_BIAS in weights})
     with torch.device("meta"):  # the sizes in the configuration cost no memory before they are those of the weights
-        shapes = build_model(marian.model, tokenizers)
+        shapes = build_model(config, tokenizers)
     require_fit(shapes, weights, where=str(path))
-    model = build_model(marian.model, tokenizers)
+    model = build_model(config, tokenizers)
     put_weights(model, weights, where=str(path))
-    config = imported_run(marian.model, kind=target.kind, joint=source is target)
+    run = imported_run(config, kind=target.kind, joint=source is target)
     notes = {"made_from": f"imported from {folder.resolve().name} by limelight {__version__}"}
     card = imported_card(folder, notes["made_from"])
     with writing(out, NOTHING_LEFT):
-        write_folder(out, lambda partial: save_model(partial, model, tokenizers, config, notes=notes, card=card))
+        write_folder(out, lambda partial: save_model(partial, model, tokenizers, run, notes=notes, card=card))
 
 
 def _require_weights(folder: Path) -> None:
@@ -168,21 +171,21 @@ def _require_same(path: Path, marian: MarianConfig, source: Side, target: Side) 
         faults.append(f"decoder_start_token_id={marian.start} is the id of no piece")
     if marian.end != target.theirs[END]:
         faults.append(f"eos_token_id is {marian.end}, and </s> has the id {target.theirs[END]}")
-    if marian.model.tie == "three-way" and source is not target:
-        faults.append("both sides share their embeddings, but have different vocabularies or sentencepiece models")
+    if marian.model.tie == "three-way" and not Tokenizers(source.tokenizer, target.tokenizer).one_vocabulary:
+        faults.append("both sides share their embeddings, but have different vocabularies")
     refuse(faults, str(path))
 
 
 def _to_ours(
     theirs: Mapping[str, Tensor], config: TransformerConfig, source: Side, target: Side, path: Path
 ) -> dict[str, Tensor]:
-    """Their tensors under our names, with rows for our ids."""
+    """Their tensors under our names, with rows for our ids; a bias of the output where it is not zero."""
     rows = marian_rows(config)
     found = _without_copies(theirs, config, path)
     bias = found.pop(BIAS, torch.zeros(1, target.size)).flatten()
     require_complete(found, [row.theirs for row in rows], str(path))
-    if len(bias) != target.size or bias[target.theirs[:-1]].any():
-        raise UserError(f"{path}: {BIAS} is not zero: a bias of the output is not supported")
+    if len(bias) != target.size:
+        raise UserError(f"{path}: {BIAS} has {len(bias):,} numbers, and there are {target.size:,} pieces")
     ids = {"source": source.theirs, "target": target.theirs, "output": target.theirs[:-1]}
     sizes = {"source": source.size, "target": target.size, "output": target.size}
     wrong = [
@@ -191,7 +194,11 @@ def _to_ours(
         if row.vocabulary and found[row.theirs].shape[:1] != (sizes[row.vocabulary],)
     ]
     refuse(wrong, str(path))
-    return {row.ours: found[row.theirs][ids[row.vocabulary]] if row.vocabulary else found[row.theirs] for row in rows}
+    weights = {
+        row.ours: found[row.theirs][ids[row.vocabulary]] if row.vocabulary else found[row.theirs] for row in rows
+    }
+    bias = bias[ids["output"]]
+    return {**weights, OUTPUT_BIAS: bias} if bias.any() else weights
 
 
 def _without_copies(theirs: Mapping[str, Tensor], config: TransformerConfig, path: Path) -> dict[str, Tensor]:

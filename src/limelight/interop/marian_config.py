@@ -12,6 +12,7 @@ from limelight.config import ModelConfig, RunConfig, TransformerConfig, config_f
 from limelight.errors import UserError
 from limelight.interop.names import refuse
 from limelight.tokens import END
+from limelight.tokens.stored import KINDS
 from limelight.untrusted import shown
 
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
@@ -139,5 +140,5 @@ def _refused(values: dict[str, Any]) -> Iterator[str]:
 
 def imported_run(model: TransformerConfig, *, kind: str, joint: bool) -> RunConfig:
     """The configuration that is stored with an imported model: what is known of it, and our settings of search."""
-    tokens = {"kind": kind, "joint": joint}
+    tokens = {"joint": joint, **({"kind": kind} if kind in KINDS else {})}
     return config_from({"recipe": "imported", "model": model.model_dump(), "tokens": tokens})

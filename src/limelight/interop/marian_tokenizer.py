@@ -1,7 +1,8 @@
 """Tokenizers of Marian models in transformers: a sentencepiece model for each side and a list of pieces.
 
 There, sentencepiece splits the text and the list gives each piece its id. Here a sentencepiece model numbers its pieces
-itself: a list that numbers them the same way, as in every model that was exported from here, can be taken over.
+itself. A list that numbers them the same way, as in every model that was exported from here, is left aside; any other
+is kept (`tokens/listed.py`).
 """
 
 import re
@@ -14,8 +15,9 @@ from limelight.errors import UserError
 from limelight.interop.json_file import read_json, write_json
 from limelight.interop.marian_config import LONGEST
 from limelight.interop.normalisation import RULE_NAME, compiled_rules
-from limelight.interop.sentencepiece_file import rules_of, type_of, user_defined, with_rules
-from limelight.tokens import SentencePieceTokenizer, Tokenizer, Tokenizers, WordPieceTokenizer
+from limelight.interop.sentencepiece_file import pieces_in, rules_of, type_of, with_rules
+from limelight.tokens import ListedTokenizer, SentencePieceTokenizer, Tokenizer, Tokenizers, WordPieceTokenizer
+from limelight.tokens.listed import listed_model
 from limelight.tokens.metadata import read_stored
 from limelight.tokens.tokenizer import END_PIECE, PADDING_PIECE, UNKNOWN_PIECE
 from limelight.untrusted import read_plain, shown
@@ -25,6 +27,7 @@ VOCABULARY, TARGET_VOCABULARY = "vocab.json", "target_vocab.json"
 SETTINGS = "tokenizer_config.json"
 
 _FILLER = re.compile(r"<filler\d+>")
+_LANGUAGE_CODE = re.compile(r">>.+<<")
 _MOST_MODEL = 10_000_000
 
 
@@ -33,7 +36,7 @@ class Side(NamedTuple):
 
     tokenizer: Tokenizer
     kind: str
-    """`bpe` or `unigram`."""
+    """How its sentencepiece model splits words: `bpe`, `unigram`, `word` or `char`."""
     size: int
     """Pieces of the list."""
     theirs: list[int]
@@ -86,11 +89,16 @@ def write_tokenizers(tokenizers: Tokenizers, folder: Path) -> None:
 def write_sentencepiece(tokenizers: Tokenizers, folder: Path) -> None:
     """Write the sentencepiece model of each side, which normalises text by itself as ours is normalised before."""
     for tokenizer, name in zip(tokenizers, (SOURCE_MODEL, TARGET_MODEL), strict=True):
-        with tempfile.TemporaryDirectory() as place:
-            tokenizer.save(Path(place))
-            model = read_stored(Path(place)).model
-        model = with_rules(model, RULE_NAME, compiled_rules())
-        (folder / name).write_bytes(model)
+        (folder / name).write_bytes(_sentencepiece_of(tokenizer))
+
+
+def _sentencepiece_of(tokenizer: Tokenizer) -> bytes:
+    if isinstance(tokenizer, ListedTokenizer):
+        return tokenizer.sentencepiece  # it has brought its own rules
+    with tempfile.TemporaryDirectory() as place:
+        tokenizer.save(Path(place))
+        model = read_stored(Path(place)).model
+    return with_rules(model, RULE_NAME, compiled_rules())
 
 
 # ---- in
@@ -142,9 +150,9 @@ def _read_model(path: Path) -> bytes:
 
 def _tokenizer(model: bytes, pieces: list[str]) -> Tokenizer:
     """The tokenizer that gives these pieces these ids."""
-    if rules_of(model)[0] == RULE_NAME:  # here text is normalised before the model sees it
-        model = with_rules(model, "identity", b"")
-    tokenizer = SentencePieceTokenizer(model, kind=type_of(model), reserved=user_defined(model))
-    if tokenizer.pieces(range(tokenizer.padding)) != pieces:
-        raise UserError("its pieces are not those of the vocabulary, in the same order")
-    return tokenizer
+    known = pieces_in(model)
+    if rules_of(model)[0] == RULE_NAME and list(known) == pieces:
+        bare = with_rules(model, "identity", b"")  # here text is normalised before the model sees it
+        return SentencePieceTokenizer(bare, kind=type_of(model), reserved=[piece for piece in pieces if known[piece]])
+    reserved = [piece for piece in pieces if known.get(piece) or _LANGUAGE_CODE.fullmatch(piece)]
+    return ListedTokenizer(listed_model(model, pieces), reserved=reserved)

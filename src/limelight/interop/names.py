@@ -15,6 +15,8 @@ SHARED = "model.shared.weight"
 SOURCE_EMBEDDING = "model.encoder.embed_tokens.weight"
 TARGET_EMBEDDING = "model.decoder.embed_tokens.weight"
 OUTPUT = "lm_head.weight"
+OUTPUT_BIAS = "output_bias"
+"""Ours; other formats have one always, and it is converted apart."""
 
 
 class Row(NamedTuple):

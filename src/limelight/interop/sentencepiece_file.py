@@ -27,14 +27,15 @@ def type_of(model: bytes) -> str:
     return TYPES[int(number)]
 
 
-def user_defined(model: bytes) -> list[str]:
-    """The pieces that are never split."""
-    found = []
+def pieces_in(model: bytes) -> dict[str, bool]:
+    """The pieces in the order of their ids, each with whether it is never split."""
+    found = {}
     for field in fields(model):
         if field.number == PIECE:
             piece = {each.number: each for each in fields(field.bytes_value())}
-            if PIECE_TEXT in piece and PIECE_KIND in piece and piece[PIECE_KIND].value == USER_DEFINED:
-                found.append(piece[PIECE_TEXT].bytes_value().decode("utf-8", errors="replace"))
+            text = piece[PIECE_TEXT].bytes_value() if PIECE_TEXT in piece else b""
+            never_split = PIECE_KIND in piece and piece[PIECE_KIND].value == USER_DEFINED
+            found[text.decode("utf-8", errors="replace")] = never_split
     return found
 
 

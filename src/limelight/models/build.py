@@ -18,7 +18,7 @@ from limelight.tokens.tokenizer import END
 
 def build_model(config: ModelConfig, tokenizers: Tokenizers) -> Seq2Seq:
     """A fresh model with random weights (from torch's global generator). Raises `UserError` for impossible settings."""
-    if config.tie == "three-way" and tokenizers.source is not tokenizers.target:
+    if config.tie == "three-way" and not tokenizers.one_vocabulary:
         raise UserError(
             "model.tie=three-way shares one embedding between both languages and needs one vocabulary; "
             "set tokens.joint=true, or model.tie=two-way"
@@ -54,7 +54,8 @@ def _build_transformer(config: TransformerConfig, source_size: int, target_size:
         norm=nn.LayerNorm(config.d_model) if pre else None,
         rotary=_rotary(config),
     )
-    return Transformer(encoder, decoder, output, start_id=target_size - 1, end_id=END)
+    bias = nn.Parameter(torch.zeros(target_size - 1)) if config.output_bias else None
+    return Transformer(encoder, decoder, output, output_bias=bias, start_id=target_size - 1, end_id=END)
 
 
 def _attention(config: TransformerConfig) -> MultiHeadAttention:

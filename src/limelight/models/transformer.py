@@ -273,13 +273,15 @@ class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
     Args:
         output: the final linear layer of its own, or None to use the target embedding's rows (Vaswani et al. 2017,
             section 3.4).
+        output_bias: added to the logits, or None.
     """
 
     def __init__(
-        self, encoder: Encoder, decoder: Decoder, output: nn.Linear | None, *, start_id: int, end_id: int
-    ) -> None:
+        self, encoder: Encoder, decoder: Decoder, output: nn.Linear | None, *,
+        output_bias: nn.Parameter | None = None, start_id: int, end_id: int,
+    ) -> None:  # fmt: skip
         super().__init__()
-        self.encoder, self.decoder, self.output = encoder, decoder, output
+        self.encoder, self.decoder, self.output, self.output_bias = encoder, decoder, output, output_bias
         self.start_id, self.end_id = start_id, end_id
         self.source_padding = encoder.embedding.padding
         self.target_padding = decoder.embedding.padding
@@ -322,9 +324,8 @@ class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
         return features, AttentionWeights(tuple(encoder_self), decoder_self, cross)
 
     def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:
-        if self.output is not None:
-            return self.output(features)
-        return functional.linear(features, self.decoder.embedding.output_weight())
+        weight = self.output.weight if self.output is not None else self.decoder.embedding.output_weight()
+        return functional.linear(features, weight, self.output_bias)
 
 
 def _embed(

@@ -1,5 +1,6 @@
 """Text to ids and back."""
 
+from limelight.tokens.listed import ListedTokenizer
 from limelight.tokens.sentencepiece import SentencePieceTokenizer
 from limelight.tokens.stored import (
     Tokenizers,
@@ -17,6 +18,7 @@ __all__ = [
     "END",
     "PLACEHOLDERS",
     "UNKNOWN",
+    "ListedTokenizer",
     "SentencePieceTokenizer",
     "Tokenizer",
     "Tokenizers",

@@ -7,11 +7,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from limelight.errors import UserError
+from limelight.tokens.listed import ListedTokenizer
 from limelight.tokens.metadata import METADATA_NAME, MODEL_FILES, read_stored
 from limelight.tokens.sentencepiece import SentencePieceTokenizer, train_sentencepiece
 from limelight.tokens.tokenizer import Tokenizer
 from limelight.tokens.vocabulary import training_sentences
 from limelight.tokens.wordpiece import WordPieceTokenizer, train_wordpiece
+
+KINDS = ("bpe", "unigram", "wordpiece")
+"""What can be learned here."""
 
 _JOINT, _SOURCE, _TARGET = "joint", "source", "target"
 
@@ -21,6 +25,13 @@ class Tokenizers(NamedTuple):
 
     source: Tokenizer
     target: Tokenizer
+
+    @property
+    def one_vocabulary(self) -> bool:
+        """Whether each id stands for the same piece on both sides, even where they split texts differently."""
+        if self.source is self.target or self.source.size != self.target.size:
+            return self.source is self.target
+        return self.source.pieces(range(self.source.size)) == self.target.pieces(range(self.target.size))
 
 
 def train_tokenizer(
@@ -48,8 +59,8 @@ def train_tokenizer(
     Raises:
         UserError: unknown kind, no text at all, a size that this text cannot have, a language with an impossible name.
     """
-    if kind not in MODEL_FILES:
-        raise UserError(f"tokens.kind is {kind!r}; known are {', '.join(MODEL_FILES)}")
+    if kind not in KINDS:
+        raise UserError(f"tokens.kind is {kind!r}; known are {', '.join(KINDS)}")
     chosen = training_sentences(texts, seed)
     if kind == "wordpiece":
         return train_wordpiece(chosen, vocabulary_size=vocabulary_size, languages=languages, pairs=sentences)
@@ -74,6 +85,8 @@ def load_tokenizer(folder: str | Path) -> Tokenizer:
     try:
         if stored.kind == "wordpiece":
             tokenizer: Tokenizer = WordPieceTokenizer(stored.model, reserved=stored.reserved)
+        elif stored.kind == "listed":
+            tokenizer = ListedTokenizer(stored.model, reserved=stored.reserved)
         else:
             tokenizer = SentencePieceTokenizer(stored.model, kind=stored.kind, reserved=stored.reserved)
     except UserError as error:

@@ -1,0 +1,162 @@
+"""A sentencepiece model that splits, and a list that numbers: the tokenizers of Marian's models, for imported ones.
+
+Their ids do not come from the sentencepiece model: both sides may share one list while each has a model of its own. A
+piece that is not in the list is unknown, and a character that the model does not know may well be in the list.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import sentencepiece
+
+from limelight.errors import UserError
+from limelight.tokens.metadata import StoredTokenizer, write_stored
+from limelight.tokens.sentencepiece import count_pieces
+from limelight.tokens.tokenizer import (
+    END,
+    END_PIECE,
+    MAX_PIECES,
+    PADDING_PIECE,
+    SPACE,
+    UNKNOWN,
+    UNKNOWN_PIECE,
+    UNKNOWN_TEXT,
+    group_words,
+    normalise,
+    require_ids,
+)
+from limelight.untrusted import shown
+
+_KEYS = {"sentencepiece": str, "pieces": list}
+
+
+class ListedTokenizer:
+    """A `Tokenizer` that gives the ids of transformers' `MarianTokenizer`.
+
+    A language code such as `>>fra<<` that stands first in a text is one piece. Text is normalised by `normalise`, then
+    by the model's own rules, which may fold characters together: `decode(encode(text))` need not be the text.
+    """
+
+    def __init__(self, model: bytes, *, reserved: Sequence[str]) -> None:
+        """Wrap what `listed_model` makes.
+
+        Args:
+            reserved: the pieces of the list that are never split.
+
+        Raises:
+            UserError: `model` is something else, or lacks a reserved piece.
+        """
+        listed = _read(model)
+        pieces = listed["pieces"]
+        missing = sorted(set(reserved) - set(pieces))
+        if missing:
+            raise UserError(f"the list has no reserved piece {shown(', '.join(missing))}")
+        self.sentencepiece = _decoded(listed["sentencepiece"])
+        if count_pieces(self.sentencepiece) > MAX_PIECES:
+            raise UserError(f"a sentencepiece model of more than {MAX_PIECES:,} pieces")
+        self._processor = sentencepiece.SentencePieceProcessor()
+        try:
+            self._processor.LoadFromSerializedProto(self.sentencepiece)
+        except (RuntimeError, ValueError, TypeError) as error:
+            raise UserError(f"not a sentencepiece model: {shown(str(error))}") from None
+        self._model = model
+        self._pieces = [*pieces, PADDING_PIECE]
+        self._ids = {piece: number for number, piece in enumerate(pieces)}
+        self._reserved = tuple(reserved)
+        alone = {*reserved, END_PIECE, PADDING_PIECE}
+        self._alone = [piece in alone for piece in self._pieces]
+
+    @property
+    def size(self) -> int:
+        """How many ids there are, padding included."""
+        return len(self._pieces)
+
+    @property
+    def padding(self) -> int:
+        """The id after the last piece."""
+        return len(self._pieces) - 1
+
+    def encode(self, text: str) -> list[int]:
+        """The best segmentation of `text`, without an end id."""
+        text = normalise(text)
+        found = []
+        if text.startswith(">>") and "<<" in text:
+            code, text = text[: text.index("<<") + 2], text[text.index("<<") + 2 :]
+            found.append(code)
+        found += self._processor.encode(text, out_type=str)
+        return [self._ids.get(piece, UNKNOWN) for piece in found]
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """`encode` of each text."""
+        return [self.encode(text) for text in texts]
+
+    def encode_sampled(self, texts: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
+        """`encode_batch` where `amount` is 0.
+
+        Raises:
+            UserError: `amount` is not 0.
+        """
+        if amount != 0:
+            raise UserError(f"tokens.sampling is {amount}, but the tokenizer of an imported model cannot sample")
+        return self.encode_batch(texts)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of `ids`; end and padding are skipped, the unknown id reads as U+2047."""
+        require_ids(ids, self.size)
+        skipped = (END, self.padding)
+        parts = [UNKNOWN_TEXT if number == UNKNOWN else self._pieces[number] for number in ids if number not in skipped]
+        return self._processor.decode_pieces(parts).replace(SPACE, " ").strip(" ")
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """A readable piece for each id."""
+        require_ids(ids, self.size)
+        return [self._pieces[number] for number in ids]
+
+    def word_of(self, ids: Sequence[int]) -> list[int]:
+        """For each id the number of the word it belongs to; see `group_words`."""
+        return group_words(self.pieces(ids), [self._alone[number] for number in ids])
+
+    def save(self, folder: Path) -> None:
+        """Write `listed.json` and `tokenizer.yaml` into `folder`."""
+        write_stored(StoredTokenizer("listed", self.padding, self._reserved, self._model), folder)
+
+
+def listed_model(model: bytes, pieces: Sequence[str]) -> bytes:
+    """The file of a `ListedTokenizer`.
+
+    Args:
+        model: a serialised sentencepiece model.
+        pieces: by their ids, which begin with the end of a sentence and unknown, without padding.
+    """
+    listed = {"sentencepiece": base64.b64encode(model).decode("ascii"), "pieces": list(pieces)}
+    return json.dumps(listed, ensure_ascii=False).encode("utf-8")
+
+
+def _read(model: bytes) -> dict[str, Any]:
+    try:
+        listed = json.loads(model.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"not a listed.json: {shown(str(error))}") from None
+    if not isinstance(listed, dict) or set(listed) != set(_KEYS):
+        raise UserError(f"not a listed.json: not a mapping of {', '.join(_KEYS)}")
+    wrong = [key for key, kind in _KEYS.items() if not isinstance(listed[key], kind)]
+    if wrong or not all(isinstance(piece, str) for piece in listed["pieces"]):
+        raise UserError(f"not a listed.json: {', '.join(wrong) or 'pieces'} of another type")
+    pieces = listed["pieces"]
+    if not 2 <= len(pieces) <= MAX_PIECES:
+        raise UserError(f"{len(pieces):,} pieces; a vocabulary has between 2 and {MAX_PIECES:,}")
+    if pieces[:2] != [END_PIECE, UNKNOWN_PIECE] or len({*pieces, PADDING_PIECE}) <= len(pieces):
+        raise UserError(f"pieces must begin with {END_PIECE} and {UNKNOWN_PIECE}, each once, and without padding")
+    return listed
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError as error:
+        raise UserError(f"not a listed.json: {error}") from None
