@@ -210,7 +210,7 @@ def test_what_the_library_cannot_write_is_told_by_path(tmp_path: Path, monkeypat
     def refuse(*_: object, **__: object) -> bytes:
         raise SafetensorError("no space left")
 
-    monkeypatch.setattr(weights, "save", refuse)
+    monkeypatch.setattr(weights, "save_file", refuse)
     with pytest.raises(RunError, match=r"model\.safetensors: cannot write the weights: no space left"):
         save_weights(tmp_path / "model.safetensors", {"weight": torch.zeros(1)})
     assert not list(tmp_path.iterdir())

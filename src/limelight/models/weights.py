@@ -7,11 +7,11 @@ from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from limelight.errors import RunError, UserError
-from limelight.files import write_whole
+from limelight.files import fill_file
 from limelight.untrusted import open_plain, shown
 
 MOST_HEADER = 4_000_000
@@ -33,7 +33,8 @@ def save_weights(path: Path, weights: Mapping[str, Tensor], notes: Mapping[str, 
     """
     contiguous = {name: tensor.contiguous() for name, tensor in weights.items()}
     try:
-        write_whole(path, save(contiguous, metadata={"format": "pt", **(notes or {})}))
+        # Straight into the file: where memory runs out, the library hangs while it makes one piece of all tensors.
+        fill_file(path, lambda partial: save_file(contiguous, partial, metadata={"format": "pt", **(notes or {})}))
     except (OSError, SafetensorError) as error:
         raise RunError(f"{path}: cannot write the weights: {error}; the file before it is untouched") from error
 
