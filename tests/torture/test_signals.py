@@ -142,7 +142,7 @@ LEARNERS = {
 def test_learning_a_vocabulary_is_told_to_stop(full: bool, measured: Measured, seed: int, tmp_path: Path) -> None:
     """There is nothing to save yet, and nothing to wait for."""
     chance = random.Random(seed)
-    words = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(2, 12))) for _ in range(30_000)]
+    words = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(2, 12))) for _ in range(200_000)]
     with open(tmp_path / "text.tsv", "w", encoding="utf-8") as file:
         for _ in range(30_000):
             file.write("\t".join(" ".join(chance.choices(words, k=8)) for _ in range(2)) + "\n")
@@ -155,7 +155,7 @@ def test_learning_a_vocabulary_is_told_to_stop(full: bool, measured: Measured, s
             learner = ["--recipe", "tiny", *settings, "--set", f"tokens.kind={kind}", "--out", str(out), "--quiet"]
             command = Command(["train", *text, *learner], tmp_path / "errors", Moment(LEARNERS[kind]))
             command.reach()
-            command.process.join(chance.uniform(0, 1))
+            command.process.join(chance.uniform(0, 0.2))
             number = chance.choice(SIGNALS)
             command.send(number)
             ended = command.end()
