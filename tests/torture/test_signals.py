@@ -197,6 +197,7 @@ def test_without_the_watch_it_would_still_be_there(workplace: Workplace, tmp_pat
     changed = {"limelight.training.signals.GRACE": 0.5, "limelight.training.signals.StopRequest._watch": deaf}
     command = Command(workplace.train(tmp_path / "run"), tmp_path / "errors", BUSY["a step"], changed)
     command.reach()
+    command.process.join(0.2)  # until it is within the product
     command.send(signal.SIGTERM)
     with pytest.raises(AssertionError, match="still there"):
         command.end(patience=2)

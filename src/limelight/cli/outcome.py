@@ -18,8 +18,9 @@ from limelight.errors import RunError, UserError
 from limelight.training.signals import Stopped, StopRequest
 
 OUT_OF_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "cannot allocate memory", "bad_alloc",
-                 "ALLOC_FAILED")  # fmt: skip
-"""How torch's allocators and the libraries below them say it, all as a plain `RuntimeError`."""
+                 "ALLOC_FAILED", "resource temporarily unavailable", "can't start new thread",
+                 "failed to map segment")  # fmt: skip
+"""How torch's allocators and the libraries below them say it, as a plain `RuntimeError` or while they are loaded."""
 
 
 def guarded(verb: Callable[..., None], *, with_less_memory: str) -> Callable[..., int]:
@@ -53,7 +54,7 @@ def exit_code(work: Callable[[], None], *, with_less_memory: str) -> int:
     except OSError as error:
         place = f"{error.filename}: " if error.filename else "reading or writing failed: "
         return say(f"{place}{error.strerror or error}", 1)
-    except (MemoryError, RuntimeError) as error:
+    except (MemoryError, RuntimeError, ImportError) as error:
         if not is_out_of_memory(error):
             raise
         return say(f"out of memory ({_first_line(error)}). {with_less_memory}", 1)

@@ -13,7 +13,7 @@ import torch
 
 from limelight.config import RunConfig, dump_config, load_config
 from limelight.errors import RunError, UserError
-from limelight.files import write_folder, write_whole
+from limelight.files import cause, write_folder, write_whole
 from limelight.models.build import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.models.weights import named_weights, put_weights, read_weights, require_fit, save_weights
@@ -99,5 +99,7 @@ def save_model(
         write_whole(folder / CONFIG, dump_config(config))
         write_whole(folder / "README.md", card)
     except OSError as error:
-        raise RunError(f"{folder}: cannot write the model: {error}; the weights before it are untouched") from error
+        raise RunError(
+            f"{folder}: cannot write the model: {cause(error)}; the weights before it are untouched"
+        ) from error
     save_weights(folder / WEIGHTS, named_weights(model), notes)

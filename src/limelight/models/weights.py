@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from limelight.errors import RunError, UserError
-from limelight.files import fill_file
+from limelight.files import cause, fill_file
 from limelight.untrusted import open_plain, shown
 
 MOST_HEADER = 4_000_000
@@ -36,7 +36,7 @@ def save_weights(path: Path, weights: Mapping[str, Tensor], notes: Mapping[str, 
         # Straight into the file: where memory runs out, the library hangs while it makes one piece of all tensors.
         fill_file(path, lambda partial: save_file(contiguous, partial, metadata={"format": "pt", **(notes or {})}))
     except (OSError, SafetensorError) as error:
-        raise RunError(f"{path}: cannot write the weights: {error}; the file before it is untouched") from error
+        raise RunError(f"{path}: cannot write the weights: {cause(error)}; the file before it is untouched") from error
 
 
 def read_weights(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:

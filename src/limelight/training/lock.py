@@ -33,7 +33,8 @@ def only_trainer(folder: Path) -> Iterator[bool]:
             try:
                 yield locked
             finally:
-                (folder / LOCK).unlink(missing_ok=True)  # while it is held: see `_claim`
+                with suppress(OSError):  # a disk that has become read-only: the lock itself goes with its file's handle
+                    (folder / LOCK).unlink(missing_ok=True)  # while it is held: see `_claim`
     finally:
         with suppress(OSError):  # it is not empty
             for place in made:

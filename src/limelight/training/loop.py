@@ -93,6 +93,7 @@ def _one_update(run: Run, batches: Iterator[tuple[Batch, Position]]) -> None:
     progress.pieces += result.pieces
     _count(progress, result)
     run.report.update(progress, result, rate)
+    _require_numbers(progress)
 
 
 def _next_batches(run: Run, batches: Iterator[tuple[Batch, Position]]) -> tuple[list[Batch], Position]:
@@ -103,13 +104,17 @@ def _next_batches(run: Run, batches: Iterator[tuple[Batch, Position]]) -> tuple[
 
 
 def _count(progress: Progress, result: UpdateResult) -> None:
-    """Numbers gone wrong never reach the weights; many in a row end the run."""
+    """Numbers gone wrong never reach the weights, nor the mean that is reported."""
     if result.applied:
         progress.skipped = 0
         progress.loss_sum += result.loss_sum
         progress.loss_pieces += result.pieces
-        return
-    progress.skipped += 1
+    else:
+        progress.skipped += 1
+
+
+def _require_numbers(progress: Progress) -> None:
+    """Raises `RunError` where going on is pointless."""
     if progress.skipped >= MOST_SKIPPED:
         raise RunError(
             f"loss or gradient was not a finite number in {MOST_SKIPPED} updates in a row, the last one at update "

@@ -9,7 +9,7 @@ from limelight.batching.stream import BatchStream
 from limelight.config import RunConfig, dump_config, load_config
 from limelight.decoding.jobs import longest_sequence
 from limelight.errors import UserError
-from limelight.files import clear_leftovers, write_whole
+from limelight.files import clear_leftovers, write_whole, writing
 from limelight.models.build import build_model, choose_device, count_parameters
 from limelight.models.stored import CONFIG
 from limelight.training.checkpoint import CHECKPOINTS, Progress, restore_newest
@@ -25,7 +25,7 @@ from limelight.training.validation import validation_batches
 
 MAY_CHANGE = {
     "max_steps", "max_minutes", "patience", "schedule", "learning_rate", "warmup", "decay_steps", "validate_every",
-    "checkpoint_every", "keep_checkpoints", "bleu_sentences", "log_every", "threads", "device", "average", "average_of",
+    "checkpoint_every", "keep_checkpoints", "log_every", "threads", "device", "average", "average_of",
 }  # fmt: skip
 """Settings of `training` that a run may be taken up with another value of."""
 
@@ -48,7 +48,7 @@ def train(config: RunConfig, folder: str | Path, *, quiet: bool = False) -> Prog
         try:
             if not locked:
                 report.say(f"{folder}: this file system cannot lock files; see to it that nobody else trains there")
-            with StopRequest() as stop:
+            with StopRequest() as stop, writing(folder, "what was saved is intact: once that is mended, it goes on"):
                 return _train(config, folder, report, stop)
         finally:
             report.close()
