@@ -32,9 +32,11 @@ def only_trainer(folder: Path) -> Iterator[bool]:
         with file:
             try:
                 yield locked
-            finally:
-                with suppress(OSError):  # a disk that has become read-only: the lock itself goes with its file's handle
-                    (folder / LOCK).unlink(missing_ok=True)  # while it is held: see `_claim`
+            except BaseException:
+                with suppress(OSError):  # what went wrong first is what is told
+                    (folder / LOCK).unlink(missing_ok=True)
+                raise
+            (folder / LOCK).unlink(missing_ok=True)  # while it is held: see `_claim`
     finally:
         with suppress(OSError):  # it is not empty
             for place in made:
