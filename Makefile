@@ -17,7 +17,7 @@ demo: .venv/.ready ## train a small translator on generated text (about two minu
 test: .venv/.ready-dev ## run all tests, with every tensor shape checked
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --durations 10
 
-torture: .venv/.ready-dev ## break runs in every way we promise to survive, with the full figures (about half an hour)
+torture: .venv/.ready-dev ## break runs in every way we promise to survive, with the full figures (seven minutes)
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/torture --torture
 
 check: .venv/.ready-dev ## format, lint and types, without changing anything
