@@ -114,11 +114,12 @@ def _median(found: list[dict[str, dict[str, float]]], way: str, name: str) -> fl
 
 
 def _batches(source: Path, target: Path) -> list[tuple[list[list[int]], list[list[int]]]]:
-    """Ids of real sentences, in batches as Limelight makes them; as many as the longest measurement takes."""
+    """Ids of real sentences, in batches as Limelight makes them, as many as the longest measurement takes; the smaller
+    model has all of these ids."""
     pairs = list(read_pairs([source, target]))
     vocabulary = train_tokenizer(
         (text for pair in pairs for text in (pair.source, pair.target)),
-        kind="bpe", vocabulary_size=8_000, languages=(), byte_fallback=True, seed=1, sentences=len(pairs),
+        kind="bpe", vocabulary_size=7_900, languages=(), byte_fallback=True, seed=1, sentences=len(pairs),
     )  # fmt: skip
     sides = [vocabulary.encode_batch([getattr(pair, side) for pair in pairs]) for side in ("source", "target")]
     lengths = [np.array([len(row) + 1 for row in side]) for side in sides]

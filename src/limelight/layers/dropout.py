@@ -1,7 +1,7 @@
 """Dropout whose random numbers are cheap.
 
 torch draws a random number per element, which on a CPU takes a large share of a small model's training step. A byte
-is enough to decide: eight decisions from one draw, in a fifth of the time (`python -m benchmarks.kernels`). The
+is enough to decide: eight decisions from one draw, in a seventh of the time (`python -m benchmarks.kernels`). The
 probability is rounded to the nearest 1/256 and the kept values are scaled by what was really kept, so the expectation
 is exact.
 """
