@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from limelight.errors import UserError
-from limelight.untrusted import shown
 
 if TYPE_CHECKING:
     from limelight.config import RunConfig
@@ -21,6 +20,7 @@ def find_models(folders: list[str] | None, *, to: str = "") -> tuple[list[str], 
         raise UserError("which model? Give --model RUN, the folder that `limelight train --out RUN` wrote")
     from limelight.config import load_config
     from limelight.models.stored import CONFIG, find_model
+    from limelight.untrusted import shown
 
     configs = [load_config(find_model(folder) / CONFIG) for folder in folders]
     for folder, config in zip(folders, configs, strict=True) if to else ():
