@@ -16,6 +16,7 @@ import sentencepiece
 
 from limelight.errors import UserError
 from limelight.tokens.metadata import StoredTokenizer, write_stored
+from limelight.tokens.pieces import Pieces, require_count
 from limelight.tokens.sentencepiece import count_pieces
 from limelight.tokens.tokenizer import (
     END,
@@ -26,7 +27,6 @@ from limelight.tokens.tokenizer import (
     UNKNOWN,
     UNKNOWN_PIECE,
     UNKNOWN_TEXT,
-    group_words,
     normalise,
     require_ids,
 )
@@ -35,7 +35,7 @@ from limelight.untrusted import shown
 _KEYS = {"sentencepiece": str, "pieces": list}
 
 
-class ListedTokenizer:
+class ListedTokenizer(Pieces):
     """A `Tokenizer` that gives the ids of transformers' `MarianTokenizer`.
 
     A language code such as `>>fra<<` that stands first in a text is one piece. Text is normalised by `normalise`, then
@@ -53,9 +53,7 @@ class ListedTokenizer:
         """
         listed = _read(model)
         pieces = listed["pieces"]
-        missing = sorted(set(reserved) - set(pieces))
-        if missing:
-            raise UserError(f"the list has no reserved piece {shown(', '.join(missing))}")
+        super().__init__(pieces, reserved)
         self.sentencepiece = _decoded(listed["sentencepiece"])
         if count_pieces(self.sentencepiece) > MAX_PIECES:
             raise UserError(f"a sentencepiece model of more than {MAX_PIECES:,} pieces")
@@ -65,21 +63,7 @@ class ListedTokenizer:
         except (RuntimeError, ValueError, TypeError) as error:
             raise UserError(f"not a sentencepiece model: {shown(str(error))}") from None
         self._model = model
-        self._pieces = [*pieces, PADDING_PIECE]
         self._ids = {piece: number for number, piece in enumerate(pieces)}
-        self._reserved = tuple(reserved)
-        alone = {*reserved, END_PIECE, PADDING_PIECE}
-        self._alone = [piece in alone for piece in self._pieces]
-
-    @property
-    def size(self) -> int:
-        """How many ids there are, padding included."""
-        return len(self._pieces)
-
-    @property
-    def padding(self) -> int:
-        """The id after the last piece."""
-        return len(self._pieces) - 1
 
     def encode(self, text: str) -> list[int]:
         """The best segmentation of `text`, without an end id."""
@@ -112,15 +96,6 @@ class ListedTokenizer:
         parts = [UNKNOWN_TEXT if number == UNKNOWN else self._pieces[number] for number in ids if number not in skipped]
         return self._processor.decode_pieces(parts).replace(SPACE, " ").strip(" ")
 
-    def pieces(self, ids: Sequence[int]) -> list[str]:
-        """A readable piece for each id."""
-        require_ids(ids, self.size)
-        return [self._pieces[number] for number in ids]
-
-    def word_of(self, ids: Sequence[int]) -> list[int]:
-        """For each id the number of the word it belongs to; see `group_words`."""
-        return group_words(self.pieces(ids), [self._alone[number] for number in ids])
-
     def save(self, folder: Path) -> None:
         """Write `listed.json` and `tokenizer.yaml` into `folder`."""
         write_stored(StoredTokenizer("listed", self.padding, self._reserved, self._model), folder)
@@ -148,8 +123,7 @@ def _read(model: bytes) -> dict[str, Any]:
     if wrong or not all(isinstance(piece, str) for piece in listed["pieces"]):
         raise UserError(f"not a listed.json: {', '.join(wrong) or 'pieces'} of another type")
     pieces = listed["pieces"]
-    if not 2 <= len(pieces) <= MAX_PIECES:
-        raise UserError(f"{len(pieces):,} pieces; a vocabulary has between 2 and {MAX_PIECES:,}")
+    require_count(len(pieces))
     if pieces[:2] != [END_PIECE, UNKNOWN_PIECE] or len({*pieces, PADDING_PIECE}) <= len(pieces):
         raise UserError(f"pieces must begin with {END_PIECE} and {UNKNOWN_PIECE}, each once, and without padding")
     return listed

@@ -15,18 +15,17 @@ import sentencepiece
 
 from limelight.errors import UserError
 from limelight.tokens.metadata import StoredTokenizer, write_stored
+from limelight.tokens.pieces import Pieces, require_count
 from limelight.tokens.protobuf import fields
 from limelight.tokens.sampling import BpeDropout, UnigramSampling, sample_rows
 from limelight.tokens.tokenizer import (
     END,
     END_PIECE,
     MAX_PIECES,
-    PADDING_PIECE,
     SPACE,
     UNKNOWN,
     UNKNOWN_PIECE,
     UNKNOWN_TEXT,
-    group_words,
     normalise,
     require_ids,
     reserved_pieces,
@@ -46,7 +45,7 @@ _TOO_LARGE = re.compile(r"Vocabulary size too high.*<= (\d+)")
 _TOO_SMALL = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
 
 
-class SentencePieceTokenizer:
+class SentencePieceTokenizer(Pieces):
     """A `Tokenizer` around a sentencepiece model.
 
     With byte fallback `decode(encode(text)) == normalise(text)` for every text; without, characters that the training
@@ -64,8 +63,7 @@ class SentencePieceTokenizer:
             UserError: `model` is no sentencepiece model, has other special ids, or lacks a reserved piece.
         """
         count = count_pieces(model)
-        if not 2 <= count <= MAX_PIECES:
-            raise UserError(f"{count:,} pieces; a vocabulary has between 2 and {MAX_PIECES:,}")
+        require_count(count)
         processor = sentencepiece.SentencePieceProcessor()
         try:
             processor.LoadFromSerializedProto(model)
@@ -83,13 +81,7 @@ class SentencePieceTokenizer:
         self._model = model
         self._processor = processor
         self._kind = kind
-        self._pieces = [*pieces, PADDING_PIECE]
-        missing = sorted(set(reserved) - set(pieces))
-        if missing:
-            raise UserError(f"the model has no reserved piece {shown(', '.join(missing))}")
-        self._reserved = tuple(reserved)
-        alone = {*reserved, END_PIECE, PADDING_PIECE}
-        self._alone = [piece in alone for piece in self._pieces]
+        super().__init__(pieces, reserved)
         self._begins = [piece.startswith(SPACE) for piece in self._pieces]
         fixed = [is_alone or number == UNKNOWN for number, is_alone in enumerate(self._alone)]
         for number in range(count):
@@ -97,16 +89,6 @@ class SentencePieceTokenizer:
         self._sampling: BpeDropout | UnigramSampling = (
             BpeDropout(self._pieces, fixed) if kind == "bpe" else UnigramSampling(processor, self._pieces, fixed)
         )
-
-    @property
-    def size(self) -> int:
-        """How many ids there are, padding included."""
-        return len(self._pieces)
-
-    @property
-    def padding(self) -> int:
-        """The id after the last piece."""
-        return len(self._pieces) - 1
 
     def encode(self, text: str) -> list[int]:
         """The best segmentation of `text`, without an end id."""
@@ -137,15 +119,6 @@ class SentencePieceTokenizer:
         """
         require_ids(ids, self.size)
         return self._processor.decode([int(number) for number in ids if number not in (END, self.padding)])
-
-    def pieces(self, ids: Sequence[int]) -> list[str]:
-        """A readable piece for each id; bytes read as `<0xE2>`."""
-        require_ids(ids, self.size)
-        return [self._pieces[number] for number in ids]
-
-    def word_of(self, ids: Sequence[int]) -> list[int]:
-        """For each id the number of the word it belongs to; see `group_words`."""
-        return group_words(self.pieces(ids), [self._alone[number] for number in ids])
 
     def save(self, folder: Path) -> None:
         """Write `spm.model` and `tokenizer.yaml` into `folder`."""

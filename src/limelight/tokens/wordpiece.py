@@ -14,16 +14,15 @@ from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_to
 
 from limelight.errors import UserError
 from limelight.tokens.metadata import StoredTokenizer, write_stored
+from limelight.tokens.pieces import Pieces, require_count
 from limelight.tokens.tokenizer import (
     END,
     END_PIECE,
     MAX_PIECES,
-    PADDING_PIECE,
     SPACE,
     UNKNOWN,
     UNKNOWN_PIECE,
     UNKNOWN_TEXT,
-    group_words,
     normalise,
     require_ids,
     reserved_pieces,
@@ -39,7 +38,7 @@ MOST_BRACKETS = 100_000
 """Ours has a hundred, and pieces with one in them; a file that is made of nothing else takes seconds and memory."""
 
 
-class WordPieceTokenizer:
+class WordPieceTokenizer(Pieces):
     """A `Tokenizer` around a WordPiece model.
 
     `decode(encode(text)) == normalise(text)` where all characters are known; each other one reads as U+2047.
@@ -55,31 +54,14 @@ class WordPieceTokenizer:
             UserError: `model` is no such file, has other special ids, or lacks a reserved piece.
         """
         pieces = _read_pieces(model)
-        if not 2 <= len(pieces) <= MAX_PIECES:
-            raise UserError(f"{len(pieces):,} pieces; a vocabulary has between 2 and {MAX_PIECES:,}")
-        missing = sorted(set(reserved) - set(pieces))
-        if missing:
-            raise UserError(f"the model has no reserved piece {shown(', '.join(missing))}")
+        require_count(len(pieces))
+        super().__init__(pieces, reserved)
         try:
             tokenizer = _assemble(pieces, reserved)
         except Exception as error:  # the library raises the bare class
             raise UserError(f"not a vocabulary: {shown(str(error))}") from None
         self._model = model
         self._tokenizer = tokenizer
-        self._pieces = [*pieces, PADDING_PIECE]
-        self._reserved = tuple(reserved)
-        alone = {*reserved, END_PIECE, PADDING_PIECE}
-        self._alone = [piece in alone for piece in self._pieces]
-
-    @property
-    def size(self) -> int:
-        """How many ids there are, padding included."""
-        return len(self._pieces)
-
-    @property
-    def padding(self) -> int:
-        """The id after the last piece."""
-        return len(self._pieces) - 1
 
     def encode(self, text: str) -> list[int]:
         """The segmentation of `text`, without an end id."""
@@ -109,15 +91,6 @@ class WordPieceTokenizer:
         skipped = (END, self.padding)
         parts = [UNKNOWN_TEXT if number == UNKNOWN else self._pieces[number] for number in ids if number not in skipped]
         return "".join(parts).replace(SPACE, " ").removeprefix(" ")
-
-    def pieces(self, ids: Sequence[int]) -> list[str]:
-        """A readable piece for each id."""
-        require_ids(ids, self.size)
-        return [self._pieces[number] for number in ids]
-
-    def word_of(self, ids: Sequence[int]) -> list[int]:
-        """For each id the number of the word it belongs to; see `group_words`."""
-        return group_words(self.pieces(ids), [self._alone[number] for number in ids])
 
     def save(self, folder: Path) -> None:
         """Write `tokenizer.json` and `tokenizer.yaml` into `folder`."""
