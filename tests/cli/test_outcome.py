@@ -42,6 +42,10 @@ def raising(error: BaseException) -> Callable[[], None]:
         (OSError(errno.ENOSPC, "No space left"), 1, "limelight: reading or writing failed: No space left\n"),
         (OSError("odd"), 1, "limelight: reading or writing failed: odd\n"),
         (MemoryError(), 1, "limelight: out of memory (MemoryError). Ask for less\n"),
+        (RuntimeError("can't start new thread"), 1,
+         "limelight: out of memory (can't start new thread). Ask for less\n"),
+        (ImportError("libgomp.so: failed to map segment from shared object"), 1,
+         "limelight: out of memory (libgomp.so: failed to map segment from shared object). Ask for less\n"),
         (RuntimeError("CUDA out of memory. Tried\nmore"), 1,
          "limelight: out of memory (CUDA out of memory. Tried). Ask for less\n"),
     ],
@@ -57,7 +61,9 @@ def test_all_well_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert end_of(lambda: None, capsys) == (0, "")
 
 
-@pytest.mark.parametrize("error", [RuntimeError("shapes differ"), ValueError("ours"), KeyError("x")])
+@pytest.mark.parametrize(
+    "error", [RuntimeError("shapes differ"), ImportError("no such name"), ValueError("ours"), KeyError("x")]
+)
 def test_a_fault_of_ours_keeps_its_traceback(error: Exception) -> None:
     with pytest.raises(type(error)):
         exit_code(raising(error), with_less_memory="")

@@ -8,8 +8,8 @@ import torch
 from limelight.batching.stream import BatchStream
 from limelight.config import RunConfig, dump_config, load_config
 from limelight.decoding.jobs import longest_sequence
-from limelight.errors import UserError
-from limelight.files import clear_leftovers, write_whole, writing
+from limelight.errors import RunError, UserError
+from limelight.files import cause, clear_leftovers, write_whole
 from limelight.models.build import build_model, choose_device, count_parameters
 from limelight.models.stored import CONFIG
 from limelight.training.checkpoint import CHECKPOINTS, Progress, restore_newest
@@ -48,8 +48,13 @@ def train(config: RunConfig, folder: str | Path, *, quiet: bool = False) -> Prog
         try:
             if not locked:
                 report.say(f"{folder}: this file system cannot lock files; see to it that nobody else trains there")
-            with StopRequest() as stop, writing(folder, "what was saved is intact: once that is mended, it goes on"):
+            with StopRequest() as stop:
                 return _train(config, folder, report, stop)
+        except OSError as error:
+            raise RunError(
+                f"{error.filename or folder}: {cause(error)}; what was saved is intact: once that is mended, the same "
+                "command goes on"
+            ) from error
         finally:
             report.close()
 
