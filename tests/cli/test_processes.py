@@ -35,6 +35,31 @@ def test_help_and_slips_of_the_pen_wait_for_nothing_heavy(words: list[str], envi
     assert done.stdout.splitlines()[-1] == "imported"
 
 
+UNUSED = ("sacrebleu", "matplotlib", "transformers", "ctranslate2", "tensorboard", "limelight.evaluation",
+          "limelight.interop", "limelight.recipes", "limelight.training.run")  # fmt: skip
+TRANSLATING = ("torch", "yaml", "sentencepiece", "limelight.decoding.translate")
+
+
+def test_a_translation_waits_for_nothing_it_does_not_need_and_looks_for_no_cycles(
+    trained: Path, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    (tmp_path / "in.txt").write_text("A dog runs.\n", encoding="utf-8")
+    code = (
+        "import gc, json, sys\nfrom limelight.cli.app import run\nturns = []\n"
+        "gc.callbacks.append(lambda phase, info: turns.append(info['generation'] if 'torch' in sys.modules else 0))\n"
+        "run(sys.argv[1:])\n"
+        "print(json.dumps([sorted(sys.modules), gc.isenabled(), gc.get_freeze_count(), turns.count(2)]))"
+    )
+    command = [sys.executable, "-c", code, "translate", "--model", str(trained), str(tmp_path / "in.txt")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    modules, enabled, frozen, long_turns = json.loads(done.stdout.splitlines()[-1])
+    assert set(UNUSED) & set(modules) == set()
+    assert set(TRANSLATING) <= set(modules)  # the names above are still those of what it does need
+    assert enabled
+    assert frozen > 100_000
+    assert long_turns == 0
+
+
 def test_the_module_is_the_command(environment: dict[str, str]) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "limelight", "--version"], env=environment, capture_output=True, text=True, check=True
