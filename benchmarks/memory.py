@@ -1,0 +1,231 @@
+"""Memory by length: how much a process grows at its peak while it works on texts of 512 to 8,192 pieces.
+
+    python -m benchmarks.memory
+
+Every figure is taken in a process of its own: the highest resident memory during the work less the resident memory
+before it, when the model is there and has worked once on a short text; the median of three. What grows with the length
+doubles with it, what grows with its square becomes four times as much. A Transformer of 8 heads x 64 (2 + 2 layers, d_ff 2,048, 8,000
+pieces, dropout 0.1) gets two rows, of which one is an eighth shorter: masks and dropout are at work. Beside it stands
+attention alone, one row forward and backward: ours, torch's kernel with dropout on the weights, and the equation as it
+is written, which holds all of them.
+"""
+
+import gc
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import torch
+import typer
+from torch import Tensor
+from torch.nn import functional
+
+from benchmarks.machine import describe_machine
+from benchmarks.output import RESULTS, table, write_result
+from limelight.attention import attend
+from limelight.batching.batch import Batch, make_batch
+from limelight.config import TransformerConfig
+from limelight.memory import hold_memory_for_work
+from limelight.models.build import build_model
+from limelight.tokens import Tokenizers
+from limelight.training.loss import batch_loss
+from limelight.training.precision import autocast, choose_precision
+
+LENGTHS = (512, 1024, 2048, 4096, 8192)
+HEADS, HEAD_SIZE, VOCABULARY = 8, 64, 8_000
+AIM = 2.3
+"""The most that twice the length may take."""
+MOST = 24 * 2**30
+CPU = torch.device("cpu")
+
+
+class Pieces(NamedTuple):
+    """As much of a tokenizer as building a model takes."""
+
+    size: int = VOCABULARY
+    padding: int = VOCABULARY - 1
+
+
+def main(
+    longest: Annotated[int, typer.Option(help="Leave out lengths above it.")] = LENGTHS[-1],
+    rounds: Annotated[int, typer.Option(help="Processes for each figure.", min=1)] = 3,
+    results: Annotated[Path, typer.Option(help="Folder for memory.json.")] = RESULTS,
+    alone: Annotated[str, typer.Option(hidden=True)] = "",
+) -> None:
+    """Measure in processes of their own; `--alone WHAT:LENGTH` is one of them."""
+    if alone:
+        what, length = alone.rsplit(":", 1)
+        print(measure(WORK[what], int(length)))
+        return
+    lengths = [length for length in LENGTHS if length <= longest]
+    mib = {what: {length: _median(what, length, rounds) for length in lengths} for what in WORK}
+    ratios = {what: growth(found) for what, found in mib.items()}
+    rows = [(what, *found.values(), max(ratios[what].values(), default=None)) for what, found in mib.items()]
+    printed = table(["peak MiB at", *(f"{length:,}" for length in lengths), "largest ratio"], rows)
+    result = {
+        "benchmark": "memory by length",
+        "command": "python -m benchmarks.memory",
+        "unit": "MiB of resident memory at the peak, less those before the work",
+        "machine": describe_machine(),
+        "aim": f"at most {AIM} times for twice the length",
+        "mib": mib,
+        "ratios": ratios,
+        "table": printed,
+    }
+    write_result("memory", result, folder=results)
+    print(printed)
+
+
+def growth(mib: dict[int, float | None]) -> dict[str, float]:
+    """How many times more each length takes than its half."""
+    found = {}
+    for length, here in mib.items():
+        half = mib.get(length // 2)
+        if here is not None and half:
+            found[f"{length // 2} to {length}"] = round(here / half, 2)
+    return found
+
+
+def measure(prepare: Callable[[], Callable[[int], object]], length: int) -> float:
+    """MiB that this process grows by at its peak while it works on texts of that length."""
+    hold_memory_for_work()
+    torch.manual_seed(1)
+    work = prepare()
+    work(16)
+    gc.collect()
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the highest mark begins anew
+    before = _resident("VmRSS")
+    work(length)
+    return round((_resident("VmHWM") - before) / 1024, 1)
+
+
+def _resident(field: str) -> int:
+    """KiB of this process."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{field}:"))
+
+
+def _median(what: str, length: int, rounds: int) -> float | None:
+    """None where the weights of attention, held whole with what their gradient takes, would not fit."""
+    if what in QUADRATIC and 5 * HEADS * length**2 * 4 > min(MOST, _available()):
+        print(f"{what}, {length}: left out, it would not fit into memory", file=sys.stderr)
+        return None
+    command = [sys.executable, "-m", "benchmarks.memory", "--alone", f"{what}:{length}"]
+    found = statistics.median(
+        float(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout) for _ in range(rounds)
+    )
+    print(f"{what}, {length}: {found:,.0f} MiB", file=sys.stderr)
+    return found
+
+
+def _available() -> int:
+    """Bytes that the machine has left."""
+    lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
+
+
+# --- a model at work ---
+
+
+def _model() -> tuple[torch.nn.Module, Callable[[int], Batch]]:
+    config = TransformerConfig(encoder_layers=2, decoder_layers=2, d_model=HEADS * HEAD_SIZE, heads=HEADS, dropout=0.1)
+    pieces = Pieces()
+    model = build_model(config, Tokenizers(pieces, pieces))  # sizes are all it looks at
+
+    def batch(length: int) -> Batch:
+        rows = [torch.randint(2, VOCABULARY - 1, (size - 1,)).numpy() for size in (length, length - length // 8)]
+        padding = pieces.padding
+        return make_batch(rows, rows, start=padding, end=0, source_padding=padding, target_padding=padding)
+
+    return model, batch
+
+
+def training() -> Callable[[int], object]:
+    """Forward and backward as an update does them."""
+    model, batch = _model()
+    precision = choose_precision("auto", CPU)
+
+    def work(length: int) -> None:
+        with autocast(precision, CPU):
+            loss = batch_loss(model.train(), batch(length), label_smoothing=0.1)
+        loss.backward()
+
+    return work
+
+
+def scoring() -> Callable[[int], object]:
+    """The loss of given translations, without gradients."""
+    model, batch = _model()
+
+    @torch.inference_mode()
+    def work(length: int) -> None:
+        batch_loss(model.eval(), batch(length), label_smoothing=0.0)
+
+    return work
+
+
+def encoding() -> Callable[[int], object]:
+    """The encoder alone, as before a search."""
+    model, batch = _model()
+
+    @torch.inference_mode()
+    def work(length: int) -> None:
+        given = batch(length)
+        model.eval().encode(given.source, given.source_valid)
+
+    return work
+
+
+# --- attention alone ---
+
+
+def _attention(context: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]) -> Callable[[int], object]:
+    def work(length: int) -> None:
+        queries, keys, values = (torch.randn(1, HEADS, length, HEAD_SIZE, requires_grad=True) for _ in range(3))
+        may_attend = torch.ones(1, 1, 1, length, dtype=torch.bool)
+        may_attend[..., -(length // 8) :] = False
+        context(queries, keys, values, may_attend).sum().backward()
+
+    return work
+
+
+def ours() -> Callable[[int], object]:
+    """`attend`, as the models call it."""
+    return _attention(lambda queries, keys, values, allowed: attend(queries, keys, values, may_attend=allowed)[0])
+
+
+def kernel_with_dropout() -> Callable[[int], object]:
+    """torch's fused kernel, asked to drop weights as well."""
+    return _attention(
+        lambda queries, keys, values, allowed: functional.scaled_dot_product_attention(
+            queries, keys, values, attn_mask=allowed, dropout_p=0.1
+        )
+    )
+
+
+def naive() -> Callable[[int], object]:
+    """softmax(Q K^T / sqrt(d_k)) V as it stands, and nothing else."""
+
+    def context(queries: Tensor, keys: Tensor, values: Tensor, allowed: Tensor) -> Tensor:
+        scores = queries @ keys.transpose(-2, -1) * HEAD_SIZE**-0.5
+        return scores.masked_fill(~allowed, torch.finfo(scores.dtype).min).softmax(dim=-1) @ values
+
+    return _attention(context)
+
+
+WORK: dict[str, Callable[[], Callable[[int], object]]] = {
+    "training, 2 rows": training,
+    "scoring, 2 rows": scoring,
+    "encoding, 2 rows": encoding,
+    "attention": ours,
+    "attention: kernel with dropout on weights": kernel_with_dropout,
+    "attention: the equation as it stands": naive,
+}
+QUADRATIC = ("attention: kernel with dropout on weights", "attention: the equation as it stands")
+
+
+if __name__ == "__main__":
+    typer.run(main)
