@@ -188,6 +188,9 @@ class DecodingConfig(Section):
     beam_size: int = Field(4, ge=1, le=1000)
     length_penalty: float = Field(0.6, ge=0)
     """alpha of Wu et al. 2016, equation 14 without coverage: `((5 + length) / 6)^alpha`; 0 does not normalise."""
+    patience: float = Field(1.0, gt=0)
+    """A sentence is decided once `patience * beam_size` hypotheses ended (Kasai et al. 2022), or earlier where none
+    can get better; a large value waits until none can."""
     max_length_factor: float = Field(1.5, gt=0, le=100)
     """A translation has at most `factor * source pieces + extra` pieces (the paper: source + 50)."""
     max_length_extra: int = Field(20, ge=1, le=1000)

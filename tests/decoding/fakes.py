@@ -7,22 +7,28 @@ from itertools import product
 import torch
 from torch import Tensor
 
+from limelight.models.cache import put_rows
 from limelight.models.interface import Seq2Seq
 from limelight.models.state import Memory, State
 from limelight.tokens import Tokenizers
 
 
 class Rows(Memory, State):
-    """A row's kind (the first id of its source) and a number that stands for all it has read so far."""
+    """A row's kind (the first id of its source) and, of each hypothesis, a number that stands for all it has read."""
 
     def __init__(self, kinds: Tensor, history: Tensor, source_valid: Tensor) -> None:
         self.kinds, self.history, self.source_valid = kinds, history, source_valid
 
-    def reorder(self, rows: Tensor) -> "Rows":
-        return Rows(self.kinds, self.history[rows], self.source_valid)
+    def reorder(self, parents: Tensor) -> "Rows":
+        return Rows(self.kinds, self.history.gather(1, parents), self.source_valid)
 
-    def keep(self, rows: Tensor) -> "Rows":
-        return Rows(self.kinds[rows], self.history[rows], self.source_valid[rows])
+    def keep(self, sentences: Tensor) -> "Rows":
+        return Rows(self.kinds[sentences], self.history[sentences], self.source_valid)
+
+    def admit(self, fresh: "Rows", places: Tensor) -> "Rows":
+        return Rows(
+            put_rows(self.kinds, fresh.kinds, places), put_rows(self.history, fresh.history, places), self.source_valid
+        )
 
 
 class TableModel(Seq2Seq):
@@ -36,15 +42,15 @@ class TableModel(Seq2Seq):
         self.rows_read: list[int] = []
 
     def encode(self, source, source_valid, *, keep_heads=None):
-        return Rows(source[:, 0] % len(self.logits), torch.zeros_like(source[:, 0]), source_valid)
+        return Rows(source[:, 0] % len(self.logits), torch.zeros_like(source[:, :1]), source_valid)
 
-    def start(self, memory):
-        return memory
+    def start(self, memory, width=1):
+        return Rows(memory.kinds.clone(), memory.history.repeat(1, width), memory.source_valid)
 
     def step(self, ids, state):
-        self.rows_read.append(len(ids))
+        self.rows_read.append(ids.numel())
         history = (state.history * 5 + ids + 1) % self.logits.shape[1]
-        return self.logits[state.kinds, history], Rows(state.kinds, history, state.source_valid)
+        return self.logits[state.kinds[:, None], history], Rows(state.kinds, history, state.source_valid)
 
     def project(self, features):
         return features

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 import torch
 
-from limelight.decoding.beam import beam_search, hypotheses_of, start_beams
+from limelight.decoding.beam import beam_search
 from limelight.decoding.greedy import greedy_search
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.errors import UserError
@@ -233,11 +233,6 @@ def test_an_impossible_prefix_still_gives_a_result() -> None:
     assert len(hypothesis.ids) == 3
     assert 0 not in hypothesis.ids
     assert hypothesis.score == -math.inf
-
-
-def test_the_search_begins_with_one_empty_hypothesis() -> None:
-    ((hypothesis,), (other,)) = hypotheses_of(start_beams(limits(0, 0), 3, 2), 0.6)
-    assert hypothesis == other == Hypothesis((), 0.0, 0.0, False)
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,12 @@ class MultiHeadAttention(nn.Module):
         keys = self._split(self.key_proj(memory))
         return keys if rotate is None else rotate(keys), self._split(self.value_proj(memory))
 
+    def project_self(
+        self, inputs: Float[Tensor, "batch length model"], rotate: Rotate | None = None
+    ) -> tuple[Float[Tensor, "..."], Float[Tensor, "..."], Float[Tensor, "..."]]:
+        """Queries, keys and values of what looks at itself."""
+        return self.project_queries(inputs, rotate), *self.project_memory(inputs, rotate)
+
     def forward(
         self,
         queries: Float[Tensor, "batch heads query head_size"],

@@ -11,78 +11,40 @@ score best. Finished ones never take the place of live ones. Every step goes lik
  (4) go on    the first beam_size that do not end become the live hypotheses;
  (5) decide   a sentence is decided at its length limit, or when no live hypothesis can still beat the worst of the kept
               finished ones. Log-probabilities only fall and the penalty only grows with length, so the most a live
-              hypothesis can reach is `log_probability / length_penalty(limit + 1)`: stopping there loses nothing;
+              hypothesis can reach is `log_probability / length_penalty(limit + 1)`: stopping there loses nothing. That
+              bound is far away where the limit is; `patience` decides earlier, when `patience * beam_size` hypotheses
+              have finished (Kasai et al. 2022, "Beam Decoding with Controlled Patience");
  (6) leave    decided sentences leave the batch, and the decoder's state follows the hypotheses.
 
-(Wu et al. 2016, section 7, for the penalty; the beams as a record that moves are the form of Flax's example for WMT.)
+(Wu et al. 2016, section 7, for the penalty.)
 """
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from typing import NamedTuple
+from dataclasses import replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from limelight.decoding.forced import FREE, forced_ids, limits_with
+from limelight.decoding.engine import decode_batch
 from limelight.decoding.greedy import greedy_search
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.length_penalty import length_penalty as penalty
-from limelight.decoding.top import Top, in_full, top_logits, top_logits_with_ties
+from limelight.decoding.search import (
+    Integers,
+    Numbers,
+    Request,
+    Search,
+    Truths,
+    forced_logits,
+    numbers,
+    requests_for,
+)
+from limelight.decoding.top import log_sum_exp, top_logits, top_logits_with_ties
 from limelight.errors import UserError
 from limelight.models.interface import Seq2Seq
 from limelight.shapes import Bool, Float, Int
-
-
-@dataclass(frozen=True, slots=True)
-class BeamState:
-    """What is known of the sentences that are searched. `beam` is beam_size, `best` is n_best, `room` is for pieces.
-
-    A log-probability or score of -inf marks a place that is still empty.
-    """
-
-    limits: Int[Tensor, " batch"]
-    """int64: most pieces of a hypothesis, the end not counted."""
-    live_ids: Int[Tensor, "batch beam room"]
-    """int64: the pieces of the live hypotheses; as many are written as there were steps."""
-    live_log_probabilities: Float[Tensor, "batch beam"]
-    """fp32 or better, best first."""
-    finished_ids: Int[Tensor, "batch best room"]
-    """int64, without the end."""
-    finished_lengths: Int[Tensor, "batch best"]
-    """int64, the end not counted."""
-    finished_log_probabilities: Float[Tensor, "batch best"]
-    """fp32 or better, the end included."""
-    finished_scores: Float[Tensor, "batch best"]
-    """fp32 or better, with the length penalty; best first."""
-
-    def keep(self, rows: Int[Tensor, " rows"]) -> "BeamState":
-        """The state of these sentences alone."""
-        return BeamState(*(getattr(self, field.name)[rows] for field in fields(self)))
-
-    @classmethod
-    def join(cls, parts: Sequence["BeamState"]) -> "BeamState":
-        """The sentences of all parts, one after another."""
-        return cls(*(torch.cat([getattr(part, field.name) for part in parts]) for field in fields(cls)))
-
-
-class Rules(NamedTuple):
-    """What stays the same throughout a search."""
-
-    beam_size: int
-    n_best: int
-    alpha: float
-    end_id: int
-
-
-class Ranking(NamedTuple):
-    """The best continuations of each sentence, best first; equal ones in the order of their parents, then their ids."""
-
-    log_probabilities: Float[Tensor, "batch rank"]
-    parents: Int[Tensor, "batch rank"]
-    """Which live hypothesis is continued."""
-    ids: Int[Tensor, "batch rank"]
-    """With which piece (or the end)."""
 
 
 def beam_search(
@@ -100,6 +62,7 @@ def beam_search(
 
     Limits and prefixes are as in `greedy_search`. Where fewer than `n_best` hypotheses end within the limit, the best
     live ones follow with `finished=False`; there are fewer results only where there are not so many different ones.
+    Nothing that could win is left out: the search is as patient as it has to be.
 
     Args:
         length_penalty: alpha of `length_penalty.length_penalty`; 0 or more, or the stopping rule would not be exact.
@@ -110,13 +73,11 @@ def beam_search(
     check_beam(beam_size, n_best, length_penalty)
     if beam_size == 1:
         paths = greedy_search(model, source, source_valid, max_lengths=max_lengths, prefix=prefix)
-        return [[_scored(path, length_penalty)] for path in paths]
-    if not len(source):
-        return []
-    forced = forced_ids(prefix, model, source)
-    beams = start_beams(limits_with(max_lengths, forced), beam_size, n_best)
-    rules = Rules(beam_size, n_best, length_penalty, model.end_id)
-    return hypotheses_of(_search(model, source, source_valid, forced, beams, rules), length_penalty)
+        return [[with_score(path, length_penalty)] for path in paths]
+    search = BeamSearch(
+        beam_size, n_best=n_best, alpha=length_penalty, patience=math.inf, start_id=model.start_id, end_id=model.end_id
+    )
+    return decode_batch(model, search, source, source_valid, requests_for(model, max_lengths.tolist(), prefix))
 
 
 def check_beam(beam_size: int, n_best: int, alpha: float) -> None:
@@ -131,220 +92,135 @@ def check_beam(beam_size: int, n_best: int, alpha: float) -> None:
         raise UserError(f"length_penalty must be 0 (none) or above and finite, not {alpha}")
 
 
-@torch.inference_mode()
-def _search(
-    model: Seq2Seq,
-    source: Int[Tensor, "batch source"],
-    source_valid: Bool[Tensor, "batch source"],
-    forced: Int[Tensor, "batch prefix"],
-    beams: BeamState,
-    rules: Rules,
-) -> BeamState:
-    """Take steps until every sentence is decided; the last state of each, in the order of the sources."""
-    sentences = torch.arange(len(source), device=source.device)
-    state = model.start(model.encode(source, source_valid)).keep(sentences.repeat_interleave(rules.beam_size))
-    ids = sentences.new_full((len(source) * rules.beam_size,), model.start_id)
-    left: list[tuple[Tensor, BeamState]] = []
-    for position in range(beams.live_ids.shape[-1]):
-        features, state = model.step(ids, state)  # (1)
-        logits = unflatten_beams(in_full(model.project(features)), rules.beam_size)
-        only = forced[sentences, position] if position < forced.shape[1] else None
-        beams, parents, decided = _step(beams, logits, only, position, rules)  # (2) to (5)
+class BeamSearch(Search):
+    """The live hypotheses of every sentence, best first, and the best that have finished.
 
-        leaving = [row for row, is_decided in enumerate(decided) if is_decided]  # (6)
-        staying = [row for row, is_decided in enumerate(decided) if not is_decided]
-        rows = parents + rules.beam_size * torch.arange(len(decided), device=source.device)[:, None]
-        if leaving:
-            out = torch.tensor(leaving, device=source.device)
-            left.append((sentences[out], beams.keep(out)))
-        if not staying:
-            break
-        if leaving:
-            kept = torch.tensor(staying, device=source.device)
-            sentences, beams, state = sentences[kept], beams.keep(kept), state.keep(flatten_beams(rows[kept]))
-        else:
-            state = state.reorder(flatten_beams(rows))
-        ids = flatten_beams(beams.live_ids[:, :, position])
-    order = torch.cat([out for out, _ in left]).argsort()
-    return BeamState.join([part for _, part in left]).keep(order)
-
-
-def _step(
-    beams: BeamState,
-    logits: Float[Tensor, "batch beam vocab"],
-    only: Int[Tensor, " batch"] | None,
-    position: int,
-    rules: Rules,
-) -> tuple[BeamState, Int[Tensor, "batch beam"], list[bool]]:
-    """The state after a step, whose continuation each live hypothesis is, and which sentences are decided.
-
-    Waits for the device once; a second time only where equal logits leave the ranking open.
+    A log-probability of -inf marks a live hypothesis that there is not yet, or that is impossible.
     """
-    top, tied = top_logits(logits, 2 * rules.beam_size)
-    after, parents = advance(beams, rank(beams, logits, top, only), position, rules)
-    decided = is_decided(after, position, rules.alpha)
-    ties, *answer = torch.cat([tied[None], decided]).tolist()
-    if ties:
-        top = top_logits_with_ties(logits, 2 * rules.beam_size)
-        after, parents = advance(beams, rank(beams, logits, top, only), position, rules)
-        answer = is_decided(after, position, rules.alpha).tolist()
-    return after, parents, answer
+
+    def __init__(
+        self, beam_size: int, *, n_best: int, alpha: float, patience: float, start_id: int, end_id: int
+    ) -> None:
+        super().__init__(beam_size, start_id=start_id, end_id=end_id)
+        self.n_best, self.alpha, self.enough = n_best, alpha, patience * beam_size
+        self.finished: list[list[Hypothesis]] = []
+        """The `n_best` best of each sentence, best first; of equal ones the earlier."""
+        self.endings: Integers = np.zeros(0, dtype=np.int64)
+        """How many hypotheses of each sentence have finished."""
+        self.worst: Numbers = np.zeros(0)
+        """The score a further one has to beat."""
+
+    def admit(self, requests: Sequence[Request], places: Integers) -> None:
+        more = max(0, int(places.max()) + 1 - len(self.finished))
+        self.finished += [[] for _ in range(more)]
+        self.endings, self.worst = np.pad(self.endings, (0, more)), np.pad(self.worst, (0, more))
+        super().admit(requests, places)
+        self.log_probabilities[places, 1:] = -np.inf  # one empty hypothesis; the other places are empty
+        self.endings[places], self.worst[places] = 0, -np.inf
+        for place in places:
+            self.finished[place] = []
+
+    def keep(self, places: Integers) -> None:
+        super().keep(places)
+        self.endings, self.worst = self.endings[places], self.worst[places]
+        self.finished = [self.finished[place] for place in places]
+
+    def advance(self, logits: Float[Tensor, "batch width vocab"]) -> tuple[Integers | None, Integers]:
+        rows = np.flatnonzero(self.open)
+        scores, ids = self._continuations(logits)
+        scores, parents, ids = self._rank(scores[rows], ids[rows])  # (2)
+        ends = ids == self.end_id
+        self._finish(rows, scores, parents, ends)  # (3)
+
+        # At most one continuation of each of the beam_size parents ends, so at least beam_size of twice as many do not.
+        going_on = np.argsort(ends, axis=1, kind="stable")[:, : self.width]  # (4)
+        chosen, ids = np.take_along_axis(parents, going_on, axis=1), np.take_along_axis(ids, going_on, axis=1)
+        at_limit = self.positions[rows] == self.limits[rows]  # these may end but not go on: they stay as they are
+        self._go_on(rows[~at_limit], chosen[~at_limit], ids[~at_limit], scores[~at_limit], going_on[~at_limit])
+
+        decided = rows[at_limit | self._can_gain_nothing(rows)]  # (5)
+        self.open[decided] = False
+        moved = np.broadcast_to(np.arange(self.width), self.ids.shape).copy()
+        moved[rows] = chosen
+        return moved, decided
+
+    def _continuations(self, logits: Tensor) -> tuple[Numbers, Integers]:
+        """The best continuations of every hypothesis, best first: their log-probabilities and their pieces.
+
+        One more than the beam holds is enough: if all that go on came from one hypothesis, one more of its
+        continuations could be the end. Waits for the device once; again only where equal logits leave it open.
+        """
+        top, tied = top_logits(logits, self.width + 1)
+        host = numbers(torch.cat([top.logits, log_sum_exp(logits, top)[..., None], tied[..., None]], dim=-1))
+        ids = top.ids.cpu().numpy()
+        if host[self.open, :, -1].any():
+            top = top_logits_with_ties(logits, self.width + 1)
+            host[..., :-2], ids = numbers(top.logits), top.ids.cpu().numpy()
+        if forced := self.forced():
+            # Where a piece is forced, it is the one continuation that is possible.
+            ids = ids.copy()
+            places = list(forced)
+            host[places, :, :-2] = -np.inf
+            host[places, :, 0] = numbers(forced_logits(logits, forced))
+            ids[places, :, 0] = np.array(list(forced.values()))[:, None]
+        return self.log_probabilities[:, :, None] + host[..., :-2] - host[..., -2:-1], ids
+
+    def _rank(self, scores: Numbers, ids: Integers) -> tuple[Numbers, Integers, Integers]:
+        """(2) The best 2 * beam_size continuations of each sentence: log-probability, parent, piece.
+
+        Best first; equal ones in the order of their parents, then their ids.
+        """
+        each = scores.shape[2]
+        flat = scores.reshape(len(scores), -1)
+        best = np.argsort(-flat, axis=1, kind="stable")[:, : 2 * self.width]
+        pieces = np.take_along_axis(ids.reshape(len(ids), -1), best, axis=1)
+        return np.take_along_axis(flat, best, axis=1), best // each, pieces
+
+    def _finish(self, rows: Integers, scores: Numbers, parents: Integers, ends: Truths) -> None:
+        """(3) Keep the best of those that end now and of those before."""
+        heads = ends[:, : self.width] & (scores[:, : self.width] > -np.inf)
+        for row, rank in zip(*np.nonzero(heads), strict=True):
+            place = rows[row]
+            length = int(self.positions[place])
+            log_probability = float(scores[row, rank])
+            score = log_probability / penalty(length + 1, self.alpha)
+            ids = tuple(self.pieces[place, parents[row, rank], :length].tolist())
+            kept = [*self.finished[place], Hypothesis(ids, score, log_probability, True)]
+            kept.sort(key=lambda hypothesis: -hypothesis.score)
+            self.finished[place] = kept[: self.n_best]
+            self.endings[place] += 1
+            if len(kept) >= self.n_best:
+                self.worst[place] = self.finished[place][-1].score
+
+    def _go_on(self, rows: Integers, parents: Integers, ids: Integers, scores: Numbers, going_on: Integers) -> None:
+        """(4) The live hypotheses with one more piece."""
+        self.pieces[rows] = np.take_along_axis(self.pieces[rows], parents[:, :, None], axis=1)
+        self.pieces[rows, :, self.positions[rows]] = ids
+        self.log_probabilities[rows] = np.take_along_axis(scores, going_on, axis=1)
+        self.positions[rows] += 1
+        self.ids[rows] = ids
+
+    def _can_gain_nothing(self, rows: Integers) -> Truths:
+        """(5) Which sentences are decided before their limit."""
+        most = self.log_probabilities[rows, 0] / ((6 + self.limits[rows]) / 6) ** self.alpha
+        worst = self.worst[rows]
+        return ((most <= worst) | (self.endings[rows] >= self.enough)) & (worst > -np.inf)
+
+    def results(self, place: int) -> list[Hypothesis]:
+        """Finished ones first; live ones only where those are too few, and none that ended at the last moment."""
+        length = int(self.positions[place])
+        live = [
+            Hypothesis(tuple(ids[:length].tolist()), float(log_probability) / penalty(length, self.alpha),
+                       float(log_probability), False)
+            for ids, log_probability in zip(self.pieces[place], self.log_probabilities[place], strict=True)
+        ]  # fmt: skip
+        found = list(self.finished[place])
+        known = {hypothesis.ids for hypothesis in found}
+        found += [other for other in live if other.ids not in known and other.score > -np.inf]
+        return found[: self.n_best] or live[:1]
 
 
-def start_beams(limits: Int[Tensor, " batch"], beam_size: int, n_best: int) -> BeamState:
-    """One empty live hypothesis per sentence; the other places are empty."""
-    batch, room = len(limits), int(limits.max()) + 1
-    live = torch.full((batch, beam_size), -torch.inf, device=limits.device)
-    live[:, 0] = 0
-    empty = torch.full((batch, n_best), -torch.inf, device=limits.device)
-    return BeamState(
-        limits=limits,
-        live_ids=limits.new_zeros((batch, beam_size, room)),
-        live_log_probabilities=live,
-        finished_ids=limits.new_zeros((batch, n_best, room)),
-        finished_lengths=limits.new_zeros((batch, n_best)),
-        finished_log_probabilities=empty,
-        finished_scores=empty,
-    )
-
-
-def rank(
-    beams: BeamState, logits: Float[Tensor, "batch beam vocab"], top: Top, only: Int[Tensor, " batch"] | None
-) -> Ranking:
-    """(2) The best 2 * beam_size continuations of each sentence, from the best of each hypothesis.
-
-    The softmax is taken at those few alone. `only` names the one piece a sentence may go on with, or `FREE`.
-    """
-    if only is not None:
-        top = force(top, logits, only)
-    log_probabilities = top.logits - logits.logsumexp(dim=-1, keepdim=True) + beams.live_log_probabilities[..., None]
-    # (batch, beam, rank) -> (batch, beam * rank): a stable sort leaves equal ones in the order of parents, then ids
-    best, places = log_probabilities.flatten(1).sort(dim=-1, descending=True, stable=True)
-    count = 2 * logits.shape[1]
-    best, places = best[:, :count], places[:, :count]
-    parents = places.div(top.ids.shape[-1], rounding_mode="floor")
-    return Ranking(best, parents, top.ids.flatten(1).gather(1, places))
-
-
-def force(top: Top, logits: Float[Tensor, "batch beam vocab"], only: Int[Tensor, " batch"]) -> Top:
-    """Where a piece is forced, it is the one continuation that is possible."""
-    piece = only.clamp(min=0)[:, None, None].expand(-1, logits.shape[1], 1)
-    forced = (only != FREE)[:, None, None]
-    first = torch.arange(top.ids.shape[-1], device=only.device) == 0
-    alone = torch.where(first, logits.gather(-1, piece), -torch.inf)
-    return Top(torch.where(forced, alone, top.logits), torch.where(forced & first, piece, top.ids))
-
-
-def advance(
-    beams: BeamState, ranking: Ranking, position: int, rules: Rules
-) -> tuple[BeamState, Int[Tensor, "batch beam"]]:
-    """Steps (3) and (4): the state with one more piece, and the parent of each live hypothesis.
-
-    Hypotheses that have all the pieces their limit allows may end but not go on: they stay as they are.
-    """
-    after = _finish(beams, ranking, position, rules)
-    # At most one continuation of each of the beam_size parents ends, so at least beam_size of twice as many do not.
-    open_first = (ranking.ids == rules.end_id).sort(dim=-1, stable=True).indices[:, : rules.beam_size]
-    parents, ids = ranking.parents.gather(1, open_first), ranking.ids.gather(1, open_first)
-    live_ids = gather_beams(beams.live_ids, parents)
-    live_ids[:, :, position] = ids
-    live = ranking.log_probabilities.gather(1, open_first)
-
-    at_limit = (beams.limits == position)[:, None]
-    live_ids = torch.where(at_limit[..., None], beams.live_ids, live_ids)
-    live = torch.where(at_limit, beams.live_log_probabilities, live)
-    return replace(after, live_ids=live_ids, live_log_probabilities=live), parents
-
-
-def _finish(beams: BeamState, ranking: Ranking, position: int, rules: Rules) -> BeamState:
-    """(3) The state with the best of the kept finished hypotheses and those that end now; of equal ones the earlier."""
-    heads = slice(0, rules.beam_size)
-    ends = ranking.ids[:, heads] == rules.end_id
-    new = ranking.log_probabilities[:, heads].masked_fill(~ends, -torch.inf)
-    new_ids = gather_beams(beams.live_ids, ranking.parents[:, heads])
-    new_lengths = torch.full_like(ranking.parents[:, heads], position)
-
-    scores = torch.cat([beams.finished_scores, new / penalty(position + 1, rules.alpha)], dim=1)
-    scores, best = scores.sort(dim=1, descending=True, stable=True)
-    best = best[:, : rules.n_best]
-    return replace(
-        beams,
-        finished_ids=gather_beams(torch.cat([beams.finished_ids, new_ids], dim=1), best),
-        finished_lengths=torch.cat([beams.finished_lengths, new_lengths], dim=1).gather(1, best),
-        finished_log_probabilities=torch.cat([beams.finished_log_probabilities, new], dim=1).gather(1, best),
-        finished_scores=scores[:, : rules.n_best],
-    )
-
-
-def is_decided(beams: BeamState, position: int, alpha: float) -> Bool[Tensor, " batch"]:
-    """(5) Which sentences can gain nothing any more."""
-    most = beams.live_log_probabilities[:, 0] / penalty(beams.limits + 1, alpha)
-    worst = beams.finished_scores[:, -1]
-    return ((most <= worst) & (worst > -torch.inf)) | (beams.limits == position)
-
-
-def flatten_beams(values: Int[Tensor, "batch beam"]) -> Int[Tensor, " rows"]:
-    """(batch, beam) -> (batch * beam): one row per live hypothesis, as the model sees them."""
-    return values.flatten()
-
-
-def unflatten_beams(values: Float[Tensor, "rows vocab"], beam_size: int) -> Float[Tensor, "batch beam vocab"]:
-    """(batch * beam, vocab) -> (batch, beam, vocab): the rows of a sentence together."""
-    return values.unflatten(0, (-1, beam_size))
-
-
-def gather_beams(
-    values: Int[Tensor, "batch beam room"], places: Int[Tensor, "batch to"]
-) -> Int[Tensor, "batch to room"]:
-    """The pieces of the hypotheses at these places of each sentence."""
-    return values.gather(1, places[..., None].expand(-1, -1, values.shape[-1]))
-
-
-def hypotheses_of(beams: BeamState, alpha: float) -> list[list[Hypothesis]]:
-    """The `n_best` results of decided sentences as plain records."""
-    n_best = beams.finished_scores.shape[1]
-    finished = _records(
-        beams.finished_ids,
-        beams.finished_lengths,
-        beams.finished_scores,
-        beams.finished_log_probabilities,
-        finished=True,
-    )
-    # What is still live was stopped by its limit.
-    lengths = beams.limits[:, None].expand_as(beams.live_log_probabilities)
-    scores = beams.live_log_probabilities / penalty(lengths, alpha)
-    live = _records(beams.live_ids, lengths, scores, beams.live_log_probabilities, finished=False)
-    return [_best(ended, stopped, n_best) for ended, stopped in zip(finished, live, strict=True)]
-
-
-def _records(
-    ids: Int[Tensor, "batch beam room"],
-    lengths: Int[Tensor, "batch beam"],
-    scores: Float[Tensor, "batch beam"],
-    log_probabilities: Float[Tensor, "batch beam"],
-    *,
-    finished: bool,
-) -> list[list[Hypothesis]]:
-    """The hypotheses of each sentence, fetched from the device at once."""
-    tables = (ids.tolist(), lengths.tolist(), scores.tolist(), log_probabilities.tolist())
-    return [
-        [
-            Hypothesis(tuple(row[:length]), score, log_probability, finished)
-            for row, length, score, log_probability in zip(*sentence, strict=True)
-        ]
-        for sentence in zip(*tables, strict=True)
-    ]
-
-
-def _best(finished: list[Hypothesis], live: list[Hypothesis], n_best: int) -> list[Hypothesis]:
-    """Finished ones first; live ones only where those are too few, and none that ended at the last moment."""
-    results = [hypothesis for hypothesis in finished if hypothesis.score > -torch.inf]
-    known = {hypothesis.ids for hypothesis in results}
-    results += [other for other in live if other.ids not in known and other.score > -torch.inf]
-    return results[:n_best] or live[:1]
-
-
-def _scored(path: Hypothesis, alpha: float) -> Hypothesis:
+def with_score(path: Hypothesis, alpha: float) -> Hypothesis:
     """A greedy hypothesis with the score that beam search would give it."""
     pieces = len(path.ids) + path.finished
     return replace(path, score=path.log_probability / penalty(pieces, alpha))

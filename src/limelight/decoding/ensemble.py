@@ -27,10 +27,6 @@ class EnsembleMemory(Memory):
     def source_valid(self) -> Bool[Tensor, "batch source"]:  # type: ignore[override]  # all members read the same source
         return self.members[0].source_valid
 
-    def keep(self, rows: Int[Tensor, " rows"]) -> "EnsembleMemory":
-        """The same rows of each member."""
-        return EnsembleMemory(tuple(member.keep(rows) for member in self.members))
-
 
 @dataclass(frozen=True, slots=True)
 class EnsembleState(State):
@@ -38,11 +34,15 @@ class EnsembleState(State):
 
     members: tuple[State, ...]
 
-    def reorder(self, rows: Int[Tensor, " rows"]) -> "EnsembleState":
-        return EnsembleState(tuple(member.reorder(rows) for member in self.members))
+    def reorder(self, parents: Int[Tensor, "batch width"]) -> "EnsembleState":
+        return EnsembleState(tuple(member.reorder(parents) for member in self.members))
 
-    def keep(self, rows: Int[Tensor, " rows"]) -> "EnsembleState":
-        return EnsembleState(tuple(member.keep(rows) for member in self.members))
+    def keep(self, sentences: Int[Tensor, " kept"]) -> "EnsembleState":
+        return EnsembleState(tuple(member.keep(sentences) for member in self.members))
+
+    def admit(self, fresh: "EnsembleState", places: Int[Tensor, " fresh"]) -> "EnsembleState":
+        pairs = zip(self.members, fresh.members, strict=True)
+        return EnsembleState(tuple(member.admit(other, places) for member, other in pairs))
 
 
 class Ensemble(Seq2Seq):
@@ -76,13 +76,15 @@ class Ensemble(Seq2Seq):
         _refuse_heads(keep_heads)
         return EnsembleMemory(tuple(member.encode(source, source_valid) for member in self._each()))
 
-    def start(self, memory: Memory) -> EnsembleState:
+    def start(self, memory: Memory, width: int = 1) -> EnsembleState:
         """The state of every member before the first step."""
         assert isinstance(memory, EnsembleMemory)
         pairs = zip(self._each(), memory.members, strict=True)
-        return EnsembleState(tuple(member.start(part) for member, part in pairs))
+        return EnsembleState(tuple(member.start(part, width) for member, part in pairs))
 
-    def step(self, ids: Int[Tensor, " batch"], state: State) -> tuple[Float[Tensor, "batch features"], EnsembleState]:
+    def step(
+        self, ids: Int[Tensor, "batch width"], state: State
+    ) -> tuple[Float[Tensor, "batch width features"], EnsembleState]:
         """One piece for every member; their features side by side."""
         assert isinstance(state, EnsembleState)
         pairs = zip(self._each(), state.members, strict=True)
@@ -136,5 +138,5 @@ def _feature_width(member: Seq2Seq) -> int:
     with reading(member) as device:
         source = torch.full((1, 1), member.end_id, device=device)
         state = member.start(member.encode(source, torch.ones_like(source, dtype=torch.bool)))
-        features, _ = member.step(source.new_tensor([member.start_id]), state)
+        features, _ = member.step(source.new_tensor([[member.start_id]]), state)
     return features.shape[-1]

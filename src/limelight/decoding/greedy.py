@@ -1,18 +1,20 @@
-"""Greedy search: always the most probable piece. Also the loop of every search that follows one path per sentence."""
+"""Greedy search: always the most probable piece. Also the form of every search that follows paths of their own."""
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from limelight.decoding.forced import FREE, forced_ids, limits_with
+from limelight.decoding.engine import decode_batch
 from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.top import in_full
+from limelight.decoding.search import Integers, Numbers, Request, Search, numbers, requests_for
+from limelight.decoding.top import Top, log_sum_exp, most_probable
 from limelight.models.interface import Seq2Seq
 from limelight.shapes import Bool, Float, Int
 
-Choose = Callable[[Float[Tensor, "batch vocab"]], Int[Tensor, " batch"]]
-"""Logits of a step (fp32 or better) to the id with which each row goes on."""
+Choose = Callable[[Float[Tensor, "batch width vocab"]], Int[Tensor, "batch width"]]
+"""Logits of a step (fp32 or better) to the id with which each hypothesis goes on."""
 
 
 def greedy_search(
@@ -33,63 +35,69 @@ def greedy_search(
 
     Raises `UserError` for prefixes that do not fit.
     """
-    return follow(model, source, source_valid, choose=_most_probable, max_lengths=max_lengths, prefix=prefix)
+    search = PathSearch(1, choose=most_probable, start_id=model.start_id, end_id=model.end_id)
+    requests = requests_for(model, max_lengths.tolist(), prefix)
+    return [found[0] for found in decode_batch(model, search, source, source_valid, requests)]
 
 
-def _most_probable(logits: Float[Tensor, "batch vocab"]) -> Int[Tensor, " batch"]:
-    return logits.argmax(dim=-1)  # documented to take the first of equal ones
+class PathSearch(Search):
+    """`width` hypotheses of each sentence that know nothing of one another, extended by what `choose` picks.
 
-
-@torch.inference_mode()
-def follow(
-    model: Seq2Seq,
-    source: Int[Tensor, "batch source"],
-    source_valid: Bool[Tensor, "batch source"],
-    *,
-    choose: Choose,
-    max_lengths: Int[Tensor, " batch"],
-    prefix: Sequence[Sequence[int]] | None,
-) -> list[Hypothesis]:
-    """One hypothesis per source, extended by what `choose` picks from the logits. Rows that finish leave the batch.
-
-    The computation waits for the device once a step, to learn which rows go on.
+    One that has ended is carried along until all of its sentence have.
     """
-    batch = len(source)
-    if not batch:
-        return []
-    forced = forced_ids(prefix, model, source)
-    limits = limits_with(max_lengths, forced)
-    longest = int(limits.max())
-    pieces = source.new_zeros((batch, longest + 1))
-    lengths = source.new_zeros(batch)
-    finished = torch.zeros_like(lengths, dtype=torch.bool)
-    log_probabilities = torch.zeros_like(lengths, dtype=torch.float64)
 
-    state = model.start(model.encode(source, source_valid))
-    rows = torch.arange(batch, device=source.device)
-    ids = torch.full_like(rows, model.start_id)
-    for position in range(longest + 1):
-        features, state = model.step(ids, state)
-        logits = in_full(model.project(features))
-        ids = choose(logits)
-        if position < forced.shape[1]:
-            ids = torch.where(forced[rows, position] == FREE, ids, forced[rows, position])
-        ended = ids == model.end_id
-        cut = ~ended & (limits[rows] == position)
-        gained = logits.gather(-1, ids[:, None])[:, 0] - logits.logsumexp(dim=-1)
-        log_probabilities[rows] += gained.masked_fill(cut, 0)
-        pieces[rows, position] = ids
-        lengths[rows] = position  # a row that leaves now has as many pieces
-        finished[rows] = ended
-        going_on = (~(ended | cut)).nonzero()[:, 0]
-        if not len(going_on):
-            break
-        if len(going_on) < len(rows):
-            rows, ids, state = rows[going_on], ids[going_on], state.keep(going_on)
+    def __init__(self, width: int, *, choose: Choose, start_id: int, end_id: int) -> None:
+        super().__init__(width, start_id=start_id, end_id=end_id)
+        self.choose = choose
+        self.lengths: Integers = np.zeros((0, width), dtype=np.int64)
+        """How many pieces a hypothesis has that has come to its end; -1 while it goes on."""
+        self.ended = np.zeros((0, width), dtype=bool)
+        """Whether it came there by itself."""
 
-    return [
-        Hypothesis(tuple(row[:length]), log_probability, log_probability, done)
-        for row, length, log_probability, done in zip(
-            pieces.tolist(), lengths.tolist(), log_probabilities.tolist(), finished.tolist(), strict=True
-        )
-    ]
+    def admit(self, requests: Sequence[Request], places: Integers) -> None:
+        more = max(0, int(places.max()) + 1 - len(self.lengths))
+        self.lengths, self.ended = (np.pad(each, ((0, more), (0, 0))) for each in (self.lengths, self.ended))
+        super().admit(requests, places)
+        self.lengths[places], self.ended[places] = -1, False
+
+    def keep(self, places: Integers) -> None:
+        super().keep(places)
+        self.lengths, self.ended = self.lengths[places], self.ended[places]
+
+    def advance(self, logits: Float[Tensor, "batch width vocab"]) -> tuple[Integers | None, Integers]:
+        rows = np.flatnonzero(self.open)
+        ids, gained = self._chosen(logits)
+        ids, positions = ids[rows], self.positions[rows]
+        going_on = self.lengths[rows] < 0
+        ended = going_on & (ids == self.end_id)
+        cut = going_on & ~ended & (positions == self.limits[rows])[:, None]
+
+        self.log_probabilities[rows] += np.where(going_on & ~cut, gained[rows], 0.0)
+        self.pieces[rows, :, positions] = ids
+        self.lengths[rows] = np.where(ended | cut, positions[:, None], self.lengths[rows])
+        self.ended[rows] |= ended
+        self.positions[rows] += 1
+        self.ids[rows] = ids
+        decided = rows[(self.lengths[rows] >= 0).all(axis=1)]
+        self.open[decided] = False
+        return None, decided
+
+    def _chosen(self, logits: Tensor) -> tuple[Integers, Numbers]:
+        """The next piece of every hypothesis, and what the model thinks of it."""
+        ids = self.choose(logits)
+        if forced := self.forced():
+            places = torch.tensor(list(forced), device=ids.device)
+            ids[places] = torch.tensor(list(forced.values()), device=ids.device)[:, None]
+        chosen = logits.gather(-1, ids[..., None])
+        gained = chosen[..., 0] - log_sum_exp(logits, Top(chosen, ids[..., None]))
+        return ids.cpu().numpy(), numbers(gained)
+
+    def results(self, place: int) -> list[Hypothesis]:
+        """All of them, best first."""
+        found = [
+            Hypothesis(tuple(ids[:length].tolist()), float(log_probability), float(log_probability), bool(ended))
+            for ids, length, log_probability, ended in zip(
+                self.pieces[place], self.lengths[place], self.log_probabilities[place], self.ended[place], strict=True
+            )
+        ]
+        return sorted(found, key=lambda hypothesis: -hypothesis.score)

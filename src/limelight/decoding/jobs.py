@@ -1,6 +1,6 @@
-"""What a translator has to do, and in which batches it does it."""
+"""What a translator has to do."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -17,14 +17,10 @@ class Plan(NamedTuple):
     beam_size: int
     n_best: int
     length_penalty: float
+    patience: float
     sampling: Sampling | None
     generator: torch.Generator | None
     batch_tokens: int
-
-    @property
-    def rows_per_text(self) -> int:
-        """Rows in the decoder: live hypotheses of a beam, or samples."""
-        return self.n_best if self.sampling else self.beam_size
 
 
 class Job(NamedTuple):
@@ -35,23 +31,6 @@ class Job(NamedTuple):
     """Source ids, with the end."""
     prefix: list[int]
     max_length: int
-
-
-def batches(jobs: Sequence[Job], plan: Plan) -> Iterator[list[Job]]:
-    """Jobs of like length together, the longest first, so that too little memory shows at once and not at the end.
-
-    A batch holds at most `batch_tokens` source pieces, padding included, times the hypotheses of each text; a single
-    text that has more is a batch of its own.
-    """
-    batch: list[Job] = []
-    for job in sorted(jobs, key=lambda job: -len(job.source)):
-        longest = len(batch[0].source) if batch else 0
-        if batch and (len(batch) + 1) * longest * plan.rows_per_text > plan.batch_tokens:
-            yield batch
-            batch = []
-        batch.append(job)
-    if batch:
-        yield batch
 
 
 def longest_sequence(model: Seq2Seq) -> int | None:

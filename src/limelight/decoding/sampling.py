@@ -7,8 +7,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from limelight.decoding.greedy import follow
+from limelight.decoding.engine import decode_batch
+from limelight.decoding.greedy import PathSearch
 from limelight.decoding.hypothesis import Hypothesis
+from limelight.decoding.search import requests_for
 from limelight.decoding.top import Top, top_logits_with_ties
 from limelight.errors import UserError
 from limelight.models.interface import Seq2Seq
@@ -54,12 +56,18 @@ def sample_search(
     `log_probability` is what the model gives the drawn pieces, before temperature and cuts. A `generator` (on the
     device of `source`) goes on with its numbers over several calls; without one `sampling.seed` begins a new one.
     """
-    drawing = generator if generator is not None else generator_for(sampling, source.device)
+    search = path_search(model, sampling, generator or generator_for(sampling, source.device))
+    requests = requests_for(model, max_lengths.tolist(), prefix)
+    return [found[0] for found in decode_batch(model, search, source, source_valid, requests)]
 
-    def choose(logits: Float[Tensor, "batch vocab"]) -> Int[Tensor, " batch"]:
-        return draw(logits, sampling, drawing)
 
-    return follow(model, source, source_valid, choose=choose, max_lengths=max_lengths, prefix=prefix)
+def path_search(model: Seq2Seq, sampling: Sampling, generator: torch.Generator, width: int = 1) -> PathSearch:
+    """The search that draws `width` hypotheses of each source."""
+
+    def choose(logits: Float[Tensor, "batch width vocab"]) -> Int[Tensor, "batch width"]:
+        return draw(logits.flatten(0, 1), sampling, generator).view(logits.shape[:2])
+
+    return PathSearch(width, choose=choose, start_id=model.start_id, end_id=model.end_id)
 
 
 def generator_for(sampling: Sampling, device: torch.device) -> torch.Generator:

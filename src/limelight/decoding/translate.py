@@ -8,14 +8,17 @@ from typing import overload
 
 import torch
 
-from limelight.batching.batch import pad_rows
 from limelight.config import DecodingConfig
-from limelight.decoding.beam import beam_search, check_beam
+from limelight.decoding.beam import BeamSearch, check_beam, with_score
+from limelight.decoding.engine import Engine
 from limelight.decoding.ensemble import Ensemble
+from limelight.decoding.greedy import PathSearch
 from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.jobs import Job, Plan, batches, longest_sequence, require_room
+from limelight.decoding.jobs import Job, Plan, longest_sequence, require_room
 from limelight.decoding.length_penalty import max_target_length
-from limelight.decoding.sampling import Sampling, generator_for, sample_search
+from limelight.decoding.sampling import Sampling, generator_for, path_search
+from limelight.decoding.search import Request, Search
+from limelight.decoding.top import most_probable
 from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap, attention_map
 from limelight.inspection.reading import reading
@@ -158,12 +161,13 @@ class Translator:
             # Whoever asks for n translations wants a beam that holds so many, unless they say how wide it shall be.
             width = beam_size if beam_size is not None else max(self.config.beam_size, n_best)
             check_beam(width, n_best, alpha)
-            return Plan(width, n_best, alpha, None, None, batch_tokens)
+            return Plan(width, n_best, alpha, self.config.patience, None, None, batch_tokens)
         if beam_size not in (None, 1):
             raise UserError(f"beam_size={beam_size} and sampling exclude each other: search for the best, or draw")
         if n_best < 1:
             raise UserError(f"n_best must be at least 1, not {n_best}")
-        return Plan(1, n_best, alpha, sampling, generator_for(sampling, self.device), batch_tokens)
+        drawing = generator_for(sampling, self.device)
+        return Plan(1, n_best, alpha, self.config.patience, sampling, drawing, batch_tokens)
 
     def _translate(self, texts: Sequence[str], prefixes: Sequence[str], plan: Plan, first: int) -> list[Translation]:
         """Translations in the order of the texts; the place of the first text in the whole input is for messages."""
@@ -176,10 +180,14 @@ class Translator:
         """The hypotheses of each text, none for a blank one. Texts of like length are searched together."""
         found: list[list[Hypothesis]] = [[] for _ in texts]
         jobs = self._jobs(texts, prefixes, first)
-        with reading(self.model) as device:
-            for batch in batches(jobs, plan):
-                for job, hypotheses in zip(batch, self._search(batch, plan, device), strict=True):
-                    found[job.place] = hypotheses
+        engine = Engine[int](self.model, self._search(plan), batch_tokens=plan.batch_tokens)
+        # The longest first, so that too little memory shows at once and not at the end.
+        for job in sorted(jobs, key=lambda job: -len(job.source)):
+            engine.add(job.place, job.source, Request(job.max_length, tuple(job.prefix)))
+        with reading(self.model):
+            while engine.busy:
+                for place, hypotheses in engine.step():
+                    found[place] = self._ranked(hypotheses, plan)
         return found
 
     def _jobs(self, texts: Sequence[str], prefixes: Sequence[str], first: int) -> list[Job]:
@@ -199,35 +207,21 @@ class Translator:
             jobs.append(Job(place, [*source, self.model.end_id], prefix, limit))
         return jobs
 
-    def _search(self, jobs: Sequence[Job], plan: Plan, device: torch.device) -> list[list[Hypothesis]]:
-        """The `n_best` hypotheses of each job, best first."""
-        rows = jobs if plan.sampling is None else [job for job in jobs for _ in range(plan.n_best)]
-        source, source_valid = pad_rows([row.source for row in rows], self.model.source_padding)
-        source, source_valid = source.to(device), source_valid.to(device)
-        limits = torch.tensor([row.max_length for row in rows], device=device)
-        prefix = [row.prefix for row in rows]
-        if plan.sampling is None:
-            return beam_search(
-                self.model,
-                source,
-                source_valid,
-                beam_size=plan.beam_size,
-                max_lengths=limits,
-                length_penalty=plan.length_penalty,
-                n_best=plan.n_best,
-                prefix=prefix,
-            )
-        drawn = sample_search(
-            self.model,
-            source,
-            source_valid,
-            max_lengths=limits,
-            sampling=plan.sampling,
-            generator=plan.generator,
-            prefix=prefix,
+    def _search(self, plan: Plan) -> Search:
+        special = {"start_id": self.model.start_id, "end_id": self.model.end_id}
+        if plan.sampling is not None and plan.generator is not None:
+            return path_search(self.model, plan.sampling, plan.generator, plan.n_best)
+        if plan.beam_size == 1:
+            return PathSearch(1, choose=most_probable, **special)
+        return BeamSearch(
+            plan.beam_size, n_best=plan.n_best, alpha=plan.length_penalty, patience=plan.patience, **special
         )
-        groups = [drawn[first : first + plan.n_best] for first in range(0, len(drawn), plan.n_best)]
-        return [sorted(group, key=lambda hypothesis: -hypothesis.score) for group in groups]
+
+    def _ranked(self, hypotheses: list[Hypothesis], plan: Plan) -> list[Hypothesis]:
+        """What greedy search finds gets the score that a beam would give it; drawn hypotheses are not normalised."""
+        if plan.beam_size > 1 or plan.sampling is not None:
+            return hypotheses
+        return [with_score(path, plan.length_penalty) for path in hypotheses]
 
     def _translation(self, text: str, hypotheses: Sequence[Hypothesis]) -> Translation:
         """The best hypothesis in words, the others as its alternatives."""

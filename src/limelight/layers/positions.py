@@ -45,15 +45,22 @@ class SinusoidalPositions(nn.Module):
         self.layout = layout
         self.register_buffer("table", sinusoids(ready, d_model, layout=layout), persistent=False)
 
-    def forward(
-        self, embedded: Float[Tensor, "batch length model"], first: int = 0
-    ) -> Float[Tensor, "batch length model"]:
-        """Add positions `first`, `first + 1`, ... to the rows."""
-        last = first + embedded.shape[1]
-        if last > self.table.shape[0]:
+    def forward(self, embedded: Float[Tensor, "batch length model"]) -> Float[Tensor, "batch length model"]:
+        """Add positions 0, 1, ... along each row."""
+        self._reach(embedded.shape[1])
+        return embedded + self.table[: embedded.shape[1]].to(embedded.dtype)
+
+    def at(
+        self, embedded: Float[Tensor, "batch width model"], places: Int[Tensor, " batch"], *, most: int
+    ) -> Float[Tensor, "batch width model"]:
+        """Add to all of a row the position at which it stands; `most` is above every one of these."""
+        self._reach(most)
+        return embedded + self.table[places].to(embedded.dtype)[:, None]
+
+    def _reach(self, length: int) -> None:
+        if length > self.table.shape[0]:
             with torch.inference_mode(False):  # a table grown while translating must still serve training
-                self.table = sinusoids(2 * last, embedded.shape[-1], layout=self.layout).to(self.table)
-        return embedded + self.table[first:last].to(embedded.dtype)
+                self.table = sinusoids(2 * length, self.table.shape[-1], layout=self.layout).to(self.table)
 
 
 class LearnedPositions(nn.Module):
@@ -63,17 +70,25 @@ class LearnedPositions(nn.Module):
         super().__init__()
         self.table = nn.Parameter(torch.randn(longest, d_model) * d_model**-0.5)
 
-    def forward(
-        self, embedded: Float[Tensor, "batch length model"], first: int = 0
-    ) -> Float[Tensor, "batch length model"]:
-        """Add positions `first`, ... to the rows. Raises `UserError` beyond the last trained position."""
-        last = first + embedded.shape[1]
-        if last > self.table.shape[0]:
+    def forward(self, embedded: Float[Tensor, "batch length model"]) -> Float[Tensor, "batch length model"]:
+        """Add positions 0, 1, ... along each row. Raises `UserError` beyond the last trained position."""
+        self._require(embedded.shape[1])
+        return embedded + self.table[: embedded.shape[1]].to(embedded.dtype)
+
+    def at(
+        self, embedded: Float[Tensor, "batch width model"], places: Int[Tensor, " batch"], *, most: int
+    ) -> Float[Tensor, "batch width model"]:
+        """Add to all of a row the position at which it stands; `most` is above every one of these."""
+        if most > self.table.shape[0]:
+            self._require(int(places.max()) + 1)
+        return embedded + self.table[places].to(embedded.dtype)[:, None]
+
+    def _require(self, length: int) -> None:
+        if length > self.table.shape[0]:
             raise UserError(
-                f"a sequence of {last} pieces is longer than the {self.table.shape[0]} learned positions of this "
+                f"a sequence of {length} pieces is longer than the {self.table.shape[0]} learned positions of this "
                 "model; shorten it, or train with model.positions=sinusoidal or a larger model.max_positions"
             )
-        return embedded + self.table[first:last].to(embedded.dtype)
 
 
 class RotaryPositions(nn.Module):
@@ -93,10 +108,10 @@ class RotaryPositions(nn.Module):
         self.register_buffer("rates", rates.float(), persistent=False)
 
     def forward(
-        self, heads: Float[Tensor, "batch heads length head_size"], positions: Int[Tensor, " length"]
+        self, heads: Float[Tensor, "batch heads length head_size"], positions: Int[Tensor, "..."]
     ) -> Float[Tensor, "batch heads length head_size"]:
-        """Rotate by `positions`, one for each place along the length."""
-        angles = positions[:, None] * self.rates
+        """Rotate by `positions`, which broadcast over (batch, heads, length)."""
+        angles = positions[..., None] * self.rates
         cos, sin = angles.cos().to(heads.dtype), angles.sin().to(heads.dtype)
         even, odd = heads[..., 0::2], heads[..., 1::2]
         # (..., head_size / 2, 2) -> (..., head_size): components stay in their interleaved order

@@ -46,12 +46,14 @@ class Seq2Seq(nn.Module, ABC, Generic[MemoryT, StateT]):
         """Read the sources, all positions at once."""
 
     @abstractmethod
-    def start(self, memory: MemoryT) -> StateT:
-        """The state before the first step: one row per source row."""
+    def start(self, memory: MemoryT, width: int = 1) -> StateT:
+        """The state before the first step: `width` hypotheses for each source row."""
 
     @abstractmethod
-    def step(self, ids: Int[Tensor, " batch"], state: StateT) -> tuple[Float[Tensor, "batch features"], StateT]:
-        """Read one piece per row; return the features that predict the next, and the state after it."""
+    def step(
+        self, ids: Int[Tensor, "batch width"], state: StateT
+    ) -> tuple[Float[Tensor, "batch width features"], StateT]:
+        """Read one piece per hypothesis; return the features that predict the next, and the state after it."""
 
     @abstractmethod
     def forward(self, batch: Batch, *, keep_heads: KeepHeads | None = None) -> Float[Tensor, "batch target features"]:

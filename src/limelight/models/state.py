@@ -1,12 +1,13 @@
 """What goes in and comes out of a model between calls: memory, state, attention weights.
 
 A memory is what the encoder leaves; a state is what the decoder carries from step to step. Neither is ever kept inside
-a module: whoever decodes holds them, moves their rows and drops them.
+a module: whoever decodes holds them, moves their hypotheses and drops them.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from torch import Tensor
 
@@ -22,22 +23,31 @@ class Memory(ABC):
 
     source_valid: Bool[Tensor, "batch source"]
 
-    @abstractmethod
-    def keep(self, rows: Int[Tensor, " rows"]) -> "Memory":
-        """These rows, in this order; a row may be named several times."""
+
+Own = TypeVar("Own", bound="State")
+"""The kind of state that is asked: it only ever meets its own kind."""
 
 
 class State(ABC):
-    """What the decoder carries from one step to the next, a row for each hypothesis."""
+    """What the decoder carries from one step to the next: `width` hypotheses of each sentence of a batch.
+
+    Whatever belongs to the source is there once for a sentence, however many hypotheses look at it.
+    """
 
     @abstractmethod
-    def reorder(self, rows: Int[Tensor, " rows"]) -> "State":
-        """Row i goes on from what row `rows[i]` was. Rows move only among hypotheses of the same source sentence, so
-        whatever belongs to the source stays where it is (and is not copied)."""
+    def reorder(self: Own, parents: Int[Tensor, "batch width"]) -> Own:
+        """Hypothesis j of sentence i goes on from what its hypothesis `parents[i, j]` was."""
 
     @abstractmethod
-    def keep(self, rows: Int[Tensor, " rows"]) -> "State":
-        """These rows, source side included: finished ones leave, or a sentence becomes several hypotheses."""
+    def keep(self: Own, sentences: Int[Tensor, " kept"]) -> Own:
+        """These sentences alone, with all their hypotheses, in this order."""
+
+    @abstractmethod
+    def admit(self: Own, fresh: Own, places: Int[Tensor, " fresh"]) -> Own:
+        """The sentences of a state before its first step take these places: of others that leave, or behind the last.
+
+        The state before is used up: what it holds may be overwritten.
+        """
 
 
 @dataclass(frozen=True, slots=True)

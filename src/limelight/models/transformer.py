@@ -7,7 +7,7 @@ Reading order: `EncoderLayer` and `DecoderLayer` are figure 1 of the paper; `Enc
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -21,11 +21,11 @@ from limelight.layers.embedding import TokenEmbedding
 from limelight.layers.feed_forward import FeedForward
 from limelight.layers.positions import LearnedPositions, RotaryPositions, SinusoidalPositions
 from limelight.layers.sublayer import Sublayer
+from limelight.models.cache import Columns, Past, put_rows
 from limelight.models.interface import Seq2Seq
 from limelight.models.state import AttentionWeights, KeepHeads, Memory, State
 from limelight.shapes import Bool, Float, Int
 
-KeysValues = tuple[Float[Tensor, "batch heads key head_size"], Float[Tensor, "batch heads key head_size"]]
 Positions = SinusoidalPositions | LearnedPositions
 
 
@@ -59,8 +59,7 @@ class EncoderLayer(nn.Module):
         """Every position looks at every real position."""
         asked = self.attention_sublayer.before(inputs)
         context, weights = self.attention(
-            self.attention.project_queries(asked, rotate),
-            *self.attention.project_memory(asked, rotate),
+            *self.attention.project_self(asked, rotate),
             may_attend=may_attend,
             keep_heads=keep_heads,
             want_weights=want_weights,
@@ -94,60 +93,77 @@ class DecoderLayer(nn.Module):
     def forward(
         self,
         inputs: Float[Tensor, "batch target model"],
-        cross: "CrossMemory",
+        source: "SourceView",
         *,
-        past: KeysValues | None = None,
         rotate: Rotate | None = None,
         keep_self: Tensor | None = None,
         keep_cross: Tensor | None = None,
         want_weights: bool = False,
     ) -> "DecoderLayerOutput":
-        """All positions at once (`past` is None), or one more position after the keys and values of those before it."""
+        """All positions at once."""
         asked = self.attention_sublayer.before(inputs)
-        keys, values = self.attention.project_memory(asked, rotate)
-        if past is not None:
-            keys, values = torch.cat([past[0], keys], dim=2), torch.cat([past[1], values], dim=2)
         # Targets are padded at the end, so "not the future" already keeps every real position from all padding.
         context, self_weights = self.attention(
-            self.attention.project_queries(asked, rotate),
-            keys,
-            values,
-            causal=past is None,
+            *self.attention.project_self(asked, rotate),
+            causal=True,
             keep_heads=keep_self,
             want_weights=want_weights,
         )
         hidden = self.attention_sublayer.after(inputs, context)
+        features, cross_weights = self._look_at_source(hidden, source, keep_cross, want_weights=want_weights)
+        return DecoderLayerOutput(features, self_weights, cross_weights)
 
+    def step(
+        self,
+        inputs: Float[Tensor, "batch width model"],
+        source: "SourceView",
+        past: tuple[Columns, Columns],
+        *,
+        may_attend: Bool[Tensor, "batch 1 width columns"] | None,
+        rotate: Rotate | None = None,
+        keep_self: Tensor | None = None,
+        keep_cross: Tensor | None = None,
+    ) -> tuple[Float[Tensor, "batch width model"], tuple[Columns, Columns]]:
+        """One more position of every hypothesis, after the keys and values of those before it."""
+        asked = self.attention_sublayer.before(inputs)
+        queries, new_keys, new_values = self.attention.project_self(asked, rotate)
+        keys, values = past[0].append(new_keys), past[1].append(new_values)
+        context, _ = self.attention(queries, keys.view(), values.view(), may_attend=may_attend, keep_heads=keep_self)
+        hidden = self.attention_sublayer.after(inputs, context)
+        features, _ = self._look_at_source(hidden, source, keep_cross, want_weights=False)
+        return features, (keys, values)
+
+    def _look_at_source(
+        self, hidden: Tensor, source: "SourceView", keep_heads: Tensor | None, *, want_weights: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        """Cross-attention and feed-forward: what is the same for all positions and for one."""
         asked = self.cross_sublayer.before(hidden)
-        context, cross_weights = self.cross_attention(
+        context, weights = self.cross_attention(
             self.cross_attention.project_queries(asked),
-            cross.keys,
-            cross.values,
-            may_attend=cross.may_attend,
-            keep_heads=keep_cross,
+            source.keys,
+            source.values,
+            may_attend=source.may_attend,
+            keep_heads=keep_heads,
             want_weights=want_weights,
         )
         hidden = self.cross_sublayer.after(hidden, context)
-
         changed = self.feed_forward(self.feed_forward_sublayer.before(hidden))
-        features = self.feed_forward_sublayer.after(hidden, changed)
-        return DecoderLayerOutput(features, (keys, values), self_weights, cross_weights)
+        return self.feed_forward_sublayer.after(hidden, changed), weights
 
 
-class CrossMemory(NamedTuple):
-    """The encoder's output as one decoder layer looks at it."""
+class SourceView(NamedTuple):
+    """The encoder's output as one decoder layer looks at it; `may_attend` is None where no source is padded."""
 
     keys: Float[Tensor, "batch heads source head_size"]
     values: Float[Tensor, "batch heads source head_size"]
-    may_attend: Bool[Tensor, "batch 1 1 source"]
+    may_attend: Bool[Tensor, "batch 1 1 source"] | None
 
 
 class DecoderLayerOutput(NamedTuple):
-    """What a decoder layer hands on: features, its keys and values so far, and the weights if they were wanted."""
+    """What a decoder layer hands on: features, and the weights if they were wanted."""
 
     features: Float[Tensor, "batch target model"]
-    present: KeysValues
-    self_weights: Float[Tensor, "batch heads target key"] | None
+    self_weights: Float[Tensor, "batch heads target target"] | None
     cross_weights: Float[Tensor, "batch heads target source"] | None
 
 
@@ -173,12 +189,12 @@ class Encoder(nn.Module):
         want_weights: bool = False,
     ) -> tuple[Float[Tensor, "batch source model"], list[Tensor]]:
         """The memory, and the weights of each layer if they are wanted."""
-        hidden = _embed(source, self.embedding, self.positions, self.dropout, first=0)
-        rotate = _rotation(self.rotary, first=0, length=source.shape[1], device=source.device)
+        hidden = _embed(source, self.embedding, self.positions, self.dropout)
+        rotate = _rotation(self.rotary, torch.arange(source.shape[1], device=source.device))
         may_attend = permit_keys(source_valid)
         all_weights = []
         for depth, layer in enumerate(self.layers):
-            kept = keep_heads.get(f"encoder.{depth}.self") if keep_heads else None
+            kept = _kept(keep_heads, f"encoder.{depth}.self")
             hidden, weights = layer(hidden, may_attend, rotate=rotate, keep_heads=kept, want_weights=want_weights)
             if weights is not None:
                 all_weights.append(weights)
@@ -199,44 +215,64 @@ class Decoder(nn.Module):
         self.norm = norm
 
     def look_at(
-        self, memory: Float[Tensor, "batch source model"], source_valid: Bool[Tensor, "batch source"]
-    ) -> tuple[CrossMemory, ...]:
+        self, memory: Float[Tensor, "batch source model"], may_attend: Bool[Tensor, "batch 1 1 source"] | None
+    ) -> tuple[SourceView, ...]:
         """Keys and values of the memory for each layer: they do not depend on the target, so once is enough."""
-        may_attend = permit_keys(source_valid)
-        crosses = []
-        for layer in self.layers:
-            assert isinstance(layer, DecoderLayer)
-            keys, values = layer.cross_attention.project_memory(memory)
-            crosses.append(CrossMemory(keys, values, may_attend))
-        return tuple(crosses)
+        return tuple(SourceView(*layer.cross_attention.project_memory(memory), may_attend) for layer in self._each())
 
     def forward(
         self,
         ids: Int[Tensor, "batch target"],
-        crosses: Sequence[CrossMemory],
+        sources: Sequence[SourceView],
         *,
-        past: Sequence[KeysValues] = (),
         keep_heads: KeepHeads | None = None,
         want_weights: bool = False,
     ) -> tuple[Float[Tensor, "batch target model"], list[DecoderLayerOutput]]:
-        """Features of all positions, or of one position after `past`; and what each layer handed on."""
-        first = past[0][0].shape[2] if past else 0
-        hidden = _embed(ids, self.embedding, self.positions, self.dropout, first=first)
-        rotate = _rotation(self.rotary, first=first, length=ids.shape[1], device=ids.device)
+        """Features of all positions, and what each layer handed on."""
+        hidden = _embed(ids, self.embedding, self.positions, self.dropout)
+        rotate = _rotation(self.rotary, torch.arange(ids.shape[1], device=ids.device))
         outputs = []
-        for depth, (layer, cross) in enumerate(zip(self.layers, crosses, strict=True)):
+        for depth, (layer, source) in enumerate(zip(self._each(), sources, strict=True)):
             output = layer(
                 hidden,
-                cross,
-                past=past[depth] if past else None,
+                source,
                 rotate=rotate,
-                keep_self=keep_heads.get(f"decoder.{depth}.self") if keep_heads else None,
-                keep_cross=keep_heads.get(f"decoder.{depth}.cross") if keep_heads else None,
+                keep_self=_kept(keep_heads, f"decoder.{depth}.self"),
+                keep_cross=_kept(keep_heads, f"decoder.{depth}.cross"),
                 want_weights=want_weights,
             )
             hidden = output.features
             outputs.append(output)
         return hidden if self.norm is None else self.norm(hidden), outputs
+
+    def step(
+        self, ids: Int[Tensor, "batch width"], state: "TransformerState"
+    ) -> tuple[Float[Tensor, "batch width model"], Past]:
+        """Features of one more position of every hypothesis, and the past after it."""
+        embedded = self.embedding(ids)
+        if self.positions is not None:
+            embedded = self.positions.at(embedded, state.ages, most=state.past.length // ids.shape[1] + 1)
+        hidden = self.dropout(embedded)
+        rotate = _rotation(self.rotary, state.ages[:, None, None])
+        permitted = state.past.next_permission(len(ids), ids.device)
+        may_attend = None if permitted is None else permitted[:, None]
+        layers = []
+        for depth, (layer, source, past) in enumerate(zip(self._each(), state.sources, state.past.layers, strict=True)):
+            hidden, past = layer.step(
+                hidden,
+                source,
+                past,
+                may_attend=may_attend,
+                rotate=rotate,
+                keep_self=_kept(state.keep_heads, f"decoder.{depth}.self"),
+                keep_cross=_kept(state.keep_heads, f"decoder.{depth}.cross"),
+            )
+            layers.append(past)
+        after = Past(tuple(layers), permitted, ids.shape[1])
+        return hidden if self.norm is None else self.norm(hidden), after
+
+    def _each(self) -> list[DecoderLayer]:
+        return cast(list[DecoderLayer], list(self.layers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,24 +283,56 @@ class TransformerMemory(Memory):
     source_valid: Bool[Tensor, "batch source"]
     keep_heads: KeepHeads | None = None
 
-    def keep(self, rows: Int[Tensor, " rows"]) -> "TransformerMemory":
-        return replace(self, features=self.features[rows], source_valid=self.source_valid[rows])
-
 
 @dataclass(frozen=True, slots=True)
 class TransformerState(State):
     """Keys and values of the target so far and of the source, for each decoder layer."""
 
-    past: tuple[KeysValues, ...]
-    crosses: tuple[CrossMemory, ...]
+    past: Past
+    ages: Int[Tensor, " batch"]
+    """Positions each sentence's hypotheses have read."""
+    sources: tuple[SourceView, ...]
     keep_heads: KeepHeads | None = None
 
-    def reorder(self, rows: Int[Tensor, " rows"]) -> "TransformerState":
-        return replace(self, past=tuple((keys[rows], values[rows]) for keys, values in self.past))
+    def reorder(self, parents: Int[Tensor, "batch width"]) -> "TransformerState":
+        return replace(self, past=self.past.reorder(parents))
 
-    def keep(self, rows: Int[Tensor, " rows"]) -> "TransformerState":
-        crosses = tuple(CrossMemory(*(part[rows] for part in cross)) for cross in self.crosses)
-        return replace(self.reorder(rows), crosses=crosses)
+    def keep(self, sentences: Int[Tensor, " kept"]) -> "TransformerState":
+        permitted = self.sources[0].may_attend
+        kept = None if permitted is None else permitted[sentences]
+        sources = tuple(SourceView(source.keys[sentences], source.values[sentences], kept) for source in self.sources)
+        return replace(self, past=self.past.keep(sentences), ages=self.ages[sentences], sources=sources)
+
+    def admit(self, fresh: "TransformerState", places: Int[Tensor, " fresh"]) -> "TransformerState":
+        batch = max(len(self.ages), int(places.max()) + 1)
+        return replace(
+            self,
+            past=self.past.clear(places, batch),
+            ages=put_rows(self.ages, fresh.ages, places),
+            sources=_join_sources(self.sources, fresh.sources, places),
+        )
+
+
+def _join_sources(
+    sources: tuple[SourceView, ...], fresh: tuple[SourceView, ...], places: Int[Tensor, " fresh"]
+) -> tuple[SourceView, ...]:
+    """The fresh sources in their places, all padded to the longest."""
+    permitted = put_rows(_permission(sources[0]), _permission(fresh[0]), places, axis=3)
+    return tuple(
+        SourceView(
+            put_rows(one.keys, other.keys, places, axis=2),
+            put_rows(one.values, other.values, places, axis=2),
+            permitted,
+        )
+        for one, other in zip(sources, fresh, strict=True)
+    )
+
+
+def _permission(source: SourceView) -> Bool[Tensor, "batch 1 1 source"]:
+    if source.may_attend is not None:
+        return source.may_attend
+    batch, _, length, _ = source.keys.shape
+    return torch.ones(batch, 1, 1, length, dtype=torch.bool, device=source.keys.device)
 
 
 class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
@@ -296,29 +364,36 @@ class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
         features, _ = self.encoder(source, source_valid, keep_heads=keep_heads)
         return TransformerMemory(features, source_valid, keep_heads)
 
-    def start(self, memory: TransformerMemory) -> TransformerState:
-        crosses = self.decoder.look_at(memory.features, memory.source_valid)
-        empty = tuple((cross.keys[:, :, :0], cross.values[:, :, :0]) for cross in crosses)
-        return TransformerState(empty, crosses, memory.keep_heads)
+    def start(self, memory: TransformerMemory, width: int = 1) -> TransformerState:
+        valid = memory.source_valid
+        # Asking waits for the device once a sentence, and spares a mask at every step where nothing is padded.
+        permitted = None if valid.all() else permit_keys(valid)
+        sources = tuple(
+            SourceView(source.keys.contiguous(), source.values.contiguous(), permitted)
+            for source in self.decoder.look_at(memory.features, permitted)
+        )
+        empty = tuple((Columns.empty(source.keys), Columns.empty(source.values)) for source in sources)
+        ages = torch.zeros(len(valid), dtype=torch.int64, device=valid.device)
+        return TransformerState(Past(empty, None, width), ages, sources, memory.keep_heads)
 
     def step(
-        self, ids: Int[Tensor, " batch"], state: TransformerState
-    ) -> tuple[Float[Tensor, "batch features"], TransformerState]:
-        features, outputs = self.decoder(ids[:, None], state.crosses, past=state.past, keep_heads=state.keep_heads)
-        return features[:, 0], replace(state, past=tuple(output.present for output in outputs))
+        self, ids: Int[Tensor, "batch width"], state: TransformerState
+    ) -> tuple[Float[Tensor, "batch width features"], TransformerState]:
+        features, past = self.decoder.step(ids, state)
+        return features, replace(state, past=past, ages=state.ages + 1)
 
     def forward(self, batch: Batch, *, keep_heads: KeepHeads | None = None) -> Float[Tensor, "batch target features"]:
         memory, _ = self.encoder(batch.source, batch.source_valid, keep_heads=keep_heads)
-        crosses = self.decoder.look_at(memory, batch.source_valid)
-        features, _ = self.decoder(batch.target_in, crosses, keep_heads=keep_heads)
+        sources = self.decoder.look_at(memory, permit_keys(batch.source_valid))
+        features, _ = self.decoder(batch.target_in, sources, keep_heads=keep_heads)
         return features
 
     def forward_with_attention(
         self, batch: Batch, *, keep_heads: KeepHeads | None = None
     ) -> tuple[Float[Tensor, "batch target features"], AttentionWeights]:
         memory, encoder_self = self.encoder(batch.source, batch.source_valid, keep_heads=keep_heads, want_weights=True)
-        crosses = self.decoder.look_at(memory, batch.source_valid)
-        features, outputs = self.decoder(batch.target_in, crosses, keep_heads=keep_heads, want_weights=True)
+        sources = self.decoder.look_at(memory, permit_keys(batch.source_valid))
+        features, outputs = self.decoder(batch.target_in, sources, keep_heads=keep_heads, want_weights=True)
         decoder_self = tuple(output.self_weights for output in outputs)
         cross = tuple(output.cross_weights for output in outputs)
         return features, AttentionWeights(tuple(encoder_self), decoder_self, cross)
@@ -329,20 +404,17 @@ class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
 
 
 def _embed(
-    ids: Int[Tensor, "batch length"],
-    embedding: TokenEmbedding,
-    positions: Positions | None,
-    dropout: Dropout,
-    *,
-    first: int,
+    ids: Int[Tensor, "batch length"], embedding: TokenEmbedding, positions: Positions | None, dropout: Dropout
 ) -> Float[Tensor, "batch length model"]:
     """Dropout applies to the sums of embeddings and positions (section 5.4)."""
     embedded = embedding(ids)
-    return dropout(embedded if positions is None else positions(embedded, first))
+    return dropout(embedded if positions is None else positions(embedded))
 
 
-def _rotation(rotary: RotaryPositions | None, *, first: int, length: int, device: torch.device) -> Rotate | None:
-    """Rotary positions bound to the places of this call."""
-    if rotary is None:
-        return None
-    return partial(rotary, positions=torch.arange(first, first + length, device=device))
+def _rotation(rotary: RotaryPositions | None, places: Int[Tensor, "..."]) -> Rotate | None:
+    """Rotary positions bound to the places of this call, which stretch over (batch, heads, length) as they are."""
+    return None if rotary is None else partial(rotary, positions=places)
+
+
+def _kept(keep_heads: KeepHeads | None, name: str) -> Tensor | None:
+    return keep_heads.get(name) if keep_heads else None

@@ -14,8 +14,8 @@ from limelight.errors import UserError
 from limelight.layers.dropout import Dropout
 from limelight.shapes import Float
 
-CellState = tuple[Float[Tensor, "batch hidden"], ...]
-"""What one layer remembers: its hidden state, and after it the LSTM's cell."""
+CellState = tuple[Float[Tensor, "batch width hidden"], ...]
+"""What one layer remembers of each hypothesis: its hidden state, and after it the LSTM's cell."""
 
 
 def rnn_step(given: Tensor, recurrent: Tensor, state: CellState) -> CellState:
@@ -99,12 +99,16 @@ class CellStack(nn.Module):
     def forward(
         self, inputs: Float[Tensor, "batch target inputs"], states: tuple[CellState, ...]
     ) -> Float[Tensor, "batch target hidden"]:
-        """The top layer's hidden state at every position, for a decoder whose inputs are all known before."""
-        parts = tuple(torch.stack(part) for part in zip(*states, strict=True))
+        """The top layer's hidden state at every position, for a decoder whose inputs are all known before.
+
+        The states are those of one hypothesis.
+        """
+        # (batch, 1, hidden) of each layer -> (layers, batch, hidden)
+        parts = tuple(torch.cat(part, dim=1).transpose(0, 1).contiguous() for part in zip(*states, strict=True))
         outputs, _ = self.fused(inputs, parts if len(parts) > 1 else parts[0])
         return outputs
 
-    def step(self, inputs: Float[Tensor, "batch inputs"], states: tuple[CellState, ...]) -> tuple[CellState, ...]:
+    def step(self, inputs: Float[Tensor, "batch width inputs"], states: tuple[CellState, ...]) -> tuple[CellState, ...]:
         """One position: the states of all layers after reading it, the top layer's last."""
         after = []
         for depth, (weights, state) in enumerate(zip(self.fused.all_weights, states, strict=True)):

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from limelight.attention.attend import attend
 from limelight.attention.scores import Score
+from limelight.models.cache import put_rows
 from limelight.models.recurrent.cells import CellStack, CellState
 from limelight.models.recurrent.encoder import RecurrentMemory
 from limelight.models.state import State
@@ -46,24 +47,44 @@ class Source:
         """The sources of these rows."""
         return replace(self, prepared=self.prepared[rows], values=self.values[rows], may_attend=self.may_attend[rows])
 
+    def admit(self, fresh: "Source", places: Int[Tensor, " fresh"]) -> "Source":
+        """The fresh sources in these rows, all padded to the longest."""
+        return replace(
+            self,
+            prepared=put_rows(self.prepared, fresh.prepared, places, axis=1),
+            values=put_rows(self.values, fresh.values, places, axis=1),
+            may_attend=put_rows(self.may_attend, fresh.may_attend, places, axis=2),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class RecurrentState(State):
     """The states of all layers, the attentional state that is fed back (of width 0 where none is), and the source."""
 
     cells: tuple[CellState, ...]
-    fed: Float[Tensor, "batch features"]
+    fed: Float[Tensor, "batch width features"]
     source: Source
 
-    def reorder(self, rows: Int[Tensor, " rows"]) -> "RecurrentState":
-        cells = tuple(tuple(part[rows] for part in cell) for cell in self.cells)
-        return replace(self, cells=cells, fed=self.fed[rows])
+    def reorder(self, parents: Int[Tensor, "batch width"]) -> "RecurrentState":
+        def moved(part: Tensor) -> Tensor:
+            return part.gather(1, parents[:, :, None].expand(-1, -1, part.shape[2]))
 
-    def keep(self, rows: Int[Tensor, " rows"]) -> "RecurrentState":
-        return replace(self.reorder(rows), source=self.source.keep(rows))
+        cells = tuple(tuple(moved(part) for part in cell) for cell in self.cells)
+        return replace(self, cells=cells, fed=moved(self.fed))
+
+    def keep(self, sentences: Int[Tensor, " kept"]) -> "RecurrentState":
+        cells = tuple(tuple(part[sentences] for part in cell) for cell in self.cells)
+        return RecurrentState(cells, self.fed[sentences], self.source.keep(sentences))
+
+    def admit(self, fresh: "RecurrentState", places: Int[Tensor, " fresh"]) -> "RecurrentState":
+        cells = tuple(
+            tuple(put_rows(part, other, places) for part, other in zip(cell, others, strict=True))
+            for cell, others in zip(self.cells, fresh.cells, strict=True)
+        )
+        return RecurrentState(cells, put_rows(self.fed, fresh.fed, places), self.source.admit(fresh.source, places))
 
     @property
-    def top(self) -> Float[Tensor, "batch hidden"]:
+    def top(self) -> Float[Tensor, "batch width hidden"]:
         """The hidden state of the highest layer: what asks, and what is read out."""
         return self.cells[-1][0]
 
@@ -83,10 +104,10 @@ class Bridge(nn.Module):
         self.project = nn.ModuleList(nn.Linear(summary, layers * hidden) for _ in range(state_parts))
 
     def forward(self, last: tuple[Float[Tensor, "batch summary"], ...]) -> tuple[CellState, ...]:
-        """A state for each layer, the top layer's last."""
-        # (batch, layers * hidden) -> one (batch, hidden) per layer
+        """A state for each layer, the top layer's last, of one hypothesis."""
+        # (batch, layers * hidden) -> one (batch, 1, hidden) per layer
         parts = [
-            torch.tanh(project(part)).chunk(self.decoder_layers, dim=-1)
+            torch.tanh(project(part))[:, None].chunk(self.decoder_layers, dim=-1)
             for project, part in zip(self.project, last, strict=True)
         ]
         return tuple(zip(*parts, strict=True))
@@ -104,16 +125,19 @@ class RecurrentDecoder(nn.Module, ABC):
     def view(self, memory: RecurrentMemory) -> Source:
         """What this wiring sees of the source: once per sentence."""
 
-    def start(self, memory: RecurrentMemory) -> RecurrentState:
-        """The state before the first position."""
-        cells = self.bridge(memory.last)
-        return RecurrentState(cells, cells[-1][0].new_zeros(len(memory.source_valid), self.fed_size), self.view(memory))
+    def start(self, memory: RecurrentMemory, width: int = 1) -> RecurrentState:
+        """The state before the first position, of `width` hypotheses."""
+        first = self.bridge(memory.last)
+        # Repeated, not viewed: hypotheses go ways of their own, and their rows are written to.
+        cells = first if width == 1 else tuple(tuple(part.repeat(1, width, 1) for part in cell) for cell in first)
+        fed = cells[-1][0].new_zeros(len(memory.source_valid), width, self.fed_size)
+        return RecurrentState(cells, fed, self.view(memory))
 
     @abstractmethod
     def step(
-        self, embedded: Float[Tensor, "batch embedding"], state: RecurrentState
-    ) -> tuple[Float[Tensor, "batch features"], RecurrentState]:
-        """One position."""
+        self, embedded: Float[Tensor, "batch width embedding"], state: RecurrentState
+    ) -> tuple[Float[Tensor, "batch width features"], RecurrentState]:
+        """One position of every hypothesis."""
 
     @abstractmethod
     def unroll(
@@ -138,9 +162,9 @@ class FixedDecoder(RecurrentDecoder):
         return Source(context, context, memory.source_valid[:, None, :1])
 
     def step(
-        self, embedded: Float[Tensor, "batch embedding"], state: RecurrentState
-    ) -> tuple[Float[Tensor, "batch features"], RecurrentState]:
-        context = state.source.values[:, 0]
+        self, embedded: Float[Tensor, "batch width embedding"], state: RecurrentState
+    ) -> tuple[Float[Tensor, "batch width features"], RecurrentState]:
+        context = state.source.values.expand(-1, embedded.shape[1], -1)
         state = replace(state, cells=self.cells.step(torch.cat([embedded, context], dim=-1), state.cells))
         return _read_out(self.readout, state.top, context, embedded), state
 
@@ -193,8 +217,8 @@ class BahdanauDecoder(AttentiveDecoder):
     """
 
     def step(
-        self, embedded: Float[Tensor, "batch embedding"], state: RecurrentState
-    ) -> tuple[Float[Tensor, "batch features"], RecurrentState]:
+        self, embedded: Float[Tensor, "batch width embedding"], state: RecurrentState
+    ) -> tuple[Float[Tensor, "batch width features"], RecurrentState]:
         state, context, _ = self._advance(embedded, state)
         return _read_out(self.readout, state.top, context, embedded), state
 
@@ -202,19 +226,18 @@ class BahdanauDecoder(AttentiveDecoder):
         self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState, *, want_weights: bool = False
     ) -> Unrolled:
         tops, contexts, weights = [], [], list[Tensor]()
-        for position in embedded.unbind(1):
+        for position in embedded.split(1, dim=1):
             state, context, looked = self._advance(position, state, want_weights=want_weights)
             tops.append(state.top)
             contexts.append(context)
             weights += [] if looked is None else [looked]
-        features = _read_out(self.readout, torch.stack(tops, 1), torch.stack(contexts, 1), embedded)
+        features = _read_out(self.readout, torch.cat(tops, 1), torch.cat(contexts, 1), embedded)
         return features, torch.cat(weights, 1) if weights else None
 
     def _advance(
         self, embedded: Tensor, state: RecurrentState, *, want_weights: bool = False
     ) -> tuple[RecurrentState, Tensor, Tensor | None]:
-        context, weights = self.look(state.top[:, None], state.source, want_weights=want_weights)
-        context = context[:, 0]
+        context, weights = self.look(state.top, state.source, want_weights=want_weights)
         cells = self.cells.step(torch.cat([embedded, context], dim=-1), state.cells)
         return replace(state, cells=cells), context, weights
 
@@ -223,11 +246,11 @@ class LuongDecoder(AttentiveDecoder):
     """The cell first, then the context meets its state: h~ = tanh(W_c [c; h]) (Luong et al. 2015, equation 5)."""
 
     def step(
-        self, embedded: Float[Tensor, "batch embedding"], state: RecurrentState
-    ) -> tuple[Float[Tensor, "batch features"], RecurrentState]:
+        self, embedded: Float[Tensor, "batch width embedding"], state: RecurrentState
+    ) -> tuple[Float[Tensor, "batch width features"], RecurrentState]:
         state = replace(state, cells=self.cells.step(embedded, state.cells))
-        context, _ = self.look(state.top[:, None], state.source)
-        return _read_out(self.readout, context[:, 0], state.top), state
+        context, _ = self.look(state.top, state.source)
+        return _read_out(self.readout, context, state.top), state
 
     def unroll(
         self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState, *, want_weights: bool = False
@@ -245,8 +268,8 @@ class InputFeedingDecoder(AttentiveDecoder):
         self.fed_size = readout.out_features
 
     def step(
-        self, embedded: Float[Tensor, "batch embedding"], state: RecurrentState
-    ) -> tuple[Float[Tensor, "batch features"], RecurrentState]:
+        self, embedded: Float[Tensor, "batch width embedding"], state: RecurrentState
+    ) -> tuple[Float[Tensor, "batch width features"], RecurrentState]:
         state, _ = self._advance(embedded, state)
         return state.fed, state
 
@@ -254,18 +277,18 @@ class InputFeedingDecoder(AttentiveDecoder):
         self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState, *, want_weights: bool = False
     ) -> Unrolled:
         features, weights = [], list[Tensor]()
-        for position in embedded.unbind(1):
+        for position in embedded.split(1, dim=1):
             state, looked = self._advance(position, state, want_weights=want_weights)
             features.append(state.fed)
             weights += [] if looked is None else [looked]
-        return torch.stack(features, 1), torch.cat(weights, 1) if weights else None
+        return torch.cat(features, 1), torch.cat(weights, 1) if weights else None
 
     def _advance(
         self, embedded: Tensor, state: RecurrentState, *, want_weights: bool = False
     ) -> tuple[RecurrentState, Tensor | None]:
         state = replace(state, cells=self.cells.step(torch.cat([embedded, state.fed], dim=-1), state.cells))
-        context, weights = self.look(state.top[:, None], state.source, want_weights=want_weights)
-        return replace(state, fed=_read_out(self.readout, context[:, 0], state.top)), weights
+        context, weights = self.look(state.top, state.source, want_weights=want_weights)
+        return replace(state, fed=_read_out(self.readout, context, state.top)), weights
 
 
 def _read_out(readout: nn.Linear, *parts: Tensor) -> Tensor:

@@ -1,6 +1,6 @@
 """The recurrent encoder: a source sentence as one vector per position and one for the whole."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -27,14 +27,6 @@ class RecurrentMemory(Memory):
     last: tuple[Float[Tensor, "batch summary"], ...]
     source_valid: Bool[Tensor, "batch source"]
     keep_heads: KeepHeads | None = None
-
-    def keep(self, rows: Int[Tensor, " rows"]) -> "RecurrentMemory":
-        return replace(
-            self,
-            annotations=self.annotations[rows],
-            last=tuple(part[rows] for part in self.last),
-            source_valid=self.source_valid[rows],
-        )
 
 
 class RecurrentEncoder(nn.Module):

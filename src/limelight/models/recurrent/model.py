@@ -66,12 +66,12 @@ class Recurrent(Seq2Seq[RecurrentMemory, RecurrentState]):
     ) -> RecurrentMemory:
         return self.encoder(source, source_valid, keep_heads=keep_heads)
 
-    def start(self, memory: RecurrentMemory) -> RecurrentState:
-        return self.decoder.start(memory)
+    def start(self, memory: RecurrentMemory, width: int = 1) -> RecurrentState:
+        return self.decoder.start(memory, width)
 
     def step(
-        self, ids: Int[Tensor, " batch"], state: RecurrentState
-    ) -> tuple[Float[Tensor, "batch features"], RecurrentState]:
+        self, ids: Int[Tensor, "batch width"], state: RecurrentState
+    ) -> tuple[Float[Tensor, "batch width features"], RecurrentState]:
         features, state = self.decoder.step(self.dropout(self.embedding(ids)), state)
         return self.dropout(features), state
 

@@ -1,0 +1,155 @@
+"""Continuous batching: sentences join and leave between steps, so that short ones do not wait for long ones.
+
+All that are being decoded take each step together. One that is decided leaves at once; its place in the decoder's state
+is taken by the next that waits, or is left out when places like it have become too many. Nothing that is kept is copied
+when others join.
+"""
+
+from collections import deque
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from limelight.batching.batch import pad_rows
+from limelight.decoding.hypothesis import Hypothesis
+from limelight.decoding.search import Integers, Request, Search
+from limelight.decoding.top import in_full
+from limelight.models.interface import Seq2Seq
+from limelight.models.state import State
+from limelight.shapes import Bool, Int
+
+Key = TypeVar("Key", bound=Hashable)
+
+DEAD_SHARE = 4
+"""One place in so many may be dead before they are left out, which copies what is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting(Generic[Key]):
+    """A sentence that has not been begun."""
+
+    key: Key
+    source: Sequence[int]
+    """Source ids, with the end."""
+    request: Request
+
+
+class Engine(Generic[Key]):
+    """Decodes sentences as they come, with one kind of search.
+
+    Args:
+        batch_tokens: bounds what is decoded at a time: sentences * source pieces of the longest * hypotheses of each.
+            One that alone has more is decoded alone.
+    """
+
+    def __init__(self, model: Seq2Seq, search: Search, *, batch_tokens: int) -> None:
+        self.model, self.search, self.batch_tokens = model, search, batch_tokens
+        self._device = next((weight.device for weight in model.parameters()), torch.device("cpu"))
+        self._waiting: deque[Waiting[Key]] = deque()
+        self._running: list[Waiting[Key] | None] = []
+        """Who has each place; None where it is dead."""
+        self._state: State | None = None
+
+    def add(self, key: Key, source: Sequence[int], request: Request) -> None:
+        """Put a sentence in line. It joins at one of the next steps."""
+        self._waiting.append(Waiting(key, source, request))
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is anything left to do."""
+        return bool(self._waiting) or self._state is not None
+
+    @torch.inference_mode()
+    def step(self) -> list[tuple[Key, list[Hypothesis]]]:
+        """Admit who waits, take one step with all; returns those that have just been decided."""
+        if joining := self._joining():
+            self._admit(joining)
+        else:
+            self._leave_out_dead()
+        if self._state is None:
+            return []
+        self._state, decided = take_step(self.model, self.search, self._state, self._device)
+        done = []
+        for place in decided.tolist():
+            who = self._running[place]
+            assert who is not None
+            done.append((who.key, self.search.results(place)))
+            self._running[place] = None
+        if not any(self._running):
+            self._state, self._running = None, []
+            self.search.keep(np.zeros(0, dtype=np.int64))
+        return done
+
+    def _joining(self) -> list[Waiting[Key]]:
+        """Who joins now: as many as there is room for. While others run, a few at a time are not worth the encoder."""
+        running = [who for who in self._running if who is not None]
+        longest, count = max((len(who.source) for who in running), default=0), 0
+        for who in self._waiting:
+            longest = max(longest, len(who.source))
+            if (running or count) and (len(running) + count + 1) * longest * self.search.width > self.batch_tokens:
+                break
+            count += 1
+        if running and count < len(self._waiting) and DEAD_SHARE * count < len(running):
+            return []
+        return [self._waiting.popleft() for _ in range(count)]
+
+    def _admit(self, joining: Sequence[Waiting[Key]]) -> None:
+        free = [place for place, who in enumerate(self._running) if who is None][: len(joining)]
+        free += range(len(self._running), len(self._running) + len(joining) - len(free))
+        self._running += [None] * (max(free) + 1 - len(self._running))
+        for place, who in zip(free, joining, strict=True):
+            self._running[place] = who
+        places = np.array(free, dtype=np.int64)
+        source, valid = pad_rows([who.source for who in joining], self.model.source_padding)
+        fresh = begin(self.model, self.search, source.to(self._device), valid.to(self._device))
+        self.search.admit([who.request for who in joining], places)
+        if self._state is None:
+            self._state = fresh
+        else:
+            self._state = self._state.admit(fresh, torch.from_numpy(places).to(self._device))
+
+    def _leave_out_dead(self) -> None:
+        alive = [place for place, who in enumerate(self._running) if who is not None]
+        if self._state is None or DEAD_SHARE * (len(self._running) - len(alive)) < len(self._running):
+            return
+        places = np.array(alive, dtype=np.int64)
+        self._running = [self._running[place] for place in alive]
+        self.search.keep(places)
+        self._state = self._state.keep(torch.from_numpy(places).to(self._device))
+
+
+def decode_batch(
+    model: Seq2Seq,
+    search: Search,
+    source: Int[Tensor, "batch source"],
+    source_valid: Bool[Tensor, "batch source"],
+    requests: Sequence[Request],
+) -> list[list[Hypothesis]]:
+    """What the search finds for each source, all of them in one batch."""
+    engine = Engine[int](model, search, batch_tokens=source.numel() * search.width)
+    for row, (ids, valid, request) in enumerate(zip(source, source_valid, requests, strict=True)):
+        engine.add(row, ids[valid].tolist(), request)
+    found: dict[int, list[Hypothesis]] = {}
+    while engine.busy:
+        found.update(engine.step())
+    return [found[row] for row in range(len(requests))]
+
+
+def begin(
+    model: Seq2Seq, search: Search, source: Int[Tensor, "batch source"], source_valid: Bool[Tensor, "batch source"]
+) -> State:
+    """The state of sentences before their first step."""
+    return model.start(model.encode(source, source_valid), search.width)
+
+
+def take_step(model: Seq2Seq, search: Search, state: State, device: torch.device) -> tuple[State, Integers]:
+    """One position for every hypothesis: the state after it, and the places that are decided."""
+    features, state = model.step(torch.from_numpy(search.ids).to(device), state)
+    parents, decided = search.advance(in_full(model.project(features)))
+    if parents is not None:
+        state = state.reorder(torch.from_numpy(parents).to(device))
+    return state, decided
