@@ -4,10 +4,11 @@
 
 Every figure is taken in a process of its own: the highest resident memory during the work less the resident memory
 before it, when the model is there and has worked once on a short text; the median of three. What grows with the length
-doubles with it, what grows with its square becomes four times as much. A Transformer of 8 heads x 64 (2 + 2 layers, d_ff 2,048, 8,000
-pieces, dropout 0.1) gets two rows, of which one is an eighth shorter: masks and dropout are at work. Beside it stands
-attention alone, one row forward and backward: ours, torch's kernel with dropout on the weights, and the equation as it
-is written, which holds all of them.
+doubles with it, what grows with its square becomes four times as much.
+
+A Transformer of 8 heads x 64 (2 + 2 layers, d_ff 2,048, 8,000 pieces, dropout 0.1) gets two rows, of which one is an
+eighth shorter: masks and dropout are at work. Beside it stands attention alone, one row forward and backward: ours,
+torch's kernel with dropout on the weights, and the equation as it is written, which holds all of them.
 """
 
 import gc
