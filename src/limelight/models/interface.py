@@ -68,3 +68,10 @@ class Seq2Seq(nn.Module, ABC, Generic[MemoryT, StateT]):
     @abstractmethod
     def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:
         """The final linear layer: features to logits. Softmax is left to who asks, as many do not need all of it."""
+
+    def output_weights(self) -> tuple[Float[Tensor, "vocab features"], Float[Tensor, " vocab"] | None]:
+        """Matrix and bias of `project`, for who computes it in another way.
+
+        Raises `TypeError` for a model whose projection is no linear layer, as that of an ensemble is not.
+        """
+        raise TypeError(f"the projection of {type(self).__name__} is no linear layer")

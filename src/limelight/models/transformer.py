@@ -399,8 +399,14 @@ class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
         return features, AttentionWeights(tuple(encoder_self), decoder_self, cross)
 
     def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:
-        weight = self.output.weight if self.output is not None else self.decoder.embedding.output_weight()
-        return functional.linear(features, weight, self.output_bias)
+        if self.output is None:
+            return functional.linear(features, *self.output_weights())
+        logits = self.output(features)
+        return logits if self.output_bias is None else logits + self.output_bias
+
+    def output_weights(self) -> tuple[Float[Tensor, "vocab features"], Float[Tensor, " vocab"] | None]:
+        weight = self.decoder.embedding.output_weight() if self.output is None else self.output.weight
+        return weight, self.output_bias
 
 
 def _embed(

@@ -91,6 +91,9 @@ class Recurrent(Seq2Seq[RecurrentMemory, RecurrentState]):
             return self.output(features)
         return functional.linear(features, self.embedding.output_weight())
 
+    def output_weights(self) -> tuple[Float[Tensor, "vocab features"], Float[Tensor, " vocab"] | None]:
+        return (self.embedding.output_weight() if self.output is None else self.output.weight), None
+
     def _unroll(
         self, batch: Batch, keep_heads: KeepHeads | None, *, want_weights: bool
     ) -> tuple[Float[Tensor, "batch target features"], Float[Tensor, "batch target source"] | None]:
