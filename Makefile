@@ -5,7 +5,7 @@ WORKERS ?= 2
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test torture check format lock
+.PHONY: help demo test torture bench check format lock
 
 help: ## what there is
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -19,6 +19,10 @@ test: .venv/.ready-dev ## run all tests, with every tensor shape checked
 
 torture: .venv/.ready-dev ## break runs in every way we promise to survive, with the full figures (seven minutes)
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/torture --torture
+
+bench: .venv/.ready-peers ## measure everything beside the peers (40 minutes): make bench DATA=folder-of-Multi30k
+	@test -n "$(DATA)" || { echo 'make bench DATA=FOLDER: which folder holds train.en.gz, train.de.gz, val.* and the tests of Multi30k?'; exit 2; }
+	@$(BIN)/python -m benchmarks.run_all --data "$(DATA)"
 
 check: .venv/.ready-dev ## format, lint and types, without changing anything
 	@$(BIN)/ruff format --check .
@@ -42,4 +46,8 @@ lock: .venv/.ready-dev ## write the versions installed in .venv into the require
 
 .venv/.ready-dev: requirements-dev.txt .venv/.ready
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@touch $@
+
+.venv/.ready-peers: benchmarks/requirements-peers.txt .venv/.ready-dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
