@@ -17,6 +17,10 @@ SHORT = 256
 """Up to so many keys, bf16 on a CPU takes two products instead of the fused kernel; see `_fused_pays`."""
 
 
+FEW_QUERIES = 8
+"""So many queries, as in the steps of a search, are never worth the fused kernel."""
+
+
 def attend(
     queries: Float[Tensor, "... query query_size"],
     keys: Float[Tensor, "... key key_size"],
@@ -57,19 +61,21 @@ def _softmax(
     """Softmax over the keys that may be attended; rows without any give zeros, not NaN."""
     if may_attend is None:
         return scores.softmax(dim=-1)
-    # The lowest finite number instead of -inf: a row of nothing else stays finite, and is then set to zero.
-    weights = scores.masked_fill(~may_attend, torch.finfo(scores.dtype).min).softmax(dim=-1)
-    return weights.masked_fill(~may_attend, 0.0)
+    # Added, not filled in: the mask is small where it broadcasts over heads and queries, and a sum is much cheaper.
+    # Half the lowest number instead of -inf: a row of nothing else stays finite, and is then set to zero.
+    lowest = torch.finfo(scores.dtype).min / 2
+    weights = (scores + torch.zeros_like(may_attend, dtype=scores.dtype).masked_fill_(~may_attend, lowest)).softmax(-1)
+    return weights * may_attend.any(dim=-1, keepdim=True)
 
 
 def _fused_pays(queries: Tensor, keys: Tensor) -> bool:
     """Whether the fused kernel is faster than two products with a softmax between (`python -m benchmarks.kernels`).
 
-    It is made for long queries: a single one over 25 keys takes it almost twice as long as the products. On a CPU it is
-    slow in bf16 (`_kernel`), where they take two thirds of its time; but they hold all weights: while those are few.
+    It is made for many queries: a few over 25 keys take it up to twice as long as the products. On a CPU it is slow in
+    bf16 (`_kernel`), where they take two thirds of its time; but they hold all weights: while those are few.
     """
     short = queries.device.type == "cpu" and queries.dtype == torch.bfloat16 and keys.shape[-2] <= SHORT
-    return queries.shape[-2] > 1 and not short
+    return queries.shape[-2] > FEW_QUERIES and not short
 
 
 def _fused_scale(score: ScoreFunction, queries: Tensor) -> float | None:

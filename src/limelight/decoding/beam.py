@@ -37,11 +37,10 @@ from limelight.decoding.search import (
     Request,
     Search,
     Truths,
-    forced_logits,
     numbers,
     requests_for,
 )
-from limelight.decoding.top import log_sum_exp, top_logits, top_logits_with_ties
+from limelight.decoding.top import best_continuations, top_logits_with_ties
 from limelight.errors import UserError
 from limelight.models.interface import Seq2Seq
 from limelight.shapes import Bool, Float, Int
@@ -125,10 +124,11 @@ class BeamSearch(Search):
         self.endings, self.worst = self.endings[places], self.worst[places]
         self.finished = [self.finished[place] for place in places]
 
-    def advance(self, logits: Float[Tensor, "batch width vocab"]) -> tuple[Integers | None, Integers]:
+    def advance(self, log_probabilities: Float[Tensor, "batch width vocab"]) -> tuple[Integers | None, Integers]:
         rows = np.flatnonzero(self.open)
-        scores, ids = self._continuations(logits)
-        scores, parents, ids = self._rank(scores[rows], ids[rows])  # (2)
+        gained, parents, ids = self._continuations(log_probabilities)  # (2)
+        scores = (gained + np.take_along_axis(self.log_probabilities, parents, axis=1))[rows]
+        parents, ids = parents[rows], ids[rows]
         ends = ids == self.end_id
         self._finish(rows, scores, parents, ends)  # (3)
 
@@ -144,37 +144,45 @@ class BeamSearch(Search):
         moved[rows] = chosen
         return moved, decided
 
-    def _continuations(self, logits: Tensor) -> tuple[Numbers, Integers]:
-        """The best continuations of every hypothesis, best first: their log-probabilities and their pieces.
+    def _continuations(self, log_probabilities: Tensor) -> tuple[Numbers, Integers, Integers]:
+        """(2) The best 2 * beam_size continuations of each sentence: log-probability, parent, piece; best first.
 
-        One more than the beam holds is enough: if all that go on came from one hypothesis, one more of its
-        continuations could be the end. Waits for the device once; again only where equal logits leave it open.
+        Equal ones stand in the order of their parents, then their ids. Waits for the device once; again only where
+        equal ones leave it open which they are.
         """
-        top, tied = top_logits(logits, self.width + 1)
-        host = numbers(torch.cat([top.logits, log_sum_exp(logits, top)[..., None], tied[..., None]], dim=-1))
-        ids = top.ids.cpu().numpy()
-        if host[self.open, :, -1].any():
-            top = top_logits_with_ties(logits, self.width + 1)
-            host[..., :-2], ids = numbers(top.logits), top.ids.cpu().numpy()
-        if forced := self.forced():
-            # Where a piece is forced, it is the one continuation that is possible.
-            ids = ids.copy()
-            places = list(forced)
-            host[places, :, :-2] = -np.inf
-            host[places, :, 0] = numbers(forced_logits(logits, forced))
-            ids[places, :, 0] = np.array(list(forced.values()))[:, None]
-        return self.log_probabilities[:, :, None] + host[..., :-2] - host[..., -2:-1], ids
+        before = torch.from_numpy(self.log_probabilities).to(log_probabilities)
+        best = best_continuations(log_probabilities, before, 2 * self.width)
+        tied = best.tied[:, None].expand(-1, best.ids.shape[1])
+        gained, *places = torch.stack([best.log_probabilities.double(), best.parents, best.ids, tied]).cpu().numpy()
+        parents, ids, open_ = (each.astype(np.int64) for each in places)
+        forced = self.forced()
+        unsettled = set(np.flatnonzero(open_.any(axis=1) & self.open)) - set(forced)
+        for row in sorted(unsettled):
+            gained[row], parents[row], ids[row] = self._settled(int(row), log_probabilities[row])
+        for place, piece in forced.items():
+            gained[place], parents[place], ids[place] = self._forced(place, log_probabilities[place, :, piece], piece)
+        return gained, parents, ids
 
-    def _rank(self, scores: Numbers, ids: Integers) -> tuple[Numbers, Integers, Integers]:
-        """(2) The best 2 * beam_size continuations of each sentence: log-probability, parent, piece.
+    def _settled(
+        self, place: int, log_probabilities: Float[Tensor, "width vocab"]
+    ) -> tuple[Numbers, Integers, Integers]:
+        """The continuations of one sentence where some are equal.
 
-        Best first; equal ones in the order of their parents, then their ids.
+        Of each hypothesis one more than the beam holds is enough: if all that go on came from it, one more could be its
+        end.
         """
-        each = scores.shape[2]
-        flat = scores.reshape(len(scores), -1)
-        best = np.argsort(-flat, axis=1, kind="stable")[:, : 2 * self.width]
-        pieces = np.take_along_axis(ids.reshape(len(ids), -1), best, axis=1)
-        return np.take_along_axis(flat, best, axis=1), best // each, pieces
+        top = top_logits_with_ties(log_probabilities, self.width + 1)
+        each = top.ids.shape[1]
+        gained, ids = numbers(top.logits).ravel(), top.ids.cpu().numpy().ravel()
+        order = np.argsort(-(gained + self.log_probabilities[place].repeat(each)), kind="stable")[: 2 * self.width]
+        return gained[order], order // each, ids[order]
+
+    def _forced(self, place: int, gained: Float[Tensor, " width"], piece: int) -> tuple[Numbers, Integers, Integers]:
+        """The continuations of one sentence with the one piece that is possible, and others that are not."""
+        own = numbers(gained)
+        parents = np.argsort(-(own + self.log_probabilities[place]), kind="stable")
+        impossible = np.full(self.width, -np.inf)
+        return np.append(own[parents], impossible), np.tile(parents, 2), np.full(2 * self.width, piece)
 
     def _finish(self, rows: Integers, scores: Numbers, parents: Integers, ends: Truths) -> None:
         """(3) Keep the best of those that end now and of those before."""

@@ -17,12 +17,15 @@ from torch import Tensor
 from limelight.batching.batch import pad_rows
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.search import Integers, Request, Search
-from limelight.decoding.top import in_full
+from limelight.decoding.top import normalised
 from limelight.models.interface import Seq2Seq
 from limelight.models.state import State
 from limelight.shapes import Bool, Int
 
 Key = TypeVar("Key", bound=Hashable)
+
+ROWS = {"cpu": 256, "cuda": 4096}
+"""So many hypotheses are enough to keep a device busy; more of them only take memory."""
 
 DEAD_SHARE = 4
 """One place in so many may be dead before they are left out, which copies what is kept."""
@@ -43,7 +46,7 @@ class Engine(Generic[Key]):
 
     Args:
         batch_tokens: bounds what is decoded at a time: sentences * source pieces of the longest * hypotheses of each.
-            One that alone has more is decoded alone.
+            One that alone has more is decoded alone. `ROWS` bounds it, too.
     """
 
     def __init__(self, model: Seq2Seq, search: Search, *, batch_tokens: int) -> None:
@@ -90,7 +93,8 @@ class Engine(Generic[Key]):
         longest, count = max((len(who.source) for who in running), default=0), 0
         for who in self._waiting:
             longest = max(longest, len(who.source))
-            if (running or count) and (len(running) + count + 1) * longest * self.search.width > self.batch_tokens:
+            rows = (len(running) + count + 1) * self.search.width
+            if (running or count) and (rows * longest > self.batch_tokens or rows > ROWS[self._device.type]):
                 break
             count += 1
         if running and count < len(self._waiting) and DEAD_SHARE * count < len(running):
@@ -149,7 +153,7 @@ def begin(
 def take_step(model: Seq2Seq, search: Search, state: State, device: torch.device) -> tuple[State, Integers]:
     """One position for every hypothesis: the state after it, and the places that are decided."""
     features, state = model.step(torch.from_numpy(search.ids).to(device), state)
-    parents, decided = search.advance(in_full(model.project(features)))
+    parents, decided = search.advance(normalised(model.project(features)))
     if parents is not None:
         state = state.reorder(torch.from_numpy(parents).to(device))
     return state, decided

@@ -9,12 +9,12 @@ from torch import Tensor
 from limelight.decoding.engine import decode_batch
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.search import Integers, Numbers, Request, Search, numbers, requests_for
-from limelight.decoding.top import Top, log_sum_exp, most_probable
+from limelight.decoding.top import most_probable
 from limelight.models.interface import Seq2Seq
 from limelight.shapes import Bool, Float, Int
 
 Choose = Callable[[Float[Tensor, "batch width vocab"]], Int[Tensor, "batch width"]]
-"""Logits of a step (fp32 or better) to the id with which each hypothesis goes on."""
+"""Log-probabilities of a step (fp32 or better) to the id with which each hypothesis goes on."""
 
 
 def greedy_search(
@@ -64,9 +64,9 @@ class PathSearch(Search):
         super().keep(places)
         self.lengths, self.ended = self.lengths[places], self.ended[places]
 
-    def advance(self, logits: Float[Tensor, "batch width vocab"]) -> tuple[Integers | None, Integers]:
+    def advance(self, log_probabilities: Float[Tensor, "batch width vocab"]) -> tuple[Integers | None, Integers]:
         rows = np.flatnonzero(self.open)
-        ids, gained = self._chosen(logits)
+        ids, gained = self._chosen(log_probabilities)
         ids, positions = ids[rows], self.positions[rows]
         going_on = self.lengths[rows] < 0
         ended = going_on & (ids == self.end_id)
@@ -82,14 +82,13 @@ class PathSearch(Search):
         self.open[decided] = False
         return None, decided
 
-    def _chosen(self, logits: Tensor) -> tuple[Integers, Numbers]:
+    def _chosen(self, log_probabilities: Tensor) -> tuple[Integers, Numbers]:
         """The next piece of every hypothesis, and what the model thinks of it."""
-        ids = self.choose(logits)
+        ids = self.choose(log_probabilities)
         if forced := self.forced():
             places = torch.tensor(list(forced), device=ids.device)
             ids[places] = torch.tensor(list(forced.values()), device=ids.device)[:, None]
-        chosen = logits.gather(-1, ids[..., None])
-        gained = chosen[..., 0] - log_sum_exp(logits, Top(chosen, ids[..., None]))
+        gained = log_probabilities.gather(-1, ids[..., None])[..., 0]
         return ids.cpu().numpy(), numbers(gained)
 
     def results(self, place: int) -> list[Hypothesis]:

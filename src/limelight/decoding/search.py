@@ -1,4 +1,4 @@
-"""What a search is to the engine: hypotheses that are shown logits and say with which pieces they go on.
+"""What a search is to the engine: hypotheses that are shown probabilities and say with which pieces they go on.
 
 The hypotheses are arrays on the host. A step moves a few hundred small numbers about in some twenty operations, each of
 which takes numpy a microsecond and torch five or ten; and the device has to be waited for once a step all the same.
@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from torch import Tensor
 
 from limelight.decoding.hypothesis import Hypothesis
@@ -72,8 +71,8 @@ class Search(ABC):
         self.prefixes = [self.prefixes[place] for place in places]
 
     @abstractmethod
-    def advance(self, logits: Float[Tensor, "batch width vocab"]) -> tuple[Integers | None, Integers]:
-        """Choose the next pieces.
+    def advance(self, log_probabilities: Float[Tensor, "batch width vocab"]) -> tuple[Integers | None, Integers]:
+        """Choose the next pieces, given what the model thinks of each (fp32 or better).
 
         Returns which hypothesis of its sentence each one continues, or None where each continues itself; and the places
         that have just been decided. Waits for the device once.
@@ -119,12 +118,6 @@ def requests_for(model: Seq2Seq, max_lengths: Sequence[int], prefix: Sequence[Se
                     f"other than {model.end_id}, the end"
                 )
     return [Request(limit, tuple(ids)) for limit, ids in zip(max_lengths, prefix, strict=True)]
-
-
-def forced_logits(logits: Float[Tensor, "batch width vocab"], forced: dict[int, int]) -> Float[Tensor, "forced width"]:
-    """The logit that each hypothesis gives the piece it is forced to take."""
-    places, pieces = torch.tensor(list(forced)), torch.tensor(list(forced.values()))
-    return logits[places.to(logits.device), :, pieces.to(logits.device)]
 
 
 def numbers(values: Tensor) -> Numbers:

@@ -8,7 +8,7 @@ from torch import Tensor
 from limelight.shapes import Bool, Float, Int
 
 BLOCK = 64
-"""Logits that are looked at together; see `_largest` and `python -m benchmarks.kernels`."""
+"""Logits that are looked at together; see `_largest_sums` and `python -m benchmarks.kernels`."""
 
 FEW = 2048
 """Below so many classes the plain ways are as fast."""
@@ -21,20 +21,73 @@ class Top(NamedTuple):
     ids: Int[Tensor, "*rows rank"]
 
 
+class Continuations(NamedTuple):
+    """The best continuations of each sentence, over all its hypotheses, best first."""
+
+    log_probabilities: Float[Tensor, "batch rank"]
+    """Of the piece alone, given the hypothesis."""
+    parents: Int[Tensor, "batch rank"]
+    """Which hypothesis is continued."""
+    ids: Int[Tensor, "batch rank"]
+    """With which piece."""
+    tied: Bool[Tensor, " batch"]
+    """Where equal ones leave it open which they are, or in which order."""
+
+
 def in_full(logits: Float[Tensor, "*rows vocab"]) -> Float[Tensor, "*rows vocab"]:
     """At least fp32: sums over a vocabulary and over a sentence lose digits in bf16."""
     return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
 
-def top_logits(logits: Float[Tensor, "*rows vocab"], count: int) -> tuple[Top, Bool[Tensor, "*rows"]]:
-    """The `count` largest logits of each row, and where ties leave it open which ids these are or their order.
+def normalised(logits: Float[Tensor, "*rows vocab"]) -> Float[Tensor, "*rows vocab"]:
+    """log softmax, fp32 or better. The logits are used up: on a CPU the result is written over them.
 
-    Torch picks among equal logits as it likes. Looking at one more than is wanted shows whether it had a choice; where
-    it had, `top_logits_with_ties` settles it. The answer stays a tensor, so that asking does not wait for a GPU.
+    A second table of a vocabulary times a batch costs more to write than to compute.
     """
-    values, ids = _largest(logits, min(count + 1, logits.shape[-1]))
-    tied = (values[..., 1:] == values[..., :-1]).any(dim=-1)
-    return Top(values[..., :count], ids[..., :count]), tied
+    full = in_full(logits)
+    return torch.log_softmax(full, dim=-1, out=full if full.device.type == "cpu" else None)
+
+
+def best_continuations(
+    log_probabilities: Float[Tensor, "batch width vocab"], before: Float[Tensor, "batch width"], count: int
+) -> Continuations:
+    """The `count` pieces of each sentence that give the greatest sums with what their hypotheses have already.
+
+    Torch picks among equal sums as it likes. Looking at one more than is wanted shows whether it had a choice; where it
+    had, `top_logits_with_ties` has to settle it. The answer stays on the device, so that asking does not wait for it.
+    """
+    _, width, vocab = log_probabilities.shape
+    values, places = _largest_sums(log_probabilities, before, min(count + 1, width * vocab))
+    tied = (values[:, 1:] == values[:, :-1]).any(dim=-1)
+    places = places[:, :count]
+    return Continuations(log_probabilities.flatten(1).gather(1, places), places // vocab, places % vocab, tied)
+
+
+def _largest_sums(
+    log_probabilities: Float[Tensor, "batch width vocab"], before: Float[Tensor, "batch width"], count: int
+) -> tuple[Float[Tensor, "batch count"], Int[Tensor, "batch count"]]:
+    """The largest sums of each sentence and where they stand in its width * vocab, equal ones in any order.
+
+    On a CPU a maximum is much cheaper than a sort: the largest sums stand in those blocks whose maxima are largest.
+    """
+    _, width, vocab = log_probabilities.shape
+    if not _in_blocks(log_probabilities) or count >= width * (vocab // BLOCK):
+        return torch.topk((log_probabilities + before[..., None]).flatten(1), count, dim=-1)
+    blocks, tail = _blocks(log_probabilities)
+    chosen = (blocks.amax(dim=-1) + before[..., None]).flatten(1).topk(count, dim=-1).indices
+    parents, block = chosen // blocks.shape[2], chosen % blocks.shape[2]
+    rows = torch.arange(len(chosen))[:, None]
+    inside = blocks[rows, parents, block] + before.gather(1, parents)[..., None]
+    starts = parents * vocab + block * BLOCK
+    places = starts[..., None] + torch.arange(BLOCK)
+    if tail.shape[-1]:
+        last = torch.arange(vocab - tail.shape[-1], vocab) + torch.arange(width)[:, None] * vocab
+        sums = torch.cat([inside.flatten(1), (tail + before[..., None]).flatten(1)], dim=-1)
+        places = torch.cat([places.flatten(1), last.flatten().expand(len(sums), -1)], dim=-1)
+    else:
+        sums, places = inside.flatten(1), places.flatten(1)
+    values, best = sums.topk(count, dim=-1)
+    return values, places.gather(1, best)
 
 
 def most_probable(logits: Float[Tensor, "*rows vocab"]) -> Int[Tensor, "*rows"]:
@@ -51,33 +104,6 @@ def most_probable(logits: Float[Tensor, "*rows vocab"]) -> Int[Tensor, "*rows"]:
     return torch.where(last > most[..., 0], place + blocks.shape[-2] * BLOCK, ids)
 
 
-def log_sum_exp(logits: Float[Tensor, "*rows vocab"], top: Top) -> Float[Tensor, "*rows"]:
-    """log(sum(exp(logits))) of each row, given any finite one of its logits.
-
-    On a CPU torch takes its logarithm of a softmax in half the time of its logsumexp, though it writes all of it down.
-    """
-    if logits.device.type != "cpu":
-        return logits.logsumexp(dim=-1)
-    first = logits.log_softmax(dim=-1).gather(-1, top.ids[..., :1])
-    return (top.logits[..., :1] - first)[..., 0]
-
-
-def _largest(logits: Float[Tensor, "*rows vocab"], count: int) -> Top:
-    """The largest logits, sorted, equal ones in any order.
-
-    On a CPU a maximum is much cheaper than a sort: the largest ones stand in those blocks whose maxima are largest.
-    """
-    if not _in_blocks(logits) or count * BLOCK >= logits.shape[-1]:
-        return Top(*logits.topk(count, dim=-1))
-    blocks, tail = _blocks(logits)
-    chosen = blocks.amax(dim=-1).topk(count, dim=-1).indices
-    inside = blocks.gather(-2, chosen[..., None].expand(*chosen.shape, BLOCK))
-    ids = chosen[..., None] * BLOCK + torch.arange(BLOCK)
-    tail_ids = torch.arange(logits.shape[-1] - tail.shape[-1], logits.shape[-1]).expand(tail.shape)
-    values, places = torch.cat([inside.flatten(-2), tail], dim=-1).topk(count, dim=-1)
-    return Top(values, torch.cat([ids.flatten(-2), tail_ids], dim=-1).gather(-1, places))
-
-
 def _in_blocks(logits: Tensor) -> bool:
     return logits.device.type == "cpu" and logits.shape[-1] >= FEW
 
@@ -91,7 +117,7 @@ def _blocks(
 
 
 def top_logits_with_ties(logits: Float[Tensor, "*rows vocab"], count: int) -> Top:
-    """The same for rows in which logits are equal: exactly `count`, the lower ids first.
+    """The largest logits of rows in which some are equal: exactly `count`, the lower ids first.
 
     Costs a second pass of top-k over the vocabulary, still far less than sorting it.
     """

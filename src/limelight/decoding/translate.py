@@ -59,13 +59,13 @@ class Translator:
     @overload
     def translate(  # type: ignore[overload-overlap]  # a string is a sequence of strings, but here it is one text
         self, texts: str, *, beam_size: int | None = None, n_best: int = 1, length_penalty: float | None = None,
-        prefix: str | None = None, sampling: Sampling | None = None, batch_tokens: int = 4096,
+        prefix: str | None = None, sampling: Sampling | None = None, batch_tokens: int = 16384,
     ) -> Translation: ...  # fmt: skip
     @overload
     def translate(
         self, texts: Sequence[str], *, beam_size: int | None = None, n_best: int = 1,
         length_penalty: float | None = None, prefix: Sequence[str] | None = None, sampling: Sampling | None = None,
-        batch_tokens: int = 4096,
+        batch_tokens: int = 16384,
     ) -> list[Translation]: ...  # fmt: skip
     def translate(
         self,
@@ -76,7 +76,7 @@ class Translator:
         length_penalty: float | None = None,
         prefix: str | Sequence[str] | None = None,
         sampling: Sampling | None = None,
-        batch_tokens: int = 4096,
+        batch_tokens: int = 16384,
     ) -> Translation | list[Translation]:
         """Translate a text, or a list of texts into a list in the same order.
 
@@ -109,7 +109,7 @@ class Translator:
         n_best: int = 1,
         length_penalty: float | None = None,
         sampling: Sampling | None = None,
-        batch_tokens: int = 4096,
+        batch_tokens: int = 16384,
         chunk: int = 1000,
     ) -> Iterator[Translation]:
         """Translate any number of lines in bounded memory, `chunk` at a time; otherwise like `translate`.
@@ -135,7 +135,7 @@ class Translator:
         if target is not None:
             target_ids: Sequence[int] = self.tokenizers.target.encode(target)
         else:
-            plan = self._plan(beam_size, 1, None, None, batch_tokens=4096)
+            plan = self._plan(beam_size, 1, None, None, batch_tokens=16384)
             found = self._hypotheses([text], [""], plan, first=1)[0]
             target_ids = found[0].ids if found else ()
         return attention_map(self.model, self.tokenizers, text, target_ids)

@@ -3,7 +3,8 @@
 All hypotheses of a sentence share one row of columns: each step adds a column for each of them, and a table of truth
 values says which columns are a hypothesis' own past. When hypotheses change places, only that table moves: the keys and
 values stay where they were written. A sentence that joins later begins in the columns of that step and may look at none
-before them, so sentences of different age stand side by side.
+before them, so sentences of different age stand side by side. Columns that nobody looks at any more are squeezed out
+now and then.
 """
 
 from dataclasses import dataclass, replace
@@ -15,6 +16,9 @@ from limelight.shapes import Bool, Float, Int
 
 FIRST_ROOM = 16
 """Positions a buffer holds at first; it doubles when they are full."""
+
+SQUEEZE_EVERY = 4
+"""So many positions lie between looks for columns that can go."""
 
 
 class Buffer:
@@ -62,13 +66,15 @@ class Columns:
         wide[: len(view)] = view
         return _filled(wide)
 
-    def drop_first(self, count: int) -> "Columns":
-        """Without the first columns."""
-        return _filled(self.view()[:, :, count:])
+    def pick(self, places: Int[Tensor, "batch picked"]) -> "Columns":
+        """These columns of each sentence, copied."""
+        rows = torch.arange(len(places), device=places.device)[:, None]
+        # Indices on both sides of a slice: (batch, picked, heads, size) -> (batch, heads, picked, size)
+        return _filled(self.view()[rows, :, places].transpose(1, 2).contiguous())
 
     def _with_room(self, room: int, like: Tensor) -> Buffer:
         batch, heads, _, size = like.shape
-        buffer = Buffer(like.new_zeros(batch, heads, room, size))
+        buffer = Buffer(like.new_empty(batch, heads, room, size))
         buffer.columns[:, :, : self.length] = self.view()
         return buffer
 
@@ -107,7 +113,8 @@ class Past:
         if self.may_attend is None:
             return self
         moved = self.may_attend.gather(1, parents[:, :, None].expand_as(self.may_attend))
-        return replace(self, may_attend=moved)
+        past = replace(self, may_attend=moved)
+        return past._squeezed() if self.length % (SQUEEZE_EVERY * self.width) == 0 else past
 
     def keep(self, rows: Int[Tensor, " rows"]) -> "Past":
         """These sentences alone, copied."""
@@ -115,10 +122,7 @@ class Past:
         return replace(self, layers=layers, may_attend=None if self.may_attend is None else self.may_attend[rows])
 
     def clear(self, places: Int[Tensor, " places"], batch: int) -> "Past":
-        """These places begin anew, and see nothing of what was there; there are `batch` places then.
-
-        Columns that nobody looks at any more are dropped once they are half of all.
-        """
+        """These places begin anew, and see nothing of what was there; there are `batch` places then."""
         rows = len(self.layers[0][0].view())
         layers = self.layers
         if batch > rows:
@@ -126,16 +130,23 @@ class Past:
         seen = torch.zeros(batch, self.width, self.length, dtype=torch.bool, device=places.device)
         seen[:rows] = True if self.may_attend is None else self.may_attend
         seen[places] = False
-        dead = self._unseen(seen)
-        if 2 * dead >= self.length:
-            seen = seen[:, :, dead:]
-            layers = tuple((keys.drop_first(dead), values.drop_first(dead)) for keys, values in layers)
-        return replace(self, layers=layers, may_attend=seen)
+        return replace(self, layers=layers, may_attend=seen)._squeezed()
 
-    def _unseen(self, seen: Bool[Tensor, "batch width columns"]) -> int:
-        """How many of the first columns nobody sees."""
-        anybody = seen.any(dim=0).any(dim=0)
-        return int(anybody.int().argmax()) if anybody.any() else len(anybody)
+    def _squeezed(self) -> "Past":
+        """Without the columns that no hypothesis of their sentence looks at, once those are half of all.
+
+        What beams leave behind, and sentences that have gone, would else be compared with every query.
+        """
+        assert self.may_attend is not None
+        seen = self.may_attend.any(dim=1)
+        most = int(seen.sum(dim=1).max())
+        if 2 * most > self.length:
+            return self
+        # A stable sort leaves those that are seen in their order, at the front.
+        places = (~seen).to(torch.uint8).argsort(dim=1, stable=True)[:, :most]
+        layers = tuple((keys.pick(places), values.pick(places)) for keys, values in self.layers)
+        permitted = self.may_attend.gather(2, places[:, None].expand(-1, self.width, -1))
+        return replace(self, layers=layers, may_attend=permitted)
 
 
 def put_rows(rows: Tensor, fresh: Tensor, places: Int[Tensor, " fresh"], axis: int | None = None) -> Tensor:

@@ -316,13 +316,14 @@ class TransformerState(State):
 def _join_sources(
     sources: tuple[SourceView, ...], fresh: tuple[SourceView, ...], places: Int[Tensor, " fresh"]
 ) -> tuple[SourceView, ...]:
-    """The fresh sources in their places, all padded to the longest."""
+    """The fresh sources in their places, all padded to the longest that is there then."""
     permitted = put_rows(_permission(sources[0]), _permission(fresh[0]), places, axis=3)
+    longest = int(permitted.flatten(1).any(dim=0).sum())  # sources are padded at the end
     return tuple(
         SourceView(
-            put_rows(one.keys, other.keys, places, axis=2),
-            put_rows(one.values, other.values, places, axis=2),
-            permitted,
+            put_rows(one.keys, other.keys, places, axis=2)[:, :, :longest],
+            put_rows(one.values, other.values, places, axis=2)[:, :, :longest],
+            permitted[..., :longest],
         )
         for one, other in zip(sources, fresh, strict=True)
     )

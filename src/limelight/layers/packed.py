@@ -1,0 +1,106 @@
+"""Linear layers with weights that are packed once and then only read: for decoding on a CPU.
+
+| precision | weights                                             | activations                                        |
+|-----------|-----------------------------------------------------|----------------------------------------------------|
+| `fp32`    | as they are                                         | fp32                                               |
+| `bf16`    | rounded to bf16                                     | rounded to bf16 at the door of each layer          |
+| `int8`    | a scale per row, its largest weight at 127          | a scale per call, found from the values themselves |
+
+int8 products are three to eight times as fast as fp32 ones (`python -m benchmarks.kernels`). All rows of a call share
+the scale of their activations, so a sentence's int8 result can depend, in its last digits, on its company in the batch.
+"""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from limelight.errors import UserError
+from limelight.shapes import Float, Int
+
+MakeLinear = Callable[[Tensor, Tensor | None], Any]
+"""A matrix (out, in) and a bias to a layer that multiplies with them."""
+
+WIDE, MANY = 4096, 16
+"""From so many outputs and so many rows on, another of torch's libraries has the faster int8 product."""
+
+
+def linear_of(precision: str) -> MakeLinear:
+    """How a linear layer is made in that precision. Raises `UserError` where there is no such precision."""
+    kinds: dict[str, MakeLinear] = {"fp32": FullLinear, "bf16": HalfLinear, "int8": IntegerLinear}
+    if precision not in kinds:
+        raise UserError(f"unknown precision {precision!r}: there are {', '.join(kinds)}")
+    if precision == "int8" and not _engines():
+        raise UserError("precision int8: this build of torch has no int8 products for this machine; use fp32 or bf16")
+    return kinds[precision]
+
+
+class FullLinear(nn.Module):
+    """x W^T + b in the weights' own precision."""
+
+    def __init__(self, weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"] | None) -> None:
+        super().__init__()
+        self.weight, self.bias = weight.detach(), None if bias is None else bias.detach()
+
+    def forward(self, inputs: Float[Tensor, "... in"]) -> Float[Tensor, "... out"]:
+        """The product."""
+        return functional.linear(inputs, self.weight, self.bias)
+
+
+class HalfLinear(nn.Module):
+    """x W^T + b with both factors rounded to bf16 and sums in fp32; comes back in the precision of the inputs."""
+
+    def __init__(self, weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"] | None) -> None:
+        super().__init__()
+        self.weight = weight.detach().bfloat16()
+        self.bias = None if bias is None else bias.detach().bfloat16()
+
+    def forward(self, inputs: Float[Tensor, "... in"]) -> Float[Tensor, "... out"]:
+        """The product."""
+        return functional.linear(inputs.bfloat16(), self.weight, self.bias).to(inputs.dtype)
+
+
+class IntegerLinear(nn.Module):
+    """x W^T + b with both factors rounded to eight bits and sums in 32-bit integers; comes back in fp32."""
+
+    def __init__(self, weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"] | None) -> None:
+        super().__init__()
+        rows, scales = integer_rows(weight.detach())
+        plain, *others = _engines()
+        bias = None if bias is None else bias.detach().float()
+        self.packed = _pack(rows, scales, bias, plain)
+        self.packed_wide = _pack(rows, scales, bias, others[0]) if others and len(rows) >= WIDE else self.packed
+
+    def forward(self, inputs: Float[Tensor, "... in"]) -> Float[Tensor, "... out"]:
+        """The product."""
+        many = inputs.numel() >= MANY * inputs.shape[-1]
+        return torch.ops.quantized.linear_dynamic(inputs, self.packed_wide if many else self.packed)
+
+
+def integer_rows(weight: Float[Tensor, "out in"]) -> tuple[Int[Tensor, "out in"], Float[Tensor, " out"]]:
+    """int8 values and the scale of each row, so that `values * scale` is the row to within half a scale."""
+    scales = weight.float().abs().amax(dim=1) / 127
+    safe = scales.where(scales > 0, torch.ones_like(scales))
+    return (weight.float() / safe[:, None]).round().to(torch.int8), safe
+
+
+def _engines() -> list[str]:
+    """Torch's libraries for int8 products on this machine, best for few rows first."""
+    return [name for name in ("fbgemm", "onednn") if name in torch.backends.quantized.supported_engines]
+
+
+def _pack(rows: Tensor, scales: Tensor, bias: Tensor | None, engine: str) -> object:
+    """The weights in the library's own order. The library is chosen by a global switch, which is put back."""
+    before = torch.backends.quantized.engine
+    torch.backends.quantized.engine = engine
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # says that quantised tensors will go; here one is a vehicle
+            zeros = torch.zeros(len(scales), dtype=torch.int64)
+            quantised = torch._make_per_channel_quantized_tensor(rows, scales.double(), zeros, 0)
+            return torch.ops.quantized.linear_prepack(quantised, bias)
+    finally:
+        torch.backends.quantized.engine = before
