@@ -31,6 +31,7 @@ from limelight.memory import hold_memory_for_work
 from limelight.models.build import build_model
 from limelight.text.readers import read_pairs
 from limelight.tokens import Tokenizers, train_tokenizer
+from limelight.training.half import HalfCopy
 from limelight.training.precision import autocast, choose_precision
 from limelight.training.update import make_optimizer, set_rate, update
 
@@ -177,12 +178,12 @@ def limelight(size: Size, batches: Sequence[Batch]) -> dict[str, float]:
     model = build_model(config, Tokenizers(vocabulary, vocabulary))
     optimizer = make_optimizer(model, beta1=0.9, beta2=0.98, epsilon=1e-9, weight_decay=0.0)
     set_rate(optimizer, 1e-4)
-    precision = choose_precision("auto", CPU)
+    half = HalfCopy(model) if choose_precision("auto", CPU) == "bf16" else None
 
     def step(batch: Batch) -> float:
         done = update(
-            model, [batch], optimizer, label_smoothing=0.1, clip_norm=1.0,
-            autocast=autocast(precision, CPU), interruptible=nullcontext(),
+            model if half is None else half.refreshed(), [batch], optimizer, label_smoothing=0.1, clip_norm=1.0,
+            interruptible=nullcontext(),
         )  # fmt: skip
         return done.loss_sum / done.pieces
 

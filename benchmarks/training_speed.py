@@ -27,7 +27,8 @@ from limelight.config import Corpus, RunConfig
 from limelight.memory import hold_memory_for_work
 from limelight.models.build import build_model
 from limelight.recipes import find_recipe
-from limelight.training.precision import autocast, choose_precision
+from limelight.training.half import HalfCopy
+from limelight.training.precision import choose_precision
 from limelight.training.prepare import prepare
 from limelight.training.update import make_optimizer, set_rate, update
 
@@ -79,8 +80,8 @@ def _speed(config: RunConfig, folder: Path, updates: int) -> dict[str, float]:
     model = build_model(config.model, prepared.tokenizers)
     optimizer = make_optimizer(model, beta1=0.9, beta2=0.98, epsilon=1e-9, weight_decay=0.0)
     set_rate(optimizer, 1e-4)
-    device = torch.device("cpu")
-    precision = choose_precision(config.training.precision, device)
+    precision = choose_precision(config.training.precision, torch.device("cpu"))
+    half = HalfCopy(model) if precision == "bf16" else None
     stream = BatchStream(
         prepared.stores, [1.0], prepared.tokenizers,
         tokens=config.batching.tokens, seed=1, sampling=config.tokens.sampling,
@@ -93,8 +94,8 @@ def _speed(config: RunConfig, folder: Path, updates: int) -> dict[str, float]:
             pieces = real = places = 0
         batch, _ = next(batches)
         result = update(
-            model, [batch], optimizer, label_smoothing=0.1, clip_norm=1.0,
-            autocast=autocast(precision, device), interruptible=contextlib.nullcontext(),
+            model if half is None else half.refreshed(), [batch], optimizer, label_smoothing=0.1, clip_norm=1.0,
+            interruptible=contextlib.nullcontext(),
         )  # fmt: skip
         pieces += result.pieces
         real += int(batch.source_valid.sum()) + result.pieces

@@ -62,10 +62,7 @@ def teach(model: Seq2Seq, task: Task, longest: int, *, updates: int, rate: float
         set_rate(optimizer, rate * min(1.0, step / 100) * min(1.0, 2 * (1 - step / (updates + 1))))
         sources = draw(ROWS, longest)
         batch = batch_of(model, sources, [task(source) for source in sources])
-        plain = nullcontext()
-        update(
-            model, [batch], optimizer, label_smoothing=0.0, clip_norm=1.0, autocast=plain, interruptible=plain
-        )  # fmt: skip
+        update(model, [batch], optimizer, label_smoothing=0.0, clip_norm=1.0, interruptible=nullcontext())
         if step % 100 == 0 and accuracy(model, task, longest) == 1.0:
             return step
     return updates

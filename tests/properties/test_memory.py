@@ -66,7 +66,7 @@ def training(precision: str, **settings: object) -> Callable[[int], object]:
 def test_training_with_masks_and_dropout_makes_nothing_quadratic(variant: str, precision: str, seed: int) -> None:
     largest, total = growth(training(precision, **VARIANTS[variant]))
     assert largest <= 2.01
-    assert total <= 2.01
+    assert total <= 2.02  # logits are made in parts, of which there is a whole number
 
 
 def test_the_measure_sees_what_is_quadratic(seed: int) -> None:

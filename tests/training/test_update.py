@@ -28,7 +28,7 @@ def batches(model: Seq2Seq, *sizes: int) -> list:
 
 
 def run(model: Seq2Seq, micro: list, optimizer: torch.optim.Optimizer, **changed: object) -> UpdateResult:
-    settings = {"label_smoothing": 0.1, "clip_norm": 0.0, "autocast": nullcontext(), "interruptible": nullcontext()}
+    settings = {"label_smoothing": 0.1, "clip_norm": 0.0, "interruptible": nullcontext()}
     return update(model, micro, optimizer, **{**settings, **changed})
 
 

@@ -16,7 +16,6 @@ from limelight.training.checkpoint import (
     save_checkpoint,
 )
 from limelight.training.keep import drop_snapshots, finish_model, keep_snapshot, offer_model, score_of_best
-from limelight.training.precision import autocast
 from limelight.training.run_state import Run, look, score_of
 from limelight.training.schedule import learning_rate
 from limelight.training.signals import Stopped
@@ -77,12 +76,11 @@ def _one_update(run: Run, batches: Iterator[tuple[Batch, Position]]) -> None:
     try:
         micro, position = _next_batches(run, batches)
         result = update(
-            run.model,
+            run.model if run.half is None else run.half.refreshed(),
             micro,
             run.optimizer,
             label_smoothing=training.label_smoothing,
             clip_norm=training.clip_norm,
-            autocast=autocast(run.precision, run.device),
             interruptible=run.stop.interruptible(),
         )
     except Stopped:

@@ -1,11 +1,11 @@
 """Label-smoothed cross-entropy as a sum; whoever calls divides once, by all real pieces of an update."""
 
 from torch import Tensor
-from torch.nn import functional
 
 from limelight.batching.batch import Batch
 from limelight.models.interface import Seq2Seq
 from limelight.shapes import Float
+from limelight.training.cross_entropy import linear_cross_entropy
 
 
 def batch_loss(model: Seq2Seq, batch: Batch, *, label_smoothing: float) -> Float[Tensor, ""]:
@@ -18,6 +18,6 @@ def batch_loss(model: Seq2Seq, batch: Batch, *, label_smoothing: float) -> Float
     Padding is left out before the final linear layer: at a vocabulary of thousands that is where the time goes.
     """
     features = model(batch)[batch.target_valid]
-    logits = model.project(features)
+    weight, bias = model.output_weights()
     targets = batch.target_out[batch.target_valid]
-    return functional.cross_entropy(logits.float(), targets, reduction="sum", label_smoothing=label_smoothing)
+    return linear_cross_entropy(features, weight, bias, targets, label_smoothing=label_smoothing)

@@ -1,4 +1,4 @@
-"""In which numbers to multiply. Weights, optimizer and sums stay in fp32; only products are made in bf16."""
+"""In which numbers to multiply. What learns stays in fp32: weights, their gradients' sums, the optimizer."""
 
 from contextlib import AbstractContextManager, nullcontext
 

@@ -13,6 +13,7 @@ from limelight.models.interface import Seq2Seq
 from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers
 from limelight.training.checkpoint import Progress
+from limelight.training.half import HalfCopy
 from limelight.training.precision import autocast
 from limelight.training.report import Report
 from limelight.training.signals import StopRequest
@@ -36,6 +37,8 @@ class Run:
     progress: Progress
     report: Report
     stop: StopRequest
+    half: HalfCopy | None = None
+    """What computes the updates in bf16; None where the model does so itself."""
 
 
 def look(run: Run) -> Validation | None:

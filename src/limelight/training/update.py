@@ -36,25 +36,26 @@ def update(
     *,
     label_smoothing: float,
     clip_norm: float,
-    autocast: AbstractContextManager[object],
     interruptible: AbstractContextManager[object],
 ) -> UpdateResult:
     """Sum the gradients of all batches, divide by all their pieces, clip, step.
 
     The gradient is that of one batch holding all the sentences, however they were divided. Within `interruptible` the
-    weights do not change: whatever it raises, nothing but the random state has moved.
+    weights do not change: whatever it raises, nothing but the random state has moved. What learns is what `optimizer`
+    was made for: `model` itself, or the weights that it stands in for (`HalfCopy`).
     """
     pieces = sum(batch.target_pieces for batch in batches)
-    loss_sum = 0.0
     optimizer.zero_grad(set_to_none=True)
+    losses = []
     with interruptible:
         for batch in batches:
-            with autocast:
-                loss = batch_loss(model, batch, label_smoothing=label_smoothing)
+            loss = batch_loss(model, batch, label_smoothing=label_smoothing)
             (loss / pieces).backward()
-            loss_sum += loss.item()
+            losses.append(loss.detach())
+    loss_sum = sum(loss.item() for loss in losses)  # read when all work is on its way: a GPU is waited for once
     limit = clip_norm if clip_norm > 0 else math.inf
-    norm = nn.utils.clip_grad_norm_(model.parameters(), limit).item()
+    learned = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    norm = nn.utils.clip_grad_norm_(learned, limit).item()
     applied = math.isfinite(loss_sum) and math.isfinite(norm) and min(norm, limit) < LARGEST
     if applied:
         optimizer.step()

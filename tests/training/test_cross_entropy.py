@@ -1,0 +1,135 @@
+"""The loss of a linear layer made in parts, against torch's own over all logits, in float64."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from limelight.training import cross_entropy
+from limelight.training.cross_entropy import linear_cross_entropy
+
+ROWS, WIDTH, VOCAB = 23, 7, 31
+Inputs = tuple[Tensor, Tensor, Tensor | None, Tensor]
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cross_entropy, "ROWS", 5)
+
+
+def inputs(*, rows: int = ROWS, bias: bool = True, spread: float = 1.0, dtype: torch.dtype = torch.float64) -> Inputs:
+    features = (spread * torch.randn(rows, WIDTH)).to(dtype).requires_grad_()
+    weight = torch.randn(VOCAB, WIDTH).to(dtype).requires_grad_()
+    return (
+        features,
+        weight,
+        torch.randn(VOCAB).to(dtype).requires_grad_() if bias else None,
+        torch.randint(VOCAB, (rows,)),
+    )
+
+
+def reference(features: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, smoothing: float) -> Tensor:
+    logits = functional.linear(features, weight, bias)
+    return functional.cross_entropy(logits, targets, reduction="sum", label_smoothing=smoothing)
+
+
+def in_parts(features: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, smoothing: float) -> Tensor:
+    return linear_cross_entropy(features, weight, bias, targets, label_smoothing=smoothing)
+
+
+def with_gradients(
+    loss: Callable[..., Tensor], given: Inputs, smoothing: float, *, factor: float = 1.0
+) -> list[Tensor]:
+    leaves = [each for each in given[:3] if each is not None]
+    total = loss(*given, smoothing)
+    return [total.detach(), *torch.autograd.grad(total * factor, leaves)]
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.7])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("rows", [1, 5, ROWS])
+def test_loss_and_gradients_are_those_over_all_logits(rows: int, bias: bool, smoothing: float, seed: int) -> None:
+    given = inputs(rows=rows, bias=bias)
+    expected = with_gradients(reference, given, smoothing, factor=0.3)
+    for one, other in zip(with_gradients(in_parts, given, smoothing, factor=0.3), expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-12)
+
+
+def test_the_gradient_is_the_slope(seed: int) -> None:
+    *given, targets = inputs(rows=7)
+    assert torch.autograd.gradcheck(lambda *leaves: in_parts(*leaves, targets, 0.1), given)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_without_a_gradient_it_is_the_same_loss(smoothing: float, seed: int) -> None:
+    given = inputs()
+    with torch.no_grad():
+        alone = in_parts(*given, smoothing)
+    torch.testing.assert_close(alone, in_parts(*given, smoothing).detach())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_a_probability_too_small_for_a_number_still_has_its_logarithm(
+    smoothing: float, dtype: torch.dtype, seed: int
+) -> None:
+    given = inputs(spread=200.0, dtype=dtype)
+    features, weight, bias, targets = (each.double() if each.is_floating_point() else each for each in given)
+    logits = functional.linear(features, weight, bias)
+    assert (logits.softmax(-1).gather(1, targets[:, None]) < 1e-60).any()
+    found, expected = with_gradients(in_parts, given, smoothing), reference(features, weight, bias, targets, smoothing)
+    assert found[0].item() == pytest.approx(expected.item(), rel=1e-5 if dtype == torch.float32 else 1e-2)
+    assert all(each.isfinite().all() for each in found)
+
+
+def test_half_precision_has_the_gradient_but_for_rounding(seed: int) -> None:
+    half = inputs(rows=211, dtype=torch.bfloat16)
+    exact = tuple(each.detach().double().requires_grad_() if each.is_floating_point() else each for each in half)
+    found, expected = with_gradients(in_parts, half, 0.1), with_gradients(reference, exact, 0.1)
+    assert found[0].dtype == torch.float32
+    assert found[0].item() == pytest.approx(expected[0].item(), rel=1e-3)
+    for one, other in zip(found[1:], expected[1:], strict=True):
+        assert one.dtype == torch.bfloat16
+        assert (one.double() - other).norm() < 0.01 * other.norm()
+
+
+@pytest.mark.parametrize("grad", [True, False])
+def test_autocast_decides_in_which_precision_products_are_made(grad: bool, seed: int) -> None:
+    given = inputs(dtype=torch.float32)
+    with torch.autocast("cpu", dtype=torch.bfloat16), torch.set_grad_enabled(grad), Made() as made:
+        loss = in_parts(*given, 0.1)
+    assert loss.dtype == torch.float32
+    assert {each.dtype for name, each in made.tensors if "mm" in name} == {torch.bfloat16}
+    if grad:
+        loss.backward()
+        assert given[1].grad.dtype == torch.float32
+
+
+class Made(TorchDispatchMode):
+    """Every tensor that an operation returns."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tensors: list[tuple[str, Tensor]] = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        made = function(*args, **(kwargs or {}))
+        if isinstance(made, Tensor):
+            self.tensors.append((str(function), made))
+        return made
+
+
+@pytest.mark.parametrize("grad", [True, False])
+def test_no_tensor_holds_the_logits_of_all_rows(grad: bool, seed: int) -> None:
+    """One part of the logits at a time, and of their gradient, however many rows there are."""
+    given = inputs(rows=200)
+    with torch.set_grad_enabled(grad), Made() as made:
+        loss = in_parts(*given, 0.1)
+        if grad:
+            loss.backward()
+    assert max(each.untyped_storage().nbytes() // each.element_size() for _, each in made.tensors) <= max(
+        cross_entropy.ROWS * VOCAB, 200 * WIDTH
+    )

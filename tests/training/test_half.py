@@ -1,0 +1,171 @@
+"""A bf16 copy computes; the fp32 weights learn."""
+
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from limelight.config import ModelConfig, RecurrentConfig, TransformerConfig
+from limelight.models.interface import Seq2Seq
+from limelight.training.half import HalfCopy
+from limelight.training.loss import batch_loss
+from limelight.training.update import make_optimizer, set_rate, update
+from tests.models.helpers import make_model, random_batch
+from tests.training.helpers import MODELS, go, last_weights, tiny_run, trace_of, with_training
+
+SIZES = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 44, "heads": 2, "d_ff": 53, "dropout": 0.0}
+CONFIGS: dict[str, ModelConfig] = {
+    "post-norm": TransformerConfig(**SIZES),
+    "pre-norm, rotary": TransformerConfig(**SIZES, norm="pre", positions="rotary"),
+    "learned positions, bias": TransformerConfig(**SIZES, positions="learned", tie="none", output_bias=True),
+    "bahdanau": RecurrentConfig(embedding=41, hidden=43, score_size=47, dropout=0.0),
+    "luong lstm": RecurrentConfig(embedding=41, hidden=43, wiring="luong", score="general", cell="lstm", dropout=0.0),
+    "no input feeding": RecurrentConfig(
+        embedding=41, hidden=43, wiring="luong", score="dot", input_feeding=False, dropout=0.0
+    ),
+    "fixed": RecurrentConfig(embedding=41, hidden=43, wiring="fixed", dropout=0.0),
+}
+
+
+def learn(model: Seq2Seq, computing: Seq2Seq, batches: list, optimizer: torch.optim.Optimizer) -> float:
+    settings = {"label_smoothing": 0.1, "clip_norm": 1.0, "interruptible": nullcontext()}
+    return update(computing, batches, optimizer, **settings).loss_sum
+
+
+def optimizer_of(model: nn.Module, rate: float = 1e-3) -> torch.optim.Optimizer:
+    optimizer = make_optimizer(model, beta1=0.9, beta2=0.98, epsilon=1e-9, weight_decay=0.0)
+    set_rate(optimizer, rate)
+    return optimizer
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_its_gradients_are_those_of_the_model_but_for_rounding(name: str, seed: int) -> None:
+    model = make_model(CONFIGS[name]).train()
+    batch = random_batch(model, (7, 11, 5) * 5, (13, 3, 8) * 5)
+    loss = batch_loss(model, batch, label_smoothing=0.1)
+    loss.backward()
+    expected = {name: parameter.grad for name, parameter in model.named_parameters()}
+    model.zero_grad(set_to_none=True)
+    copied = batch_loss(HalfCopy(model).refreshed(), batch, label_smoothing=0.1)
+    copied.backward()
+    assert copied.item() == pytest.approx(loss.item(), rel=5e-3)
+    whole = torch.cat([each.flatten() for each in expected.values()])
+    found = torch.cat([parameter.grad.flatten() for parameter in model.parameters()])
+    assert found.dtype == torch.float32
+    assert (found - whole).norm() < 0.1 * whole.norm()
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_everything_is_computed_in_bf16(name: str, seed: int) -> None:
+    """No product, and no cast between them, has been left over in fp32."""
+    model = make_model(CONFIGS[name]).train()
+    computing, batch = HalfCopy(model).refreshed(), random_batch(model)
+    with Calls() as calls:
+        computing(batch)
+    products = [dtypes for function, dtypes in calls.seen if function in ("mm", "addmm", "bmm", "baddbmm")]
+    assert products
+    assert {dtype for dtypes in products for dtype in dtypes} == {torch.bfloat16}
+
+
+class Calls(TorchDispatchMode):
+    """The name of every operation, and the types of the floating-point tensors that went into it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[tuple[str, list[torch.dtype]]] = []
+        self.shapes: list[tuple[str, list[torch.Size]]] = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        tensors = [each for each in args if isinstance(each, Tensor) and each.is_floating_point()]
+        name = function.overloadpacket.__name__
+        self.seen.append((name, [each.dtype for each in tensors]))
+        self.shapes.append((name, [each.shape for each in tensors]))
+        return function(*args, **(kwargs or {}))
+
+
+def test_weights_are_copied_once_for_an_update_and_never_cast_for_a_batch(seed: int) -> None:
+    model = make_model(CONFIGS["post-norm"]).train()
+    half, optimizer = HalfCopy(model), optimizer_of(model)
+    batches = [random_batch(model) for _ in range(3)]
+    matrices = {parameter.shape for parameter in model.parameters() if parameter.ndim == 2}
+    computing = half.refreshed()
+    with Calls() as calls:
+        for batch in batches:
+            computing(batch)
+    casts = [
+        shapes for name, shapes in calls.shapes if name in ("_to_copy", "copy_") and shapes and shapes[0] in matrices
+    ]
+    assert not casts
+    learn(model, computing, batches, optimizer)
+    assert all(parameter.grad is None for parameter in computing.parameters())
+
+
+def test_gradients_of_several_batches_are_added_in_fp32(seed: int) -> None:
+    """Hundreds of equal gradients: a sum in bf16 would stand still after 256 of them."""
+    model = make_model(CONFIGS["post-norm"]).train()
+    half, batch = HalfCopy(model), random_batch(model)
+    batch_loss(half.refreshed(), batch, label_smoothing=0.1).backward()
+    once = [parameter.grad.clone() for parameter in model.parameters()]
+    computing = half.refreshed()
+    for _ in range(9):
+        batch_loss(computing, batch, label_smoothing=0.1).backward()
+    for parameter, single in zip(model.parameters(), once, strict=True):
+        torch.testing.assert_close(parameter.grad, 10 * single, rtol=1e-5, atol=1e-9)
+
+
+def test_steps_too_small_for_bf16_add_up(seed: int) -> None:
+    model = make_model(CONFIGS["post-norm"]).train()
+    half, optimizer = HalfCopy(model), optimizer_of(model, rate=1e-6)
+    before = [parameter.detach().clone() for parameter in model.parameters()]
+    batch = random_batch(model)
+    for _ in range(3):
+        learn(model, half.refreshed(), [batch], optimizer)
+    moved = [(now - then).abs().max() for now, then in zip(model.parameters(), before, strict=True)]
+    assert all(0 < each < 1e-5 for each in moved)
+
+
+def test_the_copy_follows_whatever_happens_to_the_weights(seed: int) -> None:
+    model = make_model(CONFIGS["post-norm"]).train()
+    half = HalfCopy(model)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(1.0)
+    for one, other in zip(half.refreshed().parameters(), model.parameters(), strict=True):
+        assert torch.equal(one, other.bfloat16())
+
+
+def test_tied_weights_stay_tied_and_frozen_ones_frozen(seed: int) -> None:
+    model = make_model(CONFIGS["post-norm"]).train()
+    frozen = next(parameter for parameter in model.parameters() if parameter.ndim == 1)
+    frozen.requires_grad_(False)
+    computing = HalfCopy(model).refreshed()
+    assert len(list(computing.parameters())) == len(list(model.parameters()))
+    batch_loss(computing, random_batch(model), label_smoothing=0.1).backward()
+    assert frozen.grad is None
+    assert all(parameter.grad is not None for parameter in model.parameters() if parameter is not frozen)
+
+
+def test_buffers_keep_their_precision(seed: int) -> None:
+    computing = HalfCopy(make_model(CONFIGS["pre-norm, rotary"])).refreshed()
+    assert {buffer.dtype for buffer in computing.buffers()} == {torch.float32}
+
+
+def test_what_a_broken_off_backward_pass_left_is_gone(seed: int) -> None:
+    model = make_model(CONFIGS["post-norm"]).train()
+    half = HalfCopy(model)
+    weight = next(half.refreshed().parameters())
+    weight.grad = torch.ones_like(weight)
+    assert all(parameter.grad is None for parameter in half.refreshed().parameters())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_run_in_bf16_goes_on_as_if_it_had_not_stopped(name: str, tmp_path: Path) -> None:
+    config = tiny_run(tmp_path / "text", MODELS[name], precision="bf16")
+    go(config, tmp_path / "whole")
+    go(with_training(config, max_steps=7), tmp_path / "parts")
+    go(config, tmp_path / "parts")
+    assert trace_of(tmp_path / "parts")[-3:] == trace_of(tmp_path / "whole")[-3:]
+    assert last_weights(tmp_path / "parts") == last_weights(tmp_path / "whole")
