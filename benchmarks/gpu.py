@@ -37,7 +37,8 @@ from limelight.models.build import build_model, choose_device, count_parameters
 from limelight.models.interface import Seq2Seq
 from limelight.recipes import find_recipe
 from limelight.tokens import Tokenizers, suggest_vocabulary_size
-from limelight.training.precision import autocast, choose_precision
+from limelight.training.half import HalfCopy
+from limelight.training.precision import choose_precision
 from limelight.training.update import make_optimizer, set_rate, update
 
 SIZES = ("tiny", "base", "big")
@@ -137,17 +138,18 @@ def training(size: str, device: torch.device, seconds: float, *, way: str, token
     batches = [batch.to(device) for batch in made_up_batches(model, tokens or recipe.batching.tokens)]
     if way == "graphs":
         batches = batches[:1]
+    precision = choose_precision("auto", device)
+    half = HalfCopy(model) if precision == "bf16" else None
     if way != "eager":
         graphs = {"mode": "reduce-overhead", "dynamic": False}
-        model.compile(**(graphs if way == "graphs" else {"dynamic": True}))
+        (model if half is None else half.refreshed()).compile(**(graphs if way == "graphs" else {"dynamic": True}))
     optimizer = make_optimizer(model, beta1=0.9, beta2=0.98, epsilon=1e-9, weight_decay=0.0)
     set_rate(optimizer, 1e-4)
-    precision = choose_precision("auto", device)
 
     def step(batch: Batch) -> None:
         update(
-            model, [batch], optimizer, label_smoothing=0.1, clip_norm=1.0,
-            autocast=autocast(precision, device), interruptible=nullcontext(),
+            model if half is None else half.refreshed(), [batch], optimizer, label_smoothing=0.1, clip_norm=1.0,
+            interruptible=nullcontext(),
         )  # fmt: skip
 
     for number in range(max(WARM_UP, len(batches) if way != "eager" else 0)):
