@@ -5,7 +5,6 @@ backward, are written down while a text gets twice as long.
 """
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from torch.utils._pytree import tree_leaves
 
 from limelight.attention import attend
 from limelight.config import TransformerConfig
+from limelight.training.half import HalfCopy
 from limelight.training.loss import batch_loss
 from tests.models.helpers import batch_of, make_model, random_rows
 
@@ -50,13 +50,12 @@ def growth(work: Callable[[int], object]) -> tuple[float, float]:
 
 def training(precision: str, **settings: object) -> Callable[[int], object]:
     model = make_model(TransformerConfig(**{**SMALL, "dropout": 0.1, "max_positions": LENGTHS[-1], **settings})).train()
+    half = HalfCopy(model) if precision == "bf16" else None
 
     def work(length: int) -> None:
         sources, targets = ([length - 1, short * length // 8 - 1] for short in (7, 5))
         batch = batch_of(model, random_rows(sources, 29), random_rows(targets, 29))
-        with torch.autocast("cpu", dtype=torch.bfloat16) if precision == "bf16" else nullcontext():
-            loss = batch_loss(model, batch, label_smoothing=0.1)
-        loss.backward()
+        batch_loss(half.refreshed() if half else model, batch, label_smoothing=0.1).backward()
 
     return work
 
