@@ -65,10 +65,10 @@ def travel(translator: Translator, text: str) -> None:
     state, read, said = model.start(memory), model.start_id, []
     while read != END and len(said) < 3 * len(ids):
         print(f"\nthe decoder reads   {target_side.pieces([read])[0]}")
-        features, state = model.step(torch.tensor([read]), state)
+        features, state = model.step(torch.tensor([[read]]), state)
         show("features", features)
         show("logits", logits := model.project(features))
-        share, best = logits[0].softmax(dim=-1).max(dim=-1)
+        share, best = logits[0, 0].softmax(dim=-1).max(dim=-1)
         said.append(read := int(best))
         show("softmax", logits, note=f"{share:.2f} for {target_side.pieces([read])[0]}")
     print(f"\nids     {' '.join(map(str, said))}\ntext    {target_side.decode(said)}")

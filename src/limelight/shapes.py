@@ -4,7 +4,8 @@ A shape is written in full in each public signature, with these names and no oth
 
 | name       | letter | meaning                                                           |
 |------------|--------|-------------------------------------------------------------------|
-| batch      | B      | sentences; in a model's step, hypotheses                          |
+| batch      | B      | sentences                                                         |
+| width      |        | hypotheses of a sentence, all looking at one source               |
 | rows       |        | hypotheses of all sentences, end to end                           |
 | source     | S      | source positions                                                  |
 | target     | T      | target positions                                                  |
@@ -24,13 +25,17 @@ A shape is written in full in each public signature, with these names and no oth
 | summary    |        | width of what a recurrent encoder ends with                       |
 | features   |        | width of what predicts the next piece                             |
 | vocab      | V      | output classes: the pieces of the vocabulary without padding      |
-| beam       |        | live hypotheses of a sentence                                     |
-| best       |        | finished hypotheses of a sentence that are kept                   |
+| columns    |        | keys and values in a state: `width` of them for each step         |
 | rank       |        | continuations in order, the best first                            |
-| room       |        | places for the pieces of a hypothesis                             |
-| prefix     |        | places for forced pieces                                          |
+| room       |        | columns there is place for                                        |
 | pieces     |        | pieces of one sentence                                            |
-| to         |        | where values are gathered to                                      |
+| kept       |        | sentences that stay                                               |
+| fresh      |        | sentences that join                                               |
+| places     |        | where sentences stand in a state                                  |
+| picked     |        | columns that stay                                                 |
+| block      |        | blocks of a vocabulary                                            |
+| inside     |        | classes of a block                                                |
+| tail       |        | classes behind the last whole block                               |
 
 `Float[Tensor, "batch source model"]` is a comment in production and a check in every test run, where the import hook of
 jaxtyping verifies each annotated call (see `tests/conftest.py`). `...` stands for any leading axes.

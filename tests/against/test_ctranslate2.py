@@ -75,7 +75,8 @@ def test_a_trained_model_translates_to_the_same_text(tmp_path: Path) -> None:
         for side in ("source", "target")
     )
     texts = unseen(40)
-    translator = Translator(stored.model, stored.tokenizers, stored.config.decoding)
+    patient = stored.config.decoding.model_copy(update={"patience": 1000.0})  # without penalty theirs is
+    translator = Translator(stored.model, stored.tokenizers, patient)
     for beam in (1, 3):
         ours = [found for found in translator.translate(texts, beam_size=beam, length_penalty=0.0) if found.finished]
         assert len(ours) > 20

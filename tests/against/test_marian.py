@@ -128,8 +128,8 @@ def test_greedy_ids_are_marians(pair: tuple[Seq2Seq, MarianMTModel]) -> None:
         state = ours.start(ours.encode(batch.source, batch.source_valid))
         ids = [torch.full((3,), ours.start_id)]
         for _ in range(8):
-            features, state = ours.step(ids[-1], state)
-            logits = ours.project(features)
+            features, state = ours.step(ids[-1][:, None], state)
+            logits = ours.project(features[:, 0])
             logits[:, ours.end_id] = -torch.inf  # min_new_tokens
             ids.append(logits.argmax(-1))
     assert torch.equal(torch.stack(ids, 1), expected)

@@ -10,7 +10,7 @@ from limelight.attention.masks import permit_keys
 from limelight.attention.multi_head import MultiHeadAttention
 from limelight.layers.feed_forward import FeedForward
 from limelight.layers.sublayer import Sublayer
-from limelight.models.transformer import CrossMemory, DecoderLayer, EncoderLayer
+from limelight.models.transformer import DecoderLayer, EncoderLayer, SourceView
 
 D_MODEL, HEADS, D_FF, BATCH, SOURCE, TARGET = 12, 3, 17, 2, 7, 5
 
@@ -91,8 +91,8 @@ def test_decoder_layer(norm_first: bool, seed: int) -> None:
         copy_rest(ours, theirs, (ours.attention_sublayer, ours.cross_sublayer, ours.feed_forward_sublayer))
 
     memory, target, valid = random_inputs()
-    cross = CrossMemory(*ours.cross_attention.project_memory(memory), permit_keys(valid))
-    output = ours(target, cross)
+    source = SourceView(*ours.cross_attention.project_memory(memory), permit_keys(valid))
+    output = ours(target, source)
     future = torch.ones(TARGET, TARGET, dtype=torch.bool).triu(1)
     expected = theirs(target, memory, tgt_mask=future, memory_key_padding_mask=~valid)
     torch.testing.assert_close(output.features, expected, rtol=1e-10, atol=1e-10)

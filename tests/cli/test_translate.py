@@ -226,10 +226,10 @@ def test_a_damaged_model_is_named(
 def test_too_little_memory_is_told_with_a_way_out(
     limelight: Limelight, trained: Path, text: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def greedy(*_: object, **__: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes")
 
-    monkeypatch.setattr("limelight.decoding.translate.beam_search", greedy)
+    monkeypatch.setattr("limelight.decoding.engine.take_step", full)
     ended = limelight("translate", "--model", trained, text)
     assert ended.code == 1
     assert ended.err.startswith("limelight: out of memory ([enforce fail] DefaultCPUAllocator")

@@ -55,7 +55,7 @@ def test_members_may_have_features_of_different_widths(seed: int) -> None:
     class Wide(TableModel):
         def step(self, ids, state):
             features, state = super().step(ids, state)
-            return torch.cat([features, torch.zeros_like(features[:, :2])], dim=-1), state
+            return torch.cat([features, torch.zeros_like(features[..., :2])], dim=-1), state
 
         def project(self, features):
             return features[..., :-2]
@@ -71,17 +71,25 @@ def test_what_is_impossible_for_one_member_is_not_for_all(seed: int) -> None:
     certain = torch.full((1, 1009, 5), -torch.inf, dtype=torch.float64)
     certain[..., 2] = 0
     ensemble = Ensemble([TableModel(certain), random_model(1, 5)])
-    features, _ = ensemble.step(torch.tensor([5]), ensemble.start(ensemble.encode(*sources(0))))
+    features, _ = ensemble.step(torch.tensor([[5]]), ensemble.start(ensemble.encode(*sources(0))))
     logits = ensemble.project(features)
     assert logits.isfinite().all()
     assert float(logits.exp().sum()) == pytest.approx(1)
 
 
-def test_memory_keeps_rows_of_every_member(seed: int) -> None:
-    ensemble = Ensemble([random_model(3, 7), random_model(3, 7)])
-    memory = ensemble.encode(*sources(0, 1, 2)).keep(torch.tensor([2, 0]))
-    assert [member.kinds.tolist() for member in memory.members] == [[2, 0], [2, 0]]
-    assert memory.source_valid.shape == (2, 1)
+def test_a_state_is_that_of_every_member(seed: int) -> None:
+    ensemble = Ensemble([random_model(5, 7), random_model(5, 7)])
+    memory = ensemble.encode(*sources(0, 1, 2))
+    assert memory.source_valid.shape == (3, 1)
+    _, state = ensemble.step(torch.tensor([[1, 2], [3, 4], [5, 6]]), ensemble.start(memory, 2))
+    kept = state.reorder(torch.tensor([[1, 1], [0, 1], [1, 0]])).keep(torch.tensor([2, 0]))
+    for member in kept.members:
+        assert member.kinds.tolist() == [2, 0]
+        assert member.history.tolist() == [[7, 6], [3, 3]]
+    joined = kept.admit(ensemble.start(ensemble.encode(*sources(4, 3)), 2), torch.tensor([1, 2]))
+    for member in joined.members:
+        assert member.kinds.tolist() == [2, 4, 3]
+        assert member.history.tolist() == [[7, 6], [0, 0], [0, 0]]
 
 
 @pytest.mark.parametrize(

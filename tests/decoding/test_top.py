@@ -1,30 +1,141 @@
-"""Top-k held to a stable sort, with and without ties."""
+"""The largest sums and logits, held to a stable sort: below and above the size where blocks are looked at first."""
+
+import math
+import random
 
 import pytest
 import torch
+from torch import Tensor
 
-from limelight.decoding.top import in_full, top_logits, top_logits_with_ties
+from limelight.decoding.top import (
+    BLOCK,
+    FEW,
+    best_continuations,
+    in_full,
+    most_probable,
+    normalised,
+    top_logits_with_ties,
+)
+
+SMALL = (2, 7, 1009)
+LARGE = (FEW - 1, FEW, FEW + 1, FEW + BLOCK - 1, FEW + BLOCK, 2 * FEW + 37)
+"""The last without blocks, whole blocks, and tails of one, of nearly a block and of some."""
 
 
-def by_sorting(logits: torch.Tensor, count: int) -> list[list[int]]:
+def by_sorting(logits: Tensor, count: int) -> list[list[int]]:
     rows = logits.flatten(0, -2).tolist()
     return [sorted(range(len(row)), key=lambda place: (-row[place], place))[:count] for row in rows]
 
 
-@pytest.mark.parametrize("vocab", [2, 7, 1009])
-@pytest.mark.parametrize("count", [1, 2, 5, 11])
-def test_without_ties_both_are_the_sort(seed: int, vocab: int, count: int) -> None:
-    logits = torch.stack([torch.randperm(vocab) for _ in range(15)]).view(3, 5, vocab).float()
-    top, tied = top_logits(logits, count)
-    assert not tied
-    assert top.ids.flatten(0, -2).tolist() == by_sorting(logits, count)
-    assert torch.equal(top.logits, logits.gather(-1, top.ids))
-    exact = top_logits_with_ties(logits, count)
-    assert torch.equal(exact.ids, top.ids)
-    assert torch.equal(exact.logits, top.logits)
+def all_different(*shape: int) -> Tensor:
+    """Numbers that stay different in fp32 whatever is added."""
+    count = math.prod(shape)
+    return torch.randperm(count).view(shape).double() / 16
 
 
-@pytest.mark.parametrize("vocab", [2, 7, 1009])
+@pytest.mark.parametrize("vocab", [*SMALL, *LARGE])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_most_probable_is_the_first_of_the_largest(seed: int, vocab: int, dtype: torch.dtype) -> None:
+    spread = all_different(3, 5, vocab).to(dtype)
+    assert torch.equal(most_probable(spread), spread.argmax(dim=-1))
+    flat = torch.randint(2, (3, 5, vocab)).to(dtype)  # thousands of equal ones
+    assert most_probable(flat).flatten().tolist() == [row[0] for row in by_sorting(flat, 1)]
+
+
+@pytest.mark.parametrize("vocab", LARGE)
+def test_the_most_probable_may_stand_anywhere(seed: int, vocab: int) -> None:
+    """At the ends of blocks and in the tail, alone and with an equal one behind it."""
+    for place in {0, BLOCK - 1, BLOCK, vocab // BLOCK * BLOCK - 1, vocab // BLOCK * BLOCK - 2, vocab - 2}:
+        logits = torch.randn(2, vocab)
+        logits[0, place] = 99
+        logits[1, [place, vocab - 1]] = 99
+        assert most_probable(logits).tolist() == [place, place]
+
+
+def test_the_most_probable_of_impossible_ones() -> None:
+    logits = torch.full((1, FEW + 5), -torch.inf)
+    assert most_probable(logits).tolist() == [0]
+    logits[0, FEW + 3] = -1e30
+    assert most_probable(logits).tolist() == [FEW + 3]
+
+
+def continued(log_probabilities: Tensor, before: Tensor, count: int) -> list[list[tuple[int, int]]]:
+    """Parent and piece of the best sums of each sentence, by a stable sort of all of them."""
+    vocab = log_probabilities.shape[-1]
+    sums = (log_probabilities + before[..., None]).flatten(1)
+    return [[(place // vocab, place % vocab) for place in row] for row in by_sorting(sums, count)]
+
+
+def pairs(parents: Tensor, ids: Tensor) -> list[list[tuple[int, int]]]:
+    return [list(zip(*each, strict=True)) for each in zip(parents.tolist(), ids.tolist(), strict=True)]
+
+
+@pytest.mark.parametrize("vocab", [*SMALL, *LARGE])
+@pytest.mark.parametrize(("width", "count"), [(1, 1), (1, 2), (3, 6), (4, 8), (40, 80)])
+def test_without_equal_sums_it_is_the_sort(seed: int, vocab: int, width: int, count: int) -> None:
+    spread = all_different(2, width, vocab)
+    before = torch.randint(-9, 9, (2, width)).double() / 32  # no sum equals that of another hypothesis
+    before += torch.arange(width) / 2**12
+    found = best_continuations(spread, before, count)
+    assert not found.tied.any()
+    assert pairs(found.parents, found.ids) == continued(spread, before, count)
+    rows = torch.arange(2)[:, None]
+    assert torch.equal(found.log_probabilities, spread[rows, found.parents, found.ids])
+
+
+@pytest.mark.parametrize("vocab", [*SMALL, *LARGE])
+def test_a_hypothesis_that_is_not_there_is_not_continued(seed: int, vocab: int) -> None:
+    spread, before = all_different(5, 3, vocab), torch.full((5, 3), -torch.inf, dtype=torch.float64)
+    before[range(5), [0, 1, 2, 1, 0]] = -1.5
+    count = min(6, vocab - 1)
+    found = best_continuations(spread, before, count)
+    assert not found.tied.any()
+    assert found.parents.tolist() == [[parent] * count for parent in (0, 1, 2, 1, 0)]
+    assert pairs(found.parents, found.ids) == continued(spread, before, count)
+
+
+@pytest.mark.parametrize("vocab", LARGE)
+def test_ties_are_noticed_wherever_they_stand(seed: int, vocab: int) -> None:
+    """Inside a block, across blocks, across hypotheses, in the tail, and between a block and the tail."""
+    whole = vocab // BLOCK * BLOCK
+    places = {
+        "inside": (3, 5),
+        "across": (3, BLOCK + 3),
+        "last": (whole - 1, 0),
+        "hypotheses": (7, vocab + 7),
+        "far": (vocab - 1, 2 * vocab - 1),
+        "ends": (whole - 1, vocab - 1) if whole < vocab else (BLOCK - 1, BLOCK),
+    }
+    before = torch.zeros(1, 2, dtype=torch.float64)
+    for one, other in places.values():
+        spread = all_different(1, 2, vocab)
+        top = float(spread.max())
+        spread.view(-1)[[one, other]] = top + 2
+        assert best_continuations(spread, before, 4).tied.tolist() == [True]
+        spread.view(-1)[other] = top + 1
+        assert best_continuations(spread, before, 4).tied.tolist() == [False]
+
+
+@pytest.mark.parametrize("vocab", [7, FEW + 5])
+def test_ties_matter_up_to_one_more_than_is_wanted(seed: int, vocab: int) -> None:
+    for equal, tied in (((0, 1), True), ((2, 3), True), ((3, 4), False)):
+        values = [9.0, 8.0, 7.0, 6.0, 5.0, 4.0]
+        values[equal[1]] = values[equal[0]]
+        spread = torch.zeros(3, 1, vocab)
+        spread[:, 0] = torch.arange(vocab).flip(0) / vocab  # one sentence with ties makes others none
+        order = torch.randperm(vocab)[:6]
+        spread[1, 0, order] = torch.tensor(values)
+        found = best_continuations(spread, torch.zeros(3, 1), 3)
+        assert found.tied.tolist() == [False, tied, False]
+
+
+def test_equal_sums_of_different_summands_are_ties() -> None:
+    logits = torch.tensor([[[-1.0, -5.0, -9.0], [-2.0, -6.0, -9.0]]])
+    assert best_continuations(logits, torch.tensor([[-3.0, -2.0]]), 1).tied.tolist() == [True]
+    assert best_continuations(logits, torch.tensor([[-3.0, -2.5]]), 1).tied.tolist() == [False]
+
+
+@pytest.mark.parametrize("vocab", [2, 7, 1009, FEW + 5])
 @pytest.mark.parametrize("count", [1, 2, 5, 11])
 @pytest.mark.parametrize("levels", [1, 2, 5])
 def test_ties_go_to_the_lower_ids(seed: int, vocab: int, count: int, levels: int) -> None:
@@ -34,18 +145,18 @@ def test_ties_go_to_the_lower_ids(seed: int, vocab: int, count: int, levels: int
     assert torch.equal(exact.logits, logits.gather(-1, exact.ids))
 
 
-@pytest.mark.parametrize(
-    ("row", "open_"),
-    [
-        ([5.0, 4.0, 3.0, 2.0], False),
-        ([5.0, 4.0, 2.0, 2.0], False),  # the third and the fourth are not wanted
-        ([5.0, 4.0, 4.0, 2.0], True),  # which one is the second?
-        ([5.0, 5.0, 4.0, 2.0], True),  # which one is the first?
-    ],
-)
-def test_ties_are_noticed_where_they_matter(row: list[float], open_: bool) -> None:
-    _, tied = top_logits(torch.tensor([row]), 2)
-    assert bool(tied) is open_
+@pytest.mark.parametrize("vocab", [2, 7, 1009])
+@pytest.mark.parametrize("count", [1, 2, 5, 11])
+def test_without_ties_it_is_the_sort(seed: int, vocab: int, count: int) -> None:
+    logits = all_different(3, 5, vocab)
+    exact = top_logits_with_ties(logits, count)
+    assert exact.ids.flatten(0, -2).tolist() == by_sorting(logits, count)
+    assert torch.equal(exact.logits, logits.gather(-1, exact.ids))
+
+
+def test_impossible_ones_are_equal_and_last() -> None:
+    logits = torch.tensor([[-torch.inf, 2.0, -torch.inf, -torch.inf, 1.0]])
+    assert top_logits_with_ties(logits, 4).ids.tolist() == [[1, 4, 0, 2]]
 
 
 def test_a_row_without_numbers_does_not_break_the_others() -> None:
@@ -58,5 +169,36 @@ def test_a_row_without_numbers_does_not_break_the_others() -> None:
     ("given", "full"),
     [(torch.bfloat16, torch.float32), (torch.float32, torch.float32), (torch.float64, torch.float64)],
 )
-def test_sums_are_taken_in_fp32_or_better(given: torch.dtype, full: torch.dtype) -> None:
+def test_sums_are_taken_in_fp32_or_better(seed: int, given: torch.dtype, full: torch.dtype) -> None:
     assert in_full(torch.zeros(2, 3, dtype=given)).dtype == full
+    logits = (9 * torch.randn(2, 3, FEW + 5)).to(given)
+    expected = logits.double().log_softmax(dim=-1)
+    found = normalised(logits.clone())
+    assert found.dtype == full
+    torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_normalising_makes_no_second_table(seed: int) -> None:
+    logits = torch.randn(3, 2, 11)
+    place = logits.data_ptr()
+    assert normalised(logits).data_ptr() == place
+
+
+def test_a_random_search_finds_what_sorting_finds(seed: int) -> None:
+    """Any width, vocabulary and number; some ties, some hypotheses that are not there, some impossible pieces."""
+    random.seed(seed)
+    for _ in range(30):
+        width, vocab = random.choice((1, 2, 5)), random.choice((5, 300, FEW + random.randrange(2 * BLOCK)))
+        spread, before = all_different(3, width, vocab), torch.randn(3, width).double().round(decimals=1)
+        before += torch.arange(width) / 2**12
+        spread[torch.rand(3, width, vocab) < 0.1] = -torch.inf
+        before[torch.rand(3, width) < 0.2] = -torch.inf
+        count = random.randint(1, 2 * width)
+        found = best_continuations(spread, before, count)
+        expected = continued(spread, before, count)
+        for row, tied in enumerate(found.tied.tolist()):
+            if not tied:
+                assert pairs(found.parents, found.ids)[row] == expected[row]
+            else:  # what is equal can only be what is impossible
+                sums = (spread + before[..., None])[row].flatten().sort(descending=True).values[: count + 1]
+                assert sums[-1] == -torch.inf

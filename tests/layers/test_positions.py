@@ -69,28 +69,33 @@ def test_a_table_that_grew_while_translating_still_serves_training() -> None:
 
 
 @pytest.mark.parametrize("positions", [SinusoidalPositions(11, ready=3), LearnedPositions(11, longest=31)])
-def test_positions_may_begin_anywhere(positions: SinusoidalPositions | LearnedPositions, seed: int) -> None:
+def test_rows_may_stand_at_different_places(positions: SinusoidalPositions | LearnedPositions, seed: int) -> None:
     """A later piece gets what it would have got among all: step by step equals all at once."""
-    embedded = torch.randn(2, 13, 11)
+    embedded, places = torch.randn(5, 13, 11), torch.tensor([12, 0, 3, 3, 7])
     together = positions(embedded)
-    for first in (0, 1, 7):
-        torch.testing.assert_close(positions(embedded[:, first : first + 3], first), together[:, first : first + 3])
+    for most in (13, 17):
+        alone = positions.at(embedded[torch.arange(5), places][:, None].repeat(1, 2, 1), places, most=most)
+        for hypothesis in (0, 1):
+            assert torch.equal(alone[:, hypothesis], together[torch.arange(5), places])
 
 
 def test_positions_keep_the_precision_of_the_embeddings() -> None:
     for positions in (SinusoidalPositions(4), LearnedPositions(4, longest=5)):
-        assert positions(torch.zeros(1, 5, 4, dtype=torch.bfloat16)).dtype == torch.bfloat16
+        embedded = torch.zeros(1, 5, 4, dtype=torch.bfloat16)
+        assert positions(embedded).dtype == torch.bfloat16
+        assert positions.at(embedded, torch.tensor([3]), most=4).dtype == torch.bfloat16
 
 
 def test_learned_positions_end_with_a_clear_message() -> None:
     positions = LearnedPositions(4, longest=5)
     assert positions(torch.zeros(1, 5, 4)).shape == (1, 5, 4)
+    assert positions.at(torch.zeros(2, 1, 4), torch.tensor([0, 4]), most=7).shape == (2, 1, 4)
     with pytest.raises(UserError, match=r"a sequence of 6 pieces is longer than the 5 learned positions of this model"):
         positions(torch.zeros(1, 6, 4))
     with pytest.raises(
         UserError, match=r"shorten it, or train with model.positions=sinusoidal or a larger model.max_po"
     ):
-        positions(torch.zeros(1, 1, 4), first=5)
+        positions.at(torch.zeros(2, 1, 4), torch.tensor([0, 5]), most=7)
 
 
 def test_rotary_is_a_product_of_complex_numbers(seed: int) -> None:

@@ -1,15 +1,57 @@
 """Small models and random batches for the tests of everything that takes a model."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 
 from limelight.batching.batch import Batch, make_batch
-from limelight.config import ModelConfig
+from limelight.config import ModelConfig, RecurrentConfig, TransformerConfig
 from limelight.models.build import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.tokens import Tokenizers
+
+TRANSFORMER = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 11, "heads": 3, "head_size": 2, "d_ff": 13}
+RECURRENT = {"embedding": 11, "hidden": 13, "score_size": 5}
+
+
+def transformer(**changed: object) -> TransformerConfig:
+    return TransformerConfig(**{**TRANSFORMER, **changed})
+
+
+def recurrent(**changed: object) -> RecurrentConfig:
+    return RecurrentConfig(**{**RECURRENT, **changed})
+
+
+def every_model() -> Iterator[tuple[str, ModelConfig]]:
+    """A name and a configuration for everything that a model may be."""
+    yield "transformer", transformer()
+    yield "transformer-pre", transformer(norm="pre")
+    for positions in ("learned", "rotary"):
+        yield f"transformer-{positions}", transformer(positions=positions, max_positions=17)
+    yield "transformer-pre-rotary", transformer(positions="rotary", norm="pre")
+    yield "transformer-halves", transformer(sinusoid_layout="halves")
+    for tie in ("two-way", "none"):
+        yield f"transformer-{tie}", transformer(tie=tie)
+    yield "transformer-deep-encoder", transformer(encoder_layers=3, decoder_layers=1)
+    yield "transformer-split-heads", transformer(d_model=12, head_size=None, activation="gelu")
+
+    for cell in ("rnn", "gru", "lstm"):
+        yield f"{cell}-fixed", recurrent(cell=cell, wiring="fixed")
+        for score in ("general", "concat", "concat_bias", "additive"):
+            yield f"{cell}-bahdanau-{score}", recurrent(cell=cell, score=score)
+            yield f"{cell}-luong-{score}", recurrent(cell=cell, wiring="luong", score=score)
+    for score in ("dot", "scaled_dot"):
+        yield f"gru-bahdanau-{score}", recurrent(score=score)
+        yield f"lstm-luong-{score}", recurrent(cell="lstm", wiring="luong", score=score)
+        yield f"lstm-luong-{score}-one-way", recurrent(cell="lstm", wiring="luong", score=score, bidirectional=False)
+    for cell in ("gru", "lstm"):
+        yield f"{cell}-luong-no-feeding", recurrent(cell=cell, wiring="luong", score="general", input_feeding=False)
+    for wiring in ("fixed", "bahdanau", "luong"):
+        yield f"gru-{wiring}-one-way", recurrent(wiring=wiring, bidirectional=False)
+        yield f"lstm-{wiring}-deep", recurrent(cell="lstm", wiring=wiring, encoder_layers=2, decoder_layers=3)
+        for tie in ("three-way", "two-way"):
+            yield f"gru-{wiring}-{tie}", recurrent(wiring=wiring, tie=tie)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ def make(kind: str, layers: int) -> tuple[CellStack, Tensor, tuple[CellState, ..
     for parameter in stack.parameters():
         torch.nn.init.normal_(parameter, std=0.5)
     states = tuple(
-        tuple(torch.randn(BATCH, HIDDEN, dtype=torch.float64) for _ in range(KINDS[kind].state_parts))
+        tuple(torch.randn(BATCH, 1, HIDDEN, dtype=torch.float64) for _ in range(KINDS[kind].state_parts))
         for _ in range(layers)
     )
     return stack, torch.randn(BATCH, TARGET, INPUT, dtype=torch.float64), states
@@ -42,8 +42,8 @@ def equations(kind: str, weights: list[Tensor], inputs: Tensor, state: CellState
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_step_is_the_equations(kind: str, seed: int) -> None:
     stack, inputs, (state,) = make(kind, layers=1)
-    (found,) = stack.step(inputs[:, 0], (state,))
-    expected = equations(kind, stack.fused.all_weights[0], inputs[:, 0], state)
+    (found,) = stack.step(inputs[:, :1], (state,))
+    expected = equations(kind, stack.fused.all_weights[0], inputs[:, :1], state)
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
 
@@ -54,8 +54,8 @@ def test_steps_equal_the_fused_kernel(kind: str, layers: int, seed: int) -> None
     stack, inputs, states = make(kind, layers)
     together = stack(inputs, states)
     for place in range(TARGET):
-        states = stack.step(inputs[:, place], states)
-        torch.testing.assert_close(states[-1][0], together[:, place], rtol=1e-10, atol=1e-10)
+        states = stack.step(inputs[:, place, None], states)
+        torch.testing.assert_close(states[-1][0][:, 0], together[:, place], rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -65,7 +65,7 @@ def test_gradients_of_steps_equal_those_of_the_fused_kernel(kind: str, seed: int
     fused = [parameter.grad.clone() for parameter in stack.parameters()]
     stack.zero_grad()
     for place in range(TARGET):
-        states = stack.step(inputs[:, place], states)
+        states = stack.step(inputs[:, place, None], states)
     states[-1][0].sum().backward()
     for parameter, expected in zip(stack.parameters(), fused, strict=True):
         torch.testing.assert_close(parameter.grad, expected, rtol=1e-9, atol=1e-9)
@@ -77,7 +77,7 @@ def test_dropout_stands_between_layers_only(seed: int) -> None:
         stack, inputs, states = make("gru", layers)
         stack.train()
         assert torch.equal(stack(inputs, states), stack(inputs, states)) == equal
-        one, other = stack.step(inputs[:, 0], states), stack.step(inputs[:, 0], states)
+        one, other = stack.step(inputs[:, :1], states), stack.step(inputs[:, :1], states)
         assert torch.equal(one[0][0], other[0][0])
         assert torch.equal(one[-1][0], other[-1][0]) == equal
 

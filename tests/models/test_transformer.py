@@ -67,17 +67,17 @@ def test_keys_and_values_of_the_source_are_computed_once(seed: int) -> None:
     calls = []
     for layer in model.decoder.layers:
         layer.cross_attention.key_proj.register_forward_hook(lambda *_: calls.append(1))
-    _, after = model.step(batch.target_in[:, 0], state)
+    _, after = model.step(batch.target_in[:, :1], state)
     assert not calls
-    assert after.crosses is state.crosses
-    assert [keys.shape[2] for keys, _ in after.past] == [1, 1]
+    assert after.sources is state.sources
+    assert [keys.length for keys, _ in after.past.layers] == [1, 1]
 
 
 def test_reordering_leaves_the_source_where_it_is(seed: int) -> None:
     model = exact()
     batch = random_batch(model)
-    state = model.start(model.encode(batch.source, batch.source_valid))
-    assert state.reorder(torch.tensor([0, 1, 2])).crosses is state.crosses
+    state = model.start(model.encode(batch.source, batch.source_valid), 2)
+    assert state.reorder(torch.tensor([[0, 1], [1, 0], [1, 1]])).sources is state.sources
 
 
 def test_learned_positions_end_with_a_clear_message(seed: int) -> None:

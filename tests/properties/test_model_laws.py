@@ -4,7 +4,6 @@ Models are random, in float64 and without dropout, so that equal means equal to 
 every axis where the model allows it: 3 rows, 7 source and 5 target positions, 31 and 29 pieces, widths 11 or 13.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -13,52 +12,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from limelight.batching.batch import Batch
-from limelight.config import ModelConfig, RecurrentConfig, TransformerConfig
+from limelight.config import TransformerConfig
 from limelight.models.interface import Seq2Seq
 from limelight.models.state import AttentionWeights
-from tests.models.helpers import batch_of, exact_model, make_model, random_batch, random_rows
-
-TRANSFORMER = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 11, "heads": 3, "head_size": 2, "d_ff": 13}
-RECURRENT = {"embedding": 11, "hidden": 13, "score_size": 5}
-
-
-def transformer(**changed: object) -> TransformerConfig:
-    return TransformerConfig(**{**TRANSFORMER, **changed})
-
-
-def recurrent(**changed: object) -> RecurrentConfig:
-    return RecurrentConfig(**{**RECURRENT, **changed})
-
-
-def every_model() -> Iterator[tuple[str, ModelConfig]]:
-    yield "transformer", transformer()
-    yield "transformer-pre", transformer(norm="pre")
-    for positions in ("learned", "rotary"):
-        yield f"transformer-{positions}", transformer(positions=positions, max_positions=17)
-    yield "transformer-pre-rotary", transformer(positions="rotary", norm="pre")
-    yield "transformer-halves", transformer(sinusoid_layout="halves")
-    for tie in ("two-way", "none"):
-        yield f"transformer-{tie}", transformer(tie=tie)
-    yield "transformer-deep-encoder", transformer(encoder_layers=3, decoder_layers=1)
-    yield "transformer-split-heads", transformer(d_model=12, head_size=None, activation="gelu")
-
-    for cell in ("rnn", "gru", "lstm"):
-        yield f"{cell}-fixed", recurrent(cell=cell, wiring="fixed")
-        for score in ("general", "concat", "concat_bias", "additive"):
-            yield f"{cell}-bahdanau-{score}", recurrent(cell=cell, score=score)
-            yield f"{cell}-luong-{score}", recurrent(cell=cell, wiring="luong", score=score)
-    for score in ("dot", "scaled_dot"):
-        yield f"gru-bahdanau-{score}", recurrent(score=score)
-        yield f"lstm-luong-{score}", recurrent(cell="lstm", wiring="luong", score=score)
-        yield f"lstm-luong-{score}-one-way", recurrent(cell="lstm", wiring="luong", score=score, bidirectional=False)
-    for cell in ("gru", "lstm"):
-        yield f"{cell}-luong-no-feeding", recurrent(cell=cell, wiring="luong", score="general", input_feeding=False)
-    for wiring in ("fixed", "bahdanau", "luong"):
-        yield f"gru-{wiring}-one-way", recurrent(wiring=wiring, bidirectional=False)
-        yield f"lstm-{wiring}-deep", recurrent(cell="lstm", wiring=wiring, encoder_layers=2, decoder_layers=3)
-        for tie in ("three-way", "two-way"):
-            yield f"gru-{wiring}-{tie}", recurrent(wiring=wiring, tie=tie)
-
+from tests.models.helpers import batch_of, every_model, exact_model, make_model, random_batch, random_rows
 
 MODELS = dict(every_model())
 ATTENTIVE = {name: config for name, config in MODELS.items() if getattr(config, "wiring", "") != "fixed"}
@@ -82,10 +39,10 @@ def step_through(model: Seq2Seq, batch: Batch, **heads: object) -> Tensor:
     """Features of all positions, one step after the other."""
     state = model.start(model.encode(batch.source, batch.source_valid, **heads))
     features = []
-    for ids in batch.target_in.unbind(1):
+    for ids in batch.target_in.split(1, dim=1):
         position, state = model.step(ids, state)
         features.append(position)
-    return torch.stack(features, dim=1)
+    return torch.cat(features, dim=1)
 
 
 def test_padding_changes_nothing(model: Seq2Seq) -> None:
@@ -137,46 +94,6 @@ def test_every_source_position_matters(model: Seq2Seq) -> None:
         source = batch.source.clone()
         source[:, position] = (source[:, position] + 1) % model.source_padding
         assert not torch.allclose(model(replace(batch, source=source)), features, rtol=1e-7, atol=1e-9)
-
-
-def test_keep_takes_rows_of_the_memory_and_of_the_state(model: Seq2Seq) -> None:
-    batch = random_batch(model)
-    rows = torch.tensor([2, 0, 2, 2, 1])
-    memory = model.encode(batch.source, batch.source_valid)
-    _, state = model.step(batch.target_in[:, 0], model.start(memory))
-    features, _ = model.step(batch.target_in[:, 1], state)
-    kept, _ = model.step(batch.target_in[rows, 1], state.keep(rows))
-    assert_same(kept, features[rows])
-
-    _, state = model.step(batch.target_in[rows, 0], model.start(memory.keep(rows)))
-    kept, _ = model.step(batch.target_in[rows, 1], state)
-    assert_same(kept, features[rows])
-
-
-def test_finished_rows_may_leave(model: Seq2Seq) -> None:
-    batch = random_batch(model)
-    _, state = model.step(batch.target_in[:, 0], model.start(model.encode(batch.source, batch.source_valid)))
-    features, _ = model.step(batch.target_in[:, 1], state)
-    left, _ = model.step(batch.target_in[1:2, 1], state.keep(torch.tensor([1])))
-    assert_same(left, features[1:2])
-
-
-def test_reorder_moves_hypotheses_of_a_sentence(model: Seq2Seq) -> None:
-    batch = random_batch(model)
-    beams = torch.arange(3).repeat_interleave(2)
-    ids = torch.randint(1, model.target_padding, (3, 6))
-    state = model.start(model.encode(batch.source, batch.source_valid)).keep(beams)
-    for position in ids[:2]:
-        _, state = model.step(position, state)
-    # Rows of one sentence are swapped, doubled, and left as they are.
-    rows = torch.tensor([1, 0, 3, 3, 4, 5])
-    moved, _ = model.step(ids[2], state.reorder(rows))
-
-    straight = model.start(model.encode(batch.source, batch.source_valid)).keep(beams)
-    for position in ids[:2]:
-        _, straight = model.step(position[rows], straight)
-    expected, _ = model.step(ids[2], straight)
-    assert_same(moved, expected)
 
 
 def test_asking_for_weights_changes_nothing(model: Seq2Seq) -> None:

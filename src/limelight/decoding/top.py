@@ -65,7 +65,7 @@ def best_continuations(
 
 def _largest_sums(
     log_probabilities: Float[Tensor, "batch width vocab"], before: Float[Tensor, "batch width"], count: int
-) -> tuple[Float[Tensor, "batch count"], Int[Tensor, "batch count"]]:
+) -> tuple[Float[Tensor, "batch rank"], Int[Tensor, "batch rank"]]:
     """The largest sums of each sentence and where they stand in its width * vocab, equal ones in any order.
 
     On a CPU a maximum is much cheaper than a sort: the largest sums stand in those blocks whose maxima are largest.
