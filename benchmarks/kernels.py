@@ -9,6 +9,7 @@ import json
 import statistics
 import time
 from collections.abc import Callable
+from unittest.mock import patch
 
 import torch
 from torch.nn import functional
@@ -17,16 +18,19 @@ from benchmarks.machine import describe_machine
 from benchmarks.multi30k import RESULTS
 from limelight.attention import scaled_dot
 from limelight.layers.dropout import Dropout
+from limelight.memory import hold_memory_for_work
+from limelight.training import cross_entropy
+from limelight.training.cross_entropy import linear_cross_entropy
 
 REPEATS = 15
 
 
-def median_us(work: Callable[[], object]) -> float:
+def median_us(work: Callable[[], object], repeats: int = REPEATS) -> float:
     """The median time of a call, after three to warm up."""
     for _ in range(3):
         work()
     times = []
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         begin = time.perf_counter()
         work()
         times.append(time.perf_counter() - begin)
@@ -78,16 +82,39 @@ def dropout() -> dict[str, float]:
     }
 
 
+def loss(width: int, vocabulary: int) -> dict[str, float]:
+    """Linear layer and cross-entropy of 3,200 pieces in bf16: over all logits, and in parts of so many rows."""
+    features = torch.randn(3200, width, dtype=torch.bfloat16, requires_grad=True)
+    weight = (torch.randn(vocabulary, width) * width**-0.5).bfloat16().requires_grad_()
+    targets = torch.randint(vocabulary, (3200,))
+
+    def at_once() -> None:
+        logits = functional.linear(features, weight).float()
+        functional.cross_entropy(logits, targets, reduction="sum", label_smoothing=0.1).backward()
+
+    def in_parts(rows: int) -> float:
+        with patch.object(cross_entropy, "ROWS", rows):
+            return median_us(
+                lambda: linear_cross_entropy(features, weight, None, targets, label_smoothing=0.1).backward(), repeats=5
+            )
+
+    parts = {f"{rows} rows at a time": in_parts(rows) for rows in (128, 256, 512, 1024, 2048)}
+    return {"all logits at once": median_us(at_once, repeats=5), **parts}
+
+
 def main() -> None:
     """Measure, print, write down."""
+    hold_memory_for_work()
     result = {
         "benchmark": "kernels",
         "command": "python -m benchmarks.kernels",
-        "unit": "microseconds, medians of 15",
+        "unit": "microseconds, medians of 15, of the loss of 5",
         "machine": describe_machine(),
         **{f"attention over {length} positions in training": attention_in_training(length) for length in (20, 60, 240)},
         "attention of one query": one_query(),
         "dropout in training": dropout(),
+        "loss, 256 to 8,000 pieces": loss(256, 7_999),
+        "loss, 512 to 32,000 pieces": loss(512, 31_999),
     }
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "kernels.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")

@@ -16,7 +16,7 @@ from limelight.shapes import Float, Int
 
 ROWS = 1024
 """Rows of logits that are held at a time. Fewer would add up the gradient of the weights in more steps, each of which
-reads and writes all of it: with 256 the loss of 32,000 pieces takes a tenth longer (`python -m benchmarks.kernels`)."""
+reads and writes all of it: with 128 the loss of 32,000 pieces takes a tenth longer (`python -m benchmarks.kernels`)."""
 
 
 def linear_cross_entropy(
