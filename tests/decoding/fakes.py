@@ -25,6 +25,9 @@ class Rows(Memory, State):
     def keep(self, sentences: Tensor) -> "Rows":
         return Rows(self.kinds[sentences], self.history[sentences], self.source_valid)
 
+    def release(self, places: Tensor) -> "Rows":
+        return Rows(self.kinds.index_fill(0, places, 0), self.history.index_fill(0, places, 0), self.source_valid)
+
     def admit(self, fresh: "Rows", places: Tensor) -> "Rows":
         return Rows(
             put_rows(self.kinds, fresh.kinds, places), put_rows(self.history, fresh.history, places), self.source_valid

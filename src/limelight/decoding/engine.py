@@ -69,10 +69,10 @@ class Engine(Generic[Key]):
     @torch.inference_mode()
     def step(self) -> list[tuple[Key, list[Hypothesis]]]:
         """Admit who waits, take one step with all; returns those that have just been decided."""
-        if joining := self._joining():
+        joining = self._joining()
+        self._leave_out_dead(len(joining))
+        if joining:
             self._admit(joining)
-        else:
-            self._leave_out_dead()
         if self._state is None:
             return []
         self._state, decided = take_step(self.model, self.search, self._state, self._device)
@@ -85,6 +85,8 @@ class Engine(Generic[Key]):
         if not any(self._running):
             self._state, self._running = None, []
             self.search.keep(np.zeros(0, dtype=np.int64))
+        elif done:
+            self._state = self._state.release(torch.from_numpy(decided).to(self._device))
         return done
 
     def _joining(self) -> list[Waiting[Key]]:
@@ -116,9 +118,10 @@ class Engine(Generic[Key]):
         else:
             self._state = self._state.admit(fresh, torch.from_numpy(places).to(self._device))
 
-    def _leave_out_dead(self) -> None:
+    def _leave_out_dead(self, joining: int) -> None:
+        """Where too many places are dead, also after those who join have taken some."""
         alive = [place for place, who in enumerate(self._running) if who is not None]
-        if self._state is None or DEAD_SHARE * (len(self._running) - len(alive)) < len(self._running):
+        if self._state is None or DEAD_SHARE * (len(self._running) - len(alive) - joining) < len(self._running):
             return
         places = np.array(alive, dtype=np.int64)
         self._running = [self._running[place] for place in alive]

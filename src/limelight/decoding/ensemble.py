@@ -40,6 +40,9 @@ class EnsembleState(State):
     def keep(self, sentences: Int[Tensor, " kept"]) -> "EnsembleState":
         return EnsembleState(tuple(member.keep(sentences) for member in self.members))
 
+    def release(self, places: Int[Tensor, " places"]) -> "EnsembleState":
+        return EnsembleState(tuple(member.release(places) for member in self.members))
+
     def admit(self, fresh: "EnsembleState", places: Int[Tensor, " fresh"]) -> "EnsembleState":
         pairs = zip(self.members, fresh.members, strict=True)
         return EnsembleState(tuple(member.admit(other, places) for member, other in pairs))

@@ -251,7 +251,7 @@ class Decoder(nn.Module):
         """Features of one more position of every hypothesis, and the past after it."""
         embedded = self.embedding(ids)
         if self.positions is not None:
-            embedded = self.positions.at(embedded, state.ages, most=state.past.length // ids.shape[1] + 1)
+            embedded = self.positions.at(embedded, state.ages, most=state.past.length + 1)
         hidden = self.dropout(embedded)
         rotate = _rotation(self.rotary, state.ages[:, None, None])
         permitted = state.past.next_permission(len(ids), ids.device)
@@ -302,6 +302,10 @@ class TransformerState(State):
         kept = None if permitted is None else permitted[sentences]
         sources = tuple(SourceView(source.keys[sentences], source.values[sentences], kept) for source in self.sources)
         return replace(self, past=self.past.keep(sentences), ages=self.ages[sentences], sources=sources)
+
+    def release(self, places: Int[Tensor, " places"]) -> "TransformerState":
+        # Growing older and older, they would leave the learned positions.
+        return replace(self, ages=self.ages.index_fill(0, places, 0))
 
     def admit(self, fresh: "TransformerState", places: Int[Tensor, " fresh"]) -> "TransformerState":
         batch = max(len(self.ages), int(places.max()) + 1)
