@@ -49,9 +49,9 @@ class State(ABC):
         The state before is used up: what it holds may be overwritten.
         """
 
-    @abstractmethod
     def release(self: Own, places: Int[Tensor, " places"]) -> Own:
         """The sentences there are decided: they are still carried along, but what becomes of them does not matter."""
+        return self
 
 
 @dataclass(frozen=True, slots=True)

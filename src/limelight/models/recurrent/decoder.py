@@ -83,9 +83,6 @@ class RecurrentState(State):
         )
         return RecurrentState(cells, put_rows(self.fed, fresh.fed, places), self.source.admit(fresh.source, places))
 
-    def release(self, places: Int[Tensor, " places"]) -> "RecurrentState":
-        return self
-
     @property
     def top(self) -> Float[Tensor, "batch width hidden"]:
         """The hidden state of the highest layer: what asks, and what is read out."""
