@@ -5,6 +5,7 @@ from the source and all the pieces of each hypothesis at once.
 """
 
 import random
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -22,6 +23,12 @@ LENGTHS = (6, 1, 4, 9, 2)
 @pytest.fixture(params=MODELS)
 def model(request: pytest.FixtureRequest, seed: int) -> Seq2Seq:
     return exact_model(MODELS[request.param])
+
+
+@pytest.fixture(autouse=True)
+def without_gradients() -> Iterator[None]:
+    with torch.inference_mode():
+        yield
 
 
 def assert_same(one: Tensor, other: Tensor) -> None:

@@ -139,7 +139,7 @@ class Past:
         """
         assert self.may_attend is not None
         seen = self.may_attend.any(dim=1)
-        most = int(seen.sum(dim=1).max())
+        most = -(-int(seen.sum(dim=1).max()) // self.width) * self.width  # whole positions, as `reorder` counts them
         if 2 * most > self.length:
             return self
         # A stable sort leaves those that are seen in their order, at the front.

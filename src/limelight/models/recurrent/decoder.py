@@ -48,12 +48,14 @@ class Source:
         return replace(self, prepared=self.prepared[rows], values=self.values[rows], may_attend=self.may_attend[rows])
 
     def admit(self, fresh: "Source", places: Int[Tensor, " fresh"]) -> "Source":
-        """The fresh sources in these rows, all padded to the longest."""
+        """The fresh sources in these rows, all padded to the longest that is there then."""
+        may_attend = put_rows(self.may_attend, fresh.may_attend, places, axis=2)
+        longest = int(may_attend.flatten(1).any(dim=0).sum())  # sources are padded at the end
         return replace(
             self,
-            prepared=put_rows(self.prepared, fresh.prepared, places, axis=1),
-            values=put_rows(self.values, fresh.values, places, axis=1),
-            may_attend=put_rows(self.may_attend, fresh.may_attend, places, axis=2),
+            prepared=put_rows(self.prepared, fresh.prepared, places, axis=1)[:, :longest],
+            values=put_rows(self.values, fresh.values, places, axis=1)[:, :longest],
+            may_attend=may_attend[..., :longest],
         )
 
 
