@@ -90,6 +90,10 @@ def all_steps(data: Path, runs: Path) -> dict[str, Step]:
             "training beside transformers, the paper's base, 32,000 pieces",
             [*peers, "base"], 10, "training-peers-base", training,
         ),
+        "training-marian": Step(
+            "training beside Marian, 3 + 3 layers, d=256, 8,000 pieces, where it is installed",
+            ["benchmarks.marian", *sides, "--size", "small"], 6, "marian-small",
+        ),
         "bleu-per-minute": Step(
             "the default recipe on Multi30k, English to German",
             [*first, "--minutes", "7", "--name", "7-minutes"], 8.5, "multi30k-7-minutes", curve,

@@ -15,7 +15,7 @@ def test_a_peak_is_seen_after_it_is_over(monkeypatch: pytest.MonkeyPatch) -> Non
     def prepare() -> memory.Callable[[int], object]:
         return lambda mib: len([b"1" * (mib * 2**20), b"2" * (mib * 2**20)])
 
-    assert memory.measure(prepare, 150) == pytest.approx(300, rel=0.1)
+    assert 260 < memory.measure(prepare, 150) < 320  # what the first time has left is used again
 
 
 @pytest.mark.parametrize("what", memory.WORK)
