@@ -3,13 +3,16 @@
 import heapq
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 import torch
 
-from limelight.decoding.beam import beam_search
+from limelight.decoding.beam import BeamSearch, beam_search
+from limelight.decoding.engine import decode_batch
 from limelight.decoding.greedy import greedy_search
 from limelight.decoding.hypothesis import Hypothesis
+from limelight.decoding.search import Request
 from limelight.errors import UserError
 from tests.decoding.fakes import (
     TableModel,
@@ -25,9 +28,10 @@ ALPHAS = (0.0, 0.6, 1.0, 2.5)
 
 
 def plain_beam(
-    model: TableModel, kind: int, *, beam: int, longest: int, alpha: float, forced: Sequence[int] = ()
-) -> list[tuple[float, tuple[int, ...]]]:
-    """The same search for one sentence with lists, without an early stop: all that ended, best first."""
+    model: TableModel, kind: int, *, beam: int, longest: int, alpha: float, forced: Sequence[int] = (),
+    enough: float = math.inf,
+) -> list[tuple[float, tuple[int, ...]]]:  # fmt: skip
+    """The same search for one sentence with lists: all that ended until `enough` have, best first."""
     live, finished = [(0.0, ())], []
     for position in range(longest + 1):
         options = []
@@ -40,6 +44,8 @@ def plain_beam(
         for log_probability, ids in options[:beam]:
             if ids[-1] == model.end_id:
                 finished.append((penalised(log_probability, len(ids), alpha), ids[:-1]))
+        if len(finished) >= enough:
+            break
         live = [option for option in options[: 2 * beam] if option[1][-1] != model.end_id][:beam]
     return sorted(finished, key=lambda result: -result[0])
 
@@ -128,6 +134,56 @@ def test_the_best_do_not_depend_on_how_many_are_wanted(seed: int) -> None:
     for n_best in (1, 2, 4):
         for few, all_five in zip(search(model, *range(7), longest=13, beam=5, n_best=n_best), many, strict=True):
             assert [one for one in few if one.finished] == [one for one in all_five if one.finished][:n_best]
+
+
+def with_patience(
+    model: TableModel, patience: float, *, beam: int, longest: int, alpha: float = 0.6, n_best: int = 1
+) -> list[list[Hypothesis]]:
+    special = {"start_id": model.start_id, "end_id": model.end_id}
+    search = BeamSearch(beam, n_best=n_best, alpha=alpha, patience=patience, **special)
+    kinds = range(len(model.logits))
+    return decode_batch(model, search, *sources(*kinds), [Request(longest)] * len(kinds))
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("beam", [2, 3, 5])
+@pytest.mark.parametrize("patience", [0.2, 0.5, 1.0, 2.0])
+def test_patience_ends_where_enough_have_ended(seed: int, beam: int, alpha: float, patience: float) -> None:
+    """The best of what a search without an end of its own has found by then."""
+    model, longest, n_best = random_model(7, 5), 11, 2
+    results = with_patience(model, patience, beam=beam, longest=longest, alpha=alpha, n_best=n_best)
+    for kind, hypotheses in enumerate(results):
+        enough = max(patience * beam, n_best)  # so many as are wanted are found in any case
+        expected = plain_beam(model, kind, beam=beam, longest=longest, alpha=alpha, enough=enough)[:n_best]
+        found = [hypothesis for hypothesis in hypotheses if hypothesis.finished]
+        assert [hypothesis.ids for hypothesis in found] == [ids for _, ids in expected]
+        assert [hypothesis.score for hypothesis in found] == pytest.approx([score for score, _ in expected], abs=1e-6)
+
+
+def test_more_patience_never_finds_worse(seed: int) -> None:
+    model = random_model(7, 5)
+    scores = [
+        [best.score for best, *_ in with_patience(model, patience, beam=4, longest=20, alpha=2.5)]
+        for patience in (0.25, 0.5, 1.0, 3.0, math.inf)
+    ]
+    for impatient, patient in pairwise(scores):
+        assert all(one <= other for one, other in zip(impatient, patient, strict=True))
+    exact = [best.score for best, *_ in search(model, *range(7), longest=20, beam=4, alpha=2.5)]
+    assert scores[-1] == exact
+
+
+def test_with_a_patience_of_one_a_search_takes_as_many_steps_as_it_needs(seed: int) -> None:
+    """The end is as probable as all pieces together, and the penalty so strong that longer ones could still win."""
+    logits = torch.zeros(1, 1009, 5, dtype=torch.float64)
+    logits[..., 0] = math.log(4)
+    steps = {}
+    for patience in (0.5, 1.0, 2.0, 3.0, math.inf):
+        model = TableModel(logits)
+        with_patience(model, patience, beam=2, longest=60, alpha=2.5)
+        steps[patience] = len(model.rows_read)
+    # At the first step one ends, at each further one both do: 1, 3, 5, 7.
+    assert [steps[patience] for patience in (0.5, 1.0, 2.0, 3.0)] == [1, 2, 3, 4]
+    assert steps[math.inf] > 4
 
 
 def test_a_prefix_leads_every_hypothesis_and_counts(seed: int) -> None:

@@ -1,5 +1,6 @@
 """From text to text: order, blank lines, options and what a user is told."""
 
+import math
 from collections.abc import Iterator, Sequence
 
 import pytest
@@ -32,7 +33,7 @@ def test_a_text_gives_a_translation_and_a_list_a_list(seed: int) -> None:
 
 
 def test_it_is_the_search_between_two_tokenizers(seed: int) -> None:
-    one = translator()
+    one = translator(patience=1000.0)
     found = one.translate("face", beam_size=3, n_best=2, length_penalty=0.9)
     source = torch.tensor([[*one.tokenizers.source.encode("face"), 0]])
     ((best, other),) = beam_search(
@@ -44,6 +45,20 @@ def test_it_is_the_search_between_two_tokenizers(seed: int) -> None:
         assert translation.source == "face"
         assert (translation.score, translation.log_probability) == (hypothesis.score, hypothesis.log_probability)
         assert translation.finished == hypothesis.finished
+
+
+@pytest.mark.parametrize("patience", [0.5, 1.0, 2.0])
+def test_patience_is_a_setting(seed: int, patience: float) -> None:
+    """Each further piece costs nothing, and a strong penalty rewards it: only patience ends a search early."""
+    logits = torch.zeros(1, 1009, 11, dtype=torch.float64)
+    logits[..., 0] = math.log(10)
+    model = TableModel(logits)
+    Translator(model, characters(), DecodingConfig(patience=patience, length_penalty=2.5)).translate(
+        "face", beam_size=4
+    )
+    ended = [1, 4, 4, 4, 4]  # at the first step one, then all four
+    steps = next(number for number in range(1, 6) if sum(ended[:number]) >= 4 * patience)
+    assert len(model.rows_read) == steps
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 17, 4096])
