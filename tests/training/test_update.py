@@ -6,12 +6,15 @@ from contextlib import contextmanager, nullcontext
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from limelight.config import TransformerConfig
 from limelight.models.interface import Seq2Seq
+from limelight.training import cross_entropy
 from limelight.training import update as module
+from limelight.training.half import HalfCopy
 from limelight.training.update import UpdateResult, make_optimizer, set_rate, update
-from tests.models.helpers import batch_of, exact_model, random_batch, random_rows
+from tests.models.helpers import batch_of, exact_model, make_model, random_batch, random_rows
 
 CONFIG = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=11, heads=3, head_size=2, d_ff=13)
 ADAM = {"beta1": 0.9, "beta2": 0.98, "epsilon": 1e-9, "weight_decay": 0.0}
@@ -164,3 +167,30 @@ def test_frozen_parameters_have_no_optimizer_state(seed: int) -> None:
     layer.bias.requires_grad_(False)
     optimizer = make_optimizer(layer, **ADAM)
     assert sum(len(group["params"]) for group in optimizer.param_groups) == 1
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_an_update_never_holds_the_logits_of_all_its_pieces(
+    precision: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither them, nor their gradient, nor a row of numbers as wide as the vocabulary for each piece."""
+    monkeypatch.setattr(cross_entropy, "ROWS", 13)  # more than the matrix itself has, seen from its other side
+    learning = make_model(CONFIG, target_size=101).train()
+    computing = learning if precision == "fp32" else HalfCopy(learning).refreshed()
+    with Rows(learning.output_size) as rows:
+        run(computing, batches(learning, 9, 5), make_optimizer(learning, **ADAM), clip_norm=1.0)
+    assert rows.most == cross_entropy.ROWS
+
+
+class Rows(TorchDispatchMode):
+    """How many rows of a certain width a tensor had at most, of those that any operation made."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width, self.most = width, 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        made = function(*args, **(kwargs or {}))
+        if isinstance(made, Tensor) and made.ndim > 1 and made.shape[-1] == self.width:
+            self.most = max(self.most, made.numel() // self.width)
+        return made
