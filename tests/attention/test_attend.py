@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.autograd import gradcheck
 
 from limelight.attention import Additive, Concat, Dot, General, ScaledDot, attend, dot, scaled_dot
-from limelight.attention.attend import SHORT, ScoreFunction
+from limelight.attention.attend import FEW_QUERIES, SHORT, ScoreFunction
 from limelight.attention.masks import permit_keys
 
 module = importlib.import_module("limelight.attention.attend")  # the function of that name stands before it
@@ -99,11 +99,12 @@ def test_fused_equals_readable_in_the_precisions_of_training(dtype: torch.dtype,
 @pytest.mark.parametrize(
     ("dtype", "query", "key", "fused"),
     [
-        (torch.float32, 2, 5, True),
+        (torch.float32, FEW_QUERIES + 1, 5, True),
+        (torch.float32, FEW_QUERIES, 5, False),
         (torch.float32, 1, 5, False),
-        (torch.bfloat16, 2, 5, False),
-        (torch.bfloat16, 3, SHORT, False),
-        (torch.bfloat16, 3, SHORT + 1, True),
+        (torch.bfloat16, FEW_QUERIES + 1, 5, False),
+        (torch.bfloat16, FEW_QUERIES + 1, SHORT, False),
+        (torch.bfloat16, FEW_QUERIES + 1, SHORT + 1, True),
     ],
 )
 def test_the_kernel_is_taken_where_it_is_faster(

@@ -28,6 +28,7 @@ def attend(
     *,
     score: ScoreFunction = scaled_dot,
     may_attend: Bool[Tensor, "..."] | None = None,
+    bias: Float[Tensor, "..."] | None = None,
     causal: bool = False,
     want_weights: bool = False,
 ) -> tuple[Float[Tensor, "... query value_size"], Float[Tensor, "... query key"] | None]:
@@ -37,17 +38,18 @@ def attend(
         queries, keys, values: what asks, what is compared, what is summed.
         score: any function `(queries, keys) -> (..., query, key)`.
         may_attend: broadcastable to `(..., query, key)`, True = may look. A query that may look nowhere gets zeros.
+        bias: added to the scores before the softmax, broadcastable likewise; takes the readable path.
         causal: each query also sees no later key; the last query stands at the last key.
         want_weights: take the readable path and return the weights; else None, and the fused kernel where it is faster.
 
     Returns:
         context and weights; the weights of a row sum to one, or to zero where nothing may be attended.
     """
-    scale = None if want_weights else _fused_scale(score, queries)
+    scale = None if want_weights or bias is not None else _fused_scale(score, queries)
     if scale is not None and _fused_pays(queries, keys):
         return _fused(queries, keys, values, scale=scale, may_attend=may_attend, causal=causal), None
 
-    scores = score(queries, keys)
+    scores = score(queries, keys) if bias is None else score(queries, keys) + bias
     if causal:
         past = permit_past(scores.shape[-2], scores.shape[-1], device=scores.device)
         may_attend = past if may_attend is None else may_attend & past

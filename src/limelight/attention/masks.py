@@ -7,7 +7,7 @@ They are kept in broadcast form: expanding `(batch, 1, 1, key)` over heads and q
 import torch
 from torch import Tensor
 
-from limelight.shapes import Bool, Int
+from limelight.shapes import Bool, Float, Int
 
 
 def valid_from_lengths(lengths: Int[Tensor, " batch"], longest: int) -> Bool[Tensor, "batch length"]:
@@ -18,6 +18,15 @@ def valid_from_lengths(lengths: Int[Tensor, " batch"], longest: int) -> Bool[Ten
 def permit_keys(valid: Bool[Tensor, "batch key"]) -> Bool[Tensor, "batch 1 1 key"]:
     """Every query of every head may look at every real key."""
     return valid[:, None, None, :]
+
+
+def as_bias(may_attend: Bool[Tensor, "..."], dtype: torch.dtype) -> Float[Tensor, "..."]:
+    """0 where a query may look and a number that leaves no weight where it may not, to be added to scores.
+
+    For masks that many layers share and that permit every query something: of a query that may look nowhere it would
+    make one that looks everywhere.
+    """
+    return torch.zeros_like(may_attend, dtype=dtype).masked_fill_(~may_attend, torch.finfo(dtype).min / 2)
 
 
 def permit_past(queries: int, keys: int, device: torch.device | None = None) -> Bool[Tensor, "query key"]:

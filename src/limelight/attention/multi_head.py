@@ -69,6 +69,7 @@ class MultiHeadAttention(nn.Module):
         values: Float[Tensor, "batch heads key head_size"],
         *,
         may_attend: Bool[Tensor, "..."] | None = None,
+        bias: Float[Tensor, "..."] | None = None,
         causal: bool = False,
         keep_heads: Float[Tensor, " heads"] | None = None,
         want_weights: bool = False,
@@ -78,7 +79,7 @@ class MultiHeadAttention(nn.Module):
         `keep_heads` scales what each head contributes: 1 keeps it, 0 switches it off. Its weights are still returned.
         """
         context, weights = attend(
-            queries, keys, values, may_attend=may_attend, causal=causal, want_weights=want_weights
+            queries, keys, values, may_attend=may_attend, bias=bias, causal=causal, want_weights=want_weights
         )
         if keep_heads is not None:
             context = context * keep_heads.to(context.dtype)[:, None, None]

@@ -22,6 +22,7 @@ def evaluate(
     output: options.Kept = None,
     beam: options.Beam = None,
     length_penalty: options.LengthPenalty = None,
+    precision: options.Precision = "fp32",
 ) -> None:
     """Measure a model on text it has not seen: BLEU and chrF with signatures, also by source length."""
     from limelight.text.readers import read_pairs
@@ -32,7 +33,7 @@ def evaluate(
 
     with lines_to(output) if output else nullcontext() as write:
         found = measure(
-            open_translator(folders),
+            open_translator(folders, precision),
             pairs,
             beam_size=beam,
             length_penalty=length_penalty,

@@ -154,6 +154,14 @@ NBest = Annotated[
         metavar="N",
     ),
 ]
+Precision = Annotated[
+    str,
+    typer.Option(
+        "--precision",
+        help="Numbers to multiply in: [bold]fp32[/bold], [bold]bf16[/bold] or [bold]int8[/bold], the fastest.",
+        metavar="P",
+    ),
+]
 BatchTokens = Annotated[
     int,
     typer.Option(

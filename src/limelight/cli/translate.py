@@ -41,7 +41,8 @@ def translate(
     beam: options.Beam = None,
     n_best: options.NBest = 1,
     length_penalty: options.LengthPenalty = None,
-    batch_tokens: options.BatchTokens = 4096,
+    batch_tokens: options.BatchTokens = 16384,
+    precision: options.Precision = "fp32",
     sample: options.Sample = False,
     temperature: options.Temperature = None,
     top_k: options.TopK = None,
@@ -57,7 +58,7 @@ def translate(
     folders, _ = find_models(model, to=to)
     lines = _lines(file)
     with lines_to(output) as write:
-        translator = open_translator(folders)
+        translator = open_translator(folders, precision)
         at_once = 1000
         if file is None and sys.stdin.isatty():
             at_once = 1

@@ -25,7 +25,10 @@ from limelight.shapes import Bool, Int
 Key = TypeVar("Key", bound=Hashable)
 
 ROWS = {"cpu": 256, "cuda": 4096}
-"""So many hypotheses are enough to keep a device busy; more of them only take memory."""
+"""So many hypotheses keep a device busy; more of them only take memory, and on a CPU they leave its caches."""
+
+SENTENCES = {"cpu": 96, "cuda": 4096}
+"""The same for sentences, where each has few hypotheses."""
 
 DEAD_SHARE = 4
 """One place in so many may be dead before they are left out, which copies what is kept."""
@@ -95,13 +98,17 @@ class Engine(Generic[Key]):
         longest, count = max((len(who.source) for who in running), default=0), 0
         for who in self._waiting:
             longest = max(longest, len(who.source))
-            rows = (len(running) + count + 1) * self.search.width
-            if (running or count) and (rows * longest > self.batch_tokens or rows > ROWS[self._device.type]):
+            if (running or count) and not self._fit(len(running) + count + 1, longest):
                 break
             count += 1
-        if running and count < len(self._waiting) and DEAD_SHARE * count < len(running):
+        if running and count < len(self._waiting) and len(running) > DEAD_SHARE * count:
             return []
         return [self._waiting.popleft() for _ in range(count)]
+
+    def _fit(self, sentences: int, longest: int) -> bool:
+        """Whether so many sentences may be decoded together, the longest having so many pieces."""
+        kind, rows = self._device.type, sentences * self.search.width
+        return rows * longest <= self.batch_tokens and rows <= ROWS[kind] and sentences <= SENTENCES[kind]
 
     def _admit(self, joining: Sequence[Waiting[Key]]) -> None:
         free = [place for place, who in enumerate(self._running) if who is None][: len(joining)]

@@ -17,13 +17,15 @@ from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.jobs import Job, Plan, longest_sequence, require_room
 from limelight.decoding.length_penalty import max_target_length
 from limelight.decoding.sampling import Sampling, generator_for, path_search
-from limelight.decoding.search import Request, Search
+from limelight.decoding.search import Search
 from limelight.decoding.top import most_probable
+from limelight.decoding.workers import decode, workers_for
 from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap, attention_map
 from limelight.inspection.reading import reading
 from limelight.models.build import choose_device
 from limelight.models.interface import Seq2Seq
+from limelight.models.packed import pack
 from limelight.models.stored import load_model
 from limelight.tokens import Tokenizers
 
@@ -50,11 +52,23 @@ class Translation:
 class Translator:
     """A model with all it takes to translate text. The model is left as it was found: still training, if it was."""
 
-    def __init__(self, model: Seq2Seq, tokenizers: Tokenizers, config: DecodingConfig | None = None) -> None:
-        """`config` holds the defaults of `translate`; its own defaults where it is not given."""
+    def __init__(
+        self,
+        model: Seq2Seq,
+        tokenizers: Tokenizers,
+        config: DecodingConfig | None = None,
+        *,
+        precision: str | None = None,
+    ) -> None:
+        """`config` holds the defaults of `translate`; its own defaults where it is not given.
+
+        With a `precision` the model is packed for searching, in `fp32`, `bf16` or `int8`; later changes of its weights
+        are then not seen. Without one it is searched as it is at the time.
+        """
         self.model = model
         self.tokenizers = tokenizers
         self.config = config or DecodingConfig()
+        self.searched = model if precision is None else pack(model, precision)
 
     @overload
     def translate(  # type: ignore[overload-overlap]  # a string is a sequence of strings, but here it is one text
@@ -180,14 +194,10 @@ class Translator:
         """The hypotheses of each text, none for a blank one. Texts of like length are searched together."""
         found: list[list[Hypothesis]] = [[] for _ in texts]
         jobs = self._jobs(texts, prefixes, first)
-        engine = Engine[int](self.model, self._search(plan), batch_tokens=plan.batch_tokens)
-        # The longest first, so that too little memory shows at once and not at the end.
-        for job in sorted(jobs, key=lambda job: -len(job.source)):
-            engine.add(job.place, job.source, Request(job.max_length, tuple(job.prefix)))
-        with reading(self.model):
-            while engine.busy:
-                for place, hypotheses in engine.step():
-                    found[place] = self._ranked(hypotheses, plan)
+        workers = workers_for(len(jobs), self.device) if plan.sampling is None else 1  # draws stand in one order
+        with reading(self.searched):
+            for place, hypotheses in decode(jobs, lambda: self._engine(plan), workers):
+                found[place] = self._ranked(hypotheses, plan)
         return found
 
     def _jobs(self, texts: Sequence[str], prefixes: Sequence[str], first: int) -> list[Job]:
@@ -206,6 +216,9 @@ class Translator:
                 limit = min(limit, longest - 1)
             jobs.append(Job(place, [*source, self.model.end_id], prefix, limit))
         return jobs
+
+    def _engine(self, plan: Plan) -> Engine[int]:
+        return Engine(self.searched, self._search(plan), batch_tokens=plan.batch_tokens)
 
     def _search(self, plan: Plan) -> Search:
         special = {"start_id": self.model.start_id, "end_id": self.model.end_id}
@@ -247,11 +260,14 @@ def _one_line(text: str) -> str:
     return text.replace("\r", " ").replace("\n", " ")
 
 
-def load_translator(paths: str | Path | Sequence[str | Path], device: torch.device | None = None) -> Translator:
+def load_translator(
+    paths: str | Path | Sequence[str | Path], device: torch.device | None = None, *, precision: str = "fp32"
+) -> Translator:
     """The translator of a run or model folder; of several, their ensemble, with the settings of the first.
 
-    It goes to `device`; to a GPU where there is one and nothing else is asked. Raises `UserError` for folders that hold
-    no model, and for an ensemble of models whose tokenizers differ.
+    It goes to `device`; to a GPU where there is one and nothing else is asked. `precision` is that of searching:
+    `fp32`; `bf16`; or `int8`, the fastest on a CPU. Raises `UserError` for folders that hold no model, for an ensemble
+    of models whose tokenizers differ, and for a precision that is not to be had on the device.
     """
     folders = [paths] if isinstance(paths, str | Path) else list(paths)
     if not folders:
@@ -260,14 +276,15 @@ def load_translator(paths: str | Path | Sequence[str | Path], device: torch.devi
     stored = [load_model(folder, target) for folder in folders]
     first = stored[0]
     if len(stored) == 1:
-        return Translator(first.model, first.tokenizers, first.config.decoding)
+        return Translator(first.model, first.tokenizers, first.config.decoding, precision=precision)
     for folder, other in zip(folders[1:], stored[1:], strict=True):
         if not _same_pieces(first.tokenizers, other.tokenizers):
             raise UserError(
                 f"{folders[0]} and {folder} cannot be an ensemble: their tokenizers differ in size or pieces "
                 f"({_sizes(first.tokenizers)} against {_sizes(other.tokenizers)}); train them with the same one"
             )
-    return Translator(Ensemble([each.model for each in stored]), first.tokenizers, first.config.decoding)
+    ensemble = Ensemble([each.model for each in stored])
+    return Translator(ensemble, first.tokenizers, first.config.decoding, precision=precision)
 
 
 def _same_pieces(some: Tokenizers, others: Tokenizers) -> bool:

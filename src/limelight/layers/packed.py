@@ -19,10 +19,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from limelight.errors import UserError
+from limelight.layers.feed_forward import FeedForward
 from limelight.shapes import Float, Int
 
 MakeLinear = Callable[[Tensor, Tensor | None], Any]
 """A matrix (out, in) and a bias to a layer that multiplies with them."""
+
+_multiply = torch.ops.quantized.linear_dynamic.default
 
 WIDE, MANY = 4096, 16
 """From so many outputs and so many rows on, another of torch's libraries has the faster int8 product."""
@@ -77,7 +80,22 @@ class IntegerLinear(nn.Module):
     def forward(self, inputs: Float[Tensor, "... in"]) -> Float[Tensor, "... out"]:
         """The product."""
         many = inputs.numel() >= MANY * inputs.shape[-1]
-        return torch.ops.quantized.linear_dynamic(inputs, self.packed_wide if many else self.packed)
+        return _multiply(inputs, self.packed_wide if many else self.packed)
+
+
+class PackedFeedForward(nn.Module):
+    """The same network; the rectifier works in place."""
+
+    def __init__(self, feed_forward: FeedForward, linear: MakeLinear) -> None:
+        super().__init__()
+        self.inner = linear(feed_forward.inner.weight, feed_forward.inner.bias)
+        rectifies = isinstance(feed_forward.activation, nn.ReLU)
+        self.activation = nn.ReLU(inplace=True) if rectifies else feed_forward.activation
+        self.outer = linear(feed_forward.outer.weight, feed_forward.outer.bias)
+
+    def forward(self, inputs: Float[Tensor, "... model"]) -> Float[Tensor, "... model"]:
+        """Each position on its own."""
+        return self.outer(self.activation(self.inner(inputs)))
 
 
 def integer_rows(weight: Float[Tensor, "out in"]) -> tuple[Int[Tensor, "out in"], Float[Tensor, " out"]]:

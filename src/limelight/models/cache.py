@@ -24,7 +24,7 @@ SQUEEZE_EVERY = 4
 class Buffer:
     """Columns that are written once, and how many are."""
 
-    def __init__(self, columns: Float[Tensor, "batch heads room size"]) -> None:
+    def __init__(self, columns: Float[Tensor, "batch heads room head_size"]) -> None:
         self.columns = columns
         self.written = 0
 
@@ -37,52 +37,48 @@ class Columns:
     length: int
 
     @classmethod
-    def empty(cls, like: Float[Tensor, "batch heads any size"]) -> "Columns":
+    def empty(cls, like: Float[Tensor, "batch heads key head_size"]) -> "Columns":
         """No columns yet, and no room for any."""
         return cls(Buffer(like[:, :, :0]), 0)
 
-    def append(self, new: Float[Tensor, "batch heads width size"]) -> "Columns":
+    def append(self, new: Float[Tensor, "batch heads width head_size"]) -> "Columns":
         """These columns and the new ones. In place, unless there is no room or others have been written behind."""
         width = new.shape[2]
-        buffer, length = self.buffer, self.length + width
-        if buffer.written != self.length or length > buffer.columns.shape[2]:
-            buffer = self._with_room(max(2 * self.length, FIRST_ROOM * width), new)
-        buffer.columns[:, :, self.length : length] = new
-        buffer.written = length
-        return Columns(buffer, length)
+        length = self.length + width
+        if self.buffer.written != self.length or length > self.buffer.columns.shape[2]:
+            return _copied(self.view(), room=max(2 * self.length, FIRST_ROOM * width)).append(new)
+        self.buffer.columns[:, :, self.length : length] = new
+        self.buffer.written = length
+        return Columns(self.buffer, length)
 
-    def view(self) -> Float[Tensor, "batch heads length size"]:
+    def view(self) -> Float[Tensor, "batch heads columns head_size"]:
         """The columns themselves, not a copy."""
         return self.buffer.columns[:, :, : self.length]
 
     def take(self, rows: Int[Tensor, " rows"]) -> "Columns":
         """The columns of these sentences, copied."""
-        return _filled(self.view()[rows])
+        return _copied(self.view()[rows], room=self.buffer.columns.shape[2])
 
     def widen(self, batch: int) -> "Columns":
         """Room for more sentences, whose columns so far are zero."""
         view = self.view()
-        wide = view.new_zeros(batch, *view.shape[1:])
-        wide[: len(view)] = view
-        return _filled(wide)
+        wide = torch.cat([view, view.new_zeros(batch - len(view), *view.shape[1:])])
+        return _copied(wide, room=self.buffer.columns.shape[2])
 
     def pick(self, places: Int[Tensor, "batch picked"]) -> "Columns":
         """These columns of each sentence, copied."""
         rows = torch.arange(len(places), device=places.device)[:, None]
         # Indices on both sides of a slice: (batch, picked, heads, size) -> (batch, heads, picked, size)
-        return _filled(self.view()[rows, :, places].transpose(1, 2).contiguous())
-
-    def _with_room(self, room: int, like: Tensor) -> Buffer:
-        batch, heads, _, size = like.shape
-        buffer = Buffer(like.new_empty(batch, heads, room, size))
-        buffer.columns[:, :, : self.length] = self.view()
-        return buffer
+        return _copied(self.view()[rows, :, places].transpose(1, 2), room=self.buffer.columns.shape[2])
 
 
-def _filled(columns: Tensor) -> Columns:
-    buffer = Buffer(columns)
-    buffer.written = columns.shape[2]
-    return Columns(buffer, columns.shape[2])
+def _copied(columns: Float[Tensor, "batch heads columns head_size"], *, room: int) -> Columns:
+    """The columns in a buffer of their own that has room for more."""
+    batch, heads, length, size = columns.shape
+    buffer = Buffer(columns.new_empty(batch, heads, room, size))
+    buffer.columns[:, :, :length] = columns
+    buffer.written = length
+    return Columns(buffer, length)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +97,7 @@ class Past:
         """Columns there are."""
         return self.layers[0][0].length if self.layers else 0
 
-    def next_permission(self, batch: int, device: torch.device) -> Bool[Tensor, "batch width more"] | None:
+    def next_permission(self, batch: int, device: torch.device) -> Bool[Tensor, "batch width columns"] | None:
         """`may_attend` with the columns of one more position, in which each hypothesis sees its own."""
         if self.may_attend is None and self.width == 1:
             return None
@@ -154,17 +150,21 @@ def put_rows(rows: Tensor, fresh: Tensor, places: Int[Tensor, " fresh"], axis: i
 
     In place where there is room for them.
     """
-    batch = max(len(rows), int(places.max()) + 1)
-    shape = [batch, *rows.shape[1:]]
+    shape = [max(len(rows), int(places.max()) + 1), *rows.shape[1:]]
     if axis is not None:
         shape[axis] = max(rows.shape[axis], fresh.shape[axis])
-    if list(rows.shape) != shape:
-        wide = rows.new_zeros(shape)
-        (wide[: len(rows)] if axis is None else wide[: len(rows)].narrow(axis, 0, rows.shape[axis])).copy_(rows)
-        rows = wide
-    if axis is not None and fresh.shape[axis] < shape[axis]:
-        wide = fresh.new_zeros([len(fresh), *shape[1:]])
-        wide.narrow(axis, 0, fresh.shape[axis]).copy_(fresh)
-        fresh = wide
-    rows[places] = fresh
+    rows = _padded(rows, shape)
+    rows[places] = _padded(fresh, [len(fresh), *shape[1:]])
     return rows
+
+
+def _padded(values: Tensor, shape: list[int]) -> Tensor:
+    """The values in the first places of a larger tensor of zeros, its last two axes in memory as theirs are."""
+    if list(values.shape) == shape:
+        return values
+    swapped = values.ndim > 2 and values.stride(-1) > values.stride(-2)
+    wide = (
+        values.new_zeros([*shape[:-2], shape[-1], shape[-2]]).transpose(-1, -2) if swapped else values.new_zeros(shape)
+    )
+    wide[tuple(slice(length) for length in values.shape)] = values
+    return wide

@@ -1,32 +1,38 @@
-"""A model made ready for decoding on a CPU: weights packed once, products that share their input joined to one.
+"""A model made ready for decoding: weights packed once, products that share their input joined to one.
 
 It is the same model behind the same interface and shares every tensor that stays as it is; only its linear layers are
 others. It cannot be trained.
 """
 
 import copy
-from typing import Any, cast
+from typing import cast
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
-from limelight.attention.multi_head import MultiHeadAttention, Rotate
+from limelight.attention.packed import PackedCrossAttention, PackedSelfAttention
 from limelight.attention.scores import Score
+from limelight.errors import UserError
 from limelight.layers.feed_forward import FeedForward
-from limelight.layers.packed import MakeLinear, linear_of
+from limelight.layers.packed import MakeLinear, PackedFeedForward, linear_of
+from limelight.models.compiled import CompiledTransformer
 from limelight.models.interface import Seq2Seq
 from limelight.models.recurrent import Recurrent
 from limelight.models.transformer import DecoderLayer, EncoderLayer, Transformer
-from limelight.shapes import Float
 
 
 def pack(model: Seq2Seq, precision: str) -> Seq2Seq:
-    """The model with packed weights. Raises `UserError` for an unknown precision.
+    """The model made ready for decoding where it is. Raises `UserError` for a precision that is not to be had there.
 
-    Embeddings, normalisation, attention and softmax stay in fp32, and so do recurrent cells; with `int8` about a
-    hundredth of the size of each linear layer's output is lost to rounding.
+    On a CPU embeddings, normalisation, attention and softmax stay in fp32, and so do recurrent cells; with `int8` about
+    a hundredth of the size of each linear layer's output is lost to rounding. On a GPU `bf16` is the whole model.
     """
-    return cast(Seq2Seq, _replaced(model, linear_of(precision)))
+    linear = linear_of(precision)
+    weight = next(model.parameters(), None)
+    if weight is None or weight.device.type == "cpu":
+        return cast(Seq2Seq, _replaced(model, linear))
+    if precision == "int8":
+        raise UserError("precision int8 is for the CPU; on a GPU use bf16, or hide it with CUDA_VISIBLE_DEVICES=''")
+    return model if precision == "fp32" else copy.deepcopy(model).bfloat16()
 
 
 def _replaced(module: nn.Module, linear: MakeLinear) -> nn.Module:
@@ -49,63 +55,5 @@ def _replaced(module: nn.Module, linear: MakeLinear) -> nn.Module:
         twin.output = linear(*module.output_weights())
     if isinstance(twin, Transformer):
         twin.output_bias = None
+        twin.__class__ = CompiledTransformer
     return twin
-
-
-class PackedSelfAttention(MultiHeadAttention):
-    """The same attention, for what looks at itself: queries, keys and values in one product."""
-
-    def __init__(self, attention: MultiHeadAttention, linear: MakeLinear) -> None:
-        nn.Module.__init__(self)
-        self.heads, self.head_size = attention.heads, attention.head_size
-        self.joint_proj = _joined(linear, attention.query_proj, attention.key_proj, attention.value_proj)
-        self.out_proj = linear(attention.out_proj.weight, attention.out_proj.bias)
-
-    def project_self(
-        self, inputs: Float[Tensor, "batch length model"], rotate: Rotate | None = None
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        queries, keys, values = _split_into(3, self.joint_proj(inputs), self.heads)
-        return (queries, keys, values) if rotate is None else (rotate(queries), rotate(keys), values)
-
-
-class PackedCrossAttention(MultiHeadAttention):
-    """The same attention, for what looks at the source: keys and values in one product."""
-
-    def __init__(self, attention: MultiHeadAttention, linear: MakeLinear) -> None:
-        nn.Module.__init__(self)
-        self.heads, self.head_size = attention.heads, attention.head_size
-        self.query_proj = linear(attention.query_proj.weight, attention.query_proj.bias)
-        self.memory_proj = _joined(linear, attention.key_proj, attention.value_proj)
-        self.out_proj = linear(attention.out_proj.weight, attention.out_proj.bias)
-
-    def project_memory(
-        self, memory: Float[Tensor, "batch key model"], rotate: Rotate | None = None
-    ) -> tuple[Tensor, Tensor]:
-        keys, values = _split_into(2, self.memory_proj(memory), self.heads)
-        return keys if rotate is None else rotate(keys), values
-
-
-class PackedFeedForward(nn.Module):
-    """The same network; the rectifier works in place."""
-
-    def __init__(self, feed_forward: FeedForward, linear: MakeLinear) -> None:
-        super().__init__()
-        self.inner = linear(feed_forward.inner.weight, feed_forward.inner.bias)
-        rectifies = isinstance(feed_forward.activation, nn.ReLU)
-        self.activation = nn.ReLU(inplace=True) if rectifies else feed_forward.activation
-        self.outer = linear(feed_forward.outer.weight, feed_forward.outer.bias)
-
-    def forward(self, inputs: Float[Tensor, "... model"]) -> Float[Tensor, "... model"]:
-        """Each position on its own."""
-        return self.outer(self.activation(self.inner(inputs)))
-
-
-def _joined(linear: MakeLinear, *layers: nn.Linear) -> Any:
-    """One product for layers that read the same."""
-    return linear(torch.cat([layer.weight for layer in layers]), torch.cat([layer.bias for layer in layers]))
-
-
-def _split_into(parts: int, projected: Float[Tensor, "batch length inner"], heads: int) -> tuple[Tensor, ...]:
-    # (batch, length, parts * heads * head_size) -> parts of (batch, heads, length, head_size)
-    apart = projected.unflatten(-1, (parts, heads, -1))
-    return apart.permute(2, 0, 3, 1, 4).unbind(0)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from limelight.attention.masks import permit_keys
+from limelight.attention.masks import as_bias, permit_keys
 from limelight.attention.multi_head import MultiHeadAttention, Rotate
 from limelight.batching.batch import Batch
 from limelight.layers.dropout import Dropout
@@ -110,7 +110,15 @@ class DecoderLayer(nn.Module):
             want_weights=want_weights,
         )
         hidden = self.attention_sublayer.after(inputs, context)
-        features, cross_weights = self._look_at_source(hidden, source, keep_cross, want_weights=want_weights)
+        context, cross_weights = self.cross_attention(
+            self.cross_attention.project_queries(self.cross_sublayer.before(hidden)),
+            source.keys,
+            source.values,
+            may_attend=source.may_attend,
+            keep_heads=keep_cross,
+            want_weights=want_weights,
+        )
+        features = self._think(self.cross_sublayer.after(hidden, context))
         return DecoderLayerOutput(features, self_weights, cross_weights)
 
     def step(
@@ -119,7 +127,8 @@ class DecoderLayer(nn.Module):
         source: "SourceView",
         past: tuple[Columns, Columns],
         *,
-        may_attend: Bool[Tensor, "batch 1 width columns"] | None,
+        bias: Float[Tensor, "batch 1 width columns"] | None,
+        source_bias: Float[Tensor, "batch 1 1 source"] | None,
         rotate: Rotate | None = None,
         keep_self: Tensor | None = None,
         keep_cross: Tensor | None = None,
@@ -128,27 +137,22 @@ class DecoderLayer(nn.Module):
         asked = self.attention_sublayer.before(inputs)
         queries, new_keys, new_values = self.attention.project_self(asked, rotate)
         keys, values = past[0].append(new_keys), past[1].append(new_values)
-        context, _ = self.attention(queries, keys.view(), values.view(), may_attend=may_attend, keep_heads=keep_self)
+        context, _ = self.attention(queries, keys.view(), values.view(), bias=bias, keep_heads=keep_self)
         hidden = self.attention_sublayer.after(inputs, context)
-        features, _ = self._look_at_source(hidden, source, keep_cross, want_weights=False)
-        return features, (keys, values)
-
-    def _look_at_source(
-        self, hidden: Tensor, source: "SourceView", keep_heads: Tensor | None, *, want_weights: bool
-    ) -> tuple[Tensor, Tensor | None]:
-        """Cross-attention and feed-forward: what is the same for all positions and for one."""
-        asked = self.cross_sublayer.before(hidden)
-        context, weights = self.cross_attention(
-            self.cross_attention.project_queries(asked),
+        context, _ = self.cross_attention(
+            self.cross_attention.project_queries(self.cross_sublayer.before(hidden)),
             source.keys,
             source.values,
-            may_attend=source.may_attend,
-            keep_heads=keep_heads,
-            want_weights=want_weights,
+            bias=source_bias,
+            keep_heads=keep_cross,
         )
-        hidden = self.cross_sublayer.after(hidden, context)
+        features = self._think(self.cross_sublayer.after(hidden, context))
+        return features, (keys, values)
+
+    def _think(self, hidden: Tensor) -> Tensor:
+        """The feed-forward network inside its residual connection."""
         changed = self.feed_forward(self.feed_forward_sublayer.before(hidden))
-        return self.feed_forward_sublayer.after(hidden, changed), weights
+        return self.feed_forward_sublayer.after(hidden, changed)
 
 
 class SourceView(NamedTuple):
@@ -255,14 +259,17 @@ class Decoder(nn.Module):
         hidden = self.dropout(embedded)
         rotate = _rotation(self.rotary, state.ages[:, None, None])
         permitted = state.past.next_permission(len(ids), ids.device)
-        may_attend = None if permitted is None else permitted[:, None]
+        bias = None if permitted is None else as_bias(permitted, hidden.dtype)[:, None]
+        seen = state.sources[0].may_attend
+        source_bias = None if seen is None else as_bias(seen, hidden.dtype)
         layers = []
         for depth, (layer, source, past) in enumerate(zip(self._each(), state.sources, state.past.layers, strict=True)):
             hidden, past = layer.step(
                 hidden,
                 source,
                 past,
-                may_attend=may_attend,
+                bias=bias,
+                source_bias=source_bias,
                 rotate=rotate,
                 keep_self=_kept(state.keep_heads, f"decoder.{depth}.self"),
                 keep_cross=_kept(state.keep_heads, f"decoder.{depth}.cross"),
@@ -374,7 +381,7 @@ class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
         # Asking waits for the device once a sentence, and spares a mask at every step where nothing is padded.
         permitted = None if valid.all() else permit_keys(valid)
         sources = tuple(
-            SourceView(source.keys.contiguous(), source.values.contiguous(), permitted)
+            SourceView(_upright(source.keys), source.values.contiguous(), permitted)
             for source in self.decoder.look_at(memory.features, permitted)
         )
         empty = tuple((Columns.empty(source.keys), Columns.empty(source.values)) for source in sources)
@@ -412,6 +419,11 @@ class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
     def output_weights(self) -> tuple[Float[Tensor, "vocab features"], Float[Tensor, " vocab"] | None]:
         weight = self.decoder.embedding.output_weight() if self.output is None else self.output.weight
         return weight, self.output_bias
+
+
+def _upright(keys: Float[Tensor, "batch heads source head_size"]) -> Float[Tensor, "batch heads source head_size"]:
+    """The same keys with neighbours' numbers together in memory: products with few queries are a third faster so."""
+    return keys.transpose(-1, -2).contiguous().transpose(-1, -2)
 
 
 def _embed(

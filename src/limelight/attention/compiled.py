@@ -1,0 +1,112 @@
+"""Attention of one new position, as plain loops that numba compiles: score, softmax, sum.
+
+In a search each hypothesis asks one query a step. Products of matrices are made for more than that: half their time
+goes into padding and into starting thousands of small ones, and the keys of beams have to be copied or masked. A loop
+looks up each hypothesis' own past where it was written, and stops where a sentence ends. It takes a fraction of the
+time (`python -m benchmarks.kernels`).
+
+numba is an extra of the installation, and this is the one file that imports it; where it is missing, products do the
+same. What it compiles is kept on disk: the first use on a machine takes some seconds, each later start a tenth of one.
+"""
+
+import math
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+Numbers = npt.NDArray[np.float32]
+Integers = npt.NDArray[np.int64]
+
+# fastmath: sums in any order, as products of matrices take them, too. nogil: other threads work meanwhile.
+_compiled = numba.njit(nogil=True, fastmath=True, error_model="numpy", cache=True)
+
+
+@_compiled
+def _softmax(scores: Numbers, length: int) -> None:
+    """exp(s) / sum of exp(s) over the first `length` scores, in place."""
+    most = scores[0]
+    for place in range(1, length):
+        most = max(most, scores[place])
+    total = np.float32(0)
+    for place in range(length):
+        scores[place] = math.exp(scores[place] - most)
+        total += scores[place]
+    for place in range(length):
+        scores[place] /= total
+
+
+@_compiled
+def attend_past(
+    joint: Numbers, keys: Numbers, values: Numbers, ancestors: Integers, ages: Integers, context: Numbers
+) -> None:
+    """Write the new keys and values, and let each hypothesis look at its own past and at itself.
+
+    Args:
+        joint: (batch, width, 3, heads, head_size): query, key and value of the new position.
+        keys, values: (batch, width, room, heads, head_size): those of the positions before; written to.
+        ancestors: (batch, width, room): which hypothesis of its sentence each one was, at each position; written to.
+        ages: (batch,): how many positions there are already.
+        context: (batch, width, heads, head_size): is filled.
+    """
+    batch, width, room, heads, head_size = keys.shape
+    scale = np.float32(1 / math.sqrt(head_size))
+    scores = np.empty(room, dtype=np.float32)
+    for row in range(batch):
+        age = ages[row]
+        for hypothesis in range(width):
+            keys[row, hypothesis, age] = joint[row, hypothesis, 1]
+            values[row, hypothesis, age] = joint[row, hypothesis, 2]
+            ancestors[row, hypothesis, age] = hypothesis
+        for hypothesis in range(width):
+            own = ancestors[row, hypothesis]
+            for head in range(heads):
+                query = joint[row, hypothesis, 0, head]
+                for place in range(age + 1):
+                    key = keys[row, own[place], place, head]
+                    product = np.float32(0)
+                    for part in range(head_size):
+                        product += query[part] * key[part]
+                    scores[place] = product * scale
+                _softmax(scores, age + 1)
+                found = context[row, hypothesis, head]
+                found[:] = 0
+                for place in range(age + 1):
+                    weight, value = scores[place], values[row, own[place], place, head]
+                    for part in range(head_size):
+                        found[part] += weight * value[part]
+
+
+@_compiled
+def attend_source(queries: Numbers, memory: Numbers, lengths: Integers, context: Numbers) -> None:
+    """Let each hypothesis look at its source.
+
+    Args:
+        queries: (batch, width, heads, head_size).
+        memory: (batch, source, 2, heads, head_size): keys and values of the source.
+        lengths: (batch,): how many of them are real.
+        context: (batch, width, heads, head_size): is filled.
+    """
+    batch, width, heads, head_size = queries.shape
+    scale = np.float32(1 / math.sqrt(head_size))
+    scores = np.empty((width, memory.shape[1]), dtype=np.float32)
+    for row in range(batch):
+        length = lengths[row]
+        for head in range(heads):
+            for place in range(length):
+                key = memory[row, place, 0, head]
+                for hypothesis in range(width):
+                    query = queries[row, hypothesis, head]
+                    product = np.float32(0)
+                    for part in range(head_size):
+                        product += query[part] * key[part]
+                    scores[hypothesis, place] = product * scale
+            for hypothesis in range(width):
+                weights = scores[hypothesis]
+                _softmax(weights, length)
+                found = context[row, hypothesis, head]
+                found[:] = 0
+                for place in range(length):
+                    weight, value = weights[place], memory[row, place, 1, head]
+                    for part in range(head_size):
+                        found[part] += weight * value[part]

@@ -1,0 +1,170 @@
+"""The Transformer's step with compiled attention: the form that decodes on a CPU.
+
+Keys and values stand where they were written; which of them are a hypothesis' own past is told by a table of ancestors,
+and only that table moves when hypotheses change places. Every sentence has its own age, so that sentences join at any
+step, and no padding is ever looked at.
+"""
+
+from dataclasses import dataclass, replace
+from typing import cast
+
+import torch
+from torch import Tensor
+
+from limelight.attention.packed import PackedCrossAttention, PackedSelfAttention
+from limelight.models.cache import put_rows
+from limelight.models.state import State
+from limelight.models.transformer import DecoderLayer, Transformer, TransformerMemory, TransformerState
+from limelight.shapes import Float, Int
+
+try:
+    from limelight.attention import compiled as loops
+except ImportError:  # numba is an extra; without it steps are made of products
+    loops = None  # type: ignore[assignment]
+
+FIRST_ROOM = 64
+"""Positions there is room for at first; it doubles when they are full."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledState(State):
+    """Keys and values of the target so far and of the source, for each decoder layer.
+
+    A step writes into its tensors, so a state is used up by the step that follows it.
+    """
+
+    past: tuple[tuple[Float[Tensor, "batch width room heads size"], Float[Tensor, "batch width room heads size"]], ...]
+    """Keys and values."""
+    ancestors: Int[Tensor, "batch width room"]
+    """Which hypothesis of its sentence each one was, at each position."""
+    ages: Int[Tensor, " batch"]
+    """Positions each sentence's hypotheses have read."""
+    sources: tuple[Float[Tensor, "batch source 2 heads size"], ...]
+    lengths: Int[Tensor, " batch"]
+    """Real positions of each source."""
+
+    def reorder(self, parents: Int[Tensor, "batch width"]) -> "CompiledState":
+        return replace(self, ancestors=self.ancestors.gather(1, parents[:, :, None].expand_as(self.ancestors)))
+
+    def keep(self, sentences: Int[Tensor, " kept"]) -> "CompiledState":
+        ages = self.ages[sentences]
+        used = int(ages.max())
+
+        def kept(part: Tensor) -> Tensor:
+            few = part.new_empty(len(sentences), *part.shape[1:])
+            few[:, :, :used] = part[:, :, :used][sentences]
+            return few
+
+        return CompiledState(
+            tuple((kept(keys), kept(values)) for keys, values in self.past),
+            self.ancestors[sentences],
+            ages,
+            tuple(source[sentences] for source in self.sources),
+            self.lengths[sentences],
+        )
+
+    def admit(self, fresh: "CompiledState", places: Int[Tensor, " fresh"]) -> "CompiledState":
+        state, batch = self, max(len(self.ages), int(places.max()) + 1)
+        if batch > len(self.ages):
+            state = state._with_places(batch, self.ancestors.shape[2])
+        # Of the past nothing is written: at age 0 none of it is looked at.
+        return replace(
+            state,
+            ages=put_rows(state.ages, fresh.ages, places),
+            sources=tuple(
+                put_rows(one, other, places, axis=1) for one, other in zip(self.sources, fresh.sources, strict=True)
+            ),
+            lengths=put_rows(self.lengths, fresh.lengths, places),
+        )
+
+    def release(self, places: Int[Tensor, " places"]) -> "CompiledState":
+        self.ages[places] = 0
+        return self
+
+    def with_room(self) -> "CompiledState":
+        """A state in which the next position can be written."""
+        room = self.ancestors.shape[2]
+        return self if int(self.ages.max()) < room else self._with_places(len(self.ages), 2 * room)
+
+    def _with_places(self, batch: int, room: int) -> "CompiledState":
+        """With more sentences, or more room for positions."""
+        more = batch - len(self.ages)
+
+        def widened(part: Tensor) -> Tensor:
+            wide = part.new_empty(batch, part.shape[1], room, *part.shape[3:])
+            wide[: len(part), :, : part.shape[2]] = part
+            return wide
+
+        ancestors = self.ancestors.new_zeros(batch, self.ancestors.shape[1], room)
+        ancestors[: len(self.ages), :, : self.ancestors.shape[2]] = self.ancestors
+        return replace(
+            self,
+            past=tuple((widened(keys), widened(values)) for keys, values in self.past),
+            ancestors=ancestors,
+            ages=torch.cat([self.ages, self.ages.new_zeros(more)]),
+        )
+
+
+class CompiledTransformer(Transformer):
+    """A packed Transformer whose steps take the compiled attention, where they can.
+
+    They take products as others do for rotary positions, for heads that are switched off, for other numbers than fp32,
+    and where numba is not installed.
+    """
+
+    def start(  # type: ignore[override]
+        self, memory: TransformerMemory, width: int = 1
+    ) -> TransformerState | CompiledState:
+        features = memory.features
+        plain = self.decoder.rotary is None and memory.keep_heads is None
+        if loops is None or not plain or features.dtype != torch.float32 or features.device.type != "cpu":
+            return super().start(memory, width)
+        layers = self._layers()
+        heads, size = layers[0].attention.heads, layers[0].attention.head_size
+        batch = len(features)
+        shape = (batch, width, FIRST_ROOM, heads, size)
+        return CompiledState(
+            tuple((features.new_empty(shape), features.new_empty(shape)) for _ in layers),
+            torch.zeros(batch, width, FIRST_ROOM, dtype=torch.int64),
+            torch.zeros(batch, dtype=torch.int64),
+            tuple(cast(PackedCrossAttention, layer.cross_attention).joint_memory(features) for layer in layers),
+            memory.source_valid.sum(dim=1),
+        )
+
+    def step(  # type: ignore[override]
+        self, ids: Int[Tensor, "batch width"], state: TransformerState | CompiledState
+    ) -> tuple[Float[Tensor, "batch width features"], TransformerState | CompiledState]:
+        if isinstance(state, TransformerState):
+            return super().step(ids, state)
+        state, decoder = state.with_room(), self.decoder
+        hidden = decoder.embedding(ids)
+        if decoder.positions is not None:
+            hidden = decoder.positions.at(hidden, state.ages, most=state.ancestors.shape[2])
+        for layer, (keys, values), source in zip(self._layers(), state.past, state.sources, strict=True):
+            hidden = _attend_past(layer, hidden, keys, values, state)
+            hidden = _attend_source(layer, hidden, source, state.lengths)
+            changed = layer.feed_forward(layer.feed_forward_sublayer.before(hidden))
+            hidden = layer.feed_forward_sublayer.after(hidden, changed)
+        features = hidden if decoder.norm is None else decoder.norm(hidden)
+        return features, replace(state, ages=state.ages + 1)
+
+    def _layers(self) -> list[DecoderLayer]:
+        return cast(list[DecoderLayer], self.decoder.layers)
+
+
+def _attend_past(layer: DecoderLayer, hidden: Tensor, keys: Tensor, values: Tensor, state: CompiledState) -> Tensor:
+    """Masked self-attention of one position, inside its residual connection."""
+    joint = cast(PackedSelfAttention, layer.attention).joint(layer.attention_sublayer.before(hidden))
+    context = torch.empty_like(joint[:, :, 0])
+    loops.attend_past(
+        joint.numpy(), keys.numpy(), values.numpy(), state.ancestors.numpy(), state.ages.numpy(), context.numpy()
+    )
+    return layer.attention_sublayer.after(hidden, layer.attention.out_proj(context.flatten(2)))
+
+
+def _attend_source(layer: DecoderLayer, hidden: Tensor, source: Tensor, lengths: Tensor) -> Tensor:
+    """Cross-attention of one position, inside its residual connection."""
+    queries = layer.cross_attention.query_proj(layer.cross_sublayer.before(hidden)).unflatten(-1, source.shape[-2:])
+    context = torch.empty_like(queries)
+    loops.attend_source(queries.numpy(), source.numpy(), lengths.numpy(), context.numpy())
+    return layer.cross_sublayer.after(hidden, layer.cross_attention.out_proj(context.flatten(2)))
