@@ -3,8 +3,10 @@
     python -m benchmarks.memory
 
 Every figure is taken in a process of its own: the highest resident memory during the work less the resident memory
-before it, when the model is there and has worked once on a short text; up to 4,096 pieces the median of five. What
-grows with the length doubles with it, what grows with its square becomes four times as much.
+before it, when the model is there and has worked once on a short text; up to 4,096 pieces the median of three. What
+grows with the length doubles with it, what grows with its square becomes four times as much. Freed memory goes back as
+the system has it: the commands keep it (`limelight.memory`), and how large the holes are that they then keep as well is
+a matter of chance.
 
 A Transformer of 8 heads x 64 (2 + 2 layers, d_ff 2,048, 8,000 pieces, dropout 0.1) gets two rows, of which one is an
 eighth shorter: masks and dropout are at work. Beside it stands attention alone, one row forward and backward: ours,
@@ -29,7 +31,6 @@ from benchmarks.output import RESULTS, table, write_result
 from limelight.attention import attend
 from limelight.batching.batch import Batch, make_batch
 from limelight.config import TransformerConfig
-from limelight.memory import hold_memory_for_work
 from limelight.models.build import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.tokens import Tokenizers
@@ -55,7 +56,7 @@ class Pieces(NamedTuple):
 
 def main(
     longest: Annotated[int, typer.Option(help="Leave out lengths above it.")] = LENGTHS[-1],
-    rounds: Annotated[int, typer.Option(help="Processes for each figure.", min=1)] = 5,
+    rounds: Annotated[int, typer.Option(help="Processes for each figure.", min=1)] = 3,
     results: Annotated[Path, typer.Option(help="Folder for memory.json.")] = RESULTS,
     alone: Annotated[str, typer.Option(hidden=True)] = "",
 ) -> None:
@@ -95,7 +96,6 @@ def growth(mib: dict[int, float | None]) -> dict[str, float]:
 
 def measure(prepare: Callable[[], Callable[[int], object]], length: int) -> float:
     """MiB that this process grows by at its peak while it works on texts of that length."""
-    hold_memory_for_work()
     torch.manual_seed(1)
     work = prepare()
     work(16)
@@ -117,7 +117,7 @@ def _median(what: str, length: int, rounds: int) -> float | None:
     if what in QUADRATIC and 8 * HEADS * length**2 * 4 > min(MOST, _available()):
         print(f"{what}, {length}: left out, it would not fit into memory", file=sys.stderr)
         return None
-    # Where the heap leaves holes differs from process to process: by a few MiB, which matter where there are few.
+    # Where the heap begins differs from process to process, and with it what fits: a few MiB, which matter to few.
     again = rounds if length <= SURE and what not in QUADRATIC else 1
     found = statistics.median(_in_a_process(what, length) for _ in range(again))
     print(f"{what}, {length}: {found:,.0f} MiB", file=sys.stderr)

@@ -9,9 +9,7 @@ from benchmarks import memory
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the system does not tell its peaks so")
-def test_a_peak_is_seen_after_it_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "hold_memory_for_work", lambda: False)  # it would hold for all tests of this process
-
+def test_a_peak_is_seen_after_it_is_over() -> None:
     def prepare() -> memory.Callable[[int], object]:
         return lambda mib: len([b"1" * (mib * 2**20), b"2" * (mib * 2**20)])
 
