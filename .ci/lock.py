@@ -44,7 +44,9 @@ def closure(wanted: list[str]) -> dict[str, str]:
 def main() -> None:
     """Write both files."""
     extras = PROJECT["project"]["optional-dependencies"]
-    run = closure(PROJECT["build-system"]["requires"] + PROJECT["project"]["dependencies"] + extras["plot"])
+    run = closure(
+        PROJECT["build-system"]["requires"] + PROJECT["project"]["dependencies"] + extras["fast"] + extras["plot"]
+    )
     dev = closure(extras["dev"] + extras["tensorboard"] + extras["export"] + ["packaging"])
     for name, what, first, pins in (
         ("requirements.txt", "run", "", run),
