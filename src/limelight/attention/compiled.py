@@ -10,6 +10,9 @@ same. What it compiles is kept on disk: the first use on a machine takes some se
 """
 
 import math
+from collections.abc import Callable
+from functools import partial
+from typing import ParamSpec, cast
 
 import numba
 import numpy as np
@@ -17,12 +20,22 @@ import numpy.typing as npt
 
 Numbers = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
-
-# fastmath: sums in any order, as products of matrices take them, too. nogil: other threads work meanwhile.
-_compiled = numba.njit(nogil=True, fastmath=True, error_model="numpy", cache=True)
+Given = ParamSpec("Given")
 
 
-@_compiled
+def compiled(function: Callable[Given, None]) -> Callable[Given, None]:
+    """The function as machine code, made when it is first called and kept where there is a folder to keep it in.
+
+    It takes sums in any order, as products of matrices do, too, and leaves Python to other threads meanwhile.
+    """
+    machine_code = partial(numba.njit, nogil=True, fastmath=True, error_model="numpy")
+    try:
+        return cast(Callable[Given, None], machine_code(cache=True)(function))
+    except RuntimeError:  # neither the package's folder nor the user's can be written to
+        return cast(Callable[Given, None], machine_code()(function))
+
+
+@compiled
 def _softmax(scores: Numbers, length: int) -> None:
     """exp(s) / sum of exp(s) over the first `length` scores, in place."""
     most = scores[0]
@@ -36,7 +49,7 @@ def _softmax(scores: Numbers, length: int) -> None:
         scores[place] /= total
 
 
-@_compiled
+@compiled
 def attend_past(
     joint: Numbers, keys: Numbers, values: Numbers, ancestors: Integers, ages: Integers, context: Numbers
 ) -> None:
@@ -77,7 +90,7 @@ def attend_past(
                         found[part] += weight * value[part]
 
 
-@_compiled
+@compiled
 def attend_source(queries: Numbers, memory: Numbers, lengths: Integers, context: Numbers) -> None:
     """Let each hypothesis look at its source.
 

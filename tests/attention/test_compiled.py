@@ -1,0 +1,146 @@
+"""The compiled loops against the plainest ones, and against the products that do the same."""
+
+import math
+import random
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+
+from limelight.attention import attend
+from limelight.attention.compiled import attend_past, attend_source, compiled
+
+BATCH, WIDTH, HEADS, SIZE, ROOM, SOURCE = 5, 3, 2, 7, 13, 11
+AGES = (0, 4, 12, 1, 7)
+LENGTHS = (1, 11, 6, 2, 10)
+FAR = 1e6
+"""Where nobody may look lies this: who looked there all the same would be far off."""
+
+
+@pytest.fixture
+def numbers(seed: int) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def normal(numbers: np.random.Generator, *shape: int) -> np.ndarray:
+    return numbers.normal(size=shape).astype(np.float32)
+
+
+def looked_up(query: np.ndarray, keys: list[np.ndarray], values: list[np.ndarray]) -> np.ndarray:
+    """softmax(query keys / sqrt(size)) values, a number after the other, in double precision."""
+    scores = [math.fsum(float(q) * float(k) for q, k in zip(query, key, strict=True)) for key in keys]
+    powers = [math.exp((score - max(scores)) / math.sqrt(len(query))) for score in scores]
+    weights = [power / math.fsum(powers) for power in powers]
+    return np.array(
+        [math.fsum(w * float(value[part]) for w, value in zip(weights, values, strict=True)) for part in range(SIZE)]
+    )
+
+
+class Past:
+    """Random arguments of `attend_past`: rows of different age, whose hypotheses come from one another."""
+
+    def __init__(self, numbers: np.random.Generator) -> None:
+        self.joint = normal(numbers, BATCH, WIDTH, 3, HEADS, SIZE)
+        self.keys, self.values = (np.full((BATCH, WIDTH, ROOM, HEADS, SIZE), FAR, np.float32) for _ in range(2))
+        self.ancestors = np.full((BATCH, WIDTH, ROOM), 10**9)
+        self.ages = np.array(AGES)
+        for row, age in enumerate(AGES):
+            self.keys[row, :, :age], self.values[row, :, :age] = normal(numbers, 2, WIDTH, age, HEADS, SIZE)
+            self.ancestors[row, :, :age] = numbers.integers(WIDTH, size=(WIDTH, age))
+        self.context = np.full((BATCH, WIDTH, HEADS, SIZE), np.nan, np.float32)
+
+    def attend(self) -> None:
+        attend_past(self.joint, self.keys, self.values, self.ancestors, self.ages, self.context)
+
+    def own(self, row: int, hypothesis: int, head: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Keys and values of what a hypothesis has read, the new position last."""
+        places = list(enumerate(self.ancestors[row, hypothesis, : AGES[row]]))
+        past = [(self.keys[row, who, place, head], self.values[row, who, place, head]) for place, who in places]
+        keys, values = zip(*past, tuple(self.joint[row, hypothesis, 1:, head]), strict=True)
+        return list(keys), list(values)
+
+
+def every_head() -> Iterator[tuple[int, int, int]]:
+    return product(range(BATCH), range(WIDTH), range(HEADS))
+
+
+def test_each_hypothesis_looks_at_its_own_past_and_itself(numbers: np.random.Generator) -> None:
+    past = Past(numbers)
+    past.attend()
+    for row, hypothesis, head in every_head():
+        expected = looked_up(past.joint[row, hypothesis, 0, head], *past.own(row, hypothesis, head))
+        np.testing.assert_allclose(past.context[row, hypothesis, head], expected, rtol=1e-5, atol=1e-5)
+
+
+def test_it_writes_the_new_position_into_its_place_and_nothing_else(numbers: np.random.Generator) -> None:
+    past = Past(numbers)
+    before = [array.copy() for array in (past.joint, past.keys, past.values, past.ancestors, past.ages)]
+    for row, age in enumerate(AGES):
+        before[1][row, :, age], before[2][row, :, age] = past.joint[row, :, 1], past.joint[row, :, 2]
+        before[3][row, :, age] = range(WIDTH)
+    past.attend()
+    for array, expected in zip((past.joint, past.keys, past.values, past.ancestors, past.ages), before, strict=True):
+        np.testing.assert_array_equal(array, expected)
+
+
+def test_products_of_the_same_heads_give_the_same(numbers: np.random.Generator) -> None:
+    past = Past(numbers)
+    past.attend()
+    for row, hypothesis in product(range(BATCH), range(WIDTH)):
+        heads = [past.own(row, hypothesis, head) for head in range(HEADS)]
+        keys, values = (torch.from_numpy(np.array([each[part] for each in heads])) for part in (0, 1))
+        expected, _ = attend(torch.from_numpy(past.joint[row, hypothesis, 0])[:, None], keys, values)
+        np.testing.assert_allclose(past.context[row, hypothesis], expected[:, 0], rtol=1e-5, atol=1e-5)
+
+
+def test_each_hypothesis_looks_at_its_real_source(numbers: np.random.Generator) -> None:
+    queries, context = normal(numbers, BATCH, WIDTH, HEADS, SIZE), np.full((BATCH, WIDTH, HEADS, SIZE), np.nan, "f")
+    memory = normal(numbers, BATCH, SOURCE, 2, HEADS, SIZE)
+    for row, length in enumerate(LENGTHS):
+        memory[row, length:] = FAR
+    given = queries.copy(), memory.copy()
+    attend_source(queries, memory, np.array(LENGTHS), context)
+    np.testing.assert_array_equal(queries, given[0])
+    np.testing.assert_array_equal(memory, given[1])
+    for row, hypothesis, head in every_head():
+        keys, values = (list(memory[row, : LENGTHS[row], part, head]) for part in (0, 1))
+        expected = looked_up(queries[row, hypothesis, head], keys, values)
+        np.testing.assert_allclose(context[row, hypothesis, head], expected, rtol=1e-5, atol=1e-5)
+
+    valid = torch.arange(SOURCE) < torch.tensor(LENGTHS)[:, None]
+    asked, keys, values = (
+        torch.from_numpy(part).transpose(1, 2) for part in (queries, memory[:, :, 0], memory[:, :, 1])
+    )
+    products, _ = attend(asked, keys, values, may_attend=valid[:, None, None])
+    np.testing.assert_allclose(context, products.transpose(1, 2), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("size", [1e3, -1e3])
+def test_large_scores_do_not_overflow(numbers: np.random.Generator, size: float) -> None:
+    """All of the weight lies on the key that stands out."""
+    queries = np.full((1, 1, 1, SIZE), size, np.float32)
+    memory = numbers.uniform(-0.1, 0.1, size=(1, SOURCE, 2, 1, SIZE)).astype(np.float32)
+    memory[0, 4, 0] = np.sign(size)
+    context = np.empty((1, 1, 1, SIZE), np.float32)
+    attend_source(queries, memory, np.array([SOURCE]), context)
+    np.testing.assert_allclose(context[0, 0, 0], memory[0, 4, 1, 0], rtol=1e-6)
+
+
+def test_without_a_folder_to_keep_it_in_it_is_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(**options: object) -> None:
+        raise OSError("read-only file system")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", full)  # how numba finds out whether it may write
+
+    @compiled
+    def doubled(values: np.ndarray) -> None:
+        for place in range(len(values)):
+            values[place] *= 2
+
+    values = np.array([random.randrange(100), 3])
+    expected = 2 * values
+    doubled(values)
+    assert values.tolist() == expected.tolist()
+    assert doubled.signatures  # it is not Python that ran
