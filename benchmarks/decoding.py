@@ -1,0 +1,248 @@
+"""Decoding beside CTranslate2 and transformers: the same trained weights, the same sentences, in turn, in one run.
+
+    python -m benchmarks.decoding --data DATA --small runs/bench/small --base runs/bench/base
+
+The runs are Transformers with normalisation after each sub-layer, as transformers' Marian model has it; what the peers
+translate with is made of them by `limelight export`. Each way runs in a process of its own, round after round, on real
+sentences with their real lengths: all of them in batches, and some one at a time. Times are those of translating,
+tokens and text included, loading not; figures are medians over the rounds, ratios medians of the ratios in a round.
+"""
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import torch
+import typer
+
+from benchmarks.machine import describe_machine, product_rate
+from benchmarks.output import RESULTS, table, write_result
+from limelight.text.readers import read_pairs
+
+LIMIT = 128
+"""Most pieces of a translation, for every way."""
+
+Translate = Callable[[Sequence[str], int], list[tuple[str, int]]]
+"""Sentences and a beam to texts and how many pieces each has, its end included."""
+
+
+class Size(NamedTuple):
+    """How much is translated in a round."""
+
+    sentences: int
+    alone: int
+    """So many of them one at a time as well."""
+    slow: int
+    """So many of them by transformers, in batches."""
+
+
+SIZES = {"small": Size(1000, 50, 100), "base": Size(200, 12, 32)}
+
+
+def main(
+    data: Annotated[Path, typer.Option(help="Folder with the files of Multi30k.")],
+    small: Annotated[Path | None, typer.Option(help="Run folder of a small model.")] = None,
+    base: Annotated[Path | None, typer.Option(help="Run folder of a model of the paper's base size.")] = None,
+    rounds: Annotated[int, typer.Option(help="Processes of each kind, in turn.", min=1)] = 5,
+    results: Annotated[Path, typer.Option(help="Folder for decoding.json.")] = RESULTS,
+    alone: Annotated[str, typer.Option(hidden=True)] = "",
+    folder: Annotated[Path | None, typer.Option(hidden=True)] = None,
+    size: Annotated[str, typer.Option(hidden=True)] = "",
+) -> None:
+    """Measure, print, write down; `--alone` is one process of the measurement."""
+    if alone and folder:
+        print(json.dumps(measure(WAYS[alone](folder), alone, SIZES[size], data)))
+        return
+    runs = {name: run for name, run in (("small", small), ("base", base)) if run is not None}
+    if not runs:
+        raise typer.BadParameter("name a run: --small RUN, --base RUN, or both")
+    found = {name: compare(name, run, data, rounds) for name, run in runs.items()}
+    result = {
+        "benchmark": "decoding beside the peers",
+        "command": "python -m benchmarks.decoding --data DATA --small RUN --base RUN",
+        "machine": describe_machine(),
+        "products": {"bf16 GFLOP/s": round(product_rate(torch.bfloat16) / 1e9)},
+        **found,
+        "table": "\n\n".join(shown(name, each) for name, each in found.items()),
+    }
+    write_result("decoding", result, folder=results)
+    print(result["table"])
+
+
+def compare(name: str, run: Path, data: Path, rounds: int) -> dict[str, Any]:
+    """All ways on one model, in turn."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        (folder / "run").symlink_to(run.resolve())
+        for kind in ("ctranslate2", "huggingface"):
+            words = ["limelight", "export", "--model", str(run), "--to", kind, "-o", str(folder / kind)]
+            subprocess.run([sys.executable, "-m", *words], check=True, stdout=subprocess.DEVNULL)
+        ways = [way for way in WAYS if "shortlist" not in way or (run / "best" / "shortlist.safetensors").exists()]
+        found = [{way: in_own_process(way, name, folder, data) for way in ways} for _ in range(rounds)]
+    return {
+        "ways": {way: {key: _median(found, way, key) for key in found[0][way]} for way in ways},
+        "ratios": ratios(found, ways),
+    }
+
+
+def in_own_process(way: str, size: str, folder: Path, data: Path) -> dict[str, float]:
+    """One measurement."""
+    words = ["benchmarks.decoding", "--data", str(data), "--alone", way, "--folder", str(folder), "--size", size]
+    said = subprocess.run([sys.executable, "-m", *words], check=True, stdout=subprocess.PIPE, text=True).stdout
+    figures: dict[str, float] = json.loads(said.splitlines()[-1])
+    print(way, {key: round(value, 1) for key, value in figures.items()}, file=sys.stderr)
+    return figures
+
+
+def measure(translate: Translate, way: str, size: Size, data: Path) -> dict[str, float]:
+    """Target tokens per second in batches, milliseconds a sentence alone; greedy and with a beam of 4."""
+    from limelight.evaluation import corpus_bleu
+
+    pairs = list(read_pairs([data / "test_2016_flickr.en.gz", data / "test_2016_flickr.de.gz"]))
+    pairs = pairs[: size.slow if way.startswith("transformers") else size.sentences]
+    sources = [pair.source for pair in pairs]
+    figures = {}
+    for name, beam in (("greedy", 1), ("beam 4", 4)):
+        translate(sources[:40], beam)
+        begin = time.perf_counter()
+        found = translate(sources, beam)
+        figures[f"batches, {name}: tokens/s"] = sum(pieces for _, pieces in found) / (time.perf_counter() - begin)
+        figures[f"{name}: BLEU"] = corpus_bleu([text for text, _ in found], [pair.target for pair in pairs]).score
+        times = []
+        for source in sources[: size.alone]:
+            begin = time.perf_counter()
+            translate([source], beam)
+            times.append(time.perf_counter() - begin)
+        figures[f"alone, {name}: ms"] = 1000 * statistics.median(times)
+    return figures
+
+
+# --- the ways ---
+
+
+def limelight(precision: str, *, shortlist: bool = False) -> Callable[[Path], Translate]:
+    def load(folder: Path) -> Translate:
+        from limelight.decoding.translate import load_translator
+        from limelight.memory import hold_memory_for_work
+
+        hold_memory_for_work()
+        translator = load_translator(folder / "run", precision=precision, **({"shortlist": True} if shortlist else {}))
+        translator.config = translator.config.model_copy(update={"max_length_factor": 1e-6, "max_length_extra": LIMIT})
+
+        def translate(sources: Sequence[str], beam: int) -> list[tuple[str, int]]:
+            found = translator.translate(sources, beam_size=beam)
+            return [(each.text, len(each.tokens) + each.finished) for each in found]
+
+        return translate
+
+    return load
+
+
+def ctranslate2(precision: str, workers: int, threads: int) -> Callable[[Path], Translate]:
+    def load(folder: Path) -> Translate:
+        import ctranslate2
+        import sentencepiece
+
+        source, target = (
+            sentencepiece.SentencePieceProcessor(model_file=str(folder / "ctranslate2" / f"{side}.spm"))
+            for side in ("source", "target")
+        )
+        translator = ctranslate2.Translator(
+            str(folder / "ctranslate2"), compute_type=precision, inter_threads=workers, intra_threads=threads
+        )
+
+        def translate(sources: Sequence[str], beam: int) -> list[tuple[str, int]]:
+            pieces = [[*source.encode(text, out_type=str), "</s>"] for text in sources]
+            found = translator.translate_batch(
+                pieces, beam_size=beam, max_batch_size=32, max_decoding_length=LIMIT, max_input_length=0
+            )
+            best = [each.hypotheses[0] for each in found]
+            return [(target.decode(tokens), len(tokens) + 1) for tokens in best]
+
+        return translate
+
+    return load
+
+
+def transformers(folder: Path) -> Translate:
+    import transformers as library
+
+    from limelight.batching.batch import pad_rows
+    from limelight.models.stored import load_model
+
+    library.logging.set_verbosity_error()
+    model = library.MarianMTModel.from_pretrained(folder / "huggingface").eval()
+    tokenizers = load_model(folder / "run").tokenizers
+
+    def translate(sources: Sequence[str], beam: int) -> list[tuple[str, int]]:
+        found: list[tuple[str, int]] = []
+        ids = [[*tokenizers.source.encode(text), 0] for text in sources]
+        order = sorted(range(len(ids)), key=lambda row: len(ids[row]))
+        for first in range(0, len(order), 32):
+            source, valid = pad_rows([ids[row] for row in order[first : first + 32]], tokenizers.source.padding)
+            with torch.inference_mode():
+                rows = model.generate(
+                    source, attention_mask=valid.long(), num_beams=beam, do_sample=False, max_length=LIMIT
+                )
+            cut = [[piece for piece in row[1:] if piece != tokenizers.target.padding] for row in rows.tolist()]
+            found += [(tokenizers.target.decode([piece for piece in row if piece]), len(row)) for row in cut]
+        return [found[place] for place in sorted(range(len(order)), key=lambda place: order[place])]
+
+    return translate
+
+
+WAYS: dict[str, Callable[[Path], Translate]] = {
+    "limelight int8": limelight("int8"),
+    "limelight int8, shortlist": limelight("int8", shortlist=True),
+    "limelight bf16": limelight("bf16"),
+    "limelight fp32": limelight("fp32"),
+    "ctranslate2 int8, 2 workers": ctranslate2("int8", 2, 1),
+    "ctranslate2 int8, 2 threads": ctranslate2("int8", 1, 2),
+    "ctranslate2 int8, 1 thread": ctranslate2("int8", 1, 1),
+    "ctranslate2 float32, 2 workers": ctranslate2("float32", 2, 1),
+    "transformers fp32": transformers,
+}
+
+
+# --- what comes of it ---
+
+
+def ratios(found: list[dict[str, dict[str, float]]], ways: Sequence[str]) -> dict[str, dict[str, float]]:
+    """How many times as fast our ways are as the best setting of each peer, for each figure but BLEU."""
+    peers = {name: [way for way in ways if way.startswith(name)] for name in ("ctranslate2", "transformers")}
+    return {
+        f"{ours} against {peer}": {
+            key: round(statistics.median(_faster(each, ours, settings, key) for each in found), 2)
+            for key in found[0][ours] if not key.endswith("BLEU")
+        }
+        for ours in ways if ours.startswith("limelight int8")
+        for peer, settings in peers.items()
+    }  # fmt: skip
+
+
+def _faster(figures: dict[str, dict[str, float]], ours: str, peers: Sequence[str], key: str) -> float:
+    theirs = [figures[peer][key] for peer in peers]
+    return min(theirs) / figures[ours][key] if key.endswith("ms") else figures[ours][key] / max(theirs)
+
+
+def _median(found: list[dict[str, dict[str, float]]], way: str, key: str) -> float:
+    return round(statistics.median(each[way][key] for each in found), 2)
+
+
+def shown(name: str, found: dict[str, Any]) -> str:
+    """A table of the ways, and one of the ratios."""
+    keys = list(next(iter(found["ways"].values())))
+    speeds = table([name, *keys], [[way, *(figures[key] for key in keys)] for way, figures in found["ways"].items()])
+    faster = [key for key in keys if not key.endswith("BLEU")]
+    rows = [[pair, *(figures[key] for key in faster)] for pair, figures in found["ratios"].items()]
+    return speeds + "\n\n" + table(["times as fast", *(key.rpartition(":")[0] for key in faster)], rows)
+
+
+if __name__ == "__main__":
+    typer.run(main)
