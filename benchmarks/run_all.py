@@ -100,7 +100,10 @@ def all_steps(data: Path, runs: Path) -> dict[str, Step]:
         ),
         "train-small": Step("a small model, as Marian has them", training_of(data, models["small"], SMALL), 3),
         "train-base": Step("a model of the paper's base size", training_of(data, models["base"], BASE), 3),
-        "decoding": Step("decoding beside the peers, same weights", ["benchmarks.decoding", *both], 8, "decoding"),
+        "decoding": Step(
+            "decoding beside the peers, same weights",
+            ["benchmarks.decoding", "--data", str(data), *both], 8, "decoding",
+        ),
         "startup": Step("cold starts", ["benchmarks.startup", "--model", str(models["small"])], 2, "startup"),
         "memory": Step("memory by length", ["benchmarks.memory"], 5, "memory"),
     }  # fmt: skip
