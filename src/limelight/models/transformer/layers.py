@@ -1,0 +1,153 @@
+"""One layer of the encoder and one of the decoder: figure 1 of the paper (Vaswani et al. 2017)."""
+
+from typing import NamedTuple
+
+from torch import Tensor, nn
+
+from limelight.attention.multi_head import MultiHeadAttention, Rotate
+from limelight.layers.feed_forward import FeedForward
+from limelight.layers.sublayer import Sublayer
+from limelight.models.cache import Columns
+from limelight.shapes import Bool, Float
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention, then a feed-forward network, each inside a residual connection."""
+
+    def __init__(
+        self,
+        attention: MultiHeadAttention,
+        feed_forward: FeedForward,
+        *,
+        d_model: int,
+        dropout: float,
+        norm_first: bool,
+    ) -> None:
+        super().__init__()
+        self.attention = attention
+        self.attention_sublayer = Sublayer(d_model, dropout=dropout, norm_first=norm_first)
+        self.feed_forward = feed_forward
+        self.feed_forward_sublayer = Sublayer(d_model, dropout=dropout, norm_first=norm_first)
+
+    def forward(
+        self,
+        inputs: Float[Tensor, "batch source model"],
+        may_attend: Bool[Tensor, "batch 1 1 source"],
+        *,
+        rotate: Rotate | None = None,
+        keep_heads: Tensor | None = None,
+        want_weights: bool = False,
+    ) -> tuple[Float[Tensor, "batch source model"], Float[Tensor, "batch heads source source"] | None]:
+        """Every position looks at every real position."""
+        asked = self.attention_sublayer.before(inputs)
+        context, weights = self.attention(
+            *self.attention.project_self(asked, rotate),
+            may_attend=may_attend,
+            keep_heads=keep_heads,
+            want_weights=want_weights,
+        )
+        hidden = self.attention_sublayer.after(inputs, context)
+        changed = self.feed_forward(self.feed_forward_sublayer.before(hidden))
+        return self.feed_forward_sublayer.after(hidden, changed), weights
+
+
+class DecoderLayer(nn.Module):
+    """Masked self-attention, cross-attention to the encoder, feed-forward; each inside a residual connection."""
+
+    def __init__(
+        self,
+        attention: MultiHeadAttention,
+        cross_attention: MultiHeadAttention,
+        feed_forward: FeedForward,
+        *,
+        d_model: int,
+        dropout: float,
+        norm_first: bool,
+    ) -> None:
+        super().__init__()
+        self.attention = attention
+        self.attention_sublayer = Sublayer(d_model, dropout=dropout, norm_first=norm_first)
+        self.cross_attention = cross_attention
+        self.cross_sublayer = Sublayer(d_model, dropout=dropout, norm_first=norm_first)
+        self.feed_forward = feed_forward
+        self.feed_forward_sublayer = Sublayer(d_model, dropout=dropout, norm_first=norm_first)
+
+    def forward(
+        self,
+        inputs: Float[Tensor, "batch target model"],
+        source: "SourceView",
+        *,
+        rotate: Rotate | None = None,
+        keep_self: Tensor | None = None,
+        keep_cross: Tensor | None = None,
+        want_weights: bool = False,
+    ) -> "DecoderLayerOutput":
+        """All positions at once."""
+        asked = self.attention_sublayer.before(inputs)
+        # Targets are padded at the end, so "not the future" already keeps every real position from all padding.
+        context, self_weights = self.attention(
+            *self.attention.project_self(asked, rotate),
+            causal=True,
+            keep_heads=keep_self,
+            want_weights=want_weights,
+        )
+        hidden = self.attention_sublayer.after(inputs, context)
+        context, cross_weights = self.cross_attention(
+            self.cross_attention.project_queries(self.cross_sublayer.before(hidden)),
+            source.keys,
+            source.values,
+            may_attend=source.may_attend,
+            keep_heads=keep_cross,
+            want_weights=want_weights,
+        )
+        features = self._think(self.cross_sublayer.after(hidden, context))
+        return DecoderLayerOutput(features, self_weights, cross_weights)
+
+    def step(
+        self,
+        inputs: Float[Tensor, "batch width model"],
+        source: "SourceView",
+        past: tuple[Columns, Columns],
+        *,
+        bias: Float[Tensor, "batch 1 width columns"] | None,
+        source_bias: Float[Tensor, "batch 1 1 source"] | None,
+        rotate: Rotate | None = None,
+        keep_self: Tensor | None = None,
+        keep_cross: Tensor | None = None,
+    ) -> tuple[Float[Tensor, "batch width model"], tuple[Columns, Columns]]:
+        """One more position of every hypothesis, after the keys and values of those before it."""
+        asked = self.attention_sublayer.before(inputs)
+        queries, new_keys, new_values = self.attention.project_self(asked, rotate)
+        keys, values = past[0].append(new_keys), past[1].append(new_values)
+        context, _ = self.attention(queries, keys.view(), values.view(), bias=bias, keep_heads=keep_self)
+        hidden = self.attention_sublayer.after(inputs, context)
+        context, _ = self.cross_attention(
+            self.cross_attention.project_queries(self.cross_sublayer.before(hidden)),
+            source.keys,
+            source.values,
+            bias=source_bias,
+            keep_heads=keep_cross,
+        )
+        features = self._think(self.cross_sublayer.after(hidden, context))
+        return features, (keys, values)
+
+    def _think(self, hidden: Tensor) -> Tensor:
+        """The feed-forward network inside its residual connection."""
+        changed = self.feed_forward(self.feed_forward_sublayer.before(hidden))
+        return self.feed_forward_sublayer.after(hidden, changed)
+
+
+class SourceView(NamedTuple):
+    """The encoder's output as one decoder layer looks at it; `may_attend` is None where no source is padded."""
+
+    keys: Float[Tensor, "batch heads source head_size"]
+    values: Float[Tensor, "batch heads source head_size"]
+    may_attend: Bool[Tensor, "batch 1 1 source"] | None
+
+
+class DecoderLayerOutput(NamedTuple):
+    """What a decoder layer hands on: features, and the weights if they were wanted."""
+
+    features: Float[Tensor, "batch target model"]
+    self_weights: Float[Tensor, "batch heads target target"] | None
+    cross_weights: Float[Tensor, "batch heads target source"] | None
