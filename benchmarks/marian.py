@@ -23,7 +23,7 @@ import typer
 
 from benchmarks.machine import describe_machine
 from benchmarks.output import RESULTS, table, write_result
-from benchmarks.training_peers import SIZES, TOKENS, Size, _batches
+from benchmarks.training_peers import SIZES, TOKENS, Size, real_batches
 
 UPDATE = re.compile(r"Up\. \d+ .*\* ([\d,]+) @ .* : Time ([\d.]+)s")
 WARM_UP = 2
@@ -43,7 +43,7 @@ def main(
         raise typer.Exit(1)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        batches = _batches(source, target)[: SIZES[size].updates + WARM_UP]
+        batches = real_batches(source, target)[: SIZES[size].updates + WARM_UP]
         (folder / "batches.json").write_text(json.dumps(batches), encoding="utf-8")
         _write_corpus(batches, SIZES[size], folder)
         words = ["-m", "benchmarks.training_peers", str(source), str(target), "--size", size, "--alone", "limelight"]

@@ -25,7 +25,7 @@ import typer
 from benchmarks.machine import describe_machine, product_rate
 from benchmarks.multi30k import RESULTS
 from limelight.batching.batch import Batch, make_batch
-from limelight.batching.bucketing import cut_batches
+from limelight.batching.bucketing import cutreal_batches
 from limelight.config import TransformerConfig
 from limelight.memory import hold_memory_for_work
 from limelight.models.build import build_model
@@ -81,7 +81,7 @@ def main(
         return
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "batches.json"
-        place.write_text(json.dumps(_batches(source, target)), encoding="utf-8")
+        place.write_text(json.dumps(real_batches(source, target)), encoding="utf-8")
         found = [_round(source, target, size, place) for _ in range(rounds)]
     result = {
         "benchmark": f"training beside transformers, {size}",
@@ -114,7 +114,7 @@ def _median(found: list[dict[str, dict[str, float]]], way: str, name: str) -> fl
     return statistics.median(each[way][name] for each in found)
 
 
-def _batches(source: Path, target: Path) -> list[tuple[list[list[int]], list[list[int]]]]:
+def real_batches(source: Path, target: Path) -> list[tuple[list[list[int]], list[list[int]]]]:
     """Ids of real sentences, in batches as Limelight makes them, as many as the longest measurement takes; the smaller
     model has all of these ids."""
     pairs = list(read_pairs([source, target]))
@@ -124,7 +124,7 @@ def _batches(source: Path, target: Path) -> list[tuple[list[list[int]], list[lis
     )  # fmt: skip
     sides = [vocabulary.encode_batch([getattr(pair, side) for pair in pairs]) for side in ("source", "target")]
     lengths = [np.array([len(row) + 1 for row in side]) for side in sides]
-    cut = cut_batches(*lengths, tokens=TOKENS, generator=np.random.default_rng(1))
+    cut = cutreal_batches(*lengths, tokens=TOKENS, generator=np.random.default_rng(1))
     some = max(size.updates for size in SIZES.values()) + WARM_UP
     return [([sides[0][row] for row in rows], [sides[1][row] for row in rows]) for rows in cut[:some]]
 

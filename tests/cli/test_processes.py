@@ -36,7 +36,7 @@ def test_help_and_slips_of_the_pen_wait_for_nothing_heavy(words: list[str], envi
 
 
 UNUSED = ("sacrebleu", "matplotlib", "transformers", "ctranslate2", "tensorboard", "limelight.evaluation",
-          "limelight.interop", "limelight.recipes", "limelight.training.run")  # fmt: skip
+          "limelight.interop", "limelight.recipes", "limelight.training.run", "sympy", "torch._dynamo")  # fmt: skip
 TRANSLATING = ("torch", "yaml", "sentencepiece", "limelight.decoding.translate")
 
 

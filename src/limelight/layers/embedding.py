@@ -9,6 +9,13 @@ from torch.nn import functional
 from limelight.shapes import Float, Int
 
 
+def draw_normal(rows: int, width: int, *, spread: float) -> Float[Tensor, "rows width"]:
+    """Random vectors; only their shape where the default device is `meta`, on which torch would load a compiler first,
+    for half a second."""
+    drawn = torch.empty(rows, width)
+    return drawn if drawn.is_meta else drawn.normal_() * spread
+
+
 class TokenEmbedding(nn.Module):
     """A row per piece, times sqrt(width) where asked (Vaswani et al. 2017, section 3.4).
 
@@ -20,7 +27,7 @@ class TokenEmbedding(nn.Module):
         super().__init__()
         self.padding = size - 1
         self.scale = math.sqrt(width) if scale else 1.0
-        self.weight = nn.Parameter(torch.randn(size, width) * (width**-0.5 if scale else 0.1))
+        self.weight = nn.Parameter(draw_normal(size, width, spread=width**-0.5 if scale else 0.1))
         with torch.no_grad():
             self.weight[self.padding].zero_()
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from limelight.errors import UserError
+from limelight.layers.embedding import draw_normal
 from limelight.shapes import Float, Int
 
 
@@ -43,7 +44,10 @@ class SinusoidalPositions(nn.Module):
     def __init__(self, d_model: int, *, layout: str = "interleaved", ready: int = 256) -> None:
         super().__init__()
         self.layout = layout
-        self.register_buffer("table", sinusoids(ready, d_model, layout=layout), persistent=False)
+        table = torch.empty(ready, d_model)  # see `draw_normal`
+        self.register_buffer(
+            "table", table if table.is_meta else sinusoids(ready, d_model, layout=layout), persistent=False
+        )
 
     def forward(self, embedded: Float[Tensor, "batch length model"]) -> Float[Tensor, "batch length model"]:
         """Add positions 0, 1, ... along each row."""
@@ -68,7 +72,7 @@ class LearnedPositions(nn.Module):
 
     def __init__(self, d_model: int, *, longest: int) -> None:
         super().__init__()
-        self.table = nn.Parameter(torch.randn(longest, d_model) * d_model**-0.5)
+        self.table = nn.Parameter(draw_normal(longest, d_model, spread=d_model**-0.5))
 
     def forward(self, embedded: Float[Tensor, "batch length model"]) -> Float[Tensor, "batch length model"]:
         """Add positions 0, 1, ... along each row. Raises `UserError` beyond the last trained position."""
@@ -103,9 +107,11 @@ class RotaryPositions(nn.Module):
         super().__init__()
         if head_size % 2:
             raise UserError(f"rotary positions turn pairs, so the head size must be even, not {head_size}")
-        pairs = torch.arange(head_size // 2, dtype=torch.float64)
-        rates = torch.exp(pairs * (-2 * math.log(10_000.0) / head_size))
-        self.register_buffer("rates", rates.float(), persistent=False)
+        rates = torch.empty(head_size // 2)  # see `draw_normal`
+        if not rates.is_meta:
+            pairs = torch.arange(head_size // 2, dtype=torch.float64)
+            rates = torch.exp(pairs * (-2 * math.log(10_000.0) / head_size)).float()
+        self.register_buffer("rates", rates, persistent=False)
 
     def forward(
         self, heads: Float[Tensor, "batch heads length head_size"], positions: Int[Tensor, "..."]
