@@ -25,7 +25,7 @@ import typer
 from benchmarks.machine import describe_machine, product_rate
 from benchmarks.multi30k import RESULTS
 from limelight.batching.batch import Batch, make_batch
-from limelight.batching.bucketing import cutreal_batches
+from limelight.batching.bucketing import cut_batches
 from limelight.config import TransformerConfig
 from limelight.memory import hold_memory_for_work
 from limelight.models.build import build_model
@@ -124,7 +124,7 @@ def real_batches(source: Path, target: Path) -> list[tuple[list[list[int]], list
     )  # fmt: skip
     sides = [vocabulary.encode_batch([getattr(pair, side) for pair in pairs]) for side in ("source", "target")]
     lengths = [np.array([len(row) + 1 for row in side]) for side in sides]
-    cut = cutreal_batches(*lengths, tokens=TOKENS, generator=np.random.default_rng(1))
+    cut = cut_batches(*lengths, tokens=TOKENS, generator=np.random.default_rng(1))
     some = max(size.updates for size in SIZES.values()) + WARM_UP
     return [([sides[0][row] for row in rows], [sides[1][row] for row in rows]) for rows in cut[:some]]
 
