@@ -13,12 +13,13 @@ def reading(model: nn.Module) -> Iterator[torch.device]:
 
     Afterwards every module has the mode it had, also where only a part of the model was training.
     """
-    modes = [(module, module.training) for module in model.modules()]
+    training = [module for module in model.modules() if module.training]
     weight = next(model.parameters(), None)
-    model.eval()
+    for module in training:  # one by one: of a model that is not training nothing is written, at each sentence
+        module.training = False
     try:
         with torch.inference_mode():
             yield torch.device("cpu") if weight is None else weight.device
     finally:
-        for module, training in modes:
-            module.training = training
+        for module in training:
+            module.training = True
