@@ -22,6 +22,8 @@ try:
 except ImportError:  # numba is an extra; without it steps are made of products
     loops = None  # type: ignore[assignment]
 
+Layers = tuple[tuple[Float[Tensor, "batch width room heads size"], Float[Tensor, "batch width room heads size"]], ...]
+
 FIRST_ROOM = 64
 """Positions there is room for at first; it doubles when they are full."""
 
@@ -33,7 +35,7 @@ class CompiledState(State):
     A step writes into its tensors, so a state is used up by the step that follows it.
     """
 
-    past: tuple[tuple[Float[Tensor, "batch width room heads size"], Float[Tensor, "batch width room heads size"]], ...]
+    past: Layers
     """Keys and values."""
     ancestors: Int[Tensor, "batch width room"]
     """Which hypothesis of its sentence each one was, at each position."""
@@ -64,17 +66,16 @@ class CompiledState(State):
         )
 
     def admit(self, fresh: "CompiledState", places: Int[Tensor, " fresh"]) -> "CompiledState":
-        state, batch = self, max(len(self.ages), int(places.max()) + 1)
-        if batch > len(self.ages):
-            state = state._with_places(batch, self.ancestors.shape[2])
+        past, ancestors, batch = self.past, self.ancestors, int(places.max()) + 1
+        if batch > len(ancestors):
+            past, ancestors = self._widened(batch, ancestors.shape[2])
         # Of the past nothing is written: at age 0 none of it is looked at.
-        return replace(
-            state,
-            ages=put_rows(state.ages, fresh.ages, places),
-            sources=tuple(
-                put_rows(one, other, places, axis=1) for one, other in zip(self.sources, fresh.sources, strict=True)
-            ),
-            lengths=put_rows(self.lengths, fresh.lengths, places),
+        return CompiledState(
+            past,
+            ancestors,
+            put_rows(self.ages, fresh.ages, places),
+            tuple(put_rows(one, other, places, axis=1) for one, other in zip(self.sources, fresh.sources, strict=True)),
+            put_rows(self.lengths, fresh.lengths, places),
         )
 
     def release(self, places: Int[Tensor, " places"]) -> "CompiledState":
@@ -84,11 +85,13 @@ class CompiledState(State):
     def with_room(self) -> "CompiledState":
         """A state in which the next position can be written."""
         room = self.ancestors.shape[2]
-        return self if int(self.ages.max()) < room else self._with_places(len(self.ages), 2 * room)
+        if int(self.ages.max()) < room:
+            return self
+        past, ancestors = self._widened(len(self.ages), 2 * room)
+        return replace(self, past=past, ancestors=ancestors)
 
-    def _with_places(self, batch: int, room: int) -> "CompiledState":
-        """With more sentences, or more room for positions."""
-        more = batch - len(self.ages)
+    def _widened(self, batch: int, room: int) -> tuple[Layers, Int[Tensor, "{batch} width {room}"]]:
+        """Past and ancestors of more sentences, or with room for more positions."""
 
         def widened(part: Tensor) -> Tensor:
             wide = part.new_empty(batch, part.shape[1], room, *part.shape[3:])
@@ -97,12 +100,7 @@ class CompiledState(State):
 
         ancestors = self.ancestors.new_zeros(batch, self.ancestors.shape[1], room)
         ancestors[: len(self.ages), :, : self.ancestors.shape[2]] = self.ancestors
-        return replace(
-            self,
-            past=tuple((widened(keys), widened(values)) for keys, values in self.past),
-            ancestors=ancestors,
-            ages=torch.cat([self.ages, self.ages.new_zeros(more)]),
-        )
+        return tuple((widened(keys), widened(values)) for keys, values in self.past), ancestors
 
 
 class CompiledTransformer(Transformer):
@@ -149,7 +147,7 @@ class CompiledTransformer(Transformer):
         return features, replace(state, ages=state.ages + 1)
 
     def _layers(self) -> list[DecoderLayer]:
-        return cast(list[DecoderLayer], self.decoder.layers)
+        return cast(list[DecoderLayer], list(self.decoder.layers))
 
 
 def _attend_past(layer: DecoderLayer, hidden: Tensor, keys: Tensor, values: Tensor, state: CompiledState) -> Tensor:

@@ -1,0 +1,148 @@
+"""The Transformer's step with compiled attention, and with products where there is no compiler: both obey the laws of a
+state, and give what the model gives that was packed."""
+
+import pytest
+import torch
+
+from limelight.models import compiled
+from limelight.models.compiled import CompiledState, CompiledTransformer
+from limelight.models.packed import pack
+from limelight.models.transformer import Transformer, TransformerState
+from tests.models.followed import Followed, assert_same, begun, random_sources
+from tests.models.helpers import make_model, transformer
+
+TOLERANCE = 1e-5
+CONFIGS = {
+    "post": transformer(),
+    "pre": transformer(norm="pre"),
+    "learned": transformer(positions="learned", max_positions=19),
+    "split": transformer(d_model=12, head_size=None, activation="gelu"),
+}
+
+
+@pytest.fixture(params=CONFIGS)
+def model(request: pytest.FixtureRequest, seed: int) -> Transformer:
+    return make_model(CONFIGS[request.param]).eval()
+
+
+@pytest.fixture(params=["compiled", "products"])
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> type:
+    """The state that a packed model must begin with."""
+    if request.param == "products":
+        monkeypatch.setattr(compiled, "loops", None)
+    return CompiledState if request.param == "compiled" else TransformerState
+
+
+def packed(model: Transformer) -> CompiledTransformer:
+    ready = pack(model, "fp32")
+    assert isinstance(ready, CompiledTransformer)
+    return ready
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("life", range(3))
+def test_a_random_life_changes_nothing(
+    model: Transformer, kind: type, monkeypatch: pytest.MonkeyPatch, seed: int, life: int
+) -> None:
+    """There is room for three positions at first, so that it becomes too small while sentences come and go."""
+    monkeypatch.setattr(compiled, "FIRST_ROOM", 3)
+    followed = Followed.at_random(packed(model), seed + life, truth=model, tolerance=TOLERANCE)
+    assert isinstance(followed.state, kind)
+    followed.live(13)
+
+
+@torch.inference_mode()
+def test_every_deed_at_unequal_ages(model: Transformer, kind: type, seed: int) -> None:
+    ready = packed(model)
+    followed = Followed(ready, random_sources(ready, (6, 1, 4)), 3, truth=model, tolerance=TOLERANCE)
+    followed.step()
+    followed.step()
+    followed.reorder()
+    followed.admit(random_sources(ready, (9, 2)), [3, 1])  # behind the last, and in a place that is taken from another
+    followed.step()
+    followed.reorder()
+    followed.keep([3, 0, 3, 1])  # a sentence may stand there twice, and then goes two ways
+    followed.step()
+    followed.release([1, 2])
+    followed.step()
+    followed.admit(random_sources(ready, (5,)), [2])
+    followed.reorder()
+    followed.step()
+    followed.step()
+
+
+@torch.inference_mode()
+def test_the_room_doubles_when_it_is_full(seed: int) -> None:
+    model = make_model(transformer()).eval()
+    ready = packed(model)
+    followed = Followed(ready, random_sources(ready, (4, 2)), 2, truth=model, tolerance=TOLERANCE)
+    rooms = []
+    for _ in range(2 * compiled.FIRST_ROOM + 1):
+        followed.step()
+        followed.reorder()
+        rooms.append(followed.state.ancestors.shape[2])
+    first = compiled.FIRST_ROOM
+    assert rooms == [first] * first + [2 * first] * first + [4 * first]
+    followed.keep([1])
+    assert followed.state.ancestors.shape[2] == 4 * first
+    followed.step()
+
+
+@torch.inference_mode()
+def test_a_released_place_begins_anew(seed: int) -> None:
+    """Else what is dead would leave the learned positions."""
+    model = make_model(transformer(positions="learned", max_positions=7)).eval()
+    ready = packed(model)
+    followed = Followed(ready, random_sources(ready, (3, 3)), 2, truth=model, tolerance=TOLERANCE)
+    for _ in range(4):
+        followed.step()
+    followed.release([0])
+    assert followed.state.ages.tolist() == [0, 4]
+    for _ in range(3):
+        followed.step()
+    assert followed.state.ages.tolist() == [3, 7]
+
+
+@torch.inference_mode()
+def test_the_source_is_stored_once_however_many_hypotheses_look_at_it(seed: int) -> None:
+    ready = packed(make_model(transformer()).eval())
+    state = begun(ready, random_sources(ready, (6, 2)), 5)
+    assert [tuple(source.shape) for source in state.sources] == [(2, 7, 2, 3, 2)] * 2
+    assert state.lengths.tolist() == [7, 3]
+
+
+@torch.inference_mode()
+def test_neither_steps_nor_reorder_copy_the_past(seed: int) -> None:
+    ready = packed(make_model(transformer()).eval())
+    state = begun(ready, random_sources(ready, (6, 2)), 3)
+    places = [part.data_ptr() for layer in state.past for part in layer]
+    for _ in range(4):
+        _, state = ready.step(torch.randint(1, 29 - 1, (2, 3)), state)
+        state = state.reorder(torch.randint(3, (2, 3)))
+    assert [part.data_ptr() for layer in state.past for part in layer] == places
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize(
+    ("changed", "heads", "dtype"),
+    [
+        ({"positions": "rotary"}, None, torch.float32),
+        ({}, {"decoder.0.self": torch.tensor([1.0, 0.0, 1.0]), "decoder.1.cross": torch.zeros(3)}, torch.float32),
+        ({}, None, torch.float64),
+    ],
+)
+def test_products_take_what_the_loops_do_not(
+    changed: dict[str, object], heads: dict[str, torch.Tensor] | None, dtype: torch.dtype, seed: int
+) -> None:
+    model = make_model(transformer(**changed)).to(dtype).eval()
+    source = torch.randint(1, 29 - 1, (3, 5))
+    found = []
+    for one in (model, packed(model)):
+        state = one.start(one.encode(source, source > 0, keep_heads=heads), 2)
+        assert isinstance(state, TransformerState)
+        ids = torch.full((3, 2), one.start_id)
+        for _ in range(3):
+            features, state = one.step(ids, state)
+            ids = torch.stack([source[:, 0], source[:, 1]], dim=1)
+        found.append(features)
+    assert_same(*found, TOLERANCE)
