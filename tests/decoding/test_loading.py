@@ -69,7 +69,8 @@ def test_several_runs_are_an_ensemble_with_the_settings_of_the_first(
     both = load_translator(runs)
     assert both.config.beam_size == 3
     singles = [load_translator(run) for run in runs]
-    by_hand = Translator(Ensemble([one.model for one in singles]), tokenizers, singles[0].config)
+    by_hand = Ensemble([one.model for one in singles])
+    by_hand = Translator(by_hand, tokenizers, singles[0].config, precision="fp32")
     assert both.translate(TEXTS) == by_hand.translate(TEXTS)
 
 

@@ -196,7 +196,7 @@ def excerpt_faults(text: str) -> list[str]:
 
 
 def test_a_stale_excerpt_is_found():
-    page = "`src/limelight/attention/attend.py`\n\n```python\n    scores = score(queries, keys){}\n```\n"
+    page = "`src/limelight/attention/attend.py`\n\n```python\n    weights = _softmax(scores, may_attend){}\n```\n"
     assert excerpt_faults(page.format("")) == []
     assert len(excerpt_faults(page.format("  # changed"))) == 1
 

@@ -22,7 +22,7 @@ try:
 except ImportError:  # numba is an extra; without it steps are made of products
     loops = None  # type: ignore[assignment]
 
-Layers = tuple[tuple[Float[Tensor, "batch width room heads size"], Float[Tensor, "batch width room heads size"]], ...]
+Layers = tuple[tuple[Float[Tensor, "batch width room heads head_size"], Float[Tensor, "batch width room heads head_size"]], ...]
 
 FIRST_ROOM = 64
 """Positions there is room for at first; it doubles when they are full."""
@@ -41,7 +41,7 @@ class CompiledState(State):
     """Which hypothesis of its sentence each one was, at each position."""
     ages: Int[Tensor, " batch"]
     """Positions each sentence's hypotheses have read."""
-    sources: tuple[Float[Tensor, "batch source 2 heads size"], ...]
+    sources: tuple[Float[Tensor, "batch source 2 heads head_size"], ...]
     lengths: Int[Tensor, " batch"]
     """Real positions of each source."""
 
