@@ -44,9 +44,8 @@ def _replaced(module: nn.Module, linear: MakeLinear) -> nn.Module:
     if isinstance(module, Score):
         return module  # small, and some read the halves of their weights apart
     twin = copy.copy(module)
-    twin._parameters, twin._modules = dict(module._parameters), dict(module._modules)
-    for name, child in module.named_children():
-        twin._modules[name] = _replaced(child, linear)
+    twin._parameters = dict(module._parameters)
+    twin._modules = {name: None if part is None else _replaced(part, linear) for name, part in module._modules.items()}
     if isinstance(module, EncoderLayer | DecoderLayer):
         twin.attention = PackedSelfAttention(module.attention, linear)
     if isinstance(module, DecoderLayer):

@@ -293,6 +293,6 @@ class InputFeedingDecoder(AttentiveDecoder):
         return replace(state, fed=_read_out(self.readout, context, state.top)), weights
 
 
-def _read_out(readout: nn.Linear, *parts: Tensor) -> Tensor:
+def _read_out(readout: nn.Module, *parts: Tensor) -> Tensor:
     """tanh(W [parts])."""
     return torch.tanh(readout(torch.cat(parts, dim=-1)))

@@ -1,0 +1,164 @@
+"""A model made ready for decoding: the same features, fewer products, and nothing of the original changed."""
+
+import copy
+import random
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from limelight.attention.scores import Score
+from limelight.config import ModelConfig
+from limelight.decoding.ensemble import Ensemble
+from limelight.errors import UserError
+from limelight.layers.dropout import Dropout
+from limelight.layers.packed import FullLinear, HalfLinear, IntegerLinear
+from limelight.models.compiled import CompiledTransformer
+from limelight.models.interface import Seq2Seq
+from limelight.models.packed import pack
+from tests.models.helpers import every_model, make_model, random_batch, recurrent, transformer
+
+MODELS = {
+    **dict(every_model()),
+    "transformer-bias": transformer(output_bias=True),
+    "transformer-none-bias": transformer(output_bias=True, tie="none"),
+}
+KINDS = {"fp32": FullLinear, "bf16": HalfLinear, "int8": IntegerLinear}
+
+
+@pytest.fixture(params=MODELS)
+def model(request: pytest.FixtureRequest, seed: int) -> Seq2Seq:
+    return built(MODELS[request.param])
+
+
+def built(config: ModelConfig) -> Seq2Seq:
+    """With biases that are not all zero."""
+    model = make_model(config).eval()
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if "bias" in name:
+                weight.normal_()
+    return model
+
+
+def assert_same(one: Tensor, other: Tensor) -> None:
+    torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5)
+
+
+def linear_layers(model: nn.Module) -> list[nn.Module]:
+    """Those that a packed model must not have any more; scores keep theirs."""
+    kept = {id(part) for score in model.modules() if isinstance(score, Score) for part in score.modules()}
+    return [part for part in model.modules() if isinstance(part, nn.Linear) and id(part) not in kept]
+
+
+def step_through(model: Seq2Seq, source: Tensor, valid: Tensor, target: Tensor) -> Tensor:
+    state = model.start(model.encode(source, valid), 2)
+    features = []
+    for ids in target.unbind(dim=1):
+        position, state = model.step(torch.stack([ids, ids.flip(0)], dim=1), state)
+        state = state.reorder(torch.tensor([[0, 0]] * len(ids)))
+        features.append(position)
+    return torch.stack(features)
+
+
+@torch.inference_mode()
+def test_features_are_the_same(model: Seq2Seq) -> None:
+    batch, ready = random_batch(model), pack(model, "fp32")
+    features, weights = model.forward_with_attention(batch)
+    found, seen = ready.forward_with_attention(batch)
+    assert_same(found, features)
+    assert_same(ready(batch), features)
+    assert_same(ready.project(found), model.project(features))
+    for one, other in zip(
+        (*seen.encoder_self, *seen.decoder_self, *seen.cross),
+        (*weights.encoder_self, *weights.decoder_self, *weights.cross),
+        strict=True,
+    ):
+        assert_same(one, other)
+    given = batch.source, batch.source_valid, batch.target_in
+    assert_same(step_through(ready, *given), step_through(model, *given))
+
+
+@pytest.mark.parametrize("precision", KINDS)
+def test_every_linear_layer_is_of_that_precision(model: Seq2Seq, precision: str) -> None:
+    assert linear_layers(model)
+    ready = pack(model, precision)
+    assert linear_layers(ready) == []
+    kinds = {type(part) for part in ready.modules()}
+    assert kinds & set(KINDS.values()) == {KINDS[precision]}
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("precision", ["bf16", "int8"])
+def test_features_in_fewer_bits_are_near(model: Seq2Seq, precision: str) -> None:
+    """How near is the business of each layer; here no layer may be another."""
+    batch, ready = random_batch(model), pack(model, precision)
+    expected, found = model(batch), ready(batch)
+    assert found.dtype == torch.float32
+    assert not torch.equal(found, expected)
+    assert torch.cosine_similarity(found.flatten(), expected.flatten(), dim=0) > 0.95
+    logits = ready.project(found)
+    assert torch.cosine_similarity(logits.flatten(), model.project(expected).flatten(), dim=0) > 0.95
+
+
+def test_tensors_that_stay_are_shared(model: Seq2Seq) -> None:
+    own = {weight.data_ptr(): name for name, weight in model.named_parameters()}
+    shared = {own[weight.data_ptr()] for weight in pack(model, "int8").parameters()}
+    embeddings = {name for name in own.values() if name.endswith("embedding.weight")}
+    assert embeddings
+    assert embeddings <= shared
+
+
+def test_the_original_is_left_as_it_was(model: Seq2Seq) -> None:
+    precision = random.choice(list(KINDS))
+    print(precision)
+    model.train()
+    before, kinds = copy.deepcopy(model.state_dict()), [type(part) for part in model.modules()]
+    ready = pack(model, precision)
+    ready.eval()
+    with torch.inference_mode():
+        ready(random_batch(model))
+    assert [type(part) for part in model.modules()] == kinds
+    assert all(part.training for part in model.modules() if isinstance(part, Dropout | nn.RNNBase))
+    after = model.state_dict()
+    assert list(after) == list(before)
+    assert all(torch.equal(after[name], before[name]) for name in before)
+    model.project(model(random_batch(model))).square().sum().backward()
+    assert all(weight.grad is not None for weight in model.parameters() if weight.requires_grad)
+
+
+@torch.inference_mode()
+def test_an_ensemble_is_packed_member_by_member(seed: int) -> None:
+    one, other = built(transformer(tie="two-way")), built(recurrent())
+    both = Ensemble([one, other, one])  # the same twice, which counts twice
+    ready, batch = pack(both, "fp32"), random_batch(both)
+    assert linear_layers(ready) == []
+    assert [type(member) for member in ready.members] == [CompiledTransformer, type(other), CompiledTransformer]
+    assert_same(ready.project(ready(batch)), both.project(both(batch)))
+    given = batch.source, batch.source_valid, batch.target_in
+    assert_same(step_through(ready, *given), step_through(both, *given))
+
+
+@torch.inference_mode()
+def test_switching_heads_off_still_works(seed: int) -> None:
+    model = built(transformer())
+    heads = {"encoder.0.self": torch.tensor([0.0, 1.0, 1.0]), "decoder.1.cross": torch.tensor([1.0, 0.5, 0.0])}
+    batch, ready = random_batch(model), pack(model, "fp32")
+    assert_same(ready(batch, keep_heads=heads), model(batch, keep_heads=heads))
+    assert not torch.allclose(ready(batch), ready(batch, keep_heads=heads))
+
+
+def test_an_unknown_precision_is_refused(seed: int) -> None:
+    with pytest.raises(UserError, match="unknown precision 'int4': there are fp32, bf16, int8"):
+        pack(make_model(transformer()), "int4")
+
+
+def test_on_a_gpu_bf16_is_a_copy_of_the_whole_model(seed: int) -> None:
+    """Torch's device without memory stands for one: what decides is that it is not the CPU."""
+    model = make_model(transformer()).to("meta")
+    assert pack(model, "fp32") is model
+    half = pack(model, "bf16")
+    assert {weight.dtype for weight in half.parameters()} == {torch.bfloat16}
+    assert {weight.dtype for weight in model.parameters()} == {torch.float32}
+    with pytest.raises(UserError, match="precision int8 is for the CPU; on a GPU use bf16, or hide it with CUDA_VISI"):
+        pack(model, "int8")
