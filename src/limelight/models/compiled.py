@@ -22,7 +22,8 @@ try:
 except ImportError:  # numba is an extra; without it steps are made of products
     loops = None  # type: ignore[assignment]
 
-Layers = tuple[tuple[Float[Tensor, "batch width room heads head_size"], Float[Tensor, "batch width room heads head_size"]], ...]
+Cached = Float[Tensor, "batch width room heads head_size"]
+Layers = tuple[tuple[Cached, Cached], ...]
 
 FIRST_ROOM = 64
 """Positions there is room for at first; it doubles when they are full."""
