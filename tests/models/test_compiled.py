@@ -146,3 +146,17 @@ def test_products_take_what_the_loops_do_not(
             ids = torch.stack([source[:, 0], source[:, 1]], dim=1)
         found.append(features)
     assert_same(*found, TOLERANCE)
+
+
+@torch.inference_mode()
+def test_a_long_source_that_has_gone_takes_no_room(seed: int) -> None:
+    """Padding stays below twice the longest source that is there."""
+    ready = packed(make_model(transformer()).eval())
+    followed = Followed(ready, random_sources(ready, (50, 3)), 2, tolerance=TOLERANCE)
+    followed.step()
+    followed.admit(random_sources(ready, (4, 2)), [0, 2])
+    assert [source.shape[1] for source in followed.state.sources] == [5, 5]
+    followed.step()
+    followed.admit(random_sources(ready, (3,)), [1])
+    assert [source.shape[1] for source in followed.state.sources] == [5, 5]
+    followed.step()

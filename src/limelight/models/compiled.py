@@ -70,14 +70,13 @@ class CompiledState(State):
         past, ancestors, batch = self.past, self.ancestors, int(places.max()) + 1
         if batch > len(ancestors):
             past, ancestors = self._widened(batch, ancestors.shape[2])
+        lengths = put_rows(self.lengths, fresh.lengths, places)
+        longest, joined = int(lengths.max()), zip(self.sources, fresh.sources, strict=True)
+        sources = tuple(put_rows(one, other, places, axis=1) for one, other in joined)
+        if 2 * longest <= sources[0].shape[1]:
+            sources = tuple(source[:, :longest].contiguous() for source in sources)
         # Of the past nothing is written: at age 0 none of it is looked at.
-        return CompiledState(
-            past,
-            ancestors,
-            put_rows(self.ages, fresh.ages, places),
-            tuple(put_rows(one, other, places, axis=1) for one, other in zip(self.sources, fresh.sources, strict=True)),
-            put_rows(self.lengths, fresh.lengths, places),
-        )
+        return CompiledState(past, ancestors, put_rows(self.ages, fresh.ages, places), sources, lengths)
 
     def release(self, places: Int[Tensor, " places"]) -> "CompiledState":
         self.ages[places] = 0
