@@ -1,0 +1,193 @@
+"""Engines side by side: what they find, who hears of their failures, and that nothing global stays changed."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+
+from limelight.decoding import workers
+from limelight.decoding.beam import BeamSearch
+from limelight.decoding.engine import Engine
+from limelight.decoding.hypothesis import Hypothesis
+from limelight.decoding.jobs import Job
+from limelight.decoding.workers import MOST_WORKERS, SENTENCES_EACH, decode, workers_for
+from tests.decoding.fakes import TableModel, random_model
+
+THREADS = 6
+PATIENCE = 60
+"""Seconds after which an engine that nobody stops gives up, so that a test fails instead of standing still."""
+
+
+@pytest.fixture(autouse=True)
+def threads() -> Iterator[None]:
+    before, interval = torch.get_num_threads(), sys.getswitchinterval()
+    torch.set_num_threads(THREADS)
+    yield
+    assert (torch.get_num_threads(), sys.getswitchinterval()) == (THREADS, interval)  # in every test
+    torch.set_num_threads(before)
+
+
+def jobs(count: int) -> list[Job]:
+    """Sources of one to seven pieces."""
+    return [
+        Job(place, [*torch.randint(1, 90, (1 + place % 7,)).tolist(), 0], [3] if place % 5 == 0 else [], 2 + place % 11)
+        for place in range(count)
+    ]
+
+
+def searching(model: TableModel) -> Callable[[], Engine]:
+    special = {"start_id": model.start_id, "end_id": model.end_id}
+    return lambda: Engine(model, BeamSearch(3, n_best=2, alpha=0.7, patience=1.0, **special), batch_tokens=100)
+
+
+class Endless(Engine):
+    """Finds something at each step, and has never done."""
+
+    born: list["Endless"]
+
+    def __init__(self) -> None:
+        self.places: list[int] = []
+        self.steps, self.threads, self.interval = 0, 0, 0.0
+        self.end = time.monotonic() + PATIENCE
+        self.born.append(self)
+
+    def add(self, key, source, request) -> None:
+        self.places.append(key)
+
+    @property
+    def busy(self) -> bool:
+        return True
+
+    def step(self) -> list[tuple[int, list[Hypothesis]]]:
+        assert time.monotonic() < self.end, "nobody stopped it"
+        self.steps += 1
+        self.threads, self.interval = torch.get_num_threads(), sys.getswitchinterval()
+        time.sleep(1e-4)
+        return [(self.places[0], [])]
+
+
+class Brief(Endless):
+    """Has done after five steps."""
+
+    @property
+    def busy(self) -> bool:
+        return self.steps < 5
+
+
+class Failing(Endless):
+    """The one that has the job at place 0 fails at its third step."""
+
+    error: BaseException
+
+    def step(self) -> list[tuple[int, list[Hypothesis]]]:
+        if 0 in self.places and self.steps == 2:
+            raise self.error
+        return super().step()
+
+
+class BriefThenEndless(Endless):
+    """The one that has the job at place 0 has done after a step; the others never."""
+
+    @property
+    def busy(self) -> bool:
+        return 0 not in self.places or self.steps < 1
+
+
+@pytest.fixture(autouse=True)
+def nobody_born() -> None:
+    Endless.born = []
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 6])
+def test_any_number_of_workers_finds_the_same(seed: int, count: int) -> None:
+    model, given = random_model(7, 11), jobs(53)
+    alone = dict(decode(given, searching(model), 1))
+    assert sorted(alone) == list(range(53))
+    found = list(decode(given, searching(model), count))
+    assert len(found) == 53
+    assert dict(found) == alone
+
+
+def test_each_worker_gets_a_share_of_the_jobs_and_of_the_threads() -> None:
+    assert len(list(decode(jobs(7), Brief, 3))) == 15
+    assert sorted(sorted(engine.places) for engine in Brief.born) == [[0, 3, 6], [1, 4], [2, 5]]
+    assert {engine.threads for engine in Brief.born} == {THREADS // 3}
+    assert [engine.interval for engine in Brief.born] == [pytest.approx(workers.SWITCH, rel=0.1)] * 3
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_the_longest_come_first(count: int) -> None:
+    given = jobs(20)
+    list(decode(given, Brief, count))
+    for engine in Brief.born:
+        lengths = [len(given[place].source) for place in engine.places]
+        assert lengths == sorted(lengths, reverse=True)
+        assert lengths[0] == 8
+
+
+def test_one_worker_works_in_the_thread_of_its_caller_and_as_it_is_asked() -> None:
+    found = decode(jobs(3), Endless, 1)
+    assert [next(found)[0] for _ in range(3)] == [2, 2, 2]
+    (engine,) = Endless.born
+    assert (engine.steps, engine.threads, engine.interval) == (3, THREADS, sys.getswitchinterval())
+
+
+@pytest.mark.parametrize("error", [ValueError("lost"), KeyboardInterrupt(), SystemExit(3)])
+def test_a_failure_reaches_the_caller_and_stops_the_others(error: BaseException) -> None:
+    """The job at place 0 has the longest source, so that it is the first worker that fails. The pool waits for all of
+    them: if the other were not stopped, it would be what fails."""
+    Failing.error = error
+    given = [Job(place, [5] * (9 - place), [], 3) for place in range(4)]
+    with pytest.raises(type(error)) as caught:
+        list(decode(given, Failing, 2))
+    assert caught.value is error
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_who_turns_away_stops_the_work(count: int) -> None:
+    given = [Job(place, [5] * (9 - place), [], 3) for place in range(4)]
+    found = decode(given, BriefThenEndless, count)
+    assert next(found) == (0, [])
+    found.close()
+    found = decode(given, BriefThenEndless, count)
+    assert next(found) == (0, [])
+    with pytest.raises(KeyboardInterrupt):
+        found.throw(KeyboardInterrupt())
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_failure_at_the_beginning_reaches_the_caller(count: int) -> None:
+    def broken() -> Engine:
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        list(decode(jobs(4), broken, count))
+
+
+def test_no_jobs_are_no_work(seed: int) -> None:
+    model = random_model(7, 11)
+    assert list(decode([], searching(model), 1)) == []
+    assert model.rows_read == []
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+@pytest.mark.parametrize(
+    ("count", "cores", "expected"),
+    [
+        (0, 8, 1),
+        (1, 8, 1),
+        (2 * SENTENCES_EACH - 1, 8, 1),
+        (2 * SENTENCES_EACH, 8, 2),
+        (1000 * SENTENCES_EACH, 1, 1),
+        (1000 * SENTENCES_EACH, 3, 3),
+        (1000 * SENTENCES_EACH, 64, MOST_WORKERS),
+    ],
+)
+def test_there_are_as_many_workers_as_are_worth_it(
+    monkeypatch: pytest.MonkeyPatch, count: int, cores: int, expected: int, device: str
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(torch, "get_num_threads", lambda: cores)
+        assert workers_for(count, torch.device(device)) == (expected if device == "cpu" else 1)
