@@ -149,8 +149,9 @@ class TrainingConfig(Section):
     """Peak rate; for `paper` the factor before `d_model^-0.5 min(step^-0.5, step warmup^-1.5)`."""
     warmup: int = Field(4000, ge=0)
     """Updates in which the rate rises linearly."""
-    decay_steps: int = Field(100_000, ge=1)
-    """Updates after which `cosine` reaches its floor."""
+    decay_steps: int | None = Field(None, ge=1)
+    """Updates after which `cosine` reaches its floor; when not given, it does so at the bound of the run, in updates or
+    in minutes."""
     beta1: float = Field(0.9, ge=0, lt=1)
     beta2: float = Field(0.98, ge=0, lt=1)
     epsilon: float = Field(1e-9, gt=0)

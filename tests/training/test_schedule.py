@@ -8,14 +8,15 @@ from hypothesis import strategies as st
 
 from limelight.config import RecurrentConfig, RunConfig, TrainingConfig, TransformerConfig
 from limelight.training.loop import rate_of
-from limelight.training.schedule import learning_rate
+from limelight.training.schedule import learning_rate, share_done
 
 SCHEDULES = ("paper", "inverse_sqrt", "cosine", "constant")
 steps, warmups = st.integers(1, 300_000), st.integers(0, 20_000)
 
 
 def rate(step: int, schedule: str, warmup: int = 4000, peak: float = 0.7, decay_steps: int = 100_000) -> float:
-    return learning_rate(step, schedule=schedule, peak=peak, warmup=warmup, d_model=512, decay_steps=decay_steps)
+    done = share_done(step, 0.0, warmup=warmup, last_step=decay_steps, last_second=None)
+    return learning_rate(step, schedule=schedule, peak=peak, warmup=warmup, d_model=512, done=done)
 
 
 @given(steps, st.integers(1, 20_000))
@@ -77,3 +78,22 @@ def test_an_unknown_schedule() -> None:
 def test_the_width_of_the_model_sets_the_papers_rate(model: TransformerConfig | RecurrentConfig) -> None:
     config = RunConfig(model=model, training=TrainingConfig(schedule="paper", learning_rate=1.0, warmup=100))
     assert rate_of(config, 100) == pytest.approx(1 / 9 / 10)
+
+
+@pytest.mark.parametrize(
+    ("settings", "step", "seconds", "done"),
+    [
+        ({"max_steps": 1100}, 600, 0.0, 0.5),  # the warm-up of 100 is no part of the way
+        ({"max_steps": 1100}, 50, 0.0, 0.0),
+        ({"max_minutes": 10}, 7, 150.0, 0.25),
+        ({"max_minutes": 10}, 7, 700.0, 1.0),
+        ({"max_steps": 1100, "max_minutes": 10}, 600, 150.0, 0.5),  # the nearer bound
+        ({"max_steps": 1100, "max_minutes": 10}, 600, 450.0, 0.75),
+        ({"max_steps": 1100, "max_minutes": 10, "decay_steps": 2100}, 1100, 450.0, 0.5),  # what was asked for
+        ({}, 10**6, 10.0**6, 0.0),  # without an end there is none to fall to
+    ],
+)
+def test_the_cosine_ends_where_the_run_does(settings: dict, step: int, seconds: float, done: float) -> None:
+    config = RunConfig(training=TrainingConfig(schedule="cosine", learning_rate=1.0, warmup=100, **settings))
+    expected = min(1.0, step / 100) * (0.01 + 0.99 * (1 + math.cos(math.pi * done)) / 2)
+    assert rate_of(config, step, seconds) == pytest.approx(expected)

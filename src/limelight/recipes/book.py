@@ -6,10 +6,10 @@ from collections.abc import Callable
 from limelight.config import RunConfig
 from limelight.errors import UserError
 from limelight.recipes.recurrent import bahdanau, luong, seq2seq
-from limelight.recipes.transformer import base, big, demo, small, tiny
+from limelight.recipes.transformer import base, big, demo, quick, small, tiny
 
 RECIPES: dict[str, Callable[[], RunConfig]] = {
-    recipe.__name__: recipe for recipe in (small, tiny, base, big, demo, seq2seq, bahdanau, luong)
+    recipe.__name__: recipe for recipe in (small, quick, tiny, base, big, demo, seq2seq, bahdanau, luong)
 }
 
 

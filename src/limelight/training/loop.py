@@ -17,7 +17,7 @@ from limelight.training.checkpoint import (
 )
 from limelight.training.keep import drop_snapshots, finish_model, keep_snapshot, offer_model, score_of_best
 from limelight.training.run_state import Run, look, score_of
-from limelight.training.schedule import learning_rate
+from limelight.training.schedule import learning_rate, share_done
 from limelight.training.signals import Stopped
 from limelight.training.update import UpdateResult, set_rate, update
 
@@ -70,7 +70,7 @@ def why_over(config: RunConfig, progress: Progress) -> str:
 
 def _one_update(run: Run, batches: Iterator[tuple[Batch, Position]]) -> None:
     training, progress = run.config.training, run.progress
-    rate = rate_of(run.config, progress.step + 1)
+    rate = rate_of(run.config, progress.step + 1, progress.seconds)
     set_rate(run.optimizer, rate)
     before = random_states()
     try:
@@ -121,8 +121,8 @@ def _require_numbers(progress: Progress) -> None:
         )
 
 
-def rate_of(config: RunConfig, step: int) -> float:
-    """The learning rate of an update, counted from one."""
+def rate_of(config: RunConfig, step: int, seconds: float = 0.0) -> float:
+    """The learning rate of an update, counted from one, after so many seconds of training."""
     training, model = config.training, config.model
     return learning_rate(
         step,
@@ -130,7 +130,13 @@ def rate_of(config: RunConfig, step: int) -> float:
         peak=training.learning_rate,
         warmup=training.warmup,
         d_model=model.d_model if isinstance(model, TransformerConfig) else model.hidden,
-        decay_steps=training.decay_steps,
+        done=share_done(
+            step,
+            seconds,
+            warmup=training.warmup,
+            last_step=training.decay_steps or training.max_steps,
+            last_second=60 * training.max_minutes if training.max_minutes and not training.decay_steps else None,
+        ),
     )
 
 
