@@ -1,12 +1,16 @@
 """From text to text: order, blank lines, options and what a user is told."""
 
+import copy
+import functools
 import math
 from collections.abc import Iterator, Sequence
 
 import pytest
 import torch
+from torch import nn
 
 from limelight.config import DecodingConfig, TransformerConfig
+from limelight.decoding import workers
 from limelight.decoding.beam import beam_search
 from limelight.decoding.ensemble import Ensemble
 from limelight.decoding.sampling import Sampling
@@ -14,8 +18,11 @@ from limelight.decoding.translate import Translation, Translator
 from limelight.errors import UserError
 from limelight.layers.positions import LearnedPositions
 from limelight.models.build import build_model
+from limelight.models.interface import Seq2Seq
 from limelight.tokens import Tokenizers
+from limelight.training.loss import batch_loss
 from tests.decoding.fakes import Characters, TableModel, characters, limits, random_model
+from tests.models.helpers import batch_of
 
 TEXTS = ["dab", "a", "", "cabbage", "  \t", "face", "bad", "eggbeef", "c", "hi"]
 
@@ -298,3 +305,103 @@ def test_an_ensemble_has_no_attention_of_its_own(attentive: Translator) -> None:
     both = Translator(Ensemble([attentive.model, attentive.model]), attentive.tokenizers)
     with pytest.raises(UserError, match="an ensemble of 2 models has no attention of its own"):
         both.attention("face")
+
+
+# --- precision, and several engines ---
+
+LEARNED = {"dab": "bad", "a": "hi", "cabbage": "fig", "face": "heed", "eggbeef": "i", "c": "decade", "hi": "a"}
+
+
+@functools.cache
+def learned_by_heart() -> Seq2Seq:
+    """A Transformer that is sure of `LEARNED`."""
+    tokenizers = characters()
+    config = TransformerConfig(encoder_layers=1, decoder_layers=2, d_model=24, heads=3, d_ff=31, norm="pre", dropout=0)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(5)
+        model = build_model(config, tokenizers)
+    sources, targets = (tokenizers.source.encode_batch(list(side)) for side in (LEARNED.keys(), LEARNED.values()))
+    batch = batch_of(model, sources, targets)
+    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
+    for _ in range(500):
+        loss = batch_loss(model, batch, label_smoothing=0.0) / batch.target_valid.sum()
+        if loss < 0.003:
+            return model.eval()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    raise AssertionError(f"it has not learned: {loss}")
+
+
+def searched_in(precision: str | None, model: Seq2Seq | None = None) -> Translator:
+    return Translator(model or learned_by_heart(), characters(), precision=precision)
+
+
+def texts_of(one: Translator, beam_size: int = 4) -> dict[str, str]:
+    return {found.source: found.text for found in one.translate(list(LEARNED), beam_size=beam_size)}
+
+
+@pytest.mark.parametrize("precision", [None, "fp32", "bf16", "int8"])
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_what_was_learned_by_heart_is_known_in_every_precision(precision: str | None, beam_size: int) -> None:
+    one = searched_in(precision)
+    assert texts_of(one, beam_size) == LEARNED
+    expected = [found.score for found in searched_in(None).translate(list(LEARNED))]
+    near = 1e-5 if precision in (None, "fp32") else 0.1
+    assert [found.score for found in one.translate(list(LEARNED))] == pytest.approx(expected, abs=near)
+
+
+@pytest.mark.parametrize("precision", ["bf16", "int8"])
+def test_packed_layers_do_not_see_what_becomes_of_the_weights(precision: str) -> None:
+    model = copy.deepcopy(learned_by_heart())
+    packed, following = searched_in(precision, model), searched_in(None, model)
+    assert packed.model is model
+    assert following.searched is model
+    with torch.no_grad():
+        for layer in model.modules():
+            if isinstance(layer, nn.Linear):
+                layer.weight.zero_()
+    assert texts_of(packed) == LEARNED
+    assert texts_of(following) != LEARNED
+
+
+def test_attention_is_that_of_the_model_itself() -> None:
+    found, expected = (searched_in(precision).attention("face", target="bad") for precision in ("int8", None))
+    assert (found.cross == expected.cross).all()
+
+
+def test_an_unknown_precision_is_refused(seed: int) -> None:
+    with pytest.raises(UserError, match="unknown precision 'half': there are fp32, bf16, int8"):
+        searched_in("half")
+
+
+@pytest.fixture
+def engines(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
+    """As if there were three cores and three sentences worth an engine; all that are made."""
+    made: list[object] = []
+    own = Translator._engine
+    monkeypatch.setattr(Translator, "_engine", lambda self, plan: made.append(own(self, plan)) or made[-1])
+    monkeypatch.setattr(workers, "SENTENCES_EACH", 3)
+    torch.set_num_threads(3)
+    yield made
+    torch.set_num_threads(1)
+
+
+def test_several_engines_translate_as_one_does(engines: list[object]) -> None:
+    texts = [*LEARNED, "", *reversed(LEARNED)]
+    one = searched_in("fp32")
+    assert [found.text for found in one.translate(texts)] == [LEARNED.get(text, "") for text in texts]
+    assert len(engines) == 3
+    assert [found.text for found in one.translate(texts[:6])] == [LEARNED[text] for text in texts[:6]]
+    assert len(engines) == 3 + 2
+
+
+def test_draws_stand_in_one_order(engines: list[object], seed: int) -> None:
+    one = searched_in("fp32")
+    drawn = []
+    for threads in (3, 1):
+        torch.set_num_threads(threads)
+        found = one.translate(list(LEARNED), sampling=Sampling(seed=seed, temperature=3.0))
+        drawn.append([translation.text for translation in found])
+    assert drawn[0] == drawn[1] != list(LEARNED.values())
+    assert len(engines) == 2
