@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from limelight.models import packed
 from tests.cli.conftest import Limelight
 
 
@@ -42,6 +43,21 @@ def test_people_get_a_table(limelight: Limelight, trained: Path, corpus: Path) -
     assert "length_penalty: 1.0" in ended.out
 
 
+def test_precision_is_that_of_the_search(
+    limelight: Limelight, trained: Path, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    own = packed.linear_of
+    monkeypatch.setattr(packed, "linear_of", lambda name: asked.append(name) or own(name))
+    test = corpus / "test.tsv"
+    command = ["evaluate", "--model", trained, "--test", test, "--beam", 1, "--precision", "int8"]
+    ended = limelight(*command, "-o", tmp_path / "kept.txt")
+    assert (ended.code, ended.err, asked) == (0, "", ["int8"])
+    (tmp_path / "in.txt").write_text("".join(line.split("\t")[0] + "\n" for line in test.read_text().splitlines()))
+    found = limelight("translate", "--model", trained, "--beam", 1, "--precision", "int8", tmp_path / "in.txt")
+    assert (tmp_path / "kept.txt").read_text() == found.out
+
+
 @pytest.mark.parametrize(
     ("files", "message"),
     [
@@ -70,6 +86,13 @@ def test_bad_test_sets_are_named_with_file_and_line(
 def test_the_place_of_the_translations_is_tried_before_the_work(
     limelight: Limelight, trained: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("limelight.cli.evaluate.open_translator", lambda folders: pytest.fail("began to work"))
+    monkeypatch.setattr("limelight.cli.evaluate.open_translator", lambda *how: pytest.fail("began to work"))
     ended = limelight("evaluate", "--model", trained, "--test", corpus / "test.tsv", "-o", "nowhere/kept.txt")
     assert (ended.code, "nowhere/kept.txt: cannot be written" in ended.err) == (2, True)
+
+
+def test_an_unknown_precision_is_told(limelight: Limelight, trained: Path, corpus: Path) -> None:
+    ended = limelight("evaluate", "--model", trained, "--test", corpus / "test.tsv", "--precision", "int4")
+    assert (ended.code, ended.out) == (2, "")
+    assert "unknown precision 'int4': there are fp32, bf16, int8" in ended.err
+    assert ended.err.count("\n") == 1

@@ -9,6 +9,7 @@ import pytest
 
 from limelight import Translation
 from limelight.config import RunConfig, TransformerConfig
+from limelight.models import packed
 from limelight.models.build import build_model
 from limelight.models.stored import save_model
 from limelight.tokens import Tokenizers, load_tokenizers, train_tokenizer
@@ -52,6 +53,20 @@ def test_a_very_long_line_is_translated(limelight: Limelight, trained: Path, typ
     typed(b"dog " * 120)
     ended = limelight("translate", "--model", trained, "--beam", 1)
     assert (ended.code, ended.out.count("\n")) == (0, 1)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
+def test_precision_is_that_of_the_search(
+    limelight: Limelight, trained: Path, text: Path, precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    own = packed.linear_of
+    monkeypatch.setattr(packed, "linear_of", lambda name: asked.append(name) or own(name))
+    ended = limelight("translate", "--model", trained, text, "--precision", precision)
+    assert (ended.code, ended.err, asked) == (0, "", [precision])
+    assert [bool(line) for line in ended.out.split("\n")] == [True, False, True, False, True, False]
+    if precision == "fp32":
+        assert limelight("translate", "--model", trained, text) == ended
 
 
 def test_json_is_an_object_a_line(limelight: Limelight, trained: Path, text: Path) -> None:
@@ -173,6 +188,7 @@ def test_the_target_language_is_checked(limelight: Limelight, trained: Path, tex
         ("--model {trained} -o nowhere/out.txt", "nowhere/out.txt: cannot be written: no such file or directory"),
         ("--model {trained} -o {corpus}", "is a folder; give -o the name of a file"),
         ("--model {trained} --n-best 9 --beam 4", "--n-best 9: a beam holds as many as it is wide, and --beam is 4"),
+        ("--model {trained} --precision int4", "unknown precision 'int4': there are fp32, bf16, int8"),
         ("--model {trained} --sample --beam 4", "--beam 4 and --sample exclude each other"),
         ("--model {trained} --top-k 3 --seed 1", "--top-k 3 and --seed 1: how to draw matters only with --sample"),
     ],
