@@ -208,6 +208,9 @@ class RunConfig(Section):
     model: ModelConfig = TransformerConfig()
     training: TrainingConfig = TrainingConfig()
     decoding: DecodingConfig = DecodingConfig()
+    weights: Literal["fp32", "bf16", "int8"] = "fp32"
+    """In which numbers a model folder keeps its weights: training keeps them whole, `limelight export --to limelight`
+    makes the smaller forms. A model is searched in the same, if nothing else is said."""
 
 
 def load_config(path: str | Path) -> RunConfig:

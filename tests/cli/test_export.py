@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from limelight.models.weights import read_weights
 from tests.cli.conftest import Limelight
 
@@ -34,13 +36,32 @@ def test_a_run_that_normalises_first_is_refused_as_a_marian_model(
         assert "model.shared.weight" in read_weights(tmp_path / "a" / "model.safetensors")[0]
 
 
+def test_a_run_becomes_a_small_folder_of_our_own(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
+    """A quarter of the bytes, and it translates in the numbers that it holds."""
+    ended = limelight("export", "--model", trained, "--to", "limelight", "--quantization", "int8", "-o", tmp_path / "a")
+    assert ended == (0, "", f"wrote {tmp_path / 'a'}; its README.md shows how to use it\n")
+    sizes = [folder.joinpath("model.safetensors").stat().st_size for folder in (trained / "best", tmp_path / "a")]
+    assert sizes[0] > 2 * sizes[1]  # so narrow a model has as many scales and vectors as matrices; see test_compact
+    assert "weights: int8" in (tmp_path / "a" / "config.yaml").read_text()
+    (tmp_path / "text.txt").write_text("A dog runs.\n", encoding="utf-8")
+    whole, small = (
+        limelight("translate", "--model", folder, "--precision", "fp32", "--json", tmp_path / "text.txt")
+        for folder in (trained, tmp_path / "a")
+    )
+    assert json.loads(small.out)["score"] == pytest.approx(json.loads(whole.out)["score"], abs=0.2)
+
+
 def test_what_the_command_line_refuses(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     for words, fault in (
         (["--to", "onnx", "-o", out], "'onnx' is not one of 'ctranslate2', 'huggingface'"),
         (["--to", "ctranslate2"], "missing option"),
         (["-o", out], "missing option"),
-        (["--to", "huggingface", "-o", out, "--quantization", "int8"], "--quantization int8: only CTranslate2"),
+        (
+            ["--to", "huggingface", "-o", out, "--quantization", "int8"],
+            "--quantization int8: a folder for transformers has",
+        ),
+        (["--to", "limelight", "-o", out, "--quantization", "int16"], "our own folders have float32, bfloat16, int8"),
         (["--to", "ctranslate2", "-o", out, "--quantization", "int4"], "'int4' is not one of 'float32'"),
         (["--to", "ctranslate2", "-o", trained], f"{trained}: exists already"),
         (["--to", "ctranslate2", "-o", out, "--model", trained], "2 models: one is exported at a time"),

@@ -15,6 +15,8 @@ EXAMPLES = """
   limelight export --model runs/en-de --to ctranslate2 \\
       --quantization int8 -o en-de-int8
   limelight export --model runs/en-de --to huggingface -o en-de-marian
+  limelight export --model runs/en-de --to limelight --quantization int8 \\
+      -o en-de-small
 """
 WITH_LESS_MEMORY = "Exporting holds the weights two or three times: do it on a machine with more memory"
 
@@ -24,6 +26,7 @@ class Format(StrEnum):
 
     CTRANSLATE2 = "ctranslate2"
     HUGGINGFACE = "huggingface"
+    LIMELIGHT = "limelight"
 
 
 class Quantization(StrEnum):
@@ -39,36 +42,48 @@ class Quantization(StrEnum):
     INT16 = "int16"
 
 
+OURS = {Quantization.FLOAT32: "fp32", Quantization.BFLOAT16: "bf16", Quantization.INT8: "int8"}
+"""What our own folders can store, by the same words."""
+
 To = Annotated[
     Format,
-    typer.Option("--to", help="CTranslate2, or a Marian model for transformers.", metavar="ctranslate2|huggingface"),
+    typer.Option(
+        "--to",
+        help="CTranslate2, a Marian model for transformers, or a folder of our own in fewer bytes.",
+        metavar="ctranslate2|huggingface|limelight",
+    ),
 ]
 Folder = Annotated[Path, typer.Option("--output", "-o", help="The folder to write; it must be new.", metavar="FOLDER")]
 Bits = Annotated[
     Quantization | None,
     typer.Option(
         "--quantization",
-        help="CTranslate2: how weights are stored; float32 if nothing else is said. int8 is a quarter of it.",
+        help="How CTranslate2 and we store weights; float32 if nothing else is said. int8 is a quarter of it.",
         metavar="int8|float16|...",
     ),
 ]
 
 
 def export(to: To, output: Folder, model: options.OneModel = None, quantization: Bits = None) -> None:
-    """Write a model for another tool: CTranslate2, or transformers."""
-    if quantization is not None and to is not Format.CTRANSLATE2:
+    """Write a model for another tool, CTranslate2 or transformers, or smaller for our own."""
+    bits = quantization or Quantization.FLOAT32
+    if to is Format.HUGGINGFACE and quantization is not None:
         raise UserError(
-            f"--quantization {quantization.value}: only CTranslate2 stores weights so; use it with --to ctranslate2"
+            f"--quantization {bits.value}: a folder for transformers has float32; ctranslate2 and limelight have others"
         )
+    if to is Format.LIMELIGHT and bits not in OURS:
+        raise UserError(f"--quantization {bits.value}: our own folders have {', '.join(OURS)}")
     folders, _ = find_models(model)
     if len(folders) > 1:
         raise UserError(f"{len(folders)} models: one is exported at a time; give --model once")
-    from limelight.interop import export_ctranslate2, export_huggingface
+    from limelight.interop import export_ctranslate2, export_huggingface, export_limelight
     from limelight.models.stored import load_model
 
     stored = load_model(folders[0])
     if to is Format.CTRANSLATE2:
-        export_ctranslate2(stored, output, quantization=(quantization or Quantization.FLOAT32).value)
+        export_ctranslate2(stored, output, quantization=bits.value)
+    elif to is Format.LIMELIGHT:
+        export_limelight(stored, output, form=OURS[bits])
     else:
         export_huggingface(stored, output)
     typer.echo(f"wrote {output}; its README.md shows how to use it", err=True)

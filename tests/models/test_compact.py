@@ -1,0 +1,61 @@
+"""Smaller forms of weights: how much they lose, and what is refused."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from limelight.errors import UserError
+from limelight.layers.packed import integer_rows
+from limelight.models.compact import FORMS, compact, expand
+
+
+def weights() -> dict[str, Tensor]:
+    """A matrix with rows of very different size, one of zeros, and a vector."""
+    matrix = torch.randn(7, 13) * torch.logspace(-3, 3, 7)[:, None]
+    matrix[3] = 0
+    return {"layer.weight": matrix, "layer.bias": torch.randn(7)}
+
+
+def size(tensors: dict[str, Tensor]) -> int:
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_comes_back_under_the_same_names(seed: int, form: str) -> None:
+    given = weights()
+    found = expand(compact(given, form), "here")
+    assert found.keys() == given.keys()
+    assert torch.equal(found["layer.bias"], given["layer.bias"])
+    largest = given["layer.weight"].abs().amax(dim=1, keepdim=True)
+    # bf16 has eight bits of a number's own size; a byte has 127 steps up to the largest of its row
+    bound = {"fp32": 0 * largest, "bf16": given["layer.weight"].abs() / 256, "int8": largest / 254 * (1 + 1e-6)}[form]
+    assert ((found["layer.weight"].float() - given["layer.weight"]).abs() <= bound).all()
+
+
+def test_sizes(seed: int) -> None:
+    large = {"weight": torch.randn(500, 512)}
+    assert size(compact(large, "fp32")) == size(large)
+    assert size(compact(large, "bf16")) * 2 == size(large)
+    assert size(compact(large, "int8")) * 3.9 < size(large)
+
+
+def test_rounding_twice_changes_no_byte(seed: int) -> None:
+    stored = compact(weights(), "int8")
+    again, _ = integer_rows(expand(stored, "here")["layer.weight"])
+    assert torch.equal(again, stored["layer.weight"])
+
+
+def test_a_parameter_that_is_called_scale_is_none_of_ours() -> None:
+    plain = {"norm": torch.ones(3), "norm.scale": torch.ones(3), "scale": torch.ones(2, 2)}
+    assert expand(plain, "here").keys() == plain.keys()
+
+
+@pytest.mark.parametrize(
+    "scale", [None, torch.ones(6), torch.ones(7, 1), torch.ones(7, dtype=torch.float64), torch.ones(7).int()]
+)
+def test_bytes_without_their_scales_are_refused(scale: Tensor | None) -> None:
+    stored = {"layer.weight": torch.ones(7, 13, dtype=torch.int8)}
+    if scale is not None:
+        stored["layer.weight.scale"] = scale
+    with pytest.raises(UserError, match=r"model.safetensors: layer.weight holds bytes, .*: damaged, .* export the"):
+        expand(stored, "model.safetensors")
