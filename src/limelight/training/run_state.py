@@ -50,7 +50,7 @@ def look(run: Run) -> Validation | None:
         return validate(
             run.model,
             run.valid_batches,
-            Translator(run.model, run.tokenizers, run.config.decoding),
+            Translator(run.model, run.tokenizers, run.config.decoding, precision=run.precision),
             run.valid_pairs,
             bleu_sentences=run.config.training.bleu_sentences,
             autocast=autocast(run.precision, run.device),
