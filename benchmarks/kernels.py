@@ -2,22 +2,29 @@
 
     python -m benchmarks.kernels
 
-Medians in microseconds of forward and backward together where a gradient is needed.
+Medians in microseconds of forward and backward together where a gradient is needed. What belongs to decoding is
+measured in one thread, as each of several workers has one.
 """
 
 import json
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from unittest.mock import patch
 
+import numpy as np
 import torch
 from torch.nn import functional
 
 from benchmarks.machine import describe_machine
 from benchmarks.multi30k import RESULTS
-from limelight.attention import scaled_dot
+from limelight.attention import attend, scaled_dot
+from limelight.attention.compiled import attend_past, attend_source
+from limelight.decoding import top
+from limelight.layers import packed
 from limelight.layers.dropout import Dropout
+from limelight.layers.packed import FullLinear, HalfLinear, IntegerLinear
 from limelight.memory import hold_memory_for_work
 from limelight.training import cross_entropy
 from limelight.training.cross_entropy import linear_cross_entropy
@@ -71,6 +78,105 @@ def one_query() -> dict[str, float]:
     }
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def lineage(sentences: int, width: int, past: int, room: int) -> np.ndarray:
+    """Which hypothesis each one was at each position, after random choices of parents: soon they share their past."""
+    random = np.random.default_rng(1)
+    ancestors = np.zeros((sentences, width, room), dtype=np.int64)
+    for place in range(past):
+        ancestors[:, :, place] = np.arange(width)
+        ancestors = np.take_along_axis(ancestors, random.integers(width, size=(sentences, width, 1)), axis=1)
+    return ancestors
+
+
+@torch.inference_mode()
+def own_past(past: int) -> dict[str, float]:
+    """A decoding step: 64 sentences with 4 hypotheses each, 8 heads of 64, so many positions before. The loops look up
+    each hypothesis' own past; products compare with all that its sentence has, or with copies of its own."""
+    joint, stored = (torch.randn(*shape, 8, 64).numpy() for shape in ((64, 4, 3), (2, 64, 4, 64)))
+    ancestors, ages, context = lineage(64, 4, past, room=64), np.full(64, past), np.empty((64, 4, 8, 64), np.float32)
+    queries, single, parents = torch.randn(64, 8, 4, 64), torch.randn(256, 8, 1, 64), torch.randperm(256)
+    copied = torch.randn(2, 256, 8, past + 1, 64)
+
+    def products(columns: int) -> float:
+        kept, bias = torch.randn(2, 64, 8, columns, 64), torch.zeros(64, 1, 4, columns)
+        return median_us(lambda: attend(queries, *kept, bias=bias))
+
+    seen = max(sum(len(set(place)) for place in sentence.T[:past].tolist()) for sentence in ancestors)
+    return {
+        "compiled loops": median_us(lambda: attend_past(joint, *stored, ancestors, ages, context)),
+        "products with the columns that are seen": products(seen + 4),
+        "products with all columns": products(4 * (past + 1)),
+        "products with copies": median_us(lambda: attend(single, *copied[:, parents])),
+        "products alone": median_us(lambda: attend(single, *copied)),
+    }
+
+
+@torch.inference_mode()
+def own_source(length: int) -> dict[str, float]:
+    """The same step: sources of at most so many positions, two thirds of them on average, as they stand in batches."""
+    lengths = np.random.default_rng(1).integers(length // 3, length + 1, size=64)
+    queries, memory = torch.randn(64, 4, 8, 64), torch.randn(64, length, 2, 8, 64)
+    context = np.empty((64, 4, 8, 64), dtype=np.float32)
+    padded = torch.arange(length) >= torch.from_numpy(lengths)[:, None]
+    bias = torch.zeros(64, 1, 1, length).masked_fill_(padded[:, None, None], -1e30)
+    apart, keys, values = queries.transpose(1, 2).contiguous(), *memory.permute(2, 0, 3, 1, 4).contiguous()
+    upright = keys.transpose(-1, -2).contiguous().transpose(-1, -2)
+    return {
+        "compiled loops": median_us(lambda: attend_source(queries.numpy(), memory.numpy(), lengths, context)),
+        "products": median_us(lambda: attend(apart, upright, values, bias=bias)),
+    }
+
+
+@torch.inference_mode()
+def linear(rows: int, outputs: int) -> dict[str, float]:
+    """512 to so many outputs, in the precisions of decoding; int8 as it is chosen, and by each of torch's libraries."""
+    weight, inputs = torch.randn(outputs, 512) / 23, torch.randn(rows, 512)
+    layers = {"fp32": FullLinear(weight, None), "bf16": HalfLinear(weight, None), "int8": IntegerLinear(weight, None)}
+    times = {name: median_us(lambda layer=layer: layer(inputs)) for name, layer in layers.items()}
+    for engine in packed._engines():
+        with patch.object(packed, "_engines", lambda engine=engine: [engine]):
+            layer = IntegerLinear(weight, None)
+        times[f"int8 by {engine}"] = median_us(lambda layer=layer: layer(inputs))
+    return times
+
+
+@torch.inference_mode()
+def best_of_many() -> dict[str, float]:
+    """The best 5 of 4 hypotheses' 32,000 continuations, for 64 sentences; and what it takes to normalise them."""
+    logits, before = torch.randn(64, 4, 32_000), torch.randn(64, 4)
+    return {
+        "in blocks": median_us(lambda: top.best_continuations(logits, before, 4)),
+        "torch.topk": median_us(lambda: (logits + before[..., None]).flatten(1).topk(5, dim=-1)),
+        "log softmax": median_us(lambda: logits.log_softmax(dim=-1)),
+        "log softmax in place": median_us(lambda: torch.log_softmax(logits, dim=-1, out=logits)),
+    }
+
+
+def decoding() -> dict[str, dict[str, float]]:
+    """What a step of decoding consists of, in one thread."""
+    with one_thread():
+        return {
+            **{f"attention to {past} positions before": own_past(past) for past in (10, 40)},
+            **{f"attention to sources of up to {length}": own_source(length) for length in (16, 48)},
+            **{
+                f"linear layer, {rows} rows of 512 to {outputs:,}": linear(rows, outputs)
+                for outputs in (2_048, 32_000)
+                for rows in (1, 4, 64, 256)
+            },
+            "best continuations": best_of_many(),
+        }
+
+
 def dropout() -> dict[str, float]:
     """4,096 positions of 1,024 in bf16: torch's dropout, and ours with a byte per element."""
     inputs = torch.randn(4096, 1024, dtype=torch.bfloat16, requires_grad=True)
@@ -112,6 +218,7 @@ def main() -> None:
         "machine": describe_machine(),
         **{f"attention over {length} positions in training": attention_in_training(length) for length in (20, 60, 240)},
         "attention of one query": one_query(),
+        **decoding(),
         "dropout in training": dropout(),
         "loss, 256 to 8,000 pieces": loss(256, 7_999),
         "loss, 512 to 32,000 pieces": loss(512, 31_999),

@@ -1,9 +1,9 @@
 """Attention of one new position, as plain loops that numba compiles: score, softmax, sum.
 
-In a search each hypothesis asks one query a step. Products of matrices are made for more than that: half their time
-goes into padding and into starting thousands of small ones, and the keys of beams have to be copied or masked. A loop
-looks up each hypothesis' own past where it was written, and stops where a sentence ends. It takes a fraction of the
-time (`python -m benchmarks.kernels`).
+In a search each hypothesis asks one query a step. Products of matrices are made for more than that, and want the keys
+of beams copied, or masked, and all sources padded to one length. A loop looks up each hypothesis' own past where it was
+written, and stops where a sentence ends (`python -m benchmarks.kernels`). Positions are the outermost loop, so that
+what is read lies together for all heads, and hypotheses that share their past find it in the cache.
 
 numba is an extra of the installation, and this is the one file that imports it; where it is missing, products do the
 same. What it compiles is kept on disk: the first use on a machine takes some seconds, each later start a tenth of one.
@@ -64,30 +64,32 @@ def attend_past(
     """
     batch, width, room, heads, head_size = keys.shape
     scale = np.float32(1 / math.sqrt(head_size))
-    scores = np.empty(room, dtype=np.float32)
+    scores = np.empty((width, heads, room), dtype=np.float32)
     for row in range(batch):
         age = ages[row]
         for hypothesis in range(width):
             keys[row, hypothesis, age] = joint[row, hypothesis, 1]
             values[row, hypothesis, age] = joint[row, hypothesis, 2]
             ancestors[row, hypothesis, age] = hypothesis
-        for hypothesis in range(width):
-            own = ancestors[row, hypothesis]
-            for head in range(heads):
-                query = joint[row, hypothesis, 0, head]
-                for place in range(age + 1):
-                    key = keys[row, own[place], place, head]
+        for place in range(age + 1):
+            for hypothesis in range(width):
+                found = keys[row, ancestors[row, hypothesis, place], place]
+                for head in range(heads):
                     product = np.float32(0)
                     for part in range(head_size):
-                        product += query[part] * key[part]
-                    scores[place] = product * scale
-                _softmax(scores, age + 1)
-                found = context[row, hypothesis, head]
-                found[:] = 0
-                for place in range(age + 1):
-                    weight, value = scores[place], values[row, own[place], place, head]
+                        product += joint[row, hypothesis, 0, head, part] * found[head, part]
+                    scores[hypothesis, head, place] = product * scale
+        context[row] = 0
+        for hypothesis in range(width):
+            for head in range(heads):
+                _softmax(scores[hypothesis, head], age + 1)
+        for place in range(age + 1):
+            for hypothesis in range(width):
+                found = values[row, ancestors[row, hypothesis, place], place]
+                for head in range(heads):
+                    weight = scores[hypothesis, head, place]
                     for part in range(head_size):
-                        found[part] += weight * value[part]
+                        context[row, hypothesis, head, part] += weight * found[head, part]
 
 
 @compiled
@@ -102,24 +104,23 @@ def attend_source(queries: Numbers, memory: Numbers, lengths: Integers, context:
     """
     batch, width, heads, head_size = queries.shape
     scale = np.float32(1 / math.sqrt(head_size))
-    scores = np.empty((width, memory.shape[1]), dtype=np.float32)
+    scores = np.empty((width, heads, memory.shape[1]), dtype=np.float32)
     for row in range(batch):
         length = lengths[row]
-        for head in range(heads):
-            for place in range(length):
-                key = memory[row, place, 0, head]
-                for hypothesis in range(width):
-                    query = queries[row, hypothesis, head]
+        for place in range(length):
+            for hypothesis in range(width):
+                for head in range(heads):
                     product = np.float32(0)
                     for part in range(head_size):
-                        product += query[part] * key[part]
-                    scores[hypothesis, place] = product * scale
+                        product += queries[row, hypothesis, head, part] * memory[row, place, 0, head, part]
+                    scores[hypothesis, head, place] = product * scale
+        context[row] = 0
+        for hypothesis in range(width):
+            for head in range(heads):
+                _softmax(scores[hypothesis, head], length)
+        for place in range(length):
             for hypothesis in range(width):
-                weights = scores[hypothesis]
-                _softmax(weights, length)
-                found = context[row, hypothesis, head]
-                found[:] = 0
-                for place in range(length):
-                    weight, value = weights[place], memory[row, place, 1, head]
+                for head in range(heads):
+                    weight = scores[hypothesis, head, place]
                     for part in range(head_size):
-                        found[part] += weight * value[part]
+                        context[row, hypothesis, head, part] += weight * memory[row, place, 1, head, part]
