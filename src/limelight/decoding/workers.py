@@ -41,7 +41,11 @@ def decode(
 
     def share(number: int) -> Found:
         torch.set_num_threads(threads // workers)
-        return list(_run(ordered[number::workers], new_engine(), stop))
+        try:
+            return list(_run(ordered[number::workers], new_engine(), stop))
+        except BaseException:
+            stop.set()  # the caller hears of it when the workers before this one have ended
+            raise
 
     try:
         sys.setswitchinterval(SWITCH)
