@@ -6,12 +6,18 @@ import pytest
 import typer
 
 import limelight as face
-from limelight.cli import attention, evaluate, train, translate
+from limelight.cli import attention, evaluate, shortlist, train, translate
 from limelight.cli.app import UsageError, app, run
 from limelight.cli.arguments import repeat_options
 from tests.cli.conftest import Limelight
 
-VERBS = {"train": train, "translate": translate, "evaluate": evaluate, "attention": attention}
+VERBS = {
+    "train": train,
+    "translate": translate,
+    "evaluate": evaluate,
+    "attention": attention,
+    "shortlist": shortlist,
+}
 COMMANDS = typer.main.get_command(app).commands
 
 

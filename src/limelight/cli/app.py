@@ -12,7 +12,7 @@ from typing import cast
 import typer
 
 from limelight import __version__
-from limelight.cli import attention, evaluate, export, import_, train, translate
+from limelight.cli import attention, evaluate, export, import_, shortlist, train, translate
 from limelight.cli.arguments import repeat_options
 from limelight.cli.outcome import guarded, say, silence
 from limelight.errors import UserError
@@ -32,6 +32,7 @@ VERBS: dict[str, tuple[ModuleType, Callable[..., None]]] = {
     "translate": (translate, translate.translate),
     "evaluate": (evaluate, evaluate.evaluate),
     "attention": (attention, attention.attention),
+    "shortlist": (shortlist, shortlist.shortlist),
     "export": (export, export.export),
     "import": (import_, import_.import_),
 }

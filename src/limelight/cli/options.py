@@ -162,6 +162,10 @@ Precision = Annotated[
         metavar="P",
     ),
 ]
+Shortlisted = Annotated[
+    bool,
+    typer.Option("--shortlist", help="Score likely pieces alone; `limelight shortlist` learns which.", metavar=""),
+]
 BatchTokens = Annotated[
     int,
     typer.Option(

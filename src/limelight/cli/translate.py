@@ -28,6 +28,7 @@ EXAMPLES = """
   echo "A dog runs." | limelight translate --model runs/en-de --n-best 3
   limelight translate --model runs/one --model runs/two input.txt > out.txt
   limelight translate --model runs/en-de --sample --seed 7 --json input.txt
+  limelight translate --model runs/en-de --shortlist input.txt > output.txt
 """
 WITH_LESS_MEMORY = "Give a smaller --batch-tokens or --beam, or split very long lines"
 
@@ -43,6 +44,7 @@ def translate(
     length_penalty: options.LengthPenalty = None,
     batch_tokens: options.BatchTokens = 16384,
     precision: options.Precision = "fp32",
+    shortlist: options.Shortlisted = False,
     sample: options.Sample = False,
     temperature: options.Temperature = None,
     top_k: options.TopK = None,
@@ -58,7 +60,7 @@ def translate(
     folders, _ = find_models(model, to=to)
     lines = _lines(file)
     with lines_to(output) as write:
-        translator = open_translator(folders, precision)
+        translator = open_translator(folders, precision, shortlist=shortlist)
         at_once = 1000
         if file is None and sys.stdin.isatty():
             at_once = 1

@@ -124,19 +124,21 @@ class BeamSearch(Search):
         self.endings, self.worst = self.endings[places], self.worst[places]
         self.finished = [self.finished[place] for place in places]
 
-    def advance(self, log_probabilities: Float[Tensor, "batch width vocab"]) -> tuple[Integers | None, Integers]:
+    def advance(
+        self, log_probabilities: Float[Tensor, "batch width vocab"], ids: Integers | None = None
+    ) -> tuple[Integers | None, Integers]:
         rows = np.flatnonzero(self.open)
-        gained, parents, ids = self._continuations(log_probabilities)  # (2)
+        gained, parents, columns = self._continuations(log_probabilities, self.forced(ids))  # (2)
         scores = (gained + np.take_along_axis(self.log_probabilities, parents, axis=1))[rows]
-        parents, ids = parents[rows], ids[rows]
-        ends = ids == self.end_id
+        parents, pieces = parents[rows], (columns if ids is None else ids[columns])[rows]
+        ends = pieces == self.end_id
         self._finish(rows, scores, parents, ends)  # (3)
 
         # At most one continuation of each of the beam_size parents ends, so at least beam_size of twice as many do not.
         going_on = np.argsort(ends, axis=1, kind="stable")[:, : self.width]  # (4)
-        chosen, ids = np.take_along_axis(parents, going_on, axis=1), np.take_along_axis(ids, going_on, axis=1)
+        chosen, pieces = np.take_along_axis(parents, going_on, axis=1), np.take_along_axis(pieces, going_on, axis=1)
         at_limit = self.positions[rows] == self.limits[rows]  # these may end but not go on: they stay as they are
-        self._go_on(rows[~at_limit], chosen[~at_limit], ids[~at_limit], scores[~at_limit], going_on[~at_limit])
+        self._go_on(rows[~at_limit], chosen[~at_limit], pieces[~at_limit], scores[~at_limit], going_on[~at_limit])
 
         decided = rows[at_limit | self._can_gain_nothing(rows)]  # (5)
         self.open[decided] = False
@@ -144,24 +146,24 @@ class BeamSearch(Search):
         moved[rows] = chosen
         return moved, decided
 
-    def _continuations(self, log_probabilities: Tensor) -> tuple[Numbers, Integers, Integers]:
-        """(2) The best 2 * beam_size continuations of each sentence: log-probability, parent, piece; best first.
+    def _continuations(self, log_probabilities: Tensor, forced: dict[int, int]) -> tuple[Numbers, Integers, Integers]:
+        """(2) The best 2 * beam_size continuations of each sentence: log-probability, parent, column; best first.
 
-        Equal ones stand in the order of their parents, then their ids. Waits for the device once; again only where
+        Equal ones stand in the order of their parents, then their columns. Waits for the device once; again only where
         equal ones leave it open which they are.
         """
         before = torch.from_numpy(self.log_probabilities).to(log_probabilities)
         best = best_continuations(log_probabilities, before, 2 * self.width)
         tied = best.tied[:, None].expand(-1, best.ids.shape[1])
         gained, *places = torch.stack([best.log_probabilities.double(), best.parents, best.ids, tied]).cpu().numpy()
-        parents, ids, open_ = (each.astype(np.int64) for each in places)
-        forced = self.forced()
+        parents, columns, open_ = (each.astype(np.int64) for each in places)
         unsettled = set(np.flatnonzero(open_.any(axis=1) & self.open)) - set(forced)
         for row in sorted(unsettled):
-            gained[row], parents[row], ids[row] = self._settled(int(row), log_probabilities[row])
-        for place, piece in forced.items():
-            gained[place], parents[place], ids[place] = self._forced(place, log_probabilities[place, :, piece], piece)
-        return gained, parents, ids
+            gained[row], parents[row], columns[row] = self._settled(int(row), log_probabilities[row])
+        for place, column in forced.items():
+            own = log_probabilities[place, :, column]
+            gained[place], parents[place], columns[place] = self._forced(place, own, column)
+        return gained, parents, columns
 
     def _settled(
         self, place: int, log_probabilities: Float[Tensor, "width vocab"]
@@ -173,16 +175,16 @@ class BeamSearch(Search):
         """
         top = top_logits_with_ties(log_probabilities, self.width + 1)
         each = top.ids.shape[1]
-        gained, ids = numbers(top.logits).ravel(), top.ids.cpu().numpy().ravel()
+        gained, columns = numbers(top.logits).ravel(), top.ids.cpu().numpy().ravel()
         order = np.argsort(-(gained + self.log_probabilities[place].repeat(each)), kind="stable")[: 2 * self.width]
-        return gained[order], order // each, ids[order]
+        return gained[order], order // each, columns[order]
 
-    def _forced(self, place: int, gained: Float[Tensor, " width"], piece: int) -> tuple[Numbers, Integers, Integers]:
+    def _forced(self, place: int, gained: Float[Tensor, " width"], column: int) -> tuple[Numbers, Integers, Integers]:
         """The continuations of one sentence with the one piece that is possible, and others that are not."""
         own = numbers(gained)
         parents = np.argsort(-(own + self.log_probabilities[place]), kind="stable")
         impossible = np.full(self.width, -np.inf)
-        return np.append(own[parents], impossible), np.tile(parents, 2), np.full(2 * self.width, piece)
+        return np.append(own[parents], impossible), np.tile(parents, 2), np.full(2 * self.width, column)
 
     def _finish(self, rows: Integers, scores: Numbers, parents: Integers, ends: Truths) -> None:
         """(3) Keep the best of those that end now and of those before."""

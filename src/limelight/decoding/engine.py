@@ -17,6 +17,7 @@ from torch import Tensor
 from limelight.batching.batch import pad_rows
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.search import Integers, Request, Search
+from limelight.decoding.shortlist import Output, ShortOutput
 from limelight.decoding.top import normalised
 from limelight.models.interface import Seq2Seq
 from limelight.models.state import State
@@ -50,10 +51,12 @@ class Engine(Generic[Key]):
     Args:
         batch_tokens: bounds what is decoded at a time: sentences * source pieces of the longest * hypotheses of each.
             One that alone has more is decoded alone. `ROWS` bounds it, too.
+        short: scores the pieces that are on the sentences' shortlist alone; without it all of them are scored.
     """
 
-    def __init__(self, model: Seq2Seq, search: Search, *, batch_tokens: int) -> None:
+    def __init__(self, model: Seq2Seq, search: Search, *, batch_tokens: int, short: ShortOutput | None = None) -> None:
         self.model, self.search, self.batch_tokens = model, search, batch_tokens
+        self._short, self._output = short, Output(model.project)
         self._device = next((weight.device for weight in model.parameters()), torch.device("cpu"))
         self._waiting: deque[Waiting[Key]] = deque()
         self._running: list[Waiting[Key] | None] = []
@@ -78,7 +81,7 @@ class Engine(Generic[Key]):
             self._admit(joining)
         if self._state is None:
             return []
-        self._state, decided = take_step(self.model, self.search, self._state, self._device)
+        self._state, decided = take_step(self.model, self.search, self._state, self._output, self._device)
         done = []
         for place in decided.tolist():
             who = self._running[place]
@@ -120,6 +123,11 @@ class Engine(Generic[Key]):
         source, valid = pad_rows([who.source for who in joining], self.model.source_padding)
         fresh = begin(self.model, self.search, source.to(self._device), valid.to(self._device))
         self.search.admit([who.request for who in joining], places)
+        if self._short is not None:
+            all_of_them = [who for who in self._running if who is not None]
+            self._output = self._short.onto(
+                [who.source for who in all_of_them], [who.request.prefix for who in all_of_them]
+            )
         if self._state is None:
             self._state = fresh
         else:
@@ -160,10 +168,12 @@ def begin(
     return model.start(model.encode(source, source_valid), search.width)
 
 
-def take_step(model: Seq2Seq, search: Search, state: State, device: torch.device) -> tuple[State, Integers]:
+def take_step(
+    model: Seq2Seq, search: Search, state: State, output: Output, device: torch.device
+) -> tuple[State, Integers]:
     """One position for every hypothesis: the state after it, and the places that are decided."""
     features, state = model.step(torch.from_numpy(search.ids).to(device), state)
-    parents, decided = search.advance(normalised(model.project(features)))
+    parents, decided = search.advance(normalised(output.project(features)), output.ids)
     if parents is not None:
         state = state.reorder(torch.from_numpy(parents).to(device))
     return state, decided

@@ -14,7 +14,7 @@ from limelight.models.interface import Seq2Seq
 from limelight.shapes import Bool, Float, Int
 
 Choose = Callable[[Float[Tensor, "batch width vocab"]], Int[Tensor, "batch width"]]
-"""Log-probabilities of a step (fp32 or better) to the id with which each hypothesis goes on."""
+"""Log-probabilities of a step (fp32 or better) to the column with which each hypothesis goes on."""
 
 
 def greedy_search(
@@ -64,32 +64,34 @@ class PathSearch(Search):
         super().keep(places)
         self.lengths, self.ended = self.lengths[places], self.ended[places]
 
-    def advance(self, log_probabilities: Float[Tensor, "batch width vocab"]) -> tuple[Integers | None, Integers]:
+    def advance(
+        self, log_probabilities: Float[Tensor, "batch width vocab"], ids: Integers | None = None
+    ) -> tuple[Integers | None, Integers]:
         rows = np.flatnonzero(self.open)
-        ids, gained = self._chosen(log_probabilities)
-        ids, positions = ids[rows], self.positions[rows]
+        columns, gained = self._chosen(log_probabilities, self.forced(ids))
+        pieces, positions = (columns if ids is None else ids[columns])[rows], self.positions[rows]
         going_on = self.lengths[rows] < 0
-        ended = going_on & (ids == self.end_id)
+        ended = going_on & (pieces == self.end_id)
         cut = going_on & ~ended & (positions == self.limits[rows])[:, None]
 
         self.log_probabilities[rows] += np.where(going_on & ~cut, gained[rows], 0.0)
-        self.pieces[rows, :, positions] = ids
+        self.pieces[rows, :, positions] = pieces
         self.lengths[rows] = np.where(ended | cut, positions[:, None], self.lengths[rows])
         self.ended[rows] |= ended
         self.positions[rows] += 1
-        self.ids[rows] = ids
+        self.ids[rows] = pieces
         decided = rows[(self.lengths[rows] >= 0).all(axis=1)]
         self.open[decided] = False
         return None, decided
 
-    def _chosen(self, log_probabilities: Tensor) -> tuple[Integers, Numbers]:
-        """The next piece of every hypothesis, and what the model thinks of it."""
-        ids = self.choose(log_probabilities)
-        if forced := self.forced():
-            places = torch.tensor(list(forced), device=ids.device)
-            ids[places] = torch.tensor(list(forced.values()), device=ids.device)[:, None]
-        gained = log_probabilities.gather(-1, ids[..., None])[..., 0]
-        return ids.cpu().numpy(), numbers(gained)
+    def _chosen(self, log_probabilities: Tensor, forced: dict[int, int]) -> tuple[Integers, Numbers]:
+        """The column of every hypothesis' next piece, and what the model thinks of it."""
+        columns = self.choose(log_probabilities)
+        if forced:
+            places = torch.tensor(list(forced), device=columns.device)
+            columns[places] = torch.tensor(list(forced.values()), device=columns.device)[:, None]
+        gained = log_probabilities.gather(-1, columns[..., None])[..., 0]
+        return columns.cpu().numpy(), numbers(gained)
 
     def results(self, place: int) -> list[Hypothesis]:
         """All of them, best first."""

@@ -71,8 +71,12 @@ class Search(ABC):
         self.prefixes = [self.prefixes[place] for place in places]
 
     @abstractmethod
-    def advance(self, log_probabilities: Float[Tensor, "batch width vocab"]) -> tuple[Integers | None, Integers]:
+    def advance(
+        self, log_probabilities: Float[Tensor, "batch width vocab"], ids: Integers | None = None
+    ) -> tuple[Integers | None, Integers]:
         """Choose the next pieces, given what the model thinks of each (fp32 or better).
+
+        `ids` are those of a shortlist, one for each column, rising; without it the columns are the ids.
 
         Returns which hypothesis of its sentence each one continues, or None where each continues itself; and the places
         that have just been decided. Waits for the device once.
@@ -82,13 +86,16 @@ class Search(ABC):
     def results(self, place: int) -> list[Hypothesis]:
         """What became of a decided sentence, best first."""
 
-    def forced(self) -> dict[int, int]:
-        """The piece that is prescribed now, for each place where one is."""
-        return {
+    def forced(self, ids: Integers | None) -> dict[int, int]:
+        """The column of the piece that is prescribed now, for each place where one is."""
+        pieces = {
             place: prefix[self.positions[place]]
             for place, prefix in enumerate(self.prefixes)
             if prefix and self.open[place] and self.positions[place] < len(prefix)
         }
+        if ids is None:
+            return pieces
+        return {place: int(np.searchsorted(ids, piece)) for place, piece in pieces.items()}
 
     def _grow(self, batch: int, room: int) -> None:
         more, longer = max(0, batch - len(self.open)), max(0, room - self.pieces.shape[2])

@@ -18,6 +18,7 @@ from limelight.decoding.jobs import Job, Plan, longest_sequence, require_room
 from limelight.decoding.length_penalty import max_target_length
 from limelight.decoding.sampling import Sampling, generator_for, path_search
 from limelight.decoding.search import Search
+from limelight.decoding.shortlist import Shortlist, ShortOutput, read_shortlist
 from limelight.decoding.top import most_probable
 from limelight.decoding.workers import decode, workers_for
 from limelight.errors import UserError
@@ -26,7 +27,7 @@ from limelight.inspection.reading import reading
 from limelight.models.build import choose_device
 from limelight.models.interface import Seq2Seq
 from limelight.models.packed import pack
-from limelight.models.stored import load_model
+from limelight.models.stored import SHORTLIST, load_model
 from limelight.tokens import Tokenizers
 
 
@@ -59,16 +60,20 @@ class Translator:
         config: DecodingConfig | None = None,
         *,
         precision: str | None = None,
+        shortlist: Shortlist | None = None,
     ) -> None:
         """`config` holds the defaults of `translate`; its own defaults where it is not given.
 
         With a `precision` the model is packed for searching, in `fp32`, `bf16` or `int8`; later changes of its weights
-        are then not seen. Without one it is searched as it is at the time.
+        are then not seen. Without one it is searched as it is at the time. With a `shortlist` nothing is scored but the
+        pieces that are on it. Raises `UserError` for a precision that is not to be had, and for a shortlist that is for
+        another vocabulary, or given to an ensemble.
         """
         self.model = model
         self.tokenizers = tokenizers
         self.config = config or DecodingConfig()
         self.searched = model if precision is None else pack(model, precision)
+        self.short = None if shortlist is None else ShortOutput(model, shortlist, precision or "fp32")
 
     @overload
     def translate(  # type: ignore[overload-overlap]  # a string is a sequence of strings, but here it is one text
@@ -218,7 +223,7 @@ class Translator:
         return jobs
 
     def _engine(self, plan: Plan) -> Engine[int]:
-        return Engine(self.searched, self._search(plan), batch_tokens=plan.batch_tokens)
+        return Engine(self.searched, self._search(plan), batch_tokens=plan.batch_tokens, short=self.short)
 
     def _search(self, plan: Plan) -> Search:
         special = {"start_id": self.model.start_id, "end_id": self.model.end_id}
@@ -261,13 +266,19 @@ def _one_line(text: str) -> str:
 
 
 def load_translator(
-    paths: str | Path | Sequence[str | Path], device: torch.device | None = None, *, precision: str = "fp32"
+    paths: str | Path | Sequence[str | Path],
+    device: torch.device | None = None,
+    *,
+    precision: str = "fp32",
+    shortlist: bool = False,
 ) -> Translator:
     """The translator of a run or model folder; of several, their ensemble, with the settings of the first.
 
     It goes to `device`; to a GPU where there is one and nothing else is asked. `precision` is that of searching:
-    `fp32`; `bf16`; or `int8`, the fastest on a CPU. Raises `UserError` for folders that hold no model, for an ensemble
-    of models whose tokenizers differ, and for a precision that is not to be had on the device.
+    `fp32`; `bf16`; or `int8`, the fastest on a CPU. With `shortlist` only pieces on the one that stands in the folder
+    are scored. Raises `UserError` for folders that hold no model, for an ensemble of models whose tokenizers differ,
+    for a precision that is not to be had on the device, and for a shortlist that is missing, damaged, or not for one
+    model alone.
     """
     folders = [paths] if isinstance(paths, str | Path) else list(paths)
     if not folders:
@@ -276,13 +287,16 @@ def load_translator(
     stored = [load_model(folder, target) for folder in folders]
     first = stored[0]
     if len(stored) == 1:
-        return Translator(first.model, first.tokenizers, first.config.decoding, precision=precision)
+        listed = read_shortlist(first.folder / SHORTLIST, first.tokenizers) if shortlist else None
+        return Translator(first.model, first.tokenizers, first.config.decoding, precision=precision, shortlist=listed)
     for folder, other in zip(folders[1:], stored[1:], strict=True):
         if not _same_pieces(first.tokenizers, other.tokenizers):
             raise UserError(
                 f"{folders[0]} and {folder} cannot be an ensemble: their tokenizers differ in size or pieces "
                 f"({_sizes(first.tokenizers)} against {_sizes(other.tokenizers)}); train them with the same one"
             )
+    if shortlist:
+        raise UserError(f"{len(stored)} models and a shortlist: an ensemble takes none; give one model")
     ensemble = Ensemble([each.model for each in stored])
     return Translator(ensemble, first.tokenizers, first.config.decoding, precision=precision)
 

@@ -10,6 +10,7 @@ int8 products are three to eight times as fast as fp32 ones (`python -m benchmar
 the scale of their activations, so a sentence's int8 result can depend, in its last digits, on its company in the batch.
 """
 
+import copy
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -27,6 +28,9 @@ MakeLinear = Callable[[Tensor, Tensor | None], Any]
 
 _multiply = torch.ops.quantized.linear_dynamic.default
 
+SMALLEST = 1e-30
+"""Of the largest activation of a position, so that nothing is divided by zero."""
+
 WIDE, MANY = 4096, 16
 """From so many outputs and so many rows on, another of torch's libraries has the faster int8 product."""
 
@@ -41,6 +45,11 @@ def linear_of(precision: str) -> MakeLinear:
     return kinds[precision]
 
 
+def selectable_linear_of(precision: str) -> MakeLinear:
+    """The same for a layer that has `some` of its outputs, for as many choices as one likes."""
+    return LooseIntegerLinear if precision == "int8" else linear_of(precision)
+
+
 class FullLinear(nn.Module):
     """x W^T + b in the weights' own precision."""
 
@@ -51,6 +60,10 @@ class FullLinear(nn.Module):
     def forward(self, inputs: Float[Tensor, "... in"]) -> Float[Tensor, "... out"]:
         """The product."""
         return functional.linear(inputs, self.weight, self.bias)
+
+    def some(self, ids: Int[Tensor, " some"]) -> "FullLinear":
+        """The layer of these outputs alone."""
+        return FullLinear(self.weight.index_select(0, ids), _some(self.bias, ids))
 
 
 class HalfLinear(nn.Module):
@@ -64,6 +77,10 @@ class HalfLinear(nn.Module):
     def forward(self, inputs: Float[Tensor, "... in"]) -> Float[Tensor, "... out"]:
         """The product."""
         return functional.linear(inputs.bfloat16(), self.weight, self.bias).to(inputs.dtype)
+
+    def some(self, ids: Int[Tensor, " some"]) -> "HalfLinear":
+        """The layer of these outputs alone."""
+        return HalfLinear(self.weight.index_select(0, ids), _some(self.bias, ids))
 
 
 class IntegerLinear(nn.Module):
@@ -83,6 +100,34 @@ class IntegerLinear(nn.Module):
         return _multiply(inputs, self.packed_wide if many else self.packed)
 
 
+class LooseIntegerLinear(nn.Module):
+    """The same with weights that are not packed, so that any rows of it make a layer at once; activations have a scale
+    for each position. A product takes a quarter longer; packing 2,000 rows of 512 takes as long as five products.
+    """
+
+    def __init__(self, weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"] | None) -> None:
+        super().__init__()
+        self.values, self.scales = integer_rows(weight.detach())
+        self.bias = None if bias is None else bias.detach().float()
+
+    def forward(self, inputs: Float[Tensor, "... in"]) -> Float[Tensor, "... out"]:
+        """The product."""
+        rows = inputs.flatten(0, -2)
+        scales = rows.abs().amax(dim=1, keepdim=True).clamp_(min=SMALLEST).div_(127)
+        sums = torch._int_mm((rows / scales).round_().to(torch.int8), self.values.T)
+        outputs = sums.float().mul_(scales).mul_(self.scales)
+        if self.bias is not None:
+            outputs += self.bias
+        return outputs.unflatten(0, inputs.shape[:-1])
+
+    def some(self, ids: Int[Tensor, " some"]) -> "LooseIntegerLinear":
+        """The layer of these outputs alone."""
+        few = copy.copy(self)
+        few.values, few.scales = self.values.index_select(0, ids), self.scales.index_select(0, ids)
+        few.bias = _some(self.bias, ids)
+        return few
+
+
 class PackedFeedForward(nn.Module):
     """The same network; the rectifier works in place."""
 
@@ -96,6 +141,10 @@ class PackedFeedForward(nn.Module):
     def forward(self, inputs: Float[Tensor, "... model"]) -> Float[Tensor, "... model"]:
         """Each position on its own."""
         return self.outer(self.activation(self.inner(inputs)))
+
+
+def _some(bias: Tensor | None, ids: Tensor) -> Tensor | None:
+    return None if bias is None else bias.index_select(0, ids)
 
 
 def integer_rows(weight: Float[Tensor, "out in"]) -> tuple[Int[Tensor, "out in"], Float[Tensor, " out"]]:

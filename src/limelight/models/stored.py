@@ -1,6 +1,6 @@
 """The stored model: weights, configuration, tokenizer and card in one folder, nothing executable.
 
-    model.safetensors   config.yaml   tokenizer/   README.md
+    model.safetensors   config.yaml   tokenizer/   README.md   and, once it is learned, shortlist.safetensors
 
 A run folder keeps its best model so, under `best/`; the folder can be copied anywhere on its own.
 """
@@ -15,6 +15,7 @@ from limelight.config import RunConfig, dump_config, load_config
 from limelight.errors import RunError, UserError
 from limelight.files import cause, write_folder, write_whole
 from limelight.models.build import build_model
+from limelight.models.compact import expand
 from limelight.models.interface import Seq2Seq
 from limelight.models.weights import named_weights, put_weights, read_weights, require_fit, save_weights
 from limelight.tokens import Tokenizers, load_tokenizers, save_tokenizers, tokenizer_files
@@ -23,6 +24,7 @@ from limelight.untrusted import shown
 WEIGHTS = "model.safetensors"
 CONFIG = "config.yaml"
 TOKENIZER = "tokenizer"
+SHORTLIST = "shortlist.safetensors"
 BEST = "best"
 
 
@@ -61,7 +63,7 @@ def find_model(path: str | Path) -> Path:
 
 def _require_own_files(model: Path, folder: Path) -> None:
     root = os.path.realpath(folder)
-    for path in (model / WEIGHTS, model / CONFIG, *tokenizer_files(model / TOKENIZER)):
+    for path in (model / WEIGHTS, model / CONFIG, model / SHORTLIST, *tokenizer_files(model / TOKENIZER)):
         place = os.path.realpath(path)
         if os.path.commonpath([root, place]) != root:
             raise UserError(f"{path}: a link out of {folder}, to {shown(place)}; put the file itself there")
@@ -72,6 +74,7 @@ def load_model(path: str | Path, device: torch.device | None = None) -> StoredMo
     folder = find_model(path)
     config = load_config(folder / CONFIG)
     weights, notes = read_weights(folder / WEIGHTS)
+    weights = expand(weights, where=str(folder / WEIGHTS))
     tokenizers = load_tokenizers(folder / TOKENIZER)
     try:
         with torch.device("meta"):  # shapes alone: sizes that are not those of the weights must cost no memory

@@ -1,0 +1,379 @@
+"""Searching a shortlist: nothing that is not on it, all that is as before, and files that are taken or refused."""
+
+import math
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from limelight.config import DecodingConfig, TransformerConfig
+from limelight.decoding.beam import BeamSearch
+from limelight.decoding.engine import Engine
+from limelight.decoding.ensemble import Ensemble
+from limelight.decoding.greedy import PathSearch
+from limelight.decoding.hypothesis import Hypothesis
+from limelight.decoding.sampling import Sampling, generator_for, path_search
+from limelight.decoding.search import Request, Search
+from limelight.decoding.shortlist import MOST_CANDIDATES, Shortlist, ShortOutput, read_shortlist, save_shortlist
+from limelight.decoding.top import most_probable
+from limelight.decoding.translate import Translator
+from limelight.errors import RunError, UserError
+from limelight.models.build import build_model
+from limelight.models.interface import Seq2Seq
+from limelight.models.weights import save_weights
+from limelight.tokens import Tokenizers
+from tests.decoding.fakes import Characters, TableModel, characters, log_probabilities, random_model
+from tests.decoding.test_real_models import MODELS, built
+
+KINDS, VOCABULARY = 5, 17
+
+
+class Scored(TableModel):
+    """The features are the history's logits, and the projection is the identity: rows of it can be taken apart."""
+
+    def __init__(self, logits: Tensor) -> None:
+        super().__init__(logits, source_padding=KINDS)
+
+    def output_weights(self):
+        return torch.eye(self.output_size, dtype=torch.float64), None
+
+
+def scored(ties: bool = False) -> Scored:
+    logits = random_model(KINDS, VOCABULARY).logits
+    return Scored(logits.round() if ties else logits)
+
+
+def lists(pieces: dict[int, list[int]], always: Sequence[int] = (), sources: int = KINDS) -> Shortlist:
+    """A shortlist in which the rows that are not named are empty."""
+    width = max(1, *map(len, pieces.values()))
+    rows = [pieces.get(source, []) for source in range(sources)]
+    return Shortlist(
+        np.array([row + [0] * (width - len(row)) for row in rows], dtype=np.int32), np.array(always, dtype=np.int32)
+    )
+
+
+def whole(model: Seq2Seq) -> Shortlist:
+    return lists({0: [0]}, always=range(model.output_size), sources=model.source_padding)
+
+
+def searches(model: Seq2Seq) -> dict[str, Search]:
+    special = {"start_id": model.start_id, "end_id": model.end_id}
+    sampling = Sampling(seed=3)
+    return {
+        "greedy": PathSearch(1, choose=most_probable, **special),
+        "beam": BeamSearch(3, n_best=2, alpha=0.6, patience=math.inf, **special),
+        "sampling": path_search(model, sampling, generator_for(sampling, torch.device("cpu")), 2),
+    }
+
+
+HOW = ["greedy", "beam", "sampling"]
+
+
+def found_by(
+    model: Seq2Seq,
+    how: str,
+    sentences: Sequence[tuple[list[int], Request]],
+    shortlist: Shortlist | None,
+    batch_tokens: int = 10_000,
+) -> dict[int, list[Hypothesis]]:
+    short = None if shortlist is None else ShortOutput(model, shortlist, "fp32")
+    engine = Engine[int](model, searches(model)[how], batch_tokens=batch_tokens, short=short)
+    for number, (source, request) in enumerate(sentences):
+        engine.add(number, source, request)
+    found: dict[int, list[Hypothesis]] = {}
+    while engine.busy:
+        found.update(engine.step())
+    return found
+
+
+def random_sentences(count: int, pieces: int) -> list[tuple[list[int], Request]]:
+    return [
+        (
+            [*random.choices(range(1, pieces), k=random.randint(1, 6)), 0],
+            Request(random.randint(0, 9), tuple(random.choices(range(2, pieces), k=random.choice((0, 0, 3))))),
+        )
+        for _ in range(count)
+    ]
+
+
+# ---- which pieces are on a list
+
+
+def test_a_list_is_what_its_pieces_may_become_and_what_is_always_there(seed: int) -> None:
+    random.seed(seed)
+    shortlist = lists({1: [7, 3], 2: [4], 4: [9, 8, 5]}, always=[12])
+    for sources, expected in (
+        ([[1]], {0, 1, 3, 7, 12}),
+        ([[2, 2, 0]], {0, 1, 4, 12}),
+        ([[1], [3, 2]], {0, 1, 3, 7, 4, 12}),
+        ([[3]], {0, 1, 12}),
+    ):
+        assert set(np.flatnonzero(shortlist.of(sources, VOCABULARY)).tolist()) == expected
+
+
+def test_ids_rise_and_the_forced_are_among_them(seed: int) -> None:
+    output = ShortOutput(scored(), lists({1: [7, 3], 2: [4]}, always=[12]), "fp32").onto([[1], [2]], [(), (15, 5)])
+    assert output.ids is not None
+    assert output.ids.tolist() == [0, 1, 3, 4, 5, 7, 12, 15]
+    features = torch.randn(2, 3, VOCABULARY, dtype=torch.float64)
+    assert torch.equal(output.project(features), features[..., output.ids])
+
+
+# ---- searches
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("ties", [False, True])
+def test_with_the_whole_vocabulary_on_it_nothing_changes(seed: int, how: str, ties: bool) -> None:
+    random.seed(seed)
+    model, sentences = scored(ties), random_sentences(13, KINDS)
+    for batch_tokens in (10_000, 40, 1):
+        expected = found_by(model, how, sentences, None, batch_tokens)
+        assert found_by(model, how, sentences, whole(model), batch_tokens) == expected
+
+
+@pytest.mark.parametrize("how", ["greedy", "beam"])
+@pytest.mark.parametrize("name", MODELS)
+def test_with_the_whole_vocabulary_on_it_a_real_model_finds_the_same(seed: int, how: str, name: str) -> None:
+    random.seed(seed)
+    model, sentences = built(MODELS[name]), random_sentences(7, 11)
+    expected = found_by(model, how, sentences, None, batch_tokens=90)
+    found = found_by(model, how, sentences, whole(model), batch_tokens=90)
+    for number in expected:
+        assert [(one.ids, one.finished) for one in found[number]] == [
+            (one.ids, one.finished) for one in expected[number]
+        ]
+        assert [one.score for one in found[number]] == pytest.approx([one.score for one in expected[number]], abs=1e-5)
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_a_search_of_the_list_is_a_search_of_a_smaller_model(seed: int, how: str) -> None:
+    """Equal to that of a model whose vocabulary is the list, by whatever numbers its pieces go."""
+    random.seed(seed)
+    model, kept = scored(), sorted([0, 1, *random.sample(range(2, VOCABULARY), 6)])
+
+    class Smaller(Scored):
+        """Reads and writes the places of the pieces in the list."""
+
+        def step(self, ids, state):
+            known = torch.tensor([*kept, model.start_id])
+            return TableModel.step(self, known[ids], state)
+
+        def project(self, features):
+            return features[..., kept]
+
+    smaller = Smaller(model.logits)
+    smaller.start_id, smaller.target_padding = len(kept), len(kept)
+    sentences = [([kind], Request(6)) for kind in range(KINDS)]
+    found = found_by(model, how, sentences, lists({0: [0]}, always=kept))
+    expected = found_by(smaller, how, sentences, None)
+    for number in expected:
+        assert [one.ids for one in found[number]] == [
+            tuple(kept[piece] for piece in one.ids) for one in expected[number]
+        ]
+        scores = [one.log_probability for one in expected[number]]
+        assert [one.log_probability for one in found[number]] == pytest.approx(scores)
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("name", ["transformer", "recurrent, luong"])
+def test_what_is_not_on_it_never_comes(seed: int, how: str, name: str) -> None:
+    random.seed(seed)
+    model = built(MODELS[name])
+    shortlist = lists({source: random.sample(range(2, 11), 2) for source in range(11)}, always=[3], sources=11)
+    for source, request in random_sentences(11, 11):
+        (found,) = found_by(model, how, [(source, request)], shortlist).values()
+        permitted = {1, 3, *request.prefix, *shortlist.candidates[source].ravel().tolist()}
+        for hypothesis in found:
+            assert set(hypothesis.ids) <= permitted
+            assert hypothesis.ids[: len(request.prefix)] == request.prefix
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_those_that_join_bring_their_lists_and_those_that_left_take_them_along(seed: int, how: str) -> None:
+    """With room for two, lists of two: what is found is on the list of one that was there at some step."""
+    random.seed(seed)
+    model = scored()
+    own = {kind: [2 + 3 * kind, 3 + 3 * kind, 4 + 3 * kind] for kind in range(KINDS)}
+    width = searches(model)[how].width
+    sentences = [([kind], Request(5)) for kind in range(KINDS)]
+    found = found_by(model, how, sentences, lists(own), batch_tokens=2 * width)
+    for kind, hypotheses in found.items():
+        neighbours = {piece for other in own for piece in own[other]} | {1}
+        assert all(set(hypothesis.ids) <= neighbours for hypothesis in hypotheses)
+        alone = found_by(model, how, sentences[kind : kind + 1], lists(own))[0]
+        assert all(set(hypothesis.ids) <= {1, *own[kind]} for hypothesis in alone)
+
+
+def test_probabilities_are_those_of_the_list(seed: int) -> None:
+    """Normalised over it: greater than those of the whole vocabulary by what the others have."""
+    model, kept = scored(), [0, 1, 4, 9, 16]
+    (found,) = found_by(model, "greedy", [([2], Request(4))], lists({2: kept}))[0]
+    narrowed = Scored(model.logits.clone())
+    narrowed.logits[..., [piece for piece in range(VOCABULARY) if piece not in kept]] = -math.inf
+    ids = [*found.ids, 0] if found.finished else found.ids
+    assert found.log_probability == pytest.approx(math.fsum(log_probabilities(narrowed, 2, ids)))
+
+
+def test_a_list_of_two_pieces_is_enough(seed: int) -> None:
+    """The end and the unknown piece are on every list, so that a beam has something to go on with."""
+    for how in HOW:
+        found = found_by(scored(), how, [([2], Request(4, (7,))), ([3], Request(2))], lists({0: [0]}))
+        assert all(set(hypothesis.ids) <= {1, 7} for hypotheses in found.values() for hypothesis in hypotheses)
+
+
+class Widest(TorchDispatchMode):
+    """The longest axis of any tensor that any operation makes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.axis = 0
+
+    def __torch_dispatch__(self, function, types, words=(), options=None):
+        result = function(*words, **(options or {}))
+        made = result if isinstance(result, tuple | list) else (result,)
+        self.axis = max(self.axis, *(max(each.shape, default=0) for each in made if isinstance(each, Tensor)), 0)
+        return result
+
+
+class Many(Characters):
+    size, padding = 5000, 4999
+
+    def pieces(self, ids):
+        return [str(piece) for piece in ids]
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
+@pytest.mark.parametrize("beam", [1, 4])
+def test_no_tensor_of_a_step_is_as_wide_as_the_vocabulary(seed: int, precision: str, beam: int) -> None:
+    """Without the shortlist some are."""
+    tokenizers = Tokenizers(Many(), Many())
+    config = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=12, heads=3, d_ff=7)
+    model, settings = build_model(config, tokenizers).eval(), DecodingConfig(max_length_extra=3)
+    shortlist = lists({source: [source, 40] for source in range(11)}, sources=4999)
+    for short in (shortlist, None):
+        translator = Translator(model, tokenizers, settings, precision=precision, shortlist=short)
+        with Widest() as widest:
+            translator.translate(["abc", "defg"], beam_size=beam)
+        assert 12 <= widest.axis < 200 if short else widest.axis >= 4999
+
+
+@pytest.mark.parametrize("precision", [None, "fp32", "bf16", "int8"])
+def test_a_translator_takes_it(seed: int, precision: str | None) -> None:
+    """With the whole vocabulary on it translations are those without it, a prefix is kept, and draws are possible."""
+    model = build_model(
+        TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=12, heads=3, d_ff=7), characters()
+    )
+    config = DecodingConfig(max_length_extra=3)
+    plain = Translator(model.eval(), characters(), config, precision=precision)
+    short = Translator(model, characters(), config, precision=precision, shortlist=whole(model))
+    texts = ["abc", "", "i", "fedcba"]
+    if precision != "int8":  # its activations are rounded in another way
+        found, expected = short.translate(texts, beam_size=3), plain.translate(texts, beam_size=3)
+        assert [each.text for each in found] == [each.text for each in expected]
+        assert [each.score for each in found] == pytest.approx([each.score for each in expected], abs=1e-2)
+    one = Translator(model, characters(), config, precision=precision, shortlist=lists({2: [4, 5]}, sources=11))
+    assert set(one.translate("aaaa").tokens) <= {"?", "c", "d"}
+    assert one.translate("aaaa", prefix="gg").text.startswith("gg")
+    assert set(one.translate("aaaa", sampling=Sampling(seed=1), n_best=3).tokens) <= {"?", "c", "d"}
+
+
+# ---- what is refused
+
+
+def test_lists_for_another_model_are_refused() -> None:
+    model = scored()
+    for shortlist, fault in (
+        (lists({0: [0]}, sources=4), "the shortlist: it is for 4 source pieces, and the model has 5"),
+        (lists({0: [17]}), "the shortlist: candidates has the id 17, and the model's are from 0 to 16"),
+        (lists({0: [-2, 30]}), "candidates has the id -2"),
+        (lists({0: [0]}, always=[17]), "always has the id 17"),
+        (Shortlist(np.zeros((5, 0), dtype=np.int32), np.zeros(0, dtype=np.int32)), "0 candidates for each piece"),
+        (
+            lists({0: [1] * (MOST_CANDIDATES + 1)}),
+            f"257 candidates for each piece; there are from 1 to {MOST_CANDIDATES}",
+        ),
+    ):
+        with pytest.raises(UserError, match=fault):
+            ShortOutput(model, shortlist, "fp32")
+
+
+def test_an_ensemble_takes_none(seed: int) -> None:
+    members = [built(MODELS["transformer"]) for _ in range(2)]
+    with pytest.raises(UserError, match="an ensemble takes no shortlist, since it averages the probabilities of all"):
+        Translator(Ensemble(members), characters(), shortlist=whole(members[0]))
+
+
+# ---- files
+
+
+def test_a_file_gives_back_what_was_written(seed: int, tmp_path: Path) -> None:
+    shortlist = lists({1: [7, 3], 2: [4]}, always=[10, 2], sources=11)
+    save_shortlist(tmp_path / "s", shortlist, characters())
+    read = read_shortlist(tmp_path / "s", characters())
+    assert read.candidates.tolist() == shortlist.candidates.tolist()
+    assert read.always.tolist() == [10, 2]
+    with pytest.raises(RunError, match="cannot write"):
+        save_shortlist(tmp_path / "none" / "s", shortlist, characters())
+
+
+def test_one_that_is_not_there_names_the_way(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"s: there is no shortlist yet; `limelight shortlist --model RUN` learns it"):
+        read_shortlist(tmp_path / "s", characters())
+
+
+class Other(Characters):
+    """As many pieces, others of them."""
+
+    def pieces(self, ids):
+        return [piece.upper() for piece in super().pieces(ids)]
+
+
+def test_one_of_another_vocabulary_of_the_same_size_is_refused(tmp_path: Path) -> None:
+    save_shortlist(tmp_path / "s", lists({1: [7]}, sources=11), Tokenizers(Characters(), Other()))
+    with pytest.raises(UserError, match=f"{tmp_path / 's'}: it was learned for another vocabulary; learn it anew"):
+        read_shortlist(tmp_path / "s", characters())
+
+
+INTS = torch.zeros(11, 2, dtype=torch.int32)
+NONE = torch.zeros(0, dtype=torch.int32)
+HOSTILE: dict[str, tuple[dict[str, Tensor], str]] = {
+    "nothing": ({}, "no shortlist: candidates is missing; always is missing"),
+    "another name": ({"candidates": INTS, "always": NONE, "x\x1b": NONE}, "no shortlist: unknown x\ufffd"),
+    "floats": ({"candidates": INTS.float(), "always": NONE}, "candidates is torch.float32 of shape"),
+    "long": ({"candidates": INTS.long(), "always": NONE}, "candidates is torch.int64 of shape"),
+    "one axis": ({"candidates": INTS[:, 0].clone(), "always": NONE}, r"shape \(11,\), expected int32 with axes: 2"),
+    "two axes": ({"candidates": INTS, "always": INTS.clone()}, r"always is torch.int32 of shape \(11, 2\)"),
+    "rows": ({"candidates": INTS[1:].clone(), "always": NONE}, "for 10 source pieces, and the model has 11"),
+    "no columns": ({"candidates": INTS[:, :0].clone(), "always": NONE}, "0 candidates for each piece"),
+    "many columns": ({"candidates": INTS[:, :1].repeat(1, 300), "always": NONE}, "300 candidates for each piece"),
+    "above": ({"candidates": INTS + 11, "always": NONE}, "candidates has the id 11, and the model's are from 0 to 10"),
+    "below": ({"candidates": INTS - 1, "always": NONE}, "candidates has the id -1"),
+    "always": ({"candidates": INTS, "always": torch.tensor([2**31 - 1], dtype=torch.int32)}, "id 2147483647"),
+    "of no vocabulary": ({"candidates": INTS, "always": NONE}, "it was learned for another vocabulary"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_strangers_file_is_refused_by_name(tmp_path: Path, case: str) -> None:
+    tensors, fault = HOSTILE[case]
+    save_weights(tmp_path / "s", tensors)
+    with pytest.raises(UserError, match=f"^{tmp_path / 's'}: .*{fault}"):
+        read_shortlist(tmp_path / "s", characters())
+
+
+@pytest.mark.parametrize("cut", [0, 7, 30, -1])
+def test_half_a_file_is_refused_by_name(tmp_path: Path, cut: int) -> None:
+    save_shortlist(tmp_path / "s", lists({1: [7]}, sources=11), characters())
+    (tmp_path / "s").write_bytes((tmp_path / "s").read_bytes()[:cut])
+    with pytest.raises(UserError, match=f"^{tmp_path / 's'}: cannot read"):
+        read_shortlist(tmp_path / "s", characters())
+    (tmp_path / "s").unlink()
+    (tmp_path / "s").mkdir()
+    with pytest.raises(UserError, match=f"^{tmp_path / 's'}: cannot read"):
+        read_shortlist(tmp_path / "s", characters())

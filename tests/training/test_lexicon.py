@@ -1,0 +1,120 @@
+"""Model 1 against a dictionary and plain loops, and on a language whose lexicon is known."""
+
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from limelight.training import lexicon
+from limelight.training.lexicon import Lexicon, Pieces, evenly, learn_lexicon, most_frequent, most_likely
+
+NOTHING, CLASSES = 11, 13
+
+
+def random_pairs(count: int, longest: int = 7) -> list[Pieces]:
+    """Pieces come twice in a sentence, and some sides are empty."""
+
+    def side(size: int) -> np.ndarray:
+        return np.array(random.choices(range(2, size), k=random.randint(0, longest)), dtype=np.uint16)
+
+    return [Pieces(side(NOTHING), side(CLASSES)) for _ in range(count)]
+
+
+def by_loops(pairs: Sequence[Pieces], iterations: int) -> dict[tuple[int, int], float]:
+    """t(target | source), by the definition."""
+    t: dict[tuple[int, int], float] = defaultdict(lambda: 1.0)
+    for _ in range(iterations):
+        shares: dict[tuple[int, int], float] = defaultdict(float)
+        totals: dict[int, float] = defaultdict(float)
+        for pair in pairs:
+            sources = [*pair.source.tolist(), NOTHING]
+            for target in pair.target.tolist():
+                whole = sum(t[source, target] for source in sources)
+                for source in sources:
+                    shares[source, target] += t[source, target] / whole
+                    totals[source] += t[source, target] / whole
+        t = defaultdict(float, {key: share / totals[key[0]] for key, share in shares.items()})
+    return dict(t)
+
+
+def as_dictionary(found: Lexicon) -> dict[tuple[int, int], float]:
+    return dict(zip(zip(found.sources.tolist(), found.targets.tolist(), strict=True), found.probabilities, strict=True))
+
+
+@pytest.mark.parametrize("iterations", [1, 2, 5])
+@pytest.mark.parametrize("block", [1, 50, 10**6])
+def test_it_is_model_1(seed: int, monkeypatch: pytest.MonkeyPatch, iterations: int, block: int) -> None:
+    """However the pairs are divided into blocks, all of which take the same part."""
+    random.seed(seed)
+    monkeypatch.setattr(lexicon, "BLOCK", max(block, 56))  # one pair has at most (7 + 1) * 7 meetings
+    pairs = random_pairs(31)
+    found = as_dictionary(learn_lexicon(pairs, nothing=NOTHING, classes=CLASSES, iterations=iterations))
+    assert found == pytest.approx(by_loops(pairs, iterations), rel=1e-12)
+
+
+def test_what_each_piece_becomes_sums_to_one(seed: int) -> None:
+    random.seed(seed)
+    found = learn_lexicon(random_pairs(17), nothing=NOTHING, classes=CLASSES)
+    sums = np.bincount(found.sources, found.probabilities)
+    assert sums[np.unique(found.sources)] == pytest.approx(1)
+
+
+def test_it_finds_the_lexicon_of_a_language(seed: int) -> None:
+    """Each word has a word of its own, sentences are in any order, and one word more comes from none."""
+    random.seed(seed)
+    own = random.sample(range(3, CLASSES), 8)
+    pairs = []
+    for _ in range(400):
+        source = random.sample(range(8), 4)
+        target = [own[piece] for piece in source] + [2]
+        random.shuffle(target)
+        pairs.append(Pieces(np.array(source), np.array(target)))
+    found = learn_lexicon(pairs, nothing=NOTHING, classes=CLASSES, iterations=20)
+    assert most_likely(found, sources=8, count=1, fill=0)[:, 0].tolist() == own
+    assert as_dictionary(found)[NOTHING, 2] > 0.9
+
+
+def test_no_pairs_teach_nothing() -> None:
+    for pairs in ([], [Pieces(np.array([3, 4]), np.zeros(0, dtype=np.int64))]):
+        found = learn_lexicon(pairs, nothing=NOTHING, classes=CLASSES)
+        assert len(found.sources) == len(found.probabilities) == 0
+        assert most_likely(found, sources=3, count=2, fill=7).tolist() == [[7, 7]] * 3
+
+
+def test_memory_is_bounded(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of too many meetings an even choice of the pairs is taken, and a pair that alone has too many is not."""
+    seen: list[int] = []
+    table = lexicon._table
+    monkeypatch.setattr(lexicon, "_table", lambda pairs, *rest: seen.append(len(pairs)) or table(pairs, *rest))
+    monkeypatch.setattr(lexicon, "MOST_MEETINGS", 90)
+    monkeypatch.setattr(lexicon, "BLOCK", 40)
+    small, large = Pieces(np.array([3, 4]), np.array([5, 6, 7])), Pieces(np.arange(2, 11), np.arange(2, 12))
+    learn_lexicon([small] * 10, nothing=NOTHING, classes=CLASSES)
+    learn_lexicon([small] * 100, nothing=NOTHING, classes=CLASSES)
+    learn_lexicon([small, large, small], nothing=NOTHING, classes=CLASSES)
+    assert seen == [10, 10, 2]
+
+
+def test_the_most_likely_come_first() -> None:
+    found = Lexicon(np.array([0, 0, 0, 2, 2, 5]), np.array([3, 4, 9, 1, 8, 2]), np.array([0.2, 0.6, 0.2, 0.4, 0.6, 1]))
+    expected = [[4, 3], [7, 7], [8, 1], [7, 7]]
+    assert most_likely(found, sources=4, count=2, fill=7).tolist() == expected
+    assert most_likely(found, sources=1, count=4, fill=7).tolist() == [[4, 3, 9, 7]]
+
+
+def test_the_most_frequent() -> None:
+    pairs = [Pieces(np.array([1]), np.array(target, dtype=np.int64)) for target in ([5, 5, 2], [], [3, 2, 5])] * 700
+    assert most_frequent(pairs, classes=9, count=2).tolist() == [5, 2]
+    assert most_frequent(pairs, classes=9, count=8).tolist() == [5, 2, 3]  # none that never comes
+    assert most_frequent([], classes=9, count=8).tolist() == []
+
+
+def test_evenly() -> None:
+    assert evenly(5, 5).tolist() == evenly(5, 9).tolist() == [0, 1, 2, 3, 4]
+    assert evenly(9, 3).tolist() == [0, 4, 8]
+    assert evenly(0, 3).tolist() == evenly(7, 0).tolist() == []
+    chosen = evenly(100_003, 211)
+    assert len(set(chosen.tolist())) == 211
+    assert max(np.diff(chosen)) - min(np.diff(chosen)) <= 1

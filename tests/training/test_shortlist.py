@@ -1,0 +1,185 @@
+"""From a run, or from text, to the shortlist in its folder."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from limelight.config import Corpus, load_config
+from limelight.decoding.shortlist import read_shortlist
+from limelight.errors import UserError
+from limelight.models.stored import SHORTLIST
+from limelight.text.pair import Pair
+from limelight.tokens import END, Tokenizers, load_tokenizers
+from limelight.training import shortlist as module
+from limelight.training.lexicon import Pieces
+from limelight.training.run import train
+from limelight.training.shortlist import FREQUENT, copies, learn_shortlist, list_length, make_shortlist, thinned
+
+# each word has a word of its own, in another order
+WORDS = {"red": "rot", "bird": "vogel", "sees": "sieht", "old": "alt", "house": "haus", "river": "fluss", "a7": "a7"}
+
+
+def write_text(file: Path, count: int = 120) -> Path:
+    chosen = np.random.default_rng(5)
+    lines = []
+    for _ in range(count):
+        words = chosen.choice(list(WORDS), size=3, replace=False)
+        lines.append(f"{' '.join(words)}\t{' '.join(WORDS[word] for word in words[::-1])}\n")
+    file.write_text("".join(lines))
+    return file
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with separate vocabularies of whole words."""
+    folder = tmp_path_factory.mktemp("shortlist")
+    text = write_text(folder / "train.tsv")
+    (folder / "config.yaml").write_text(
+        yaml.safe_dump(
+            {
+                "data": {
+                    "train": [{"files": [str(text)], "source": "en", "target": "de"}],
+                    "valid": [{"files": [str(text)], "source": "en", "target": "de"}],
+                    "drop_duplicates": False,
+                },
+                "tokens": {"joint": False, "vocabulary_size": 90, "byte_fallback": False},
+                "model": {"family": "transformer", "tie": "two-way", "encoder_layers": 1, "decoder_layers": 1,
+                          "d_model": 8, "heads": 2, "d_ff": 8},
+                "training": {"max_steps": 2, "validate_every": 2, "bleu_sentences": 1, "device": "cpu",
+                             "precision": "fp32"},
+            }
+        )
+    )  # fmt: skip
+    train(load_config(folder / "config.yaml"), folder / "run", quiet=True)
+    return folder
+
+
+@pytest.fixture
+def run(made: Path, tmp_path: Path) -> Path:
+    """A copy, to be written to."""
+    return Path(shutil.copytree(made / "run", tmp_path / "run"))
+
+
+def candidates(file: Path, folder: Path, text: str) -> set[str]:
+    """The pieces that a text may become."""
+    tokenizers = load_tokenizers(folder / "tokenizer")
+    listed = read_shortlist(file, tokenizers).of([tokenizers.source.encode(text)], tokenizers.target.padding)
+    return set(tokenizers.target.pieces(np.flatnonzero(listed).tolist()))
+
+
+def test_a_run_teaches_what_its_words_become(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FREQUENT", 1)
+    monkeypatch.setattr(module, "CANDIDATES", 4)
+    said: list[str] = []
+    file = make_shortlist(run, [], said.append)
+    assert file == run / "best" / SHORTLIST
+    assert said[0].startswith("learned from 120 pairs: a sentence's list has ")
+    assert said[0].endswith(f" of {load_tokenizers(run / 'tokenizer').target.padding} pieces on average")
+    tokenizers = load_tokenizers(run / "tokenizer")
+    for word, other in WORDS.items():
+        found = candidates(file, run, word)
+        assert set(tokenizers.target.pieces(tokenizers.target.encode(other))) <= found
+
+
+def test_text_teaches_the_same_as_the_pieces_made_of_it(made: Path, run: Path) -> None:
+    """Given with its files, found through the configuration, or with the folder of the model alone."""
+
+    def learned(path: Path, corpora: Sequence[Corpus] = ()) -> tuple[list[list[int]], list[int]]:
+        found = read_shortlist(make_shortlist(path, corpora, print), load_tokenizers(run / "tokenizer"))
+        return found.candidates.tolist(), found.always.tolist()
+
+    once = learned(run)
+    assert learned(run, load_config(run / "config.yaml").data.train) == once
+    assert learned(run / "best") == once
+    shutil.rmtree(run / "data")
+    assert learned(run) == once
+    alone = Path(shutil.copytree(run / "best", run.parent / "alone"))
+    assert make_shortlist(alone, [], print) == alone / SHORTLIST
+
+
+def test_bad_lines_go_the_way_the_run_says(run: Path, tmp_path: Path) -> None:
+    file = write_text(tmp_path / "other.tsv")
+    with open(file, "a") as text:
+        text.write("no tab in here\n")
+    config = load_config(run / "config.yaml")
+    corpus = config.data.train[0].model_copy(update={"files": (str(file),)})
+    with pytest.raises(UserError, match=r"other.tsv:121"):
+        make_shortlist(run, [corpus], print)
+    settings = yaml.safe_load((run / "best" / "config.yaml").read_text())
+    settings["data"]["on_bad_line"] = "skip"
+    (run / "best" / "config.yaml").write_text(yaml.safe_dump(settings))
+    make_shortlist(run, [corpus], print)
+
+
+def test_what_is_not_to_be_had(made: Path, run: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="there is no such model"):
+        make_shortlist(tmp_path / "none", [], print)
+    shutil.rmtree(run / "data")
+    settings = yaml.safe_load((run / "best" / "config.yaml").read_text())
+    settings["data"]["train"][0]["files"] = ["gone.tsv"]
+    (run / "best" / "config.yaml").write_text(yaml.safe_dump(settings))
+    with pytest.raises(UserError, match=r"^gone.tsv is gone: give parallel text .* with --train FILE"):
+        make_shortlist(run, [], print)
+    settings["data"]["train"] = []
+    (run / "best" / "config.yaml").write_text(yaml.safe_dump(settings))
+    with pytest.raises(UserError, match="the model does not say what it was trained on: give parallel text"):
+        make_shortlist(run, [], print)
+    (tmp_path / "empty.tsv").write_text("\n")
+    corpus = (
+        load_config(made / "config.yaml").data.train[0].model_copy(update={"files": (str(tmp_path / "empty.tsv"),)})
+    )
+    with pytest.raises(UserError, match=r"empty.tsv"):
+        make_shortlist(run, [corpus], print)
+
+
+def test_pieces_of_another_vocabulary_are_refused(run: Path) -> None:
+    tokenizers = load_tokenizers(run / "tokenizer")
+    for pair in (
+        Pieces(np.array([tokenizers.source.padding]), np.array([2])),
+        Pieces(np.array([2]), np.array([2, tokenizers.target.padding])),
+    ):
+        with pytest.raises(UserError, match="the stored pieces are those of another vocabulary"):
+            learn_shortlist([pair], tokenizers)
+
+
+def test_what_both_sides_write_alike_is_copied(run: Path) -> None:
+    tokenizers = load_tokenizers(run / "tokenizer")
+    own = copies(tokenizers)
+    sources = tokenizers.source.pieces(range(tokenizers.source.padding))
+    targets = tokenizers.target.pieces(range(tokenizers.target.padding))
+    assert len(own) == len(sources)
+    for piece, number in zip(sources, own.tolist(), strict=True):
+        assert targets[number] == piece if piece in targets else number == END
+    assert "<ph3>" in sources  # a placeholder comes through a translation
+    joint = Tokenizers(tokenizers.target, tokenizers.target)
+    assert copies(joint).tolist() == list(range(tokenizers.target.padding))
+
+
+def test_the_most_frequent_are_always_there(run: Path) -> None:
+    tokenizers = load_tokenizers(run / "tokenizer")
+    pairs = [Pieces(np.array([3]), np.array([5, 5, 4])), Pieces(np.zeros(0, dtype=np.int64), np.array([5]))]
+    shortlist = learn_shortlist(pairs, tokenizers)
+    assert shortlist.always.tolist() == [5, 4]
+    assert len(shortlist.always) <= FREQUENT
+    assert list_length(shortlist, pairs, tokenizers.target.padding) == pytest.approx(
+        (len({0, 1, 4, 5, copies(tokenizers)[3]}) + 4) / 2
+    )
+
+
+def test_a_stream_is_thinned_evenly_and_never_held_whole() -> None:
+    def pairs(count: int) -> list[Pair]:
+        return [Pair(str(number), "", "", number) for number in range(count)]
+
+    assert [pair.line for pair in thinned(pairs(5), 7)] == [0, 1, 2, 3, 4]
+    assert [pair.line for pair in thinned(pairs(13), 7)] == [0, 2, 4, 6, 8, 10, 12]
+    for count in (14, 100, 1009):
+        lines = [pair.line for pair in thinned(pairs(count), 7)]
+        assert len(lines) == 7
+        assert lines[0] == 0
+        assert lines[-1] > 0.8 * count
+        assert max(np.diff(lines)) <= 2 * min(np.diff(lines))
+    assert thinned([], 7) == []
