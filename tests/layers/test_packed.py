@@ -89,7 +89,9 @@ def test_both_libraries_for_int8_give_the_same(seed: int, monkeypatch: pytest.Mo
     """Many rows of a wide layer are multiplied by another library than few, where torch has both."""
     used = []
     multiply = packed._multiply
-    monkeypatch.setattr(packed, "_multiply", lambda inputs, weights: used.append(weights) or multiply(inputs, weights))
+    monkeypatch.setattr(
+        packed, "_multiply", lambda inputs, weights, *how: used.append(weights) or multiply(inputs, weights, *how)
+    )
     layer = IntegerLinear(torch.randn(packed.WIDE, 13), torch.randn(packed.WIDE))
     inputs = torch.randn(packed.MANY, 13)
     inputs[-1] = inputs[0]  # no number of the last row changes the scale

@@ -22,7 +22,7 @@ def evaluate(
     output: options.Kept = None,
     beam: options.Beam = None,
     length_penalty: options.LengthPenalty = None,
-    precision: options.Precision = "fp32",
+    precision: options.Precision = None,
 ) -> None:
     """Measure a model on text it has not seen: BLEU and chrF with signatures, also by source length."""
     from limelight.text.readers import read_pairs

@@ -50,7 +50,7 @@ def find_models(folders: list[str] | None, *, to: str = "") -> tuple[list[str], 
 
 
 @lasting()
-def open_translator(folders: list[str], precision: str = "fp32", *, shortlist: bool = False) -> Translator:
+def open_translator(folders: list[str], precision: str | None = None, *, shortlist: bool = False) -> Translator:
     """The translator of these folders, for a process that has nothing else to do."""
     from limelight.decoding.translate import load_translator
     from limelight.memory import hold_memory_for_work

@@ -155,10 +155,10 @@ NBest = Annotated[
     ),
 ]
 Precision = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--precision",
-        help="Numbers to multiply in: [bold]fp32[/bold], [bold]bf16[/bold] or [bold]int8[/bold], the fastest.",
+        help="Numbers to multiply in: [bold]fp32[/bold], [bold]bf16[/bold], or the fastest, [bold]int8[/bold].",
         metavar="P",
     ),
 ]

@@ -43,7 +43,7 @@ def translate(
     n_best: options.NBest = 1,
     length_penalty: options.LengthPenalty = None,
     batch_tokens: options.BatchTokens = 16384,
-    precision: options.Precision = "fp32",
+    precision: options.Precision = None,
     shortlist: options.Shortlisted = False,
     sample: options.Sample = False,
     temperature: options.Temperature = None,

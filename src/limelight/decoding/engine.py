@@ -92,7 +92,9 @@ class Engine(Generic[Key]):
             self._state, self._running = None, []
             self.search.keep(np.zeros(0, dtype=np.int64))
         elif done:
-            self._state = self._state.release(torch.from_numpy(decided).to(self._device))
+            # All that are dead, not the latest alone: else one could live on beyond the positions a model has learned.
+            dead = [place for place, who in enumerate(self._running) if who is None]
+            self._state = self._state.release(torch.tensor(dead, device=self._device))
         return done
 
     def _joining(self) -> list[Waiting[Key]]:

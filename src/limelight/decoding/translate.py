@@ -64,10 +64,10 @@ class Translator:
     ) -> None:
         """`config` holds the defaults of `translate`; its own defaults where it is not given.
 
-        With a `precision` the model is packed for searching, in `fp32`, `bf16` or `int8`; later changes of its weights
-        are then not seen. Without one it is searched as it is at the time. With a `shortlist` nothing is scored but the
-        pieces that are on it. Raises `UserError` for a precision that is not to be had, and for a shortlist that is for
-        another vocabulary, or given to an ensemble.
+        With a `precision` the model is packed for searching, in `fp32`, `bf16` or `int8`; after its weights change a
+        new translator has to be made. Without one it is searched as it is at the time. With a `shortlist` nothing is
+        scored but the pieces that are on it. Raises `UserError` for a precision that is not to be had, and for a
+        shortlist that is for another vocabulary, or given to an ensemble.
         """
         self.model = model
         self.tokenizers = tokenizers
@@ -269,16 +269,16 @@ def load_translator(
     paths: str | Path | Sequence[str | Path],
     device: torch.device | None = None,
     *,
-    precision: str = "fp32",
+    precision: str | None = None,
     shortlist: bool = False,
 ) -> Translator:
     """The translator of a run or model folder; of several, their ensemble, with the settings of the first.
 
     It goes to `device`; to a GPU where there is one and nothing else is asked. `precision` is that of searching:
-    `fp32`; `bf16`; or `int8`, the fastest on a CPU. With `shortlist` only pieces on the one that stands in the folder
-    are scored. Raises `UserError` for folders that hold no model, for an ensemble of models whose tokenizers differ,
-    for a precision that is not to be had on the device, and for a shortlist that is missing, damaged, or not for one
-    model alone.
+    `fp32`; `bf16`; or `int8`, the fastest on a CPU; by default the one in which the folder keeps its weights. With
+    `shortlist` only pieces on the one that stands in the folder are scored. Raises `UserError` for folders that hold
+    no model, for an ensemble of models whose tokenizers differ, for a precision that is not to be had on the device,
+    and for a shortlist that is missing, damaged, or not for one model alone.
     """
     folders = [paths] if isinstance(paths, str | Path) else list(paths)
     if not folders:
@@ -286,6 +286,7 @@ def load_translator(
     target = device if device is not None else choose_device("auto")
     stored = [load_model(folder, target) for folder in folders]
     first = stored[0]
+    precision = precision or first.config.weights
     if len(stored) == 1:
         listed = read_shortlist(first.folder / SHORTLIST, first.tokenizers) if shortlist else None
         return Translator(first.model, first.tokenizers, first.config.decoding, precision=precision, shortlist=listed)

@@ -6,7 +6,7 @@
 | `bf16`    | rounded to bf16                                     | rounded to bf16 at the door of each layer          |
 | `int8`    | a scale per row, its largest weight at 127          | a scale per call, found from the values themselves |
 
-int8 products are three to eight times as fast as fp32 ones (`python -m benchmarks.kernels`). All rows of a call share
+int8 products are two to ten times as fast as fp32 ones (`python -m benchmarks.kernels`). All rows of a call share
 the scale of their activations, so a sentence's int8 result can depend, in its last digits, on its company in the batch.
 """
 
@@ -27,6 +27,9 @@ MakeLinear = Callable[[Tensor, Tensor | None], Any]
 """A matrix (out, in) and a bias to a layer that multiplies with them."""
 
 _multiply = torch.ops.quantized.linear_dynamic.default
+
+REDUCED = not torch.cpu._is_vnni_supported()
+"""Without VNNI pairs of products are summed in 16 bits, which full activations overflow: they get seven bits there."""
 
 SMALLEST = 1e-30
 """Of the largest activation of a position, so that nothing is divided by zero."""
@@ -97,7 +100,7 @@ class IntegerLinear(nn.Module):
     def forward(self, inputs: Float[Tensor, "... in"]) -> Float[Tensor, "... out"]:
         """The product."""
         many = inputs.numel() >= MANY * inputs.shape[-1]
-        return _multiply(inputs, self.packed_wide if many else self.packed)
+        return _multiply(inputs, self.packed_wide if many else self.packed, REDUCED)
 
 
 class LooseIntegerLinear(nn.Module):
