@@ -20,7 +20,7 @@ test: .venv/.ready-dev ## run all tests, with every tensor shape checked
 torture: .venv/.ready-dev ## break runs in every way we promise to survive, with the full figures (seven minutes)
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/torture --torture
 
-bench: .venv/.ready-peers ## measure everything beside the peers (40 minutes): make bench DATA=folder-of-Multi30k
+bench: .venv/.ready-peers ## measure everything beside the peers (50 minutes): make bench DATA=folder-of-Multi30k
 	@test -n "$(DATA)" || { echo 'make bench DATA=FOLDER: which folder holds train.en.gz, train.de.gz, val.* and the tests of Multi30k?'; exit 2; }
 	@$(BIN)/python -m benchmarks.run_all --data "$(DATA)"
 
