@@ -19,7 +19,15 @@ from limelight.decoding.greedy import PathSearch
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.sampling import Sampling, generator_for, path_search
 from limelight.decoding.search import Request, Search
-from limelight.decoding.shortlist import MOST_CANDIDATES, Shortlist, ShortOutput, read_shortlist, save_shortlist
+from limelight.decoding.shortlist import (
+    FEWEST,
+    LISTED,
+    MOST_CANDIDATES,
+    Shortlist,
+    ShortOutput,
+    read_shortlist,
+    save_shortlist,
+)
 from limelight.decoding.top import most_probable
 from limelight.decoding.translate import Translator
 from limelight.errors import RunError, UserError
@@ -114,6 +122,18 @@ def test_a_list_is_what_its_pieces_may_become_and_what_is_always_there(seed: int
         ([[3]], {0, 1, 12}),
     ):
         assert set(np.flatnonzero(shortlist.of(sources, VOCABULARY)).tolist()) == expected
+
+
+def test_of_many_pieces_fewer_candidates_are_listed(seed: int) -> None:
+    """The likeliest: as many of each as there is room for together, and never fewer than some."""
+    classes, width = 60_000, 200
+    rows = np.arange(2, 2 + 300 * width, dtype=np.int32).reshape(300, width)
+    shortlist = Shortlist(rows, np.zeros(0, dtype=np.int32))
+    for count, each in ((1, width), (LISTED // 100, 101), (LISTED // 50, 50), (300, FEWEST + 3)):
+        listed = shortlist.of([range(count), [0]], 2 + classes)
+        assert set(np.flatnonzero(listed[2:]) + 2) == set(rows[:count, :each].ravel().tolist())
+    wide = Shortlist(np.arange(2, 2 + 600 * 100, dtype=np.int32).reshape(600, 100), np.zeros(0, dtype=np.int32))
+    assert wide.of([range(600)], 2 + classes)[2:].sum() == 600 * FEWEST
 
 
 def test_ids_rise_and_the_forced_are_among_them(seed: int) -> None:

@@ -30,6 +30,10 @@ Ids = npt.NDArray[np.integer]
 MOST_CANDIDATES = 256
 """For each source piece; more are no shortlist, and of a stranger's file nothing else bounds them."""
 
+LISTED, FEWEST = 8192, 24
+"""Candidates of all source pieces at hand together, and of each at least. Many sentences have what one another's pieces
+become; one alone has room for more of its own, and needs them."""
+
 _AXES = {"candidates": 2, "always": 1}
 """The tensors of the file."""
 
@@ -39,7 +43,8 @@ class Shortlist:
     """Target pieces for each source piece.
 
     Attributes:
-        candidates: (source pieces, candidates) target ids; what is left of a row is filled with the end.
+        candidates: (source pieces, candidates) target ids, the likeliest first; what is left of a row is filled with
+            the end.
         always: (pieces,) target ids that are candidates of every sentence. The end and the unknown piece need not be
             among them: they are so all the same.
     """
@@ -60,12 +65,13 @@ class Shortlist:
                 raise UserError(f"{where}: {name} has the id {outside}, and the model's are from 0 to {classes - 1}")
 
     def of(self, sources: Iterable[Sequence[int] | Ids], classes: int) -> npt.NDArray[np.bool_]:
-        """(classes,) which target pieces any of the sources may become."""
+        """(classes,) which target pieces any of the sources may become: `LISTED` of them, `FEWEST` of each piece."""
         listed = np.zeros(classes, dtype=bool)
         listed[[END, UNKNOWN]] = True
         listed[self.always] = True
         pieces = np.unique(np.concatenate([np.asarray(source, dtype=np.int64) for source in sources]))
-        listed[self.candidates[pieces]] = True
+        each = max(FEWEST, LISTED // max(len(pieces), 1))
+        listed[self.candidates[pieces, :each]] = True
         return listed
 
 

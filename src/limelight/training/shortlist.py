@@ -21,7 +21,7 @@ from limelight.text.readers import read_pairs
 from limelight.tokens import END, Tokenizers, load_tokenizers
 from limelight.training.lexicon import MOST_PAIRS, Ids, Pieces, evenly, learn_lexicon, most_frequent, most_likely
 
-CANDIDATES, FREQUENT = 32, 200
+CANDIDATES, FREQUENT = 128, 500
 """For each source piece, itself included; and for all sentences."""
 
 LOOKED_AT = 1000
