@@ -240,3 +240,10 @@ def test_what_is_said_on_the_way(config: RunConfig, tmp_path: Path, capsys: pyte
     assert "61 pairs, fp32 on cpu" in captured.err
     assert "going on after update 2" in captured.err
     assert "done: training.max_steps=4 updates are done" in captured.err
+
+
+def test_what_trains_keeps_its_weights_whole(tmp_path: Path) -> None:
+    """Also where its configuration is that of a folder in fewer bytes."""
+    config = tiny_run(tmp_path).model_copy(update={"weights": "int8"})
+    go(with_training(config, max_steps=2), tmp_path / "whole")
+    assert load_config(tmp_path / "whole" / "config.yaml").weights == "fp32"

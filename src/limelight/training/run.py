@@ -41,6 +41,7 @@ def train(config: RunConfig, folder: str | Path, *, quiet: bool = False) -> Prog
     everything saved.
     """
     folder = Path(folder)
+    config = config.model_copy(update={"weights": "fp32"})  # also where it came from the folder of a smaller form
     _require_end(config)
     _require_run_or_nothing(folder)
     with only_trainer(folder) as locked:
