@@ -6,7 +6,7 @@ from contextlib import closing
 
 from limelight.batching.batch import Batch
 from limelight.batching.stream import Position
-from limelight.config import RunConfig, TransformerConfig
+from limelight.config import RunConfig
 from limelight.errors import RunError
 from limelight.training.checkpoint import (
     CHECKPOINTS,
@@ -129,7 +129,7 @@ def rate_of(config: RunConfig, step: int, seconds: float = 0.0) -> float:
         schedule=training.schedule,
         peak=training.learning_rate,
         warmup=training.warmup,
-        d_model=model.d_model if isinstance(model, TransformerConfig) else model.hidden,
+        d_model=model.width,
         done=share_done(
             step,
             seconds,

@@ -1,0 +1,42 @@
+"""The whole run as one frozen, typed record; strict overrides; errors that name near keys."""
+
+from limelight.config.files import config_from, dump_config, known_keys, load_config, override, save_config
+from limelight.config.models import (
+    DecoderOnlyConfig,
+    EncoderOnlyConfig,
+    ModelConfig,
+    RecurrentConfig,
+    RecurrentLanguageModelConfig,
+    TransformerConfig,
+)
+from limelight.config.run import (
+    BatchingConfig,
+    Corpus,
+    DataConfig,
+    DecodingConfig,
+    RunConfig,
+    TokensConfig,
+    TrainingConfig,
+)
+
+__all__ = [
+    "BatchingConfig",
+    "Corpus",
+    "DataConfig",
+    "DecoderOnlyConfig",
+    "DecodingConfig",
+    "EncoderOnlyConfig",
+    "ModelConfig",
+    "RecurrentConfig",
+    "RecurrentLanguageModelConfig",
+    "RunConfig",
+    "TokensConfig",
+    "TrainingConfig",
+    "TransformerConfig",
+    "config_from",
+    "dump_config",
+    "known_keys",
+    "load_config",
+    "override",
+    "save_config",
+]

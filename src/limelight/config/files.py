@@ -1,0 +1,160 @@
+"""Configurations as files, and settings given one by one.
+
+Unknown keys are errors that name the nearest known ones; nothing is ever executed on load.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, get_args
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from limelight.config.models import ModelConfig
+from limelight.config.run import RunConfig
+from limelight.errors import UserError
+from limelight.untrusted import MOST_YAML, read_plain, read_yaml, shown
+
+FAMILIES = [kind.model_fields["family"].default for kind in get_args(get_args(ModelConfig)[0])]
+MOST_FAULTS = 20
+"""So many faults of a configuration are told at once."""
+
+
+def load_config(path: str | Path) -> RunConfig:
+    """Read a `config.yaml`. Raises `UserError` naming file, key, value and bound."""
+    try:
+        text = read_plain(Path(path), MOST_YAML).decode("utf-8")
+    except OSError as error:
+        raise UserError(f"{path}: cannot read the configuration: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: cannot read the configuration: {error}") from None
+    try:
+        values = read_yaml(text)
+    except ValueError as error:
+        raise UserError(f"{path}: not valid YAML: {error}") from None
+    if values is None:
+        values = {}
+    if not isinstance(values, dict):
+        raise UserError(f"{path}: a configuration is a mapping of sections, this is a {type(values).__name__}")
+    return config_from(values, where=str(path))
+
+
+def save_config(config: RunConfig, path: str | Path) -> None:
+    """Write the configuration as YAML, enough to run it again with `load_config`."""
+    Path(path).write_text(dump_config(config), encoding="utf-8")
+
+
+def dump_config(config: RunConfig) -> str:
+    """The configuration as YAML, every setting spelled out."""
+    return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+
+def config_from(values: dict[Any, Any], where: str = "configuration") -> RunConfig:
+    """Check plain values against the closed schema. Raises `UserError` that lists the faults, or the first ones."""
+    try:
+        return RunConfig.model_validate(values)
+    except ValidationError as error:
+        faults = [shown(_describe(fault), 500) for fault in error.errors()[:MOST_FAULTS]]
+        more = error.error_count() - len(faults)
+        raise UserError(f"{where}: " + "; ".join(faults) + (f"; and {more} more" if more else "")) from None
+
+
+def override(config: RunConfig, assignments: Iterable[str]) -> RunConfig:
+    """Apply strict `section.key=value` settings, values in YAML (`true`, `0.3`, `null`). Raises `UserError`."""
+    values = config.model_dump(mode="json")
+    for assignment in assignments:
+        name, equals, text = assignment.partition("=")
+        if not equals:
+            raise UserError(f"--set {assignment}: write it as section.key=value, for example training.seed=7")
+        section, key = _find(values, name.strip())
+        value = _value(text, assignment)
+        if section is values["model"] and key == "family" and value != section[key]:
+            raise UserError(
+                f"--set {assignment}: the recipe's model is a {section[key]}; choose another --recipe instead"
+            )
+        section[key] = value
+    return config_from(values, where="--set")
+
+
+def known_keys(family: str | None = None) -> list[str]:
+    """Every `section.key` there is, for messages; with a family, only those its models have."""
+    keys = [
+        f"{section}.{key}"
+        for section, field in RunConfig.model_fields.items()
+        for kind in _sections_in(field.annotation)
+        if section != "model" or family in (None, kind.model_fields["family"].default)
+        for key in kind.model_fields
+    ]
+    return list(dict.fromkeys(keys))
+
+
+def _find(values: dict[str, Any], name: str) -> tuple[dict[str, Any], str]:
+    """The section that holds a setting, and its key there."""
+    parts = name.split(".")
+    section: Any = values
+    for depth, part in enumerate(parts):
+        place = ".".join(parts[:depth])
+        if isinstance(section, list):
+            raise UserError(f"--set {name}: {place} is a list; set it as a whole, or in a file given to --config")
+        if not isinstance(section, dict):
+            raise UserError(f"--set {name}: {place} is one value and has no settings of its own")
+        if part not in section:
+            raise UserError(f"--set: {_unknown(name, place, list(section), values['model']['family'])}")
+        holder, section = section, section[part]
+    if isinstance(section, dict):
+        raise UserError(f"--set {name}: that is a section; set one of {', '.join(f'{name}.{key}' for key in section)}")
+    return holder, parts[-1]
+
+
+def _value(text: str, assignment: str) -> Any:
+    """A value as YAML reads it, but for `1e-3`, which YAML takes for text and a person means as a number."""
+    try:
+        value = read_yaml(text)
+    except ValueError:
+        raise UserError(f"--set {assignment}: {text!r} is not a value YAML can read") from None
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
+
+
+def _sections_in(annotation: Any) -> list[type[BaseModel]]:
+    """The sections a field can hold: one, one of several families, or a list of them."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [kind for part in get_args(annotation) for kind in _sections_in(part)]
+
+
+def _unknown(name: str, place: str, siblings: list[str], family: str | None) -> str:
+    """What to say of a setting that does not exist: the near ones in its own section, then its name in another."""
+    key = name.removeprefix(f"{place}.").partition(".")[0]
+    if place == "model" and name in known_keys():
+        return f"{name} is no setting of a {family} model; choose a recipe of a family that has it"
+    options = [f"{place}.{sibling}" if place else sibling for sibling in siblings]
+    near = [option for option in options if option.rpartition(".")[2] in difflib.get_close_matches(key, siblings)]
+    near = near or [known for known in known_keys(family) if known.endswith(f".{key}")]
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(options)}"
+    return f"unknown setting {name}; {hint}"
+
+
+def _describe(fault: Any) -> str:
+    """One fault of the schema in words a person can act on: place, bound, value."""
+    loc = list(fault["loc"])
+    family = loc.pop(1) if loc[0] == "model" and len(loc) > 2 else None  # the union's tag, not a key of the file
+    place = ".".join(str(part) for part in loc)
+    if fault["type"] == "extra_forbidden":
+        kinds: list[type[BaseModel]] = [RunConfig]
+        for part in (part for part in loc[:-1] if isinstance(part, str)):  # numbers count the corpora of a list
+            kinds = [inner for kind in kinds for inner in _sections_in(kind.model_fields[part].annotation)]
+        here = [kind for kind in kinds if family in (None, getattr(kind.model_fields.get("family"), "default", None))]
+        siblings = [key for kind in here for key in kind.model_fields]
+        return _unknown(place, place.rpartition(".")[0], siblings, family)
+    if fault["type"] == "union_tag_not_found":
+        families = " or ".join(f"`family: {name}`" for name in FAMILIES)
+        return f"{place}: say which family the model is of, {families}"
+    value = fault["input"]
+    said = "" if isinstance(value, dict) else f", not {shown(repr(value))}"
+    return f"{place}: {fault['msg'][:1].lower()}{fault['msg'][1:]}{said}"

@@ -1,0 +1,110 @@
+"""The settings of each family of models: who translates, who writes, who reads."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from limelight.config.section import Depth, Section, Width
+
+
+class _Stack(Section):
+    """What all stacks of attention have in common. Defaults are the base model of Vaswani et al. 2017, table 3."""
+
+    d_model: Width = 512
+    heads: Width = 8
+    head_size: int | None = Field(None, ge=1, le=1_000_000)
+    """Width of one head's queries, keys and values; `d_model / heads` when not given."""
+    d_ff: Width = 2048
+    activation: Literal["relu", "gelu", "swish"] = "relu"
+    dropout: float = Field(0.1, ge=0, lt=1)
+    norm: Literal["post", "pre"] = "post"
+    """Layer normalisation after each sub-layer as in the paper, or before it."""
+    positions: Literal["sinusoidal", "learned", "rotary"] = "sinusoidal"
+    sinusoid_layout: Literal["interleaved", "halves"] = "interleaved"
+    """The paper's interleaved sines and cosines, or all sines before all cosines as in Marian."""
+    max_positions: Width = 512
+    """How many learned positions there are; sinusoids and rotary have no bound."""
+
+    @property
+    def width(self) -> int:
+        """Of the vectors between layers."""
+        return self.d_model
+
+
+class TransformerConfig(_Stack):
+    """Encoder with decoder (Vaswani et al. 2017)."""
+
+    family: Literal["transformer"] = "transformer"
+    encoder_layers: Depth = 6
+    decoder_layers: Depth = 6
+    tie: Literal["three-way", "two-way", "none"] = "three-way"
+    """Which of source embedding, target embedding and output projection are one matrix (two-way: the last two)."""
+    output_bias: bool = False
+    """A bias for each piece that can be predicted, as Marian's models have one."""
+
+
+class DecoderOnlyConfig(_Stack):
+    """Decoder alone: each position looks at those before it (Liu et al. 2018; Radford et al. 2018)."""
+
+    family: Literal["decoder_only"] = "decoder_only"
+    layers: Depth = 6
+    tie: bool = True
+    """Whether embedding and output projection are one matrix."""
+
+
+class EncoderOnlyConfig(_Stack):
+    """Encoder alone: each position looks at all (Devlin et al. 2019)."""
+
+    family: Literal["encoder_only"] = "encoder_only"
+    layers: Depth = 6
+
+
+class RecurrentConfig(Section):
+    """Encoder-decoder with recurrent cells; the wiring says whose decoder it is."""
+
+    family: Literal["recurrent"] = "recurrent"
+    cell: Literal["rnn", "gru", "lstm"] = "gru"
+    wiring: Literal["fixed", "bahdanau", "luong"] = "bahdanau"
+    """`fixed`: the last encoder state is all the decoder gets (Sutskever et al. 2014; Cho et al. 2014).
+    `bahdanau`: the context enters the cell. `luong`: the context meets the output, `tanh(W_c [c; h])`."""
+    score: Literal["dot", "scaled_dot", "general", "concat", "concat_bias", "additive"] = "additive"
+    score_size: int | None = Field(None, ge=1, le=1_000_000)
+    """Width of the hidden layer of `concat` and `additive`; `hidden` when not given."""
+    input_feeding: bool = True
+    """Luong's wiring: the attentional hidden state is part of the next input (section 3.3)."""
+    bidirectional: bool = True
+    encoder_layers: Depth = 1
+    decoder_layers: Depth = 1
+    embedding: Width = 256
+    hidden: Width = 512
+    dropout: float = Field(0.2, ge=0, lt=1)
+    tie: Literal["three-way", "two-way", "none"] = "none"
+
+    @property
+    def width(self) -> int:
+        """Of a state."""
+        return self.hidden
+
+
+class RecurrentLanguageModelConfig(Section):
+    """Cells alone, each reading the piece before: what wrote text before attention did (Mikolov et al. 2010)."""
+
+    family: Literal["recurrent_language_model"] = "recurrent_language_model"
+    cell: Literal["rnn", "gru", "lstm"] = "lstm"
+    layers: Depth = 2
+    embedding: Width = 256
+    hidden: Width = 512
+    dropout: float = Field(0.2, ge=0, lt=1)
+    tie: bool = False
+    """Whether embedding and output projection are one matrix; a linear layer stands between where widths differ."""
+
+    @property
+    def width(self) -> int:
+        """Of a state."""
+        return self.hidden
+
+
+ModelConfig = Annotated[
+    TransformerConfig | RecurrentConfig | DecoderOnlyConfig | RecurrentLanguageModelConfig | EncoderOnlyConfig,
+    Field(discriminator="family"),
+]

@@ -1,0 +1,156 @@
+"""The whole run in one frozen, typed record: what is trained, on what, how.
+
+A recipe is a function that returns a `RunConfig`; `config.yaml` in a run folder is the one that was really used, and is
+enough to run it again.
+"""
+
+from typing import Literal
+
+from pydantic import Field
+
+from limelight.config.models import ModelConfig, TransformerConfig
+from limelight.config.section import Section
+
+
+class Corpus(Section):
+    """Parallel text: one file holding both sides, or two files line by line."""
+
+    files: tuple[str, ...] = Field(min_length=1, max_length=2)
+    source: str = "source"
+    """Language of the source side, for example `en`."""
+    target: str = "target"
+    """Language of the target side, for example `de`."""
+    weight: float = Field(1.0, gt=0)
+    """How often the corpus is seen per epoch; 0.5 is a fresh half of it each time, 2 is all of it twice."""
+
+
+class DataConfig(Section):
+    """Which text is read, and which pairs of it training leaves out."""
+
+    train: tuple[Corpus, ...] = ()
+    valid: tuple[Corpus, ...] = ()
+    text: tuple[str, ...] = ()
+    """Files of plain text: what a language model, or a masked one, learns from."""
+    valid_text: tuple[str, ...] = ()
+    held_out: float = Field(0.1, ge=0, lt=1)
+    """Where no `valid_text` is given, this last part of each text is kept for validation."""
+    documents: Literal["file", "line"] = "file"
+    """Whether a file of text is one document, or each of its lines is one."""
+    on_bad_line: Literal["stop", "skip"] = "stop"
+    """What to do with a line that cannot be read: stop with its place, or report and skip it."""
+    max_characters: int = Field(2000, ge=1)
+    """Pairs with a longer side are left out of training, and counted."""
+    max_length_ratio: float = Field(6.0, ge=1)
+    """Pairs whose sides differ more in characters are left out (not where both sides are under 20 characters)."""
+    drop_duplicates: bool = True
+    drop_identical: bool = True
+    """Leave out pairs whose sides are the same text: they teach copying."""
+
+
+class TokensConfig(Section):
+    """How text becomes pieces of words."""
+
+    kind: Literal["bpe", "unigram", "wordpiece", "characters"] = "bpe"
+    vocabulary_size: int | None = Field(None, ge=64)
+    """Pieces per vocabulary, padding not counted; chosen from the size of the corpus when not given."""
+    joint: bool = True
+    """One vocabulary for both languages (needed to tie source and target embeddings)."""
+    sampling: float = Field(0.0, ge=0, lt=1)
+    """Sub-word sampling in training: the dropout probability of BPE merges (Provilkov et al. 2020), or the smoothing of
+    unigram sampling (Kudo 2018). 0 always takes the best segmentation."""
+    byte_fallback: bool = True
+    """Spell characters the vocabulary does not know in bytes, so that no text is lost."""
+
+
+class BatchingConfig(Section):
+    """How pairs become batches."""
+
+    tokens: int = Field(4096, ge=1)
+    """Budget of a batch: rows times the longest target (or source, if that is longer), padding included."""
+    max_length: int = Field(256, ge=1)
+    """Pairs with more pieces on a side are left out of training, and counted."""
+    block: int = Field(256, ge=2)
+    """Plain text is cut into rows of so many pieces, without padding; a batch has `tokens / block` of them."""
+    chunk_pairs: int = Field(100_000, ge=1)
+    """Pairs that are shuffled, sampled and sorted together; bounds the memory a corpus of any size needs."""
+
+
+class TrainingConfig(Section):
+    """How the weights are found: bounds, schedule, optimizer, validation, checkpoints."""
+
+    seed: int = Field(1, ge=0, le=2**63)
+    max_steps: int | None = Field(None, ge=1)
+    """Stop after so many updates in all; whichever of the bounds is reached first ends the run."""
+    max_minutes: float | None = Field(None, gt=0)
+    """Stop after so many minutes of training in all, interruptions not counted."""
+    schedule: Literal["paper", "inverse_sqrt", "cosine", "constant"] = "inverse_sqrt"
+    learning_rate: float = Field(1e-3, gt=0)
+    """Peak rate; for `paper` the factor before `d_model^-0.5 min(step^-0.5, step warmup^-1.5)`."""
+    warmup: int = Field(4000, ge=0)
+    """Updates in which the rate rises linearly."""
+    decay_steps: int | None = Field(None, ge=1)
+    """Updates after which `cosine` reaches its floor; when not given, it does so at the bound of the run, in updates or
+    in minutes."""
+    beta1: float = Field(0.9, ge=0, lt=1)
+    beta2: float = Field(0.98, ge=0, lt=1)
+    epsilon: float = Field(1e-9, gt=0)
+    weight_decay: float = Field(0.0, ge=0)
+    label_smoothing: float = Field(0.1, ge=0, lt=1)
+    clip_norm: float = Field(1.0, ge=0)
+    """Largest norm of the gradient; 0 does not clip."""
+    accumulate: int = Field(1, ge=1)
+    """Batches summed into one update."""
+    mask_share: float = Field(0.15, gt=0, lt=1)
+    """A masked model has to guess this share of the pieces (Devlin et al. 2019, section 3.1)."""
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    """`auto` takes bf16 where the hardware multiplies it, fp32 else. Weights are always kept in fp32."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    threads: int | None = Field(None, ge=1)
+    """CPU threads; all cores when not given."""
+    validate_every: int = Field(500, ge=1)
+    """Updates between validations."""
+    bleu_sentences: int = Field(500, ge=0)
+    """Validation sentences that are really translated (greedily) for BLEU; 0 validates by loss alone."""
+    best_by: Literal["bleu", "loss"] = "bleu"
+    patience: int = Field(10, ge=1)
+    """Validations without improvement before the run stops early."""
+    checkpoint_every: int = Field(500, ge=1)
+    """Updates between checkpoints of the whole training state."""
+    keep_checkpoints: int = Field(3, ge=1)
+    average: int = Field(5, ge=1)
+    """How many snapshots of the weights the final model averages; 1 takes the best one alone."""
+    average_of: Literal["last", "best"] = "last"
+    """Whether the last snapshots are averaged (as in the paper) or those that validated best."""
+    log_every: int = Field(50, ge=1)
+
+
+class DecodingConfig(Section):
+    """Defaults of `translate` for this model; every one can be given anew for a call."""
+
+    beam_size: int = Field(4, ge=1, le=1000)
+    length_penalty: float = Field(0.6, ge=0)
+    """alpha of Wu et al. 2016, equation 14 without coverage: `((5 + length) / 6)^alpha`; 0 does not normalise."""
+    patience: float = Field(1.0, gt=0)
+    """A sentence is decided once `patience * beam_size` hypotheses ended (Kasai et al. 2022), or earlier where none
+    can get better; a large value waits until none can."""
+    max_length_factor: float = Field(1.5, gt=0, le=100)
+    """A translation has at most `factor * source pieces + extra` pieces (the paper: source + 50)."""
+    max_length_extra: int = Field(20, ge=1, le=1000)
+
+
+class RunConfig(Section):
+    """A whole run; what `config.yaml` holds."""
+
+    recipe: str = "custom"
+    """The recipe this run began with, for the model card; every setting it made is below."""
+    begin_with: str = ""
+    """A run or model folder whose weights and vocabulary this run begins with."""
+    data: DataConfig = DataConfig()
+    tokens: TokensConfig = TokensConfig()
+    batching: BatchingConfig = BatchingConfig()
+    model: ModelConfig = TransformerConfig()
+    training: TrainingConfig = TrainingConfig()
+    decoding: DecodingConfig = DecodingConfig()
+    weights: Literal["fp32", "bf16", "int8"] = "fp32"
+    """In which numbers a model folder keeps its weights: training keeps them whole, `limelight export --to limelight`
+    makes the smaller forms. A model is searched in the same, if nothing else is said."""
