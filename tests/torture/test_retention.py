@@ -15,7 +15,6 @@ import pytest
 import torch
 from hypothesis import strategies as st
 
-from limelight.batching.stream import BatchStream
 from limelight.config import RecurrentConfig, RunConfig, TrainingConfig
 from limelight.errors import RunError
 from limelight.files import FORMER, PARTIAL, clear_leftovers
@@ -29,8 +28,9 @@ from limelight.training.keep import SNAPSHOTS, keep_snapshot, offer_model, score
 from limelight.training.report import Report
 from limelight.training.run_state import Run
 from limelight.training.signals import StopRequest
+from limelight.training.tasks.task import Validation
+from limelight.training.tasks.translation import Translation
 from limelight.training.update import make_optimizer
-from limelight.training.validation import Validation
 from tests.torture.conftest import Measured
 from tests.training.helpers import NUMBERS, ZAHLEN
 
@@ -85,10 +85,8 @@ class Story:
             config=config,
             model=model,
             optimizer=make_optimizer(model, beta1=0.9, beta2=0.98, epsilon=1e-9, weight_decay=0.0),
-            stream=BatchStream.__new__(BatchStream),
+            task=Translation.__new__(Translation),
             tokenizers=self.tokenizers,
-            valid_pairs=[],
-            valid_batches=[],
             device=torch.device("cpu"),
             precision="fp32",
             progress=progress,
@@ -117,7 +115,7 @@ class Story:
     def validate(self, loss: int) -> None:
         score, progress = -float(loss), self.run.progress
         progress.snapshots = keep_snapshot(self.run, score)
-        offer_model(self.run, Validation(float(loss), None, None), f"update {progress.step}")
+        offer_model(self.run, Validation(float(loss)), f"update {progress.step}")
         if self.best is None or score >= self.best[0]:
             self.best = score, weight_of(named_weights(self.run.model))
 

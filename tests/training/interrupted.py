@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from limelight.training import checkpoint, keep, loop, prepare, run_state, update
+from limelight.training import checkpoint, keep, loop, prepare, update
+from limelight.training.tasks import translation
 
 MOMENTS: dict[str, tuple[Any, str]] = {
     "update": (loop, "update"),
@@ -13,7 +14,7 @@ MOMENTS: dict[str, tuple[Any, str]] = {
     "old checkpoint": (checkpoint, "_remove_old"),
     "snapshot": (keep, "save_weights"),
     "best model": (keep, "save_model"),
-    "validation": (run_state, "validate"),
+    "validation": (translation, "mean_loss"),
     "vocabulary": (prepare, "save_tokenizers"),
     "corpus": (prepare, "_tokenise"),
     "final": (loop, "finish_model"),

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from limelight.batching.stream import BatchStream
 from limelight.config import RunConfig, TrainingConfig
 from limelight.models.interface import Seq2Seq
 from limelight.models.weights import named_weights, read_weights, save_weights
@@ -23,8 +22,9 @@ from limelight.training.keep import (
 from limelight.training.report import Report
 from limelight.training.run_state import Run
 from limelight.training.signals import StopRequest
+from limelight.training.tasks.task import Validation
+from limelight.training.tasks.translation import Translation
 from limelight.training.update import make_optimizer
-from limelight.training.validation import Validation
 from tests.models.helpers import Vocabulary, make_model
 from tests.training.helpers import TRANSFORMER, go, log_of, tiny_run
 from tests.training.interrupted import Killed, interruption, kill
@@ -62,10 +62,8 @@ def run(tmp_path: Path, looks: list[Validation], seed: int, monkeypatch: pytest.
         config=RunConfig(training=TrainingConfig(average=3, best_by="loss")),
         model=model,
         optimizer=make_optimizer(model, beta1=0.9, beta2=0.98, epsilon=1e-9, weight_decay=0.0),
-        stream=BatchStream.__new__(BatchStream),
+        task=Translation.__new__(Translation),
         tokenizers=Tokenizers(Vocabulary(29), Vocabulary(29)),
-        valid_pairs=[],
-        valid_batches=[],
         device=torch.device("cpu"),
         precision="fp32",
         progress=Progress(),
@@ -104,7 +102,7 @@ def best(run: Run) -> float:
 
 
 def loss(value: float) -> Validation:
-    return Validation(value, None, None)
+    return Validation(value)
 
 
 @pytest.mark.parametrize(("average_of", "kept"), [("last", [3, 4, 5]), ("best", [1, 3, 5])])
@@ -227,7 +225,9 @@ def test_a_run_trained_on_keeps_a_better_average_until_something_beats_it(
 ) -> None:
     config = tiny_run(tmp_path / "text", bleu_sentences=0, best_by="loss", average=3, max_steps=4, validate_every=1)
     losses = iter([9.0, 8.0, 7.0, 6.0, 1.0, 5.0, 4.0, 3.0, 2.0, 1.5])
-    monkeypatch.setattr("limelight.training.run_state.validate", lambda *_, **__: loss(next(losses)))
+    monkeypatch.setattr(
+        "limelight.training.tasks.translation.Translation.validate", lambda *_, **__: loss(next(losses))
+    )
     assert go(config, tmp_path / "run").model_score == -1.0
     weights = (tmp_path / "run" / "best" / "model.safetensors").read_bytes()
     progress = go(config, tmp_path / "run", max_steps=8)

@@ -14,7 +14,7 @@ from limelight.training import loop, update
 from limelight.training.checkpoint import Progress
 from limelight.training.loop import MOST_SKIPPED, why_over
 from limelight.training.run import train
-from limelight.training.validation import Validation
+from limelight.training.tasks.task import Validation
 from tests.training.helpers import checkpoints_of, go, log_of, tiny_run
 
 
@@ -22,7 +22,7 @@ def played(monkeypatch: pytest.MonkeyPatch, losses: list[float]) -> None:
     """Let validations find these losses, whatever the model does."""
     following = iter(losses)
     monkeypatch.setattr(
-        "limelight.training.run_state.validate", lambda *_, **__: Validation(next(following), None, None)
+        "limelight.training.tasks.translation.Translation.validate", lambda *_, **__: Validation(next(following))
     )
 
 

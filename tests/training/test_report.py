@@ -14,8 +14,8 @@ from limelight.errors import RunError
 from limelight.training import report as module
 from limelight.training.checkpoint import Progress
 from limelight.training.report import Report, time_left
+from limelight.training.tasks.task import Validation
 from limelight.training.update import UpdateResult
-from limelight.training.validation import Validation
 from tests.training.helpers import log_of
 
 
@@ -76,12 +76,17 @@ def test_every_so_many_updates_make_a_line(
     ]
 
 
+def shown(*texts: str) -> tuple[tuple[str, str], ...]:
+    """The example of a translation."""
+    return tuple(zip(("source", "reference", "model"), texts, strict=True))
+
+
 def test_validating_does_not_look_like_slow_training(report: Report, clock: Clock, tmp_path: Path) -> None:
     progress = Progress()
     clock.now += 1
     do(report, progress)
     clock.now += 50
-    report.validation(progress, Validation(2.0, 31.5, ("a", "b", "c")), seconds=50.0)
+    report.validation(progress, Validation(2.0, {"bleu": 31.5}, shown("a", "b", "c")), seconds=50.0)
     clock.now += 1
     do(report, progress)
     validation, training = log_of(tmp_path)
@@ -91,7 +96,9 @@ def test_validating_does_not_look_like_slow_training(report: Report, clock: Cloc
 
 
 def test_a_validation_shows_its_example(report: Report, capsys: pytest.CaptureFixture[str]) -> None:
-    report.validation(Progress(step=7), Validation(2.0, 31.5, ("quel[1]", "refe[/b]", "out")), seconds=0.0)
+    report.validation(
+        Progress(step=7), Validation(2.0, {"bleu": 31.5}, shown("quel[1]", "refe[/b]", "out")), seconds=0.0
+    )
     assert capsys.readouterr().err.splitlines() == [
         "update      7  validation: loss 2.0000  BLEU 31.50",
         "    source    quel[1]",
@@ -109,7 +116,7 @@ def test_numbers_that_are_not_finite_become_null(report: Report, tmp_path: Path)
     progress = Progress()
     for _ in range(2):
         do(report, progress, math.nan, applied=False)
-    report.validation(progress, Validation(math.inf, None, None), seconds=0.0)
+    report.validation(progress, Validation(math.inf), seconds=0.0)
     skipped, _, training, validation = log_of(tmp_path)  # log_of refuses NaN and Infinity
     assert (skipped["event"], skipped["loss"], skipped["in_a_row"]) == ("skipped", None, 1)
     assert training["loss"] is None
@@ -118,7 +125,7 @@ def test_numbers_that_are_not_finite_become_null(report: Report, tmp_path: Path)
 
 
 def test_the_last_model_of_a_run(report: Report, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    report.final(Progress(step=9), Validation(2.0, None, None), "the average of updates 3, 9", chosen=True)
+    report.final(Progress(step=9), Validation(2.0), "the average of updates 3, 9", chosen=True)
     report.final(Progress(step=9), None, "update 9", chosen=False)
     first, second = log_of(tmp_path)
     assert (first["made_from"], first["chosen"], first["loss"]) == ("the average of updates 3, 9", True, 2.0)
@@ -170,7 +177,7 @@ def test_a_full_disk_is_told_with_path_and_cause(report: Report, tmp_path: Path)
     with pytest.raises(
         RunError, match=f"{tmp_path}/log.jsonl: cannot be written: No space left on device; what was saved is intact"
     ):
-        report.validation(Progress(step=7), Validation(2.0, None, None), seconds=0.0)
+        report.validation(Progress(step=7), Validation(2.0), seconds=0.0)
     os.close(report._log)
     report._log = written
 
@@ -193,7 +200,7 @@ def test_a_full_disk_under_tensorboard_is_told(clock: Clock, tmp_path: Path, mon
     report = Report(tmp_path, TrainingConfig())
     report.begin(Progress())
     with pytest.raises(RunError, match=f"{tmp_path}/tensorboard: cannot be written: No space left on device"):
-        report.validation(Progress(step=7), Validation(2.0, None, None), seconds=0.0)
+        report.validation(Progress(step=7), Validation(2.0), seconds=0.0)
     report.close()  # has nothing to add to that
 
 

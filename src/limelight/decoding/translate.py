@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import overload
+from typing import cast, overload
 
 import torch
 
@@ -27,8 +27,15 @@ from limelight.inspection.reading import reading
 from limelight.models.build import choose_device
 from limelight.models.interface import Seq2Seq
 from limelight.models.packed import pack
-from limelight.models.stored import SHORTLIST, load_model
+from limelight.models.stored import SHORTLIST, StoredModel, load_model
 from limelight.tokens import Tokenizers
+
+VERBS_OF_OTHERS = {
+    "decoder_only": "`limelight generate`",
+    "recurrent_language_model": "`limelight generate`",
+    "encoder_only": "`limelight fill` or `limelight classify`",
+}
+"""What is done with models that do not translate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,9 +294,10 @@ def load_translator(
     stored = [load_model(folder, target) for folder in folders]
     first = stored[0]
     precision = precision or first.config.weights
+    models = [_translating(each) for each in stored]
     if len(stored) == 1:
         listed = read_shortlist(first.folder / SHORTLIST, first.tokenizers) if shortlist else None
-        return Translator(first.model, first.tokenizers, first.config.decoding, precision=precision, shortlist=listed)
+        return Translator(models[0], first.tokenizers, first.config.decoding, precision=precision, shortlist=listed)
     for folder, other in zip(folders[1:], stored[1:], strict=True):
         if not _same_pieces(first.tokenizers, other.tokenizers):
             raise UserError(
@@ -298,8 +306,18 @@ def load_translator(
             )
     if shortlist:
         raise UserError(f"{len(stored)} models and a shortlist: an ensemble takes none; give one model")
-    ensemble = Ensemble([each.model for each in stored])
-    return Translator(ensemble, first.tokenizers, first.config.decoding, precision=precision)
+    return Translator(Ensemble(models), first.tokenizers, first.config.decoding, precision=precision)
+
+
+def _translating(stored: StoredModel) -> Seq2Seq:
+    """The model, if it is one that translates. Raises `UserError` that names the verb for one that does not."""
+    family = stored.config.model.family
+    if family in VERBS_OF_OTHERS:
+        raise UserError(
+            f"{stored.folder}: this is a {family} model, which does not translate; use it with "
+            f"{VERBS_OF_OTHERS[family]}"
+        )
+    return cast(Seq2Seq, stored.model)
 
 
 def _same_pieces(some: Tokenizers, others: Tokenizers) -> bool:

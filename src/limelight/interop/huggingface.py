@@ -69,7 +69,7 @@ def export_huggingface(stored: StoredModel, folder: Path) -> None:
     assert isinstance(config, TransformerConfig)
     source, target = pieces_of(stored.tokenizers)
     weights = named_weights(stored.model)
-    bias = weights.pop(OUTPUT_BIAS, torch.zeros(stored.model.output_size))
+    bias = weights.pop(OUTPUT_BIAS, torch.zeros(stored.tokenizers.target.padding))
     weights = _to_theirs(weights, config, size=len(target))
     weights[BIAS] = functional.pad(bias, (0, len(target) - len(bias)), value=NEVER)[None]
 

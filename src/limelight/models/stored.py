@@ -16,7 +16,7 @@ from limelight.errors import RunError, UserError
 from limelight.files import cause, write_folder, write_whole
 from limelight.models.build import build_model
 from limelight.models.compact import expand
-from limelight.models.interface import Seq2Seq
+from limelight.models.interface import Model
 from limelight.models.weights import named_weights, put_weights, read_weights, require_fit, save_weights
 from limelight.tokens import Tokenizers, load_tokenizers, save_tokenizers, tokenizer_files
 from limelight.untrusted import shown
@@ -33,7 +33,7 @@ class StoredModel:
     """A model read from a folder, ready to use."""
 
     folder: Path
-    model: Seq2Seq
+    model: Model
     tokenizers: Tokenizers
     config: RunConfig
     notes: dict[str, str]
@@ -89,7 +89,7 @@ def load_model(path: str | Path, device: torch.device | None = None) -> StoredMo
 
 
 def save_model(
-    folder: Path, model: Seq2Seq, tokenizers: Tokenizers, config: RunConfig, *, notes: dict[str, str], card: str
+    folder: Path, model: Model, tokenizers: Tokenizers, config: RunConfig, *, notes: dict[str, str], card: str
 ) -> None:
     """Write a model folder, or replace the weights in one; the weights change in one move, whatever happens.
 

@@ -7,13 +7,13 @@ import torch
 from limelight import __version__
 from limelight.config import Corpus, RunConfig
 from limelight.models.build import count_parameters
-from limelight.models.interface import Seq2Seq
+from limelight.models.interface import Model
 from limelight.tokens import Tokenizers
 from limelight.training.checkpoint import Progress
 
 
 def model_card(
-    config: RunConfig, model: Seq2Seq, tokenizers: Tokenizers, progress: Progress, notes: dict[str, str]
+    config: RunConfig, model: Model, tokenizers: Tokenizers, progress: Progress, notes: dict[str, str]
 ) -> str:
     """The card as Markdown."""
     pair = " -> ".join((config.data.train[0].source, config.data.train[0].target)) if config.data.train else "?"

@@ -4,6 +4,7 @@
         weights.safetensors     the model
         optimizer.safetensors   Adam's moments and counts, by the names of the weights
         random.safetensors      the states of torch's generators
+        carried.safetensors     what a recurrent language model remembers of the text; empty for all others
         progress.json           counters, position in the data, the record of validations
         manifest.json           SHA-256 of each of these; a folder without it, or with another sum, is not a checkpoint
 
@@ -29,10 +30,11 @@ from limelight.batching.stream import Position
 from limelight.errors import RunError, UserError
 from limelight.files import FORMER, PARTIAL, cause, remove, sha256, write_folder
 from limelight.models.weights import named_weights, put_weights, read_weights
+from limelight.training.carry import Carried
 
 CHECKPOINTS = "checkpoints"
 MANIFEST = "manifest.json"
-PARTS = ("weights.safetensors", "optimizer.safetensors", "random.safetensors", "progress.json")
+PARTS = ("weights.safetensors", "optimizer.safetensors", "random.safetensors", "carried.safetensors", "progress.json")
 
 
 @dataclass(slots=True)
@@ -80,14 +82,20 @@ class Progress:
 
 
 def save_checkpoint(
-    folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, progress: Progress, *, keep: int
+    folder: Path,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    progress: Progress,
+    carried: Carried = (),
+    *,
+    keep: int,
 ) -> Path:
     """Write the whole training state and remove all but the newest `keep` checkpoints.
 
     Raises `RunError` naming path and cause when it cannot be written, or when a number in it is not finite; the
     checkpoints that are there stay as they are.
     """
-    place = folder / f"step-{progress.step:08d}"
+    place = _place(folder, progress)
     weights, moments = named_weights(model), _optimizer_tensors(model, optimizer)
     wrong = [name for name, tensor in [*weights.items(), *moments.items()] if not tensor.isfinite().all()]
     if wrong:
@@ -100,7 +108,8 @@ def save_checkpoint(
         _save(partial / PARTS[0], weights)
         _save(partial / PARTS[1], moments)
         _save(partial / PARTS[2], random_states())
-        (partial / PARTS[3]).write_text(json.dumps(progress.to_json(), indent=1), encoding="utf-8")
+        _save(partial / PARTS[3], {f"{number:02}": part for number, part in enumerate(carried)})
+        (partial / PARTS[4]).write_text(json.dumps(progress.to_json(), indent=1), encoding="utf-8")
         sums = {name: sha256(partial / name) for name in PARTS}
         (partial / MANIFEST).write_text(json.dumps(sums, indent=1), encoding="utf-8")
 
@@ -157,6 +166,16 @@ def restore_newest(
     return None
 
 
+def restore_carried(folder: Path, progress: Progress, device: torch.device) -> Carried:
+    """What was carried from batch to batch at the checkpoint that `restore_newest` has put back."""
+    carried = read_weights(_place(folder, progress) / PARTS[3])[0]
+    return tuple(carried[name].clone().to(device) for name in sorted(carried))
+
+
+def _place(folder: Path, progress: Progress) -> Path:
+    return folder / f"step-{progress.step:08d}"
+
+
 def stored_progress(folder: Path) -> list[Progress]:
     """What each checkpoint says of the run when it was written, oldest first; those that cannot say are left out."""
     found = []
@@ -167,7 +186,7 @@ def stored_progress(folder: Path) -> list[Progress]:
 
 
 def _read_progress(place: Path) -> Progress:
-    path = place / PARTS[3]
+    path = place / PARTS[4]
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         return Progress.from_json(values if isinstance(values, dict) else {})

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import torch
 
-from limelight.models.interface import Seq2Seq
+from limelight.models.interface import Model
 
 
 class HalfCopy:
@@ -20,7 +20,7 @@ class HalfCopy:
     Buffers keep their precision: angles of rotary positions would be useless in three digits.
     """
 
-    def __init__(self, model: Seq2Seq) -> None:
+    def __init__(self, model: Model) -> None:
         self._model = copy.deepcopy(model)
         self._masters: list[torch.Tensor] = list(model.parameters())
         self._halves: list[torch.Tensor] = list(self._model.parameters())
@@ -30,7 +30,7 @@ class HalfCopy:
                 half.register_post_accumulate_grad_hook(_hand_on_to(master))
 
     @torch.no_grad()
-    def refreshed(self) -> Seq2Seq:
+    def refreshed(self) -> Model:
         """The copy with the weights as they are now: to be asked for at each update, not at each of its batches."""
         torch._foreach_copy_(self._halves, self._masters)
         self._model.zero_grad(set_to_none=True)  # there is one where a backward pass was broken off

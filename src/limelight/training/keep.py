@@ -14,7 +14,7 @@ from limelight.training.average import average_weights
 from limelight.training.card import model_card
 from limelight.training.checkpoint import CHECKPOINTS, stored_progress
 from limelight.training.run_state import Run, look, score_of
-from limelight.training.validation import Validation
+from limelight.training.tasks.task import Validation
 
 SNAPSHOTS = "snapshots"
 SCORE = "score"
@@ -64,8 +64,7 @@ def offer_model(run: Run, seen: Validation | None, made_from: str) -> bool:
     notes = {"step": str(progress.step), "made_from": made_from, SCORE: repr(score)}
     if seen is not None:
         notes["valid_loss"] = f"{seen.loss:.4f}"
-    if seen is not None and seen.bleu is not None:
-        notes["valid_bleu"] = f"{seen.bleu:.2f}"
+        notes |= {f"valid_{name}": f"{value:.2f}" for name, value in seen.figures.items()}
     card = model_card(run.config, run.model, run.tokenizers, progress, notes)
     save_model(run.folder / BEST, run.model, run.tokenizers, run.config, notes=notes, card=card)
     write_whole(run.folder / "README.md", card)

@@ -8,6 +8,7 @@ from limelight.batching.batch import Batch
 from limelight.batching.stream import Position
 from limelight.config import RunConfig
 from limelight.errors import RunError
+from limelight.training.carry import Carrying, ReadsOn
 from limelight.training.checkpoint import (
     CHECKPOINTS,
     Progress,
@@ -16,6 +17,7 @@ from limelight.training.checkpoint import (
     save_checkpoint,
 )
 from limelight.training.keep import drop_snapshots, finish_model, keep_snapshot, offer_model, score_of_best
+from limelight.training.loss import Learner
 from limelight.training.run_state import Run, look, score_of
 from limelight.training.schedule import learning_rate, share_done
 from limelight.training.signals import Stopped
@@ -34,7 +36,7 @@ def run_training(run: Run) -> str:
     clock, before = time.monotonic(), progress.seconds
     run.model.train()
     try:
-        with closing(run.stream.batches(progress.position)) as batches:
+        with closing(run.task.batches(progress.position)) as batches:
             while not why_over(run.config, progress):
                 _validate_if_due(run)
                 if why_over(run.config, progress):
@@ -75,8 +77,9 @@ def _one_update(run: Run, batches: Iterator[tuple[Batch, Position]]) -> None:
     before = random_states()
     try:
         micro, position = _next_batches(run, batches)
+        computing = _computing(run)
         result = update(
-            run.model if run.half is None else run.half.refreshed(),
+            computing,
             micro,
             run.optimizer,
             label_smoothing=training.label_smoothing,
@@ -86,12 +89,20 @@ def _one_update(run: Run, batches: Iterator[tuple[Batch, Position]]) -> None:
     except Stopped:
         restore_random_states(before)  # as if this update had not begun: it is done whole when the run goes on
         raise
+    if isinstance(computing, Carrying):
+        run.carried = computing.state
     progress.step += 1
     progress.position = position
     progress.pieces += result.pieces
     _count(progress, result)
     run.report.update(progress, result, rate)
     _require_numbers(progress)
+
+
+def _computing(run: Run) -> Learner:
+    """What makes the features of this update: the model, its bf16 copy, or either with what it remembers."""
+    model = run.model if run.half is None else run.half.refreshed()
+    return Carrying(model, run.carried) if isinstance(model, ReadsOn) else model
 
 
 def _next_batches(run: Run, batches: Iterator[tuple[Batch, Position]]) -> tuple[list[Batch], Position]:
@@ -160,5 +171,5 @@ def _validate_if_due(run: Run) -> None:
 
 def _save(run: Run) -> None:
     keep = run.config.training.keep_checkpoints
-    save_checkpoint(run.folder / CHECKPOINTS, run.model, run.optimizer, run.progress, keep=keep)
+    save_checkpoint(run.folder / CHECKPOINTS, run.model, run.optimizer, run.progress, run.carried, keep=keep)
     drop_snapshots(run)

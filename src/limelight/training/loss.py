@@ -1,14 +1,26 @@
 """Label-smoothed cross-entropy as a sum; whoever calls divides once, by all real pieces of an update."""
 
+from typing import Protocol, runtime_checkable
+
 from torch import Tensor
 
 from limelight.batching.batch import Batch
-from limelight.models.interface import Seq2Seq
 from limelight.shapes import Float
 from limelight.training.cross_entropy import linear_cross_entropy
 
 
-def batch_loss(model: Seq2Seq, batch: Batch, *, label_smoothing: float) -> Float[Tensor, ""]:
+@runtime_checkable
+class Learner(Protocol):
+    """What a loss may know of a model."""
+
+    def __call__(self, batch: Batch) -> Float[Tensor, "batch length features"]:
+        """Features of every place of `batch.target_out`."""
+
+    def output_weights(self) -> tuple[Float[Tensor, "vocab features"], Float[Tensor, " vocab"] | None]:
+        """The final linear layer, from features to logits."""
+
+
+def batch_loss(model: Learner, batch: Batch, *, label_smoothing: float) -> Float[Tensor, ""]:
     """The loss of a batch, summed over its real target pieces (natural logarithm).
 
     With smoothing e the true distribution is (1 - e) on the true piece and e / V on every one of the V pieces, the true

@@ -17,11 +17,20 @@ from rich.progress import Progress as Bar
 from limelight.config import TrainingConfig
 from limelight.files import write_all, write_whole, writing
 from limelight.training.checkpoint import Progress
+from limelight.training.tasks.task import Validation
 from limelight.training.tensorboard import Scalars, open_tensorboard
 from limelight.training.update import UpdateResult
-from limelight.training.validation import Validation
 
 _AFTERWARDS = "what was saved is intact: once that is mended, the run goes on from its last checkpoint"
+
+
+NAMES = {
+    "bleu": "BLEU",
+    "accuracy": "accuracy",
+    "macro_f1": "macro-F1",
+    "bits_per_byte": "bits per byte",
+}
+"""What figures of a validation are called in front of people."""
 
 
 class _Screen(Console):
@@ -80,9 +89,8 @@ class Report:
             return
         self._write("validation", progress, **_figures(seen))
         self.say(f"update {progress.step:>6}  validation: {_in_words(seen)}")
-        if seen.example is not None:
-            for name, text in zip(("source", "reference", "model"), seen.example, strict=True):
-                self.say(f"    {name:<9} {text}")
+        for name, text in seen.example:
+            self.say(f"    {name:<9} {text}")
 
     def final(self, progress: Progress, seen: Validation | None, made_from: str, *, chosen: bool) -> None:
         """Write down what the weights at the end, or their average, are worth and whether they are the model now."""
@@ -146,12 +154,12 @@ class Report:
                         self._tensorboard.add_scalar(f"{event}/{name}", value, progress.step)
 
 
-def _figures(seen: Validation) -> dict[str, float | None]:
-    return {"loss": seen.loss, "perplexity": math.exp(min(seen.loss, 700)), "bleu": seen.bleu}
+def _figures(seen: Validation) -> dict[str, float]:
+    return {"loss": seen.loss, "perplexity": math.exp(min(seen.loss, 700)), **seen.figures}
 
 
 def _in_words(seen: Validation) -> str:
-    return f"loss {seen.loss:.4f}" + ("" if seen.bleu is None else f"  BLEU {seen.bleu:5.2f}")
+    return f"loss {seen.loss:.4f}" + "".join(f"  {NAMES[name]} {value:5.2f}" for name, value in seen.figures.items())
 
 
 def _lines_until(path: Path, progress: Progress) -> Iterator[str]:

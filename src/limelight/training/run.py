@@ -5,24 +5,21 @@ from typing import Any
 
 import torch
 
-from limelight.batching.stream import BatchStream
 from limelight.config import RunConfig, dump_config, load_config
-from limelight.decoding.jobs import longest_sequence
 from limelight.errors import RunError, UserError
 from limelight.files import cause, clear_leftovers, write_whole
 from limelight.models.build import build_model, choose_device, count_parameters
 from limelight.models.stored import CONFIG
-from limelight.training.checkpoint import CHECKPOINTS, Progress, restore_newest
+from limelight.training.checkpoint import CHECKPOINTS, Progress, restore_carried, restore_newest
 from limelight.training.half import HalfCopy
 from limelight.training.lock import only_trainer
 from limelight.training.loop import run_training, why_over
 from limelight.training.precision import choose_precision
-from limelight.training.prepare import Prepared, prepare
 from limelight.training.report import Report
 from limelight.training.run_state import Run
 from limelight.training.signals import StopRequest
+from limelight.training.tasks import Tokenised, build_task, prepare_data
 from limelight.training.update import make_optimizer
-from limelight.training.validation import validation_batches
 
 MAY_CHANGE = {
     "max_steps", "max_minutes", "patience", "schedule", "learning_rate", "warmup", "decay_steps", "validate_every",
@@ -64,7 +61,7 @@ def train(config: RunConfig, folder: str | Path, *, quiet: bool = False) -> Prog
 def _train(config: RunConfig, folder: Path, report: Report, stop: StopRequest) -> Progress:
     with stop.interruptible(nothing_to_save=True):
         clear_leftovers(folder)
-        prepared = prepare(config, folder, report.say)
+        prepared = prepare_data(config, folder, report.say)
         run = _set_up(config, folder, prepared, report, stop)
         # Last: until it stands there, nothing is settled, and other settings may be tried.
         write_whole(folder / CONFIG, dump_config(config))
@@ -129,7 +126,7 @@ def _differences(old: Any, new: Any, name: str = "") -> list[tuple[str, Any, Any
     return [] if old == new else [(name, old, new)]
 
 
-def _set_up(config: RunConfig, folder: Path, prepared: Prepared, report: Report, stop: StopRequest) -> Run:
+def _set_up(config: RunConfig, folder: Path, prepared: Tokenised, report: Report, stop: StopRequest) -> Run:
     training = config.training
     if training.threads:
         torch.set_num_threads(training.threads)
@@ -146,52 +143,29 @@ def _set_up(config: RunConfig, folder: Path, prepared: Prepared, report: Report,
         epsilon=training.epsilon,
         weight_decay=training.weight_decay,
     )
-    longest = longest_sequence(model)
-    if longest is not None and config.batching.max_length > longest:
-        raise UserError(
-            f"batching.max_length={config.batching.max_length} is more than the {longest} positions the model learns; "
-            "lower it, or raise model.max_positions"
-        )
-    valid_batches = validation_batches(
-        prepared.valid, prepared.tokenizers, tokens=config.batching.tokens, longest=longest
-    )
+    task = build_task(config, prepared, model)
     progress = restore_newest(folder / CHECKPOINTS, model, optimizer, warn=report.say)
     went_on = f"going on after update {progress.step}" if progress else "beginning"
     report.say(
-        f"{went_on}: {config.recipe}, {count_parameters(model):,} parameters, "
-        f"{sum(map(len, prepared.stores)):,} pairs, {precision} on {device}"
+        f"{went_on}: {config.recipe}, {count_parameters(model):,} parameters, {task.amount}, {precision} on {device}"
     )
     return Run(
         folder=folder,
         config=config,
         model=model,
         optimizer=optimizer,
-        stream=_stream(config, prepared),
+        task=task,
         tokenizers=prepared.tokenizers,
-        valid_pairs=prepared.valid,
-        valid_batches=valid_batches,
         device=device,
         precision=precision,
         progress=progress or Progress(),
         report=report,
         stop=stop,
         half=HalfCopy(model) if precision == "bf16" else None,
+        carried=restore_carried(folder / CHECKPOINTS, progress, device) if progress else (),
     )
 
 
 def _be_heard(_parameter: torch.Tensor) -> None:
     """A step of Python after each gradient: where a backward pass takes minutes, a signal is heard in the midst of it
     (on the CPU; on a GPU it does not take so long). It costs half a microsecond. A bf16 copy has such a step anyway."""
-
-
-def _stream(config: RunConfig, prepared: Prepared) -> BatchStream:
-    return BatchStream(
-        prepared.stores,
-        [corpus.weight for corpus in config.data.train],
-        prepared.tokenizers,
-        tokens=config.batching.tokens,
-        seed=config.training.seed,
-        chunk_pairs=config.batching.chunk_pairs,
-        sampling=config.tokens.sampling,
-        max_length=config.batching.max_length,
-    )

@@ -9,8 +9,7 @@ import torch
 from torch import nn
 
 from limelight.batching.batch import Batch
-from limelight.models.interface import Seq2Seq
-from limelight.training.loss import batch_loss
+from limelight.training.loss import Learner, batch_loss
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,7 @@ LARGEST = math.sqrt(torch.finfo(torch.float32).max)
 
 
 def update(
-    model: Seq2Seq,
+    model: Learner,
     batches: Sequence[Batch],
     optimizer: torch.optim.Optimizer,
     *,

@@ -4,9 +4,12 @@ import math
 from contextlib import nullcontext
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
+from limelight.batching.store import Ragged, TokenStore
+from limelight.config import BatchingConfig, Corpus, DataConfig, RunConfig, TrainingConfig
 from limelight.decoding.translate import Translator
 from limelight.errors import UserError
 from limelight.evaluation.metrics import corpus_bleu
@@ -15,7 +18,9 @@ from limelight.models.interface import Seq2Seq
 from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.training.loss import batch_loss
-from limelight.training.validation import Validation, mean_loss, validate, validation_batches
+from limelight.training.prepare import Prepared
+from limelight.training.tasks.task import Validation, mean_loss
+from limelight.training.tasks.translation import Translation, validation_batches
 from tests.models.helpers import batch_of
 from tests.training.helpers import TRANSFORMER, write_pairs
 
@@ -44,10 +49,20 @@ def model(tokenizers: Tokenizers, seed: int) -> Seq2Seq:
 
 
 def look(model: Seq2Seq, tokenizers: Tokenizers, pairs: list[Pair], sentences: int) -> Validation:
-    batches = validation_batches(pairs, tokenizers, tokens=60, longest=None)
-    translator = Translator(model, tokenizers)
-    options = {"bleu_sentences": sentences, "autocast": nullcontext(), "device": CPU}
-    return validate(model, batches, translator, pairs, **options)
+    return task_of(model, tokenizers, pairs, sentences).validate(model, precision="fp32", device=CPU)
+
+
+def task_of(
+    model: Seq2Seq, tokenizers: Tokenizers, pairs: list[Pair], sentences: int = 5, **batching: int
+) -> Translation:
+    """A task with one corpus of a single pair."""
+    config = RunConfig(
+        data=DataConfig(train=(Corpus(files=("text.tsv",)),)),
+        batching=BatchingConfig(**{"tokens": 60, **batching}),
+        training=TrainingConfig(bleu_sentences=sentences),
+    )
+    one = Ragged(np.array([3, 4], dtype="<u2"), np.array([0, 2]))
+    return Translation(config, Prepared(tokenizers, [TokenStore(one, one, one, one)], pairs), model)
 
 
 def test_the_loss_is_per_piece_over_all_pairs(model: Seq2Seq, tokenizers: Tokenizers, pairs: list[Pair]) -> None:
@@ -82,7 +97,7 @@ def test_modes_come_back_when_a_look_is_interrupted(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("limelight.training.validation.batch_loss", interrupted)
+    monkeypatch.setattr("limelight.training.tasks.task.batch_loss", interrupted)
     with pytest.raises(KeyboardInterrupt):
         look(model.train(), tokenizers, pairs, 5)
     assert all(module.training for module in model.modules())
@@ -91,13 +106,14 @@ def test_modes_come_back_when_a_look_is_interrupted(
 def test_bleu_is_that_of_greedy_translations(model: Seq2Seq, tokenizers: Tokenizers, pairs: list[Pair]) -> None:
     seen = look(model, tokenizers, pairs, 99)
     outputs = Translator(model, tokenizers).translate([pair.source for pair in pairs], beam_size=1)
-    assert seen.bleu == corpus_bleu([each.text for each in outputs], [pair.target for pair in pairs]).score
-    assert seen.example == (pairs[11].source, pairs[11].target, outputs[11].text)
+    assert seen.figures == {"bleu": corpus_bleu([each.text for each in outputs], [pair.target for pair in pairs]).score}
+    shown = (pairs[11].source, pairs[11].target, outputs[11].text)
+    assert seen.example == tuple(zip(("source", "reference", "model"), shown, strict=True))
 
 
 def test_without_bleu_nothing_is_translated(model: Seq2Seq, tokenizers: Tokenizers, pairs: list[Pair]) -> None:
     seen = look(model, tokenizers, pairs, 0)
-    assert (seen.bleu, seen.example) == (None, None)
+    assert (seen.figures, seen.example) == ({}, ())
 
 
 def test_the_sentences_for_bleu_are_spread_over_the_set(
@@ -118,9 +134,9 @@ def test_the_sentences_for_bleu_are_spread_over_the_set(
 @pytest.mark.parametrize(
     ("seen", "by", "score"),
     [
-        (Validation(2.0, 31.0, None), "bleu", 31.0),
-        (Validation(2.0, 31.0, None), "loss", -2.0),
-        (Validation(2.0, None, None), "bleu", -2.0),
+        (Validation(2.0, {"bleu": 31.0}), "bleu", 31.0),
+        (Validation(2.0, {"bleu": 31.0}), "loss", -2.0),
+        (Validation(2.0), "bleu", -2.0),
     ],
 )
 def test_the_score_is_the_figure_to_be_raised(seen: Validation, by: str, score: float) -> None:
@@ -129,9 +145,9 @@ def test_the_score_is_the_figure_to_be_raised(seen: Validation, by: str, score: 
 
 @pytest.mark.parametrize("loss", [math.nan, math.inf])
 def test_a_loss_that_is_no_number_is_worse_than_any(loss: float) -> None:
-    score = Validation(loss, None, None).score("loss")
+    score = Validation(loss).score("loss")
     assert math.isfinite(score)  # what is stored as JSON and compared must be a number
-    assert score < Validation(1e300, None, None).score("loss")
+    assert score < Validation(1e300).score("loss")
 
 
 def test_a_pair_that_the_model_cannot_take_is_named(tokenizers: Tokenizers, pairs: list[Pair]) -> None:

@@ -1,0 +1,70 @@
+"""What a run learns: where its batches come from, and how good the model has become."""
+
+import math
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+
+import torch
+
+from limelight.batching.batch import Batch
+from limelight.batching.stream import Position
+from limelight.inspection.reading import reading
+from limelight.models.interface import Model
+from limelight.training.loss import batch_loss
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """One look at unseen text."""
+
+    loss: float
+    """Per predicted piece, natural logarithm, without label smoothing; its exponential is the perplexity."""
+    figures: Mapping[str, float] = field(default_factory=dict)
+    """What else was measured, by name: `bleu` of greedy translations, `accuracy` and `macro_f1` of labels."""
+    example: Sequence[tuple[str, str]] = ()
+    """Texts to look at, each with the name of what it is."""
+
+    def score(self, by: str) -> float:
+        """The figure to be raised: one of `figures`, or minus the loss (also where there is no such figure)."""
+        figure = self.figures.get(by, -self.loss)
+        return figure if math.isfinite(figure) else -sys.float_info.max  # worse than any other, and comparable
+
+
+class Task(ABC):
+    """What the loop may know of what a model learns.
+
+    Whatever the task, a batch says what is to be predicted and where (`target_out`, `target_valid`), the model makes
+    features for these places, and the loss is the same cross-entropy.
+    """
+
+    amount: str
+    """How much there is to learn from, in words: `29,000 pairs`."""
+
+    @abstractmethod
+    def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
+        """From `position` on for ever: each batch with the position after it."""
+
+    @property
+    @abstractmethod
+    def validates(self) -> bool:
+        """Whether there is unseen text."""
+
+    @abstractmethod
+    def validate(self, model: Model, *, precision: str, device: torch.device) -> Validation:
+        """How good the model is as it stands. Nothing is changed by it, the random state included."""
+
+
+def mean_loss(
+    model: Model, batches: Sequence[Batch], *, autocast: AbstractContextManager[object], device: torch.device
+) -> float:
+    """Negative log-likelihood per predicted piece."""
+    total, pieces = 0.0, 0
+    with reading(model):
+        for batch in batches:
+            with autocast:
+                total += batch_loss(model, batch.to(device), label_smoothing=0.0).item()
+            pieces += batch.target_pieces
+    return total / pieces
