@@ -22,6 +22,7 @@ A shape is written in full in each public signature, with these names and no oth
 | hidden     |        | width of a recurrent state, a feed-forward layer or a score       |
 | embedding  |        | width of a recurrent model's embedding                            |
 | inputs     |        | width of what enters a recurrent cell                             |
+| layers     |        | recurrent layers, the lowest first                                |
 | summary    |        | width of what a recurrent encoder ends with                       |
 | features   |        | width of what predicts the next piece                             |
 | vocab      | V      | output classes: the pieces of the vocabulary without padding      |

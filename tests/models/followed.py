@@ -8,8 +8,9 @@ from torch import Tensor
 
 from limelight.batching.batch import pad_rows
 from limelight.models.interface import Seq2Seq
+from limelight.models.language_model import LanguageModel
 from limelight.models.state import State
-from tests.models.helpers import batch_of, random_rows
+from tests.models.helpers import batch_as_it_stands, random_rows
 
 EXACT = 1e-9
 
@@ -19,6 +20,9 @@ def assert_same(one: Tensor, other: Tensor, tolerance: float = EXACT) -> None:
 
 
 def random_sources(model: Seq2Seq, lengths: Sequence[int]) -> list[list[int]]:
+    """So many pieces, and the end; a prompt has none, and one piece less: it may be empty."""
+    if isinstance(model, LanguageModel):
+        return random_rows([length - 1 for length in lengths], model.source_padding + 1)
     return [[*row, model.end_id] for row in random_rows(lengths, model.source_padding + 1)]
 
 
@@ -60,14 +64,14 @@ class Followed:
         features, self.state = self.model.step(last, self.state)
         # What was read without the start is a target; the features behind its last piece predict what comes next.
         alive = [
-            (row, column, source[:-1], self.read[row][column][1:])
+            (row, column, source, self.read[row][column][1:])
             for row, source in enumerate(self.sources)
             if source is not None
             for column in range(self.width)
         ]
         if alive:
             rows, columns, sources, targets = zip(*alive, strict=True)
-            expected = self.truth(batch_of(self.truth, list(sources), list(targets)))
+            expected = self.truth(batch_as_it_stands(self.truth, list(sources), list(targets)))
             last = [len(target) for target in targets]
             found = features[list(rows), list(columns)]
             assert_same(found, expected[torch.arange(len(last)), last], self.tolerance)

@@ -1,18 +1,26 @@
 """Small models and random batches for the tests of everything that takes a model."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
-from limelight.batching.batch import Batch, make_batch
-from limelight.config import ModelConfig, RecurrentConfig, TransformerConfig
+from limelight.batching.batch import Batch, make_batch, pad_rows
+from limelight.config import (
+    DecoderOnlyConfig,
+    ModelConfig,
+    RecurrentConfig,
+    RecurrentLanguageModelConfig,
+    TransformerConfig,
+)
 from limelight.models.build import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.tokens import Tokenizers
 
 TRANSFORMER = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 11, "heads": 3, "head_size": 2, "d_ff": 13}
 RECURRENT = {"embedding": 11, "hidden": 13, "score_size": 5}
+DECODER_ONLY = {"layers": 2, "d_model": 11, "heads": 3, "head_size": 2, "d_ff": 13}
+CELLS = {"embedding": 11, "hidden": 13}
 
 
 def transformer(**changed: object) -> TransformerConfig:
@@ -23,8 +31,31 @@ def recurrent(**changed: object) -> RecurrentConfig:
     return RecurrentConfig(**{**RECURRENT, **changed})
 
 
+def decoder_only(**changed: object) -> DecoderOnlyConfig:
+    return DecoderOnlyConfig(**{**DECODER_ONLY, **changed})
+
+
+def recurrent_language_model(**changed: object) -> RecurrentLanguageModelConfig:
+    return RecurrentLanguageModelConfig(**{**CELLS, **changed})
+
+
+def every_language_model() -> Iterator[tuple[str, ModelConfig]]:
+    """A name and a configuration for everything that a language model may be."""
+    yield "decoder-only", decoder_only()
+    yield "decoder-only-pre", decoder_only(norm="pre", tie=False)
+    yield "decoder-only-learned", decoder_only(norm="pre", positions="learned", max_positions=37, activation="gelu")
+    yield "decoder-only-rotary", decoder_only(positions="rotary")
+    yield "decoder-only-pre-rotary", decoder_only(norm="pre", positions="rotary")
+    yield "decoder-only-split-heads", decoder_only(d_model=12, head_size=None, layers=1, activation="swish")
+    for cell in ("rnn", "gru", "lstm"):
+        yield f"{cell}-writes", recurrent_language_model(cell=cell)
+        yield f"{cell}-writes-tied", recurrent_language_model(cell=cell, tie=True, layers=1)
+    yield "lstm-writes-deep", recurrent_language_model(layers=3)
+
+
 def every_model() -> Iterator[tuple[str, ModelConfig]]:
     """A name and a configuration for everything that a model may be."""
+    yield from every_language_model()
     yield "transformer", transformer()
     yield "transformer-pre", transformer(norm="pre")
     for positions in ("learned", "rotary"):
@@ -70,10 +101,12 @@ class Vocabulary:
 
 
 def make_model(config: ModelConfig, source_size: int = 31, target_size: int = 29) -> Seq2Seq:
-    """A random model; one vocabulary of `target_size` for both sides where the configuration ties them."""
+    """A random model; one vocabulary of `target_size` where the configuration ties both sides, and for text."""
     target = Vocabulary(target_size)
-    source = target if config.tie == "three-way" else Vocabulary(source_size)
-    return build_model(config, Tokenizers(source, target))
+    one = config.tie == "three-way" or isinstance(config, DecoderOnlyConfig | RecurrentLanguageModelConfig)
+    model = build_model(config, Tokenizers(target if one else Vocabulary(source_size), target))
+    assert isinstance(model, Seq2Seq)
+    return model
 
 
 def exact_model(config: ModelConfig, source_size: int = 31, target_size: int = 29) -> Seq2Seq:
@@ -96,6 +129,12 @@ def batch_of(model: Seq2Seq, sources: list[list[int]], targets: list[list[int]])
         source_padding=model.source_padding,
         target_padding=model.target_padding,
     )
+
+
+def batch_as_it_stands(model: Seq2Seq, sources: list[list[int]], targets: list[list[int]]) -> Batch:
+    """The same for sources that have their end, or none."""
+    source, valid = pad_rows(sources, model.source_padding)
+    return replace(batch_of(model, [[]] * len(targets), targets), source=source, source_valid=valid)
 
 
 def random_batch(

@@ -12,13 +12,18 @@ from torch import Tensor
 from torch.nn import functional
 
 from limelight.batching.batch import Batch
-from limelight.config import TransformerConfig
+from limelight.config import DecoderOnlyConfig, RecurrentLanguageModelConfig, TransformerConfig
 from limelight.models.interface import Seq2Seq
+from limelight.models.language_model import LanguageModel
 from limelight.models.state import AttentionWeights
 from tests.models.helpers import batch_of, every_model, exact_model, make_model, random_batch, random_rows
 
 MODELS = dict(every_model())
-ATTENTIVE = {name: config for name, config in MODELS.items() if getattr(config, "wiring", "") != "fixed"}
+ATTENTIVE = {
+    name: config
+    for name, config in MODELS.items()
+    if getattr(config, "wiring", "") != "fixed" and not isinstance(config, RecurrentLanguageModelConfig)
+}
 
 
 @pytest.fixture(params=MODELS)
@@ -109,8 +114,8 @@ def test_weights_sum_to_one_and_put_nothing_on_padding_or_the_future(attentive: 
     for layer in (*weights.encoder_self, *weights.cross):
         assert_same(layer.sum(-1), torch.ones_like(layer[..., 0]))
         assert (layer.masked_select(nowhere) == 0).all()
-    future = torch.ones(5, 5, dtype=torch.bool).triu(1)
     for layer in weights.decoder_self:
+        future = torch.ones(layer.shape[-2:], dtype=torch.bool).triu(1)
         assert_same(layer.sum(-1), torch.ones_like(layer[..., 0]))
         assert (layer.masked_select(future) == 0).all()
 
@@ -124,6 +129,11 @@ def test_weights_have_a_tensor_per_attention(name: str, seed: int) -> None:
         assert [layer.shape for layer in weights.encoder_self] == [(3, 3, 7, 7)] * config.encoder_layers
         assert [layer.shape for layer in weights.decoder_self] == [(3, 3, 5, 5)] * config.decoder_layers
         assert [layer.shape for layer in weights.cross] == [(3, 3, 5, 7)] * config.decoder_layers
+    elif isinstance(config, DecoderOnlyConfig):
+        assert (weights.encoder_self, weights.cross) == ((), ())
+        assert [layer.shape for layer in weights.decoder_self] == [(3, 3, 12, 12)] * config.layers
+    elif isinstance(config, RecurrentLanguageModelConfig):
+        assert weights == AttentionWeights()
     else:
         assert (weights.encoder_self, weights.decoder_self) == ((), ())
         assert [layer.shape for layer in weights.cross] == ([] if config.wiring == "fixed" else [(3, 1, 5, 7)])
@@ -164,7 +174,8 @@ def test_every_head_can_be_switched_off(attentive: Seq2Seq) -> None:
 def test_no_output_class_for_padding(model: Seq2Seq) -> None:
     batch = random_batch(model)
     assert model.project(model(batch)).shape == (3, 5, model.target_padding)
-    assert model.output_size == model.target_padding == model.start_id == 28
+    assert model.output_size == model.target_padding == 28
+    assert model.start_id == (0 if isinstance(model, LanguageModel) else 28)
 
 
 def test_gradients_reach_every_parameter(model: Seq2Seq) -> None:

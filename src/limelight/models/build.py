@@ -4,46 +4,76 @@ import torch
 from torch import nn
 
 from limelight.attention.multi_head import MultiHeadAttention
-from limelight.config import ModelConfig, RecurrentConfig, TransformerConfig
+from limelight.config import (
+    DecoderOnlyConfig,
+    EncoderOnlyConfig,
+    ModelConfig,
+    RecurrentConfig,
+    RecurrentLanguageModelConfig,
+    TransformerConfig,
+)
 from limelight.errors import UserError
 from limelight.layers.embedding import TokenEmbedding
 from limelight.layers.feed_forward import FeedForward
 from limelight.layers.positions import LearnedPositions, RotaryPositions, SinusoidalPositions
-from limelight.models.interface import Seq2Seq
+from limelight.models.decoder_only import CausalLayer, CausalStack, DecoderOnly
+from limelight.models.interface import Model
 from limelight.models.recurrent import build_recurrent
+from limelight.models.recurrent.cells import CellStack
+from limelight.models.recurrent_language_model import RecurrentLanguageModel
 from limelight.models.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer, Transformer
 from limelight.tokens import Tokenizers
 from limelight.tokens.tokenizer import END
 
+StackConfig = TransformerConfig | DecoderOnlyConfig | EncoderOnlyConfig
 
-def build_model(config: ModelConfig, tokenizers: Tokenizers) -> Seq2Seq:
+
+def build_model(config: ModelConfig, tokenizers: Tokenizers) -> Model:
     """A fresh model with random weights (from torch's global generator). Raises `UserError` for impossible settings."""
-    if config.tie == "three-way" and not tokenizers.one_vocabulary:
+    source_size, target_size = tokenizers.source.size, tokenizers.target.size
+    match config:
+        case TransformerConfig():
+            _require_one_vocabulary(tokenizers, config.tie)
+            return _build_transformer(config, source_size, target_size)
+        case RecurrentConfig():
+            _require_one_vocabulary(tokenizers, config.tie)
+            return build_recurrent(config, source_size, target_size, end_id=END)
+        case DecoderOnlyConfig():
+            _require_one_text(tokenizers, config.family)
+            return _build_decoder_only(config, target_size)
+        case RecurrentLanguageModelConfig():
+            _require_one_text(tokenizers, config.family)
+            return _build_recurrent_language_model(config, target_size)
+        case EncoderOnlyConfig():
+            raise NotImplementedError(config.family)
+
+
+def _require_one_vocabulary(tokenizers: Tokenizers, tie: str) -> None:
+    if tie == "three-way" and not tokenizers.one_vocabulary:
         raise UserError(
             "model.tie=three-way shares one embedding between both languages and needs one vocabulary; "
             "set tokens.joint=true, or model.tie=two-way"
         )
-    if isinstance(config, RecurrentConfig):
-        return build_recurrent(config, tokenizers.source.size, tokenizers.target.size, end_id=END)
-    return _build_transformer(config, tokenizers.source.size, tokenizers.target.size)
+
+
+def _require_one_text(tokenizers: Tokenizers, family: str) -> None:
+    if not tokenizers.one_vocabulary:
+        raise UserError(
+            f"model.family={family} reads source and target as one text and needs one vocabulary; set tokens.joint=true"
+        )
 
 
 def _build_transformer(config: TransformerConfig, source_size: int, target_size: int) -> Transformer:
     target_embedding = TokenEmbedding(target_size, config.d_model, scale=True)
     tied = config.tie == "three-way"
     source_embedding = target_embedding if tied else TokenEmbedding(source_size, config.d_model, scale=True)
-    output = None
-    if config.tie == "none":
-        output = nn.Linear(config.d_model, target_size - 1, bias=False)
-        nn.init.xavier_uniform_(output.weight)
-
-    pre = config.norm == "pre"
+    output = None if config.tie != "none" else _output(config.d_model, target_size)
     encoder = Encoder(
         source_embedding,
         _positions(config),
         [_encoder_layer(config) for _ in range(config.encoder_layers)],
         dropout=config.dropout,
-        norm=nn.LayerNorm(config.d_model) if pre else None,
+        norm=_last_norm(config),
         rotary=_rotary(config),
     )
     decoder = Decoder(
@@ -51,23 +81,64 @@ def _build_transformer(config: TransformerConfig, source_size: int, target_size:
         _positions(config),
         [_decoder_layer(config) for _ in range(config.decoder_layers)],
         dropout=config.dropout,
-        norm=nn.LayerNorm(config.d_model) if pre else None,
+        norm=_last_norm(config),
         rotary=_rotary(config),
     )
     bias = nn.Parameter(torch.zeros(target_size - 1)) if config.output_bias else None
     return Transformer(encoder, decoder, output, output_bias=bias, start_id=target_size - 1, end_id=END)
 
 
-def _attention(config: TransformerConfig) -> MultiHeadAttention:
+def _build_decoder_only(config: DecoderOnlyConfig, size: int) -> DecoderOnly:
+    decoder = CausalStack(
+        TokenEmbedding(size, config.d_model, scale=True),
+        _positions(config),
+        [_causal_layer(config) for _ in range(config.layers)],
+        dropout=config.dropout,
+        norm=_last_norm(config),
+        rotary=_rotary(config),
+    )
+    return DecoderOnly(decoder, None if config.tie else _output(config.d_model, size), end_id=END)
+
+
+def _build_recurrent_language_model(config: RecurrentLanguageModelConfig, size: int) -> RecurrentLanguageModel:
+    narrows = config.tie and config.hidden != config.embedding
+    return RecurrentLanguageModel(
+        TokenEmbedding(size, config.embedding, scale=False),
+        CellStack(config.cell, config.embedding, config.hidden, layers=config.layers, dropout=config.dropout),
+        nn.Linear(config.hidden, config.embedding) if narrows else None,
+        None if config.tie else _output(config.hidden, size),
+        dropout=config.dropout,
+        end_id=END,
+    )
+
+
+def _output(width: int, size: int) -> nn.Linear:
+    """The final linear layer: a class for each piece but padding."""
+    output = nn.Linear(width, size - 1, bias=False)
+    nn.init.xavier_uniform_(output.weight)
+    return output
+
+
+def _attention(config: StackConfig) -> MultiHeadAttention:
     return MultiHeadAttention(config.d_model, config.heads, head_size=config.head_size)
 
 
-def _feed_forward(config: TransformerConfig) -> FeedForward:
+def _feed_forward(config: StackConfig) -> FeedForward:
     return FeedForward(config.d_model, config.d_ff, activation=config.activation, dropout=config.dropout)
 
 
-def _encoder_layer(config: TransformerConfig) -> EncoderLayer:
+def _encoder_layer(config: TransformerConfig | EncoderOnlyConfig) -> EncoderLayer:
     return EncoderLayer(
+        _attention(config),
+        _feed_forward(config),
+        d_model=config.d_model,
+        dropout=config.dropout,
+        norm_first=config.norm == "pre",
+    )
+
+
+def _causal_layer(config: DecoderOnlyConfig) -> CausalLayer:
+    return CausalLayer(
         _attention(config),
         _feed_forward(config),
         d_model=config.d_model,
@@ -87,7 +158,11 @@ def _decoder_layer(config: TransformerConfig) -> DecoderLayer:
     )
 
 
-def _positions(config: TransformerConfig) -> SinusoidalPositions | LearnedPositions | None:
+def _last_norm(config: StackConfig) -> nn.LayerNorm | None:
+    return nn.LayerNorm(config.d_model) if config.norm == "pre" else None
+
+
+def _positions(config: StackConfig) -> SinusoidalPositions | LearnedPositions | None:
     if config.positions == "sinusoidal":
         return SinusoidalPositions(config.d_model, layout=config.sinusoid_layout)
     if config.positions == "learned":
@@ -95,7 +170,7 @@ def _positions(config: TransformerConfig) -> SinusoidalPositions | LearnedPositi
     return None
 
 
-def _rotary(config: TransformerConfig) -> RotaryPositions | None:
+def _rotary(config: StackConfig) -> RotaryPositions | None:
     if config.positions != "rotary":
         return None
     return RotaryPositions(config.head_size or config.d_model // config.heads)

@@ -1,16 +1,18 @@
-"""Keys and values of the target so far, in buffers with room, so that a step copies nothing of what is there already.
+"""Keys and values of the text so far, in buffers with room, so that a step copies nothing of what is there already.
 
 All hypotheses of a sentence share one row of columns: each step adds a column for each of them, and a table of truth
 values says which columns are a hypothesis' own past. When hypotheses change places, only that table moves: the keys and
-values stay where they were written. A sentence that joins later begins in the columns of that step and may look at none
-before them, so sentences of different age stand side by side. Columns that nobody looks at any more are squeezed out
-now and then.
+values stay where they were written. What all hypotheses of a sentence begin with, a prompt, is there once for them. A
+sentence that joins later finds its prompt in the first columns, goes on in the columns of that step and may look at
+none between them, so sentences of different age stand side by side. Columns that nobody looks at any more are squeezed
+out now and then.
 """
 
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from limelight.shapes import Bool, Float, Int
 
@@ -41,6 +43,11 @@ class Columns:
         """No columns yet, and no room for any."""
         return cls(Buffer(like[:, :, :0]), 0)
 
+    @classmethod
+    def begun(cls, columns: Float[Tensor, "batch heads columns head_size"], *, width: int) -> "Columns":
+        """What a text begins with, copied, and room for the first steps of so many hypotheses."""
+        return _copied(columns, room=columns.shape[2] + FIRST_ROOM * width)
+
     def append(self, new: Float[Tensor, "batch heads width head_size"]) -> "Columns":
         """These columns and the new ones. In place, unless there is no room or others have been written behind."""
         width = new.shape[2]
@@ -64,6 +71,18 @@ class Columns:
         view = self.view()
         wide = torch.cat([view, view.new_zeros(batch - len(view), *view.shape[1:])])
         return _copied(wide, room=self.buffer.columns.shape[2])
+
+    def put(self, fresh: "Columns", rows: Int[Tensor, " fresh"]) -> "Columns":
+        """The fresh columns become the first of these rows, in place where there is room; zeros fill up the others."""
+        whole = self
+        if fresh.length > self.length:
+            room = self.buffer.columns.shape[2]
+            if self.buffer.written != self.length or fresh.length > room:
+                whole = _copied(self.view(), room=max(fresh.buffer.columns.shape[2], room))
+            whole.buffer.columns[:, :, self.length : fresh.length] = 0
+            whole.buffer.written = fresh.length
+        whole.buffer.columns[rows, :, : fresh.length] = fresh.view()
+        return Columns(whole.buffer, max(self.length, fresh.length))
 
     def pick(self, places: Int[Tensor, "batch picked"]) -> "Columns":
         """These columns of each sentence, copied."""
@@ -110,23 +129,36 @@ class Past:
             return self
         moved = self.may_attend.gather(1, parents[:, :, None].expand_as(self.may_attend))
         past = replace(self, may_attend=moved)
-        return past._squeezed() if self.length % (SQUEEZE_EVERY * self.width) == 0 else past
+        return past._squeezed() if self.length // self.width % SQUEEZE_EVERY == 0 else past
 
     def keep(self, rows: Int[Tensor, " rows"]) -> "Past":
         """These sentences alone, copied."""
         layers = tuple((keys.take(rows), values.take(rows)) for keys, values in self.layers)
         return replace(self, layers=layers, may_attend=None if self.may_attend is None else self.may_attend[rows])
 
-    def clear(self, places: Int[Tensor, " places"], batch: int) -> "Past":
-        """These places begin anew, and see nothing of what was there; there are `batch` places then."""
+    def admit(self, fresh: "Past", places: Int[Tensor, " fresh"]) -> "Past":
+        """Fresh sentences take these places, with the columns they begin with, and see nothing of what was there."""
         rows = len(self.layers[0][0].view())
+        batch = max(rows, int(places.max()) + 1)
         layers = self.layers
         if batch > rows:
             layers = tuple((keys.widen(batch), values.widen(batch)) for keys, values in layers)
         seen = torch.zeros(batch, self.width, self.length, dtype=torch.bool, device=places.device)
         seen[:rows] = True if self.may_attend is None else self.may_attend
         seen[places] = False
-        return replace(self, layers=layers, may_attend=seen)._squeezed()
+        past = replace(self, layers=layers, may_attend=seen)._squeezed()
+        return past._begun(fresh, places) if fresh.length else past
+
+    def _begun(self, fresh: "Past", places: Int[Tensor, " fresh"]) -> "Past":
+        """The first columns of these places, which nobody looks at, become those of the fresh sentences."""
+        assert self.may_attend is not None
+        layers = tuple(
+            (keys.put(fresh_keys, places), values.put(fresh_values, places))
+            for (keys, values), (fresh_keys, fresh_values) in zip(self.layers, fresh.layers, strict=True)
+        )
+        seen = functional.pad(self.may_attend, (0, max(0, fresh.length - self.length)))
+        seen[places, :, : fresh.length] = True if fresh.may_attend is None else fresh.may_attend
+        return replace(self, layers=layers, may_attend=seen)
 
     def _squeezed(self) -> "Past":
         """Without the columns that no hypothesis of their sentence looks at, once those are half of all.
@@ -135,7 +167,7 @@ class Past:
         """
         assert self.may_attend is not None
         seen = self.may_attend.any(dim=1)
-        most = -(-int(seen.sum(dim=1).max()) // self.width) * self.width  # whole positions, as `reorder` counts them
+        most = int(seen.sum(dim=1).max())
         if 2 * most > self.length:
             return self
         # A stable sort leaves those that are seen in their order, at the front.

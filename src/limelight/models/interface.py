@@ -13,7 +13,22 @@ MemoryT = TypeVar("MemoryT", bound=Memory)
 StateT = TypeVar("StateT", bound=State)
 
 
-class Seq2Seq(nn.Module, ABC, Generic[MemoryT, StateT]):
+class Model(nn.Module, ABC):
+    """What can be trained: features for the places of a batch where something is to be predicted."""
+
+    @abstractmethod
+    def forward(self, batch: Batch, *, keep_heads: KeepHeads | None = None) -> Float[Tensor, "batch length features"]:
+        """Features at every place of `batch.target_out`."""
+
+    def output_weights(self) -> tuple[Float[Tensor, "vocab features"], Float[Tensor, " vocab"] | None]:
+        """Matrix and bias of the final linear layer, for who computes it in a way of their own.
+
+        Raises `TypeError` for a model whose projection is no linear layer, as that of an ensemble is not.
+        """
+        raise TypeError(f"the projection of {type(self).__name__} is no linear layer")
+
+
+class Seq2Seq(Model, Generic[MemoryT, StateT]):
     """A model of p(target | source), one target piece at a time.
 
     Two laws hold for each (`tests/properties`): `forward` equals `step` after `step`, and neither padding nor the other
@@ -68,10 +83,3 @@ class Seq2Seq(nn.Module, ABC, Generic[MemoryT, StateT]):
     @abstractmethod
     def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:
         """The final linear layer: features to logits. Softmax is left to who asks, as many do not need all of it."""
-
-    def output_weights(self) -> tuple[Float[Tensor, "vocab features"], Float[Tensor, " vocab"] | None]:
-        """Matrix and bias of `project`, for who computes it in another way.
-
-        Raises `TypeError` for a model whose projection is no linear layer, as that of an ensemble is not.
-        """
-        raise TypeError(f"the projection of {type(self).__name__} is no linear layer")

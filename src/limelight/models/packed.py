@@ -16,8 +16,9 @@ from limelight.layers.feed_forward import FeedForward
 from limelight.layers.packed import MakeLinear, PackedFeedForward, linear_of
 from limelight.models.compiled import CompiledTransformer
 from limelight.models.interface import Seq2Seq
+from limelight.models.language_model import LanguageModel
 from limelight.models.recurrent import Recurrent
-from limelight.models.transformer import DecoderLayer, EncoderLayer, Transformer
+from limelight.models.transformer import DecoderLayer, Layer, Transformer
 
 
 def pack(model: Seq2Seq, precision: str) -> Seq2Seq:
@@ -46,11 +47,11 @@ def _replaced(module: nn.Module, linear: MakeLinear) -> nn.Module:
     twin = copy.copy(module)
     twin._parameters = dict(module._parameters)
     twin._modules = {name: None if part is None else _replaced(part, linear) for name, part in module._modules.items()}
-    if isinstance(module, EncoderLayer | DecoderLayer):
+    if isinstance(module, Layer):
         twin.attention = PackedSelfAttention(module.attention, linear)
     if isinstance(module, DecoderLayer):
         twin.cross_attention = PackedCrossAttention(module.cross_attention, linear)
-    if isinstance(module, Transformer | Recurrent):
+    if isinstance(module, Transformer | Recurrent | LanguageModel):
         twin.output = linear(*module.output_weights())
     if isinstance(twin, Transformer):
         twin.output_bias = None

@@ -4,18 +4,29 @@ Both read the same weights, so that a decoder may unroll itself whichever way it
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.nn.utils.rnn import PackedSequence
 
 from limelight.errors import UserError
 from limelight.layers.dropout import Dropout
-from limelight.shapes import Float
+from limelight.models.cache import put_rows
+from limelight.shapes import Float, Int
 
 CellState = tuple[Float[Tensor, "batch width hidden"], ...]
 """What one layer remembers of each hypothesis: its hidden state, and after it the LSTM's cell."""
+
+Cells = tuple[tuple[Tensor, ...], ...]
+"""The states of all layers, for any number of sentences."""
+
+Carried = tuple[Float[Tensor, "layers batch hidden"], ...]
+"""What all layers remember of one text a row, as the fused kernel has it: hidden states, and after them the cells."""
+
+Inputs = TypeVar("Inputs", Tensor, PackedSequence)
+"""What the lowest layer reads: (batch, length, inputs), or the same without padding."""
 
 
 def rnn_step(given: Tensor, recurrent: Tensor, state: CellState) -> CellState:
@@ -105,8 +116,19 @@ class CellStack(nn.Module):
         """
         # (batch, 1, hidden) of each layer -> (layers, batch, hidden)
         parts = tuple(torch.cat(part, dim=1).transpose(0, 1).contiguous() for part in zip(*states, strict=True))
-        outputs, _ = self.fused(inputs, parts if len(parts) > 1 else parts[0])
+        outputs, _ = self.read_on(inputs, parts)
         return outputs
+
+    def read_on(self, inputs: Inputs, carried: Carried | None) -> tuple[Inputs, Carried]:
+        """The same from a state in the kernel's own form, zeros for None; and the state behind the last position."""
+        outputs, after = self.fused(inputs, carried if carried is None or len(carried) > 1 else carried[0])
+        return outputs, after if isinstance(after, tuple) else (after,)
+
+    def zeros(self, batch: int) -> tuple[CellState, ...]:
+        """The states of all layers before anything was read, of one hypothesis."""
+        weight = self.fused.all_weights[0][0]
+        zero = weight.new_zeros(batch, 1, self.fused.hidden_size)
+        return ((zero,) * self.kind.state_parts,) * self.fused.num_layers
 
     def step(self, inputs: Float[Tensor, "batch width inputs"], states: tuple[CellState, ...]) -> tuple[CellState, ...]:
         """One position: the states of all layers after reading it, the top layer's last."""
@@ -118,3 +140,23 @@ class CellStack(nn.Module):
             after.append(self.kind.step(given, recurrent, state))
             inputs = after[-1][0]
         return tuple(after)
+
+
+def reorder_cells(cells: Cells, parents: Int[Tensor, "batch width"]) -> Cells:
+    """Hypothesis j of sentence i goes on from what its hypothesis `parents[i, j]` was."""
+    return tuple(
+        tuple(part.gather(1, parents[:, :, None].expand(-1, -1, part.shape[2])) for part in cell) for cell in cells
+    )
+
+
+def keep_cells(cells: Cells, sentences: Int[Tensor, " kept"]) -> Cells:
+    """These sentences alone."""
+    return tuple(tuple(part[sentences] for part in cell) for cell in cells)
+
+
+def admit_cells(cells: Cells, fresh: Cells, places: Int[Tensor, " fresh"]) -> Cells:
+    """The fresh sentences in these places, which may be overwritten."""
+    return tuple(
+        tuple(put_rows(part, other, places) for part, other in zip(cell, others, strict=True))
+        for cell, others in zip(cells, fresh, strict=True)
+    )

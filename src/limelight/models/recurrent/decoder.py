@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from limelight.attention.attend import attend
 from limelight.attention.scores import Score
 from limelight.models.cache import put_rows
-from limelight.models.recurrent.cells import CellStack, CellState
+from limelight.models.recurrent.cells import CellStack, CellState, admit_cells, keep_cells, reorder_cells
 from limelight.models.recurrent.encoder import RecurrentMemory
 from limelight.models.state import State
 from limelight.shapes import Bool, Float, Int
@@ -68,21 +68,14 @@ class RecurrentState(State):
     source: Source
 
     def reorder(self, parents: Int[Tensor, "batch width"]) -> "RecurrentState":
-        def moved(part: Tensor) -> Tensor:
-            return part.gather(1, parents[:, :, None].expand(-1, -1, part.shape[2]))
-
-        cells = tuple(tuple(moved(part) for part in cell) for cell in self.cells)
-        return replace(self, cells=cells, fed=moved(self.fed))
+        fed = self.fed.gather(1, parents[:, :, None].expand(-1, -1, self.fed.shape[2]))
+        return replace(self, cells=reorder_cells(self.cells, parents), fed=fed)
 
     def keep(self, sentences: Int[Tensor, " kept"]) -> "RecurrentState":
-        cells = tuple(tuple(part[sentences] for part in cell) for cell in self.cells)
-        return RecurrentState(cells, self.fed[sentences], self.source.keep(sentences))
+        return RecurrentState(keep_cells(self.cells, sentences), self.fed[sentences], self.source.keep(sentences))
 
     def admit(self, fresh: "RecurrentState", places: Int[Tensor, " fresh"]) -> "RecurrentState":
-        cells = tuple(
-            tuple(put_rows(part, other, places) for part, other in zip(cell, others, strict=True))
-            for cell, others in zip(self.cells, fresh.cells, strict=True)
-        )
+        cells = admit_cells(self.cells, fresh.cells, places)
         return RecurrentState(cells, put_rows(self.fed, fresh.fed, places), self.source.admit(fresh.source, places))
 
     @property

@@ -1,16 +1,19 @@
 """The Transformer: its layers, the stacks of them, what it carries from step to step, and the whole model."""
 
-from limelight.models.transformer.layers import DecoderLayer, EncoderLayer, SourceView
+from limelight.models.transformer.layers import DecoderLayer, EncoderLayer, Layer, SourceView
 from limelight.models.transformer.model import Transformer
-from limelight.models.transformer.stacks import Decoder, Encoder
-from limelight.models.transformer.state import TransformerMemory, TransformerState
+from limelight.models.transformer.stacks import Decoder, Encoder, Stack
+from limelight.models.transformer.state import DecoderState, TransformerMemory, TransformerState
 
 __all__ = [
     "Decoder",
     "DecoderLayer",
+    "DecoderState",
     "Encoder",
     "EncoderLayer",
+    "Layer",
     "SourceView",
+    "Stack",
     "Transformer",
     "TransformerMemory",
     "TransformerState",

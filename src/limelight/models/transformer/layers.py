@@ -1,4 +1,4 @@
-"""One layer of the encoder and one of the decoder: figure 1 of the paper (Vaswani et al. 2017)."""
+"""Layers of the encoder and of the decoder: figure 1 of the paper (Vaswani et al. 2017)."""
 
 from typing import NamedTuple
 
@@ -11,8 +11,8 @@ from limelight.models.cache import Columns
 from limelight.shapes import Bool, Float
 
 
-class EncoderLayer(nn.Module):
-    """Self-attention, then a feed-forward network, each inside a residual connection."""
+class Layer(nn.Module):
+    """What every layer has: self-attention and a feed-forward network, each inside a residual connection."""
 
     def __init__(
         self,
@@ -28,6 +28,53 @@ class EncoderLayer(nn.Module):
         self.attention_sublayer = Sublayer(d_model, dropout=dropout, norm_first=norm_first)
         self.feed_forward = feed_forward
         self.feed_forward_sublayer = Sublayer(d_model, dropout=dropout, norm_first=norm_first)
+
+    def look(
+        self,
+        inputs: Float[Tensor, "batch length model"],
+        *,
+        may_attend: Bool[Tensor, "batch 1 1 length"] | None = None,
+        causal: bool = False,
+        rotate: Rotate | None = None,
+        keep_heads: Tensor | None = None,
+        want_weights: bool = False,
+    ) -> "Look":
+        """Self-attention of all positions."""
+        queries, keys, values = self.attention.project_self(self.attention_sublayer.before(inputs), rotate)
+        context, weights = self.attention(
+            queries,
+            keys,
+            values,
+            may_attend=may_attend,
+            causal=causal,
+            keep_heads=keep_heads,
+            want_weights=want_weights,
+        )
+        return Look(self.attention_sublayer.after(inputs, context), keys, values, weights)
+
+    def look_back(
+        self,
+        inputs: Float[Tensor, "batch width model"],
+        past: tuple[Columns, Columns],
+        *,
+        bias: Float[Tensor, "batch 1 width columns"] | None,
+        rotate: Rotate | None = None,
+        keep_heads: Tensor | None = None,
+    ) -> tuple[Float[Tensor, "batch width model"], tuple[Columns, Columns]]:
+        """Self-attention of one more position of every hypothesis, after the keys and values of those before it."""
+        queries, new_keys, new_values = self.attention.project_self(self.attention_sublayer.before(inputs), rotate)
+        keys, values = past[0].append(new_keys), past[1].append(new_values)
+        context, _ = self.attention(queries, keys.view(), values.view(), bias=bias, keep_heads=keep_heads)
+        return self.attention_sublayer.after(inputs, context), (keys, values)
+
+    def think(self, hidden: Float[Tensor, "batch length model"]) -> Float[Tensor, "batch length model"]:
+        """The feed-forward network."""
+        changed = self.feed_forward(self.feed_forward_sublayer.before(hidden))
+        return self.feed_forward_sublayer.after(hidden, changed)
+
+
+class EncoderLayer(Layer):
+    """Self-attention, then a feed-forward network."""
 
     def forward(
         self,
@@ -39,20 +86,12 @@ class EncoderLayer(nn.Module):
         want_weights: bool = False,
     ) -> tuple[Float[Tensor, "batch source model"], Float[Tensor, "batch heads source source"] | None]:
         """Every position looks at every real position."""
-        asked = self.attention_sublayer.before(inputs)
-        context, weights = self.attention(
-            *self.attention.project_self(asked, rotate),
-            may_attend=may_attend,
-            keep_heads=keep_heads,
-            want_weights=want_weights,
-        )
-        hidden = self.attention_sublayer.after(inputs, context)
-        changed = self.feed_forward(self.feed_forward_sublayer.before(hidden))
-        return self.feed_forward_sublayer.after(hidden, changed), weights
+        look = self.look(inputs, may_attend=may_attend, rotate=rotate, keep_heads=keep_heads, want_weights=want_weights)
+        return self.think(look.hidden), look.weights
 
 
-class DecoderLayer(nn.Module):
-    """Masked self-attention, cross-attention to the encoder, feed-forward; each inside a residual connection."""
+class DecoderLayer(Layer):
+    """Masked self-attention, cross-attention to the encoder, feed-forward."""
 
     def __init__(
         self,
@@ -64,13 +103,9 @@ class DecoderLayer(nn.Module):
         dropout: float,
         norm_first: bool,
     ) -> None:
-        super().__init__()
-        self.attention = attention
-        self.attention_sublayer = Sublayer(d_model, dropout=dropout, norm_first=norm_first)
+        super().__init__(attention, feed_forward, d_model=d_model, dropout=dropout, norm_first=norm_first)
         self.cross_attention = cross_attention
         self.cross_sublayer = Sublayer(d_model, dropout=dropout, norm_first=norm_first)
-        self.feed_forward = feed_forward
-        self.feed_forward_sublayer = Sublayer(d_model, dropout=dropout, norm_first=norm_first)
 
     def forward(
         self,
@@ -83,25 +118,18 @@ class DecoderLayer(nn.Module):
         want_weights: bool = False,
     ) -> "DecoderLayerOutput":
         """All positions at once."""
-        asked = self.attention_sublayer.before(inputs)
         # Targets are padded at the end, so "not the future" already keeps every real position from all padding.
-        context, self_weights = self.attention(
-            *self.attention.project_self(asked, rotate),
-            causal=True,
-            keep_heads=keep_self,
-            want_weights=want_weights,
-        )
-        hidden = self.attention_sublayer.after(inputs, context)
+        look = self.look(inputs, causal=True, rotate=rotate, keep_heads=keep_self, want_weights=want_weights)
         context, cross_weights = self.cross_attention(
-            self.cross_attention.project_queries(self.cross_sublayer.before(hidden)),
+            self.cross_attention.project_queries(self.cross_sublayer.before(look.hidden)),
             source.keys,
             source.values,
             may_attend=source.may_attend,
             keep_heads=keep_cross,
             want_weights=want_weights,
         )
-        features = self._think(self.cross_sublayer.after(hidden, context))
-        return DecoderLayerOutput(features, self_weights, cross_weights)
+        features = self.think(self.cross_sublayer.after(look.hidden, context))
+        return DecoderLayerOutput(features, look.weights, cross_weights)
 
     def step(
         self,
@@ -116,11 +144,7 @@ class DecoderLayer(nn.Module):
         keep_cross: Tensor | None = None,
     ) -> tuple[Float[Tensor, "batch width model"], tuple[Columns, Columns]]:
         """One more position of every hypothesis, after the keys and values of those before it."""
-        asked = self.attention_sublayer.before(inputs)
-        queries, new_keys, new_values = self.attention.project_self(asked, rotate)
-        keys, values = past[0].append(new_keys), past[1].append(new_values)
-        context, _ = self.attention(queries, keys.view(), values.view(), bias=bias, keep_heads=keep_self)
-        hidden = self.attention_sublayer.after(inputs, context)
+        hidden, past = self.look_back(inputs, past, bias=bias, rotate=rotate, keep_heads=keep_self)
         context, _ = self.cross_attention(
             self.cross_attention.project_queries(self.cross_sublayer.before(hidden)),
             source.keys,
@@ -128,13 +152,16 @@ class DecoderLayer(nn.Module):
             bias=source_bias,
             keep_heads=keep_cross,
         )
-        features = self._think(self.cross_sublayer.after(hidden, context))
-        return features, (keys, values)
+        return self.think(self.cross_sublayer.after(hidden, context)), past
 
-    def _think(self, hidden: Tensor) -> Tensor:
-        """The feed-forward network inside its residual connection."""
-        changed = self.feed_forward(self.feed_forward_sublayer.before(hidden))
-        return self.feed_forward_sublayer.after(hidden, changed)
+
+class Look(NamedTuple):
+    """What self-attention leaves: the residual sum, what was looked at, and the weights if they were wanted."""
+
+    hidden: Float[Tensor, "batch length model"]
+    keys: Float[Tensor, "batch heads length head_size"]
+    values: Float[Tensor, "batch heads length head_size"]
+    weights: Float[Tensor, "batch heads length length"] | None
 
 
 class SourceView(NamedTuple):

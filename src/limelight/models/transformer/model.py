@@ -56,7 +56,7 @@ class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
         )
         empty = tuple((Columns.empty(source.keys), Columns.empty(source.values)) for source in sources)
         ages = torch.zeros(len(valid), dtype=torch.int64, device=valid.device)
-        return TransformerState(Past(empty, None, width), ages, sources, memory.keep_heads)
+        return TransformerState(Past(empty, None, width), ages, memory.keep_heads, sources)
 
     def step(
         self, ids: Int[Tensor, "batch width"], state: TransformerState

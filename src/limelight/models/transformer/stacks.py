@@ -14,18 +14,18 @@ from limelight.layers.embedding import TokenEmbedding
 from limelight.layers.positions import LearnedPositions, RotaryPositions, SinusoidalPositions
 from limelight.models.cache import Past
 from limelight.models.state import KeepHeads
-from limelight.models.transformer.layers import DecoderLayer, DecoderLayerOutput, EncoderLayer, SourceView
-from limelight.models.transformer.state import TransformerState
+from limelight.models.transformer.layers import DecoderLayer, DecoderLayerOutput, EncoderLayer, Layer, SourceView
+from limelight.models.transformer.state import DecoderState, TransformerState
 from limelight.shapes import Bool, Float, Int
 
 Positions = SinusoidalPositions | LearnedPositions
 
 
-class Encoder(nn.Module):
+class Stack(nn.Module):
     """Embedding, positions, and a stack of layers; a last LayerNorm where normalisation comes first."""
 
     def __init__(
-        self, embedding: TokenEmbedding, positions: Positions | None, layers: Sequence[EncoderLayer], *,
+        self, embedding: TokenEmbedding, positions: Positions | None, layers: Sequence[Layer], *,
         dropout: float, norm: nn.LayerNorm | None, rotary: RotaryPositions | None,
     ) -> None:  # fmt: skip
         super().__init__()
@@ -33,6 +33,36 @@ class Encoder(nn.Module):
         self.dropout = Dropout(dropout)
         self.layers = nn.ModuleList(layers)
         self.norm = norm
+
+    def enter(self, ids: Int[Tensor, "batch length"]) -> tuple[Float[Tensor, "batch length model"], Rotate | None]:
+        """What the first layer reads at places 0, 1, ..., and how to rotate there.
+
+        Dropout applies to the sums of embeddings and positions (section 5.4).
+        """
+        embedded = self.embedding(ids)
+        hidden = self.dropout(embedded if self.positions is None else self.positions(embedded))
+        return hidden, self._rotation(torch.arange(ids.shape[1], device=ids.device))
+
+    def enter_next(
+        self, ids: Int[Tensor, "batch width"], state: DecoderState
+    ) -> tuple[Float[Tensor, "batch width model"], Rotate | None]:
+        """The same for one more place of every hypothesis."""
+        embedded = self.embedding(ids)
+        if self.positions is not None:
+            embedded = self.positions.at(embedded, state.ages, most=state.past.length + 1)
+        return self.dropout(embedded), self._rotation(state.ages[:, None, None])
+
+    def leave(self, hidden: Float[Tensor, "batch length model"]) -> Float[Tensor, "batch length model"]:
+        """What the last layer says, normalised where that comes first."""
+        return hidden if self.norm is None else self.norm(hidden)
+
+    def _rotation(self, places: Int[Tensor, "..."]) -> Rotate | None:
+        """Rotary positions bound to places, which stretch over (batch, heads, length) as they are."""
+        return None if self.rotary is None else partial(self.rotary, positions=places)
+
+
+class Encoder(Stack):
+    """A stack of layers that look at everything."""
 
     def forward(
         self,
@@ -43,30 +73,19 @@ class Encoder(nn.Module):
         want_weights: bool = False,
     ) -> tuple[Float[Tensor, "batch source model"], list[Tensor]]:
         """The memory, and the weights of each layer if they are wanted."""
-        hidden = _embed(source, self.embedding, self.positions, self.dropout)
-        rotate = _rotation(self.rotary, torch.arange(source.shape[1], device=source.device))
+        hidden, rotate = self.enter(source)
         may_attend = permit_keys(source_valid)
         all_weights = []
-        for depth, layer in enumerate(self.layers):
-            kept = _kept(keep_heads, f"encoder.{depth}.self")
+        for depth, layer in enumerate(cast(list[EncoderLayer], list(self.layers))):
+            kept = kept_heads(keep_heads, f"encoder.{depth}.self")
             hidden, weights = layer(hidden, may_attend, rotate=rotate, keep_heads=kept, want_weights=want_weights)
             if weights is not None:
                 all_weights.append(weights)
-        return hidden if self.norm is None else self.norm(hidden), all_weights
+        return self.leave(hidden), all_weights
 
 
-class Decoder(nn.Module):
-    """Embedding, positions, and a stack of layers that look at their own past and at the memory."""
-
-    def __init__(
-        self, embedding: TokenEmbedding, positions: Positions | None, layers: Sequence[DecoderLayer], *,
-        dropout: float, norm: nn.LayerNorm | None, rotary: RotaryPositions | None,
-    ) -> None:  # fmt: skip
-        super().__init__()
-        self.embedding, self.positions, self.rotary = embedding, positions, rotary
-        self.dropout = Dropout(dropout)
-        self.layers = nn.ModuleList(layers)
-        self.norm = norm
+class Decoder(Stack):
+    """A stack of layers that look at their own past and at the memory."""
 
     def look_at(
         self, memory: Float[Tensor, "batch source model"], may_attend: Bool[Tensor, "batch 1 1 source"] | None
@@ -83,33 +102,27 @@ class Decoder(nn.Module):
         want_weights: bool = False,
     ) -> tuple[Float[Tensor, "batch target model"], list[DecoderLayerOutput]]:
         """Features of all positions, and what each layer handed on."""
-        hidden = _embed(ids, self.embedding, self.positions, self.dropout)
-        rotate = _rotation(self.rotary, torch.arange(ids.shape[1], device=ids.device))
+        hidden, rotate = self.enter(ids)
         outputs = []
         for depth, (layer, source) in enumerate(zip(self._each(), sources, strict=True)):
             output = layer(
                 hidden,
                 source,
                 rotate=rotate,
-                keep_self=_kept(keep_heads, f"decoder.{depth}.self"),
-                keep_cross=_kept(keep_heads, f"decoder.{depth}.cross"),
+                keep_self=kept_heads(keep_heads, f"decoder.{depth}.self"),
+                keep_cross=kept_heads(keep_heads, f"decoder.{depth}.cross"),
                 want_weights=want_weights,
             )
             hidden = output.features
             outputs.append(output)
-        return hidden if self.norm is None else self.norm(hidden), outputs
+        return self.leave(hidden), outputs
 
     def step(
-        self, ids: Int[Tensor, "batch width"], state: "TransformerState"
+        self, ids: Int[Tensor, "batch width"], state: TransformerState
     ) -> tuple[Float[Tensor, "batch width model"], Past]:
         """Features of one more position of every hypothesis, and the past after it."""
-        embedded = self.embedding(ids)
-        if self.positions is not None:
-            embedded = self.positions.at(embedded, state.ages, most=state.past.length + 1)
-        hidden = self.dropout(embedded)
-        rotate = _rotation(self.rotary, state.ages[:, None, None])
-        permitted = state.past.next_permission(len(ids), ids.device)
-        bias = None if permitted is None else as_bias(permitted, hidden.dtype)[:, None]
+        hidden, rotate = self.enter_next(ids, state)
+        permitted, bias = next_bias(state, hidden)
         seen = state.sources[0].may_attend
         source_bias = None if seen is None else as_bias(seen, hidden.dtype)
         layers = []
@@ -121,29 +134,24 @@ class Decoder(nn.Module):
                 bias=bias,
                 source_bias=source_bias,
                 rotate=rotate,
-                keep_self=_kept(state.keep_heads, f"decoder.{depth}.self"),
-                keep_cross=_kept(state.keep_heads, f"decoder.{depth}.cross"),
+                keep_self=kept_heads(state.keep_heads, f"decoder.{depth}.self"),
+                keep_cross=kept_heads(state.keep_heads, f"decoder.{depth}.cross"),
             )
             layers.append(past)
-        after = Past(tuple(layers), permitted, ids.shape[1])
-        return hidden if self.norm is None else self.norm(hidden), after
+        return self.leave(hidden), Past(tuple(layers), permitted, ids.shape[1])
 
     def _each(self) -> list[DecoderLayer]:
         return cast(list[DecoderLayer], list(self.layers))
 
 
-def _embed(
-    ids: Int[Tensor, "batch length"], embedding: TokenEmbedding, positions: Positions | None, dropout: Dropout
-) -> Float[Tensor, "batch length model"]:
-    """Dropout applies to the sums of embeddings and positions (section 5.4)."""
-    embedded = embedding(ids)
-    return dropout(embedded if positions is None else positions(embedded))
+def next_bias(
+    state: DecoderState, hidden: Float[Tensor, "batch width model"]
+) -> tuple[Bool[Tensor, "batch width columns"] | None, Float[Tensor, "batch 1 width columns"] | None]:
+    """Who may look at which column once those of one more position are there; the same to be added to scores."""
+    permitted = state.past.next_permission(len(hidden), hidden.device)
+    return permitted, None if permitted is None else as_bias(permitted, hidden.dtype)[:, None]
 
 
-def _rotation(rotary: RotaryPositions | None, places: Int[Tensor, "..."]) -> Rotate | None:
-    """Rotary positions bound to the places of this call, which stretch over (batch, heads, length) as they are."""
-    return None if rotary is None else partial(rotary, positions=places)
-
-
-def _kept(keep_heads: KeepHeads | None, name: str) -> Tensor | None:
+def kept_heads(keep_heads: KeepHeads | None, name: str) -> Tensor | None:
+    """What is said of the heads of that name, if anything is."""
     return keep_heads.get(name) if keep_heads else None

@@ -1,6 +1,7 @@
-"""What a Transformer leaves of the source, and what its decoder carries from step to step."""
+"""What a Transformer leaves of the source, and what a decoder carries from step to step."""
 
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -20,37 +21,48 @@ class TransformerMemory(Memory):
     keep_heads: KeepHeads | None = None
 
 
+Own = TypeVar("Own", bound="DecoderState")
+
+
 @dataclass(frozen=True, slots=True)
-class TransformerState(State):
-    """Keys and values of the target so far and of the source, for each decoder layer."""
+class DecoderState(State):
+    """Keys and values of the text so far, for each decoder layer."""
 
     past: Past
     ages: Int[Tensor, " batch"]
     """Positions each sentence's hypotheses have read."""
-    sources: tuple[SourceView, ...]
-    keep_heads: KeepHeads | None = None
+    keep_heads: KeepHeads | None
 
-    def reorder(self, parents: Int[Tensor, "batch width"]) -> "TransformerState":
+    def reorder(self: Own, parents: Int[Tensor, "batch width"]) -> Own:
         return replace(self, past=self.past.reorder(parents))
+
+    def keep(self: Own, sentences: Int[Tensor, " kept"]) -> Own:
+        return replace(self, past=self.past.keep(sentences), ages=self.ages[sentences])
+
+    def release(self: Own, places: Int[Tensor, " places"]) -> Own:
+        # Growing older and older, they would leave the learned positions.
+        return replace(self, ages=self.ages.index_fill(0, places, 0))
+
+    def admit(self: Own, fresh: Own, places: Int[Tensor, " fresh"]) -> Own:
+        past, ages = self.past.admit(fresh.past, places), put_rows(self.ages, fresh.ages, places)
+        return replace(self, past=past, ages=ages)
+
+
+@dataclass(frozen=True, slots=True)
+class TransformerState(DecoderState):
+    """The same, and keys and values of the source."""
+
+    sources: tuple[SourceView, ...]
 
     def keep(self, sentences: Int[Tensor, " kept"]) -> "TransformerState":
         permitted = self.sources[0].may_attend
         kept = None if permitted is None else permitted[sentences]
         sources = tuple(SourceView(source.keys[sentences], source.values[sentences], kept) for source in self.sources)
-        return replace(self, past=self.past.keep(sentences), ages=self.ages[sentences], sources=sources)
-
-    def release(self, places: Int[Tensor, " places"]) -> "TransformerState":
-        # Growing older and older, they would leave the learned positions.
-        return replace(self, ages=self.ages.index_fill(0, places, 0))
+        return replace(DecoderState.keep(self, sentences), sources=sources)
 
     def admit(self, fresh: "TransformerState", places: Int[Tensor, " fresh"]) -> "TransformerState":
-        batch = max(len(self.ages), int(places.max()) + 1)
-        return replace(
-            self,
-            past=self.past.clear(places, batch),
-            ages=put_rows(self.ages, fresh.ages, places),
-            sources=_join_sources(self.sources, fresh.sources, places),
-        )
+        sources = _join_sources(self.sources, fresh.sources, places)
+        return replace(DecoderState.admit(self, fresh, places), sources=sources)
 
 
 def _join_sources(

@@ -1,0 +1,146 @@
+"""The decoder alone: a Transformer whose every position looks at those before it.
+
+Liu et al. 2018, section 4.2.3 ("we drop the encoder module"); Radford et al. 2018 and 2019 (GPT and GPT-2).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, cast
+
+from torch import Tensor, nn
+
+from limelight.attention.multi_head import Rotate
+from limelight.models.cache import Columns, Past
+from limelight.models.language_model import LanguageModel
+from limelight.models.state import KeepHeads, Memory
+from limelight.models.transformer import DecoderState, Layer, Stack
+from limelight.models.transformer.stacks import kept_heads, next_bias
+from limelight.shapes import Bool, Float, Int
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt(Memory):
+    """Keys and values of the source, for each layer: all that later positions look at."""
+
+    layers: tuple[
+        tuple[Float[Tensor, "batch heads source head_size"], Float[Tensor, "batch heads source head_size"]], ...
+    ]
+    source_valid: Bool[Tensor, "batch source"]
+    keep_heads: KeepHeads | None
+
+
+class CausalOutput(NamedTuple):
+    """What a layer hands on: features, what later positions look at, and the weights if they were wanted."""
+
+    features: Float[Tensor, "batch length model"]
+    keys: Float[Tensor, "batch heads length head_size"]
+    values: Float[Tensor, "batch heads length head_size"]
+    weights: Float[Tensor, "batch heads length length"] | None
+
+
+class CausalLayer(Layer):
+    """Masked self-attention, then a feed-forward network."""
+
+    def forward(
+        self,
+        inputs: Float[Tensor, "batch length model"],
+        *,
+        rotate: Rotate | None = None,
+        keep_heads: Tensor | None = None,
+        want_weights: bool = False,
+    ) -> CausalOutput:
+        """All positions at once. Texts are padded at the end, so "not the future" keeps them from all padding."""
+        look = self.look(inputs, causal=True, rotate=rotate, keep_heads=keep_heads, want_weights=want_weights)
+        return CausalOutput(self.think(look.hidden), look.keys, look.values, look.weights)
+
+    def step(
+        self,
+        inputs: Float[Tensor, "batch width model"],
+        past: tuple[Columns, Columns],
+        *,
+        bias: Float[Tensor, "batch 1 width columns"] | None,
+        rotate: Rotate | None = None,
+        keep_heads: Tensor | None = None,
+    ) -> tuple[Float[Tensor, "batch width model"], tuple[Columns, Columns]]:
+        """One more position of every hypothesis, after the keys and values of those before it."""
+        hidden, past = self.look_back(inputs, past, bias=bias, rotate=rotate, keep_heads=keep_heads)
+        return self.think(hidden), past
+
+
+class CausalStack(Stack):
+    """A stack of layers that look at what came before."""
+
+    def layer_by_layer(
+        self, ids: Int[Tensor, "batch length"], *, keep_heads: KeepHeads | None = None, want_weights: bool = False
+    ) -> Iterator[CausalOutput]:
+        """What each layer hands on, one after the other, so that nobody keeps more of it than is wanted."""
+        hidden, rotate = self.enter(ids)
+        for depth, layer in enumerate(self._each()):
+            kept = kept_heads(keep_heads, f"decoder.{depth}.self")
+            output = layer(hidden, rotate=rotate, keep_heads=kept, want_weights=want_weights)
+            yield output
+            hidden = output.features
+
+    def step(
+        self, ids: Int[Tensor, "batch width"], state: DecoderState
+    ) -> tuple[Float[Tensor, "batch width model"], Past]:
+        """Features of one more position of every hypothesis, and the past after it."""
+        hidden, rotate = self.enter_next(ids, state)
+        permitted, bias = next_bias(state, hidden)
+        layers = []
+        for depth, (layer, past) in enumerate(zip(self._each(), state.past.layers, strict=True)):
+            kept = kept_heads(state.keep_heads, f"decoder.{depth}.self")
+            hidden, past = layer.step(hidden, past, bias=bias, rotate=rotate, keep_heads=kept)
+            layers.append(past)
+        return self.leave(hidden), Past(tuple(layers), permitted, ids.shape[1])
+
+    def _each(self) -> list[CausalLayer]:
+        return cast(list[CausalLayer], list(self.layers))
+
+
+class DecoderOnly(LanguageModel[Prompt, DecoderState]):
+    """A causal Transformer; the output projection is the embedding where they are tied."""
+
+    def __init__(self, decoder: CausalStack, output: nn.Linear | None, *, end_id: int) -> None:
+        super().__init__(output, padding=decoder.embedding.padding, end_id=end_id)
+        self.decoder = decoder
+
+    def read(
+        self, ids: Int[Tensor, "batch length"], *, keep_heads: KeepHeads | None = None, want_weights: bool = False
+    ) -> tuple[Float[Tensor, "batch length features"], list[Tensor]]:
+        all_weights = []
+        for output in self.decoder.layer_by_layer(ids, keep_heads=keep_heads, want_weights=want_weights):
+            hidden = output.features
+            if output.weights is not None:
+                all_weights.append(output.weights)
+        return self.decoder.leave(hidden), all_weights
+
+    def encode(
+        self,
+        source: Int[Tensor, "batch source"],
+        source_valid: Bool[Tensor, "batch source"],
+        *,
+        keep_heads: KeepHeads | None = None,
+    ) -> Prompt:
+        layers = tuple(
+            (output.keys, output.values) for output in self.decoder.layer_by_layer(source, keep_heads=keep_heads)
+        )
+        return Prompt(layers, source_valid, keep_heads)
+
+    def start(self, memory: Prompt, width: int = 1) -> DecoderState:
+        valid = memory.source_valid
+        # Asking waits for the device once a prompt, and spares a mask at every step where nothing is padded.
+        permitted = None if width == 1 and valid.all() else valid[:, None].expand(-1, width, -1)
+        layers = tuple(
+            (Columns.begun(keys, width=width), Columns.begun(values, width=width)) for keys, values in memory.layers
+        )
+        return DecoderState(Past(layers, permitted, width), valid.sum(dim=1), memory.keep_heads)
+
+    def step(
+        self, ids: Int[Tensor, "batch width"], state: DecoderState
+    ) -> tuple[Float[Tensor, "batch width features"], DecoderState]:
+        features, past = self.decoder.step(ids, state)
+        return features, DecoderState(past, state.ages + 1, state.keep_heads)
+
+    def output_weights(self) -> tuple[Float[Tensor, "vocab features"], Float[Tensor, " vocab"] | None]:
+        return (self.decoder.embedding.output_weight() if self.output is None else self.output.weight), None

@@ -1,0 +1,120 @@
+"""Recurrent cells that write: each reads the piece before and predicts the next (Mikolov et al. 2010)."""
+
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence
+
+from limelight.layers.dropout import Dropout
+from limelight.layers.embedding import TokenEmbedding
+from limelight.models.language_model import LanguageModel
+from limelight.models.recurrent.cells import (
+    Carried,
+    CellStack,
+    CellState,
+    admit_cells,
+    keep_cells,
+    reorder_cells,
+)
+from limelight.models.state import KeepHeads, Memory, State
+from limelight.shapes import Bool, Float, Int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPrompt(Memory):
+    """The states of all layers after the source."""
+
+    cells: tuple[CellState, ...]
+    source_valid: Bool[Tensor, "batch source"]
+
+
+@dataclass(frozen=True, slots=True)
+class CellsState(State):
+    """The states of all layers: all that is remembered of the text so far."""
+
+    cells: tuple[CellState, ...]
+
+    def reorder(self, parents: Int[Tensor, "batch width"]) -> "CellsState":
+        return CellsState(reorder_cells(self.cells, parents))
+
+    def keep(self, sentences: Int[Tensor, " kept"]) -> "CellsState":
+        return CellsState(keep_cells(self.cells, sentences))
+
+    def admit(self, fresh: "CellsState", places: Int[Tensor, " fresh"]) -> "CellsState":
+        return CellsState(admit_cells(self.cells, fresh.cells, places))
+
+
+class RecurrentLanguageModel(LanguageModel[ReadPrompt, CellsState]):
+    """Embedding, cells, and a linear layer onto the vocabulary: the embedding where they are tied.
+
+    Dropout stands where nothing is carried on: before, between and behind the layers (Zaremba et al. 2014).
+
+    Args:
+        narrow: brings the state to the width of a tied embedding, or None where it has it.
+        output: the final linear layer of its own, or None to use the embedding's rows.
+    """
+
+    def __init__(
+        self,
+        embedding: TokenEmbedding,
+        cells: CellStack,
+        narrow: nn.Linear | None,
+        output: nn.Linear | None,
+        *,
+        dropout: float,
+        end_id: int,
+    ) -> None:
+        super().__init__(output, padding=embedding.padding, end_id=end_id)
+        self.embedding, self.cells, self.narrow = embedding, cells, narrow
+        self.dropout = Dropout(dropout)
+
+    def read_on(
+        self, ids: Int[Tensor, "batch target"], carried: Carried | None
+    ) -> tuple[Float[Tensor, "batch target features"], Carried]:
+        """Features of all positions of texts that go on from a state, that before the first piece for None; and the
+        state after them. Gradients reach back into it: who trains by parts detaches it."""
+        tops, carried = self.cells.read_on(self.dropout(self.embedding(ids)), carried)
+        return self._features(tops), carried
+
+    def read(
+        self, ids: Int[Tensor, "batch length"], *, keep_heads: KeepHeads | None = None, want_weights: bool = False
+    ) -> tuple[Float[Tensor, "batch length features"], list[Tensor]]:
+        """There is no attention, hence no weights and no heads."""
+        features, _ = self.read_on(ids, None)
+        return features, []
+
+    def encode(
+        self,
+        source: Int[Tensor, "batch source"],
+        source_valid: Bool[Tensor, "batch source"],
+        *,
+        keep_heads: KeepHeads | None = None,
+    ) -> ReadPrompt:
+        lengths = source_valid.sum(dim=1)
+        if not source.shape[1]:
+            return ReadPrompt(self.cells.zeros(len(source)), source_valid)
+        packed = pack_padded_sequence(
+            self.dropout(self.embedding(source)), lengths.clamp(min=1).cpu(), batch_first=True, enforce_sorted=False
+        )
+        _, after = self.cells.read_on(packed, None)
+        begun = (lengths > 0)[:, None, None]  # nothing can be packed that is empty
+        # (layers, batch, hidden) of each part -> (batch, 1, hidden) of each part of a layer
+        layers = zip(*(part[:, :, None] for part in after), strict=True)
+        return ReadPrompt(tuple(tuple(part * begun for part in layer) for layer in layers), source_valid)
+
+    def start(self, memory: ReadPrompt, width: int = 1) -> CellsState:
+        # Repeated, not viewed: hypotheses go ways of their own, and their rows are written to.
+        return CellsState(tuple(tuple(part.repeat(1, width, 1) for part in cell) for cell in memory.cells))
+
+    def step(
+        self, ids: Int[Tensor, "batch width"], state: CellsState
+    ) -> tuple[Float[Tensor, "batch width features"], CellsState]:
+        cells = self.cells.step(self.dropout(self.embedding(ids)), state.cells)
+        return self._features(cells[-1][0]), CellsState(cells)
+
+    def output_weights(self) -> tuple[Float[Tensor, "vocab features"], Float[Tensor, " vocab"] | None]:
+        return (self.embedding.output_weight() if self.output is None else self.output.weight), None
+
+    def _features(self, tops: Float[Tensor, "batch length hidden"]) -> Float[Tensor, "batch length features"]:
+        thinned = self.dropout(tops)
+        return thinned if self.narrow is None else self.narrow(thinned)
