@@ -39,7 +39,7 @@ Change = Callable[[dict[str, Any]], object]
         (lambda d: d.pop("format"), r"tokenizer\.yaml: format None of a tokenizer folder"),
         (
             lambda d: d.update(kind="words"),
-            r"unknown kind of tokenizer 'words'; known are bpe, unigram, wordpiece, listed",
+            r"unknown kind of tokenizer 'words'; known are bpe, unigram, wordpiece, characters, listed",
         ),
         (lambda d: d.update(kind="../bpe"), r"unknown kind of tokenizer '\.\./bpe'"),
         (lambda d: d.update(extra=1), r"keys that are missing or unknown: extra"),

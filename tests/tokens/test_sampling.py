@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from limelight.tokens import load_tokenizer
 from limelight.tokens.sampling import VARIANTS, BpeDropout, sample_rows
 from limelight.tokens.sentencepiece import SentencePieceTokenizer, train_sentencepiece
+from limelight.tokens.tokenizer import reserved_pieces
 
 SENTENCES = [
     f"the {size} {animal} {verb} {place}"
@@ -27,7 +28,12 @@ SENTENCES = [
 @pytest.fixture(scope="module", params=["bpe", "unigram"])
 def tokenizer(request: pytest.FixtureRequest) -> SentencePieceTokenizer:
     return train_sentencepiece(
-        SENTENCES, kind=request.param, vocabulary_size=None, languages=["xx"], byte_fallback=True, pairs=len(SENTENCES)
+        SENTENCES,
+        kind=request.param,
+        vocabulary_size=None,
+        reserved=reserved_pieces(["xx"]),
+        byte_fallback=True,
+        pairs=len(SENTENCES),
     )
 
 
@@ -56,7 +62,7 @@ def test_the_same_seed_draws_the_same_in_another_process(tokenizer: SentencePiec
 
 
 BPE = train_sentencepiece(
-    SENTENCES, kind="bpe", vocabulary_size=None, languages=[], byte_fallback=True, pairs=len(SENTENCES)
+    SENTENCES, kind="bpe", vocabulary_size=None, reserved=reserved_pieces([]), byte_fallback=True, pairs=len(SENTENCES)
 )
 
 
@@ -87,7 +93,12 @@ def test_bpe_dropout_draws_as_the_paper_does(seed: int) -> None:
 
 def test_unigram_draws_by_probability_to_the_power_of_alpha(seed: int) -> None:
     unigram = train_sentencepiece(
-        SENTENCES, kind="unigram", vocabulary_size=None, languages=[], byte_fallback=True, pairs=len(SENTENCES)
+        SENTENCES,
+        kind="unigram",
+        vocabulary_size=None,
+        reserved=reserved_pieces([]),
+        byte_fallback=True,
+        pairs=len(SENTENCES),
     )
     alpha, calls = 0.5, 6000
     processor = unigram._processor

@@ -20,7 +20,7 @@ from limelight.tokens.metadata import StoredTokenizer, write_stored
 TEXTS = [
     f"the {colour} {thing} is {colour}" for colour in ("red", "green", "grün") for thing in ("cat", "house", "tree")
 ]
-KINDS = ("bpe", "unigram", "wordpiece")
+KINDS = ("bpe", "unigram", "wordpiece", "characters")
 
 
 def train(kind: str, texts: list[str] = TEXTS) -> Tokenizer:
@@ -136,7 +136,7 @@ def test_a_moved_folder_loads(trained: dict[str, Tokenizer], tmp_path: Path) -> 
 
 
 def test_an_unknown_kind_is_named() -> None:
-    with pytest.raises(UserError, match=r"tokens\.kind is 'words'; known are bpe, unigram, wordpiece"):
+    with pytest.raises(UserError, match=r"tokens\.kind is 'words'; known are bpe, unigram, wordpiece, characters"):
         train("words")
 
 

@@ -57,6 +57,7 @@ def test_a_language_needs_a_plain_name(language: str) -> None:
 
 def test_reserved_pieces_are_tags_and_placeholders_once_each() -> None:
     assert reserved_pieces(["en", "de", "en"]) == ["<2en>", "<2de>", *PLACEHOLDERS]
+    assert reserved_pieces(["en"], ["[MASK]", "<ph3>"]) == ["<2en>", *PLACEHOLDERS, "[MASK]"]
     assert len(PLACEHOLDERS) == 32
     assert (PLACEHOLDERS[0], PLACEHOLDERS[-1]) == ("<ph0>", "<ph31>")
 

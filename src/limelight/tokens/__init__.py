@@ -1,5 +1,6 @@
 """Text to ids and back."""
 
+from limelight.tokens.characters import CharacterTokenizer
 from limelight.tokens.listed import ListedTokenizer
 from limelight.tokens.sentencepiece import SentencePieceTokenizer
 from limelight.tokens.stored import (
@@ -10,14 +11,17 @@ from limelight.tokens.stored import (
     tokenizer_files,
     train_tokenizer,
 )
-from limelight.tokens.tokenizer import END, PLACEHOLDERS, UNKNOWN, Tokenizer, language_tag, normalise
+from limelight.tokens.tokenizer import END, LINE, MASK, PLACEHOLDERS, UNKNOWN, Tokenizer, language_tag, normalise
 from limelight.tokens.vocabulary import suggest_vocabulary_size
 from limelight.tokens.wordpiece import WordPieceTokenizer
 
 __all__ = [
     "END",
+    "LINE",
+    "MASK",
     "PLACEHOLDERS",
     "UNKNOWN",
+    "CharacterTokenizer",
     "ListedTokenizer",
     "SentencePieceTokenizer",
     "Tokenizer",

@@ -19,7 +19,13 @@ from limelight.untrusted import MOST_YAML, read_plain, read_yaml, shown
 
 METADATA_NAME = "tokenizer.yaml"
 FORMAT = 1
-MODEL_FILES = {"bpe": "spm.model", "unigram": "spm.model", "wordpiece": "tokenizer.json", "listed": "listed.json"}
+MODEL_FILES = {
+    "bpe": "spm.model",
+    "unigram": "spm.model",
+    "wordpiece": "tokenizer.json",
+    "characters": "characters.txt",
+    "listed": "listed.json",
+}
 """For each kind of tokenizer the name of its model file."""
 
 _MAX_MODEL_BYTES = 16_000_000

@@ -28,7 +28,6 @@ from limelight.tokens.tokenizer import (
     UNKNOWN_TEXT,
     normalise,
     require_ids,
-    reserved_pieces,
 )
 from limelight.tokens.vocabulary import require_size, suggest_vocabulary_size, too_large, too_small
 from limelight.untrusted import shown
@@ -160,7 +159,7 @@ def train_sentencepiece(
     *,
     kind: str,
     vocabulary_size: int | None,
-    languages: Sequence[str],
+    reserved: Sequence[str],
     byte_fallback: bool,
     pairs: int,
 ) -> SentencePieceTokenizer:
@@ -169,12 +168,12 @@ def train_sentencepiece(
     Args:
         sentences: normalised, none empty.
         kind: `bpe` or `unigram`.
+        reserved: the pieces that are never split, which the vocabulary begins with.
         vocabulary_size: pieces without padding. Not given: what suits `pairs`, or as many as the text has.
 
     Raises:
         UserError: an explicit size that the text cannot fill, or that cannot hold its characters.
     """
-    reserved = reserved_pieces(languages)
     size = vocabulary_size or suggest_vocabulary_size(pairs)
     require_size(size, len(reserved))
     try:
@@ -194,7 +193,7 @@ def train_sentencepiece(
 
 
 def _train(
-    sentences: Sequence[str], kind: str, size: int, reserved: list[str], *, byte_fallback: bool, exact: bool
+    sentences: Sequence[str], kind: str, size: int, reserved: Sequence[str], *, byte_fallback: bool, exact: bool
 ) -> bytes:
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
@@ -210,7 +209,7 @@ def _train(
         eos_piece=END_PIECE,
         unk_piece=UNKNOWN_PIECE,
         unk_surface=UNKNOWN_TEXT,
-        user_defined_symbols=reserved,
+        user_defined_symbols=list(reserved),
         byte_fallback=byte_fallback,
         character_coverage=_COVERAGE_WITH_BYTES if byte_fallback else 1.0,
         normalization_rule_name="identity",

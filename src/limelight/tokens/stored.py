@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from limelight.errors import UserError
+from limelight.tokens.characters import CharacterTokenizer, train_characters
 from limelight.tokens.listed import ListedTokenizer
 from limelight.tokens.metadata import METADATA_NAME, MODEL_FILES, read_stored
 from limelight.tokens.sentencepiece import SentencePieceTokenizer, train_sentencepiece
-from limelight.tokens.tokenizer import Tokenizer
+from limelight.tokens.tokenizer import Tokenizer, reserved_pieces
 from limelight.tokens.vocabulary import training_sentences
 from limelight.tokens.wordpiece import WordPieceTokenizer, train_wordpiece
 
-KINDS = ("bpe", "unigram", "wordpiece")
+KINDS = ("bpe", "unigram", "wordpiece", "characters")
 """What can be learned here."""
 
 _JOINT, _SOURCE, _TARGET = "joint", "source", "target"
@@ -43,32 +44,38 @@ def train_tokenizer(
     byte_fallback: bool,
     seed: int,
     sentences: int,
+    reserved: Sequence[str] = (),
 ) -> Tokenizer:
     """Learn a vocabulary from texts (of both sides, where it shall be joint).
 
     Args:
-        texts: gone through once; of more than a million, a million drawn evenly are held and learned from.
-        kind: `bpe`, `unigram` or `wordpiece`.
+        texts: gone through once; of more than a million, a million drawn evenly are held and learned from. All of them
+            count for `characters`.
+        kind: `bpe`, `unigram`, `wordpiece` or `characters`.
         vocabulary_size: pieces without padding; not given, `suggest_vocabulary_size(sentences)`, or fewer where the
-            texts do not have as many.
+            texts do not have as many. For `characters` a bound: they are as many as the texts have.
         languages: each gets a tag (`language_tag`) among the reserved pieces.
-        byte_fallback: spell unknown characters in bytes; WordPiece cannot and leaves this aside.
+        byte_fallback: spell unknown characters in bytes; WordPiece and characters cannot and leave this aside.
         seed: of the draw from a corpus of more than a million texts.
         sentences: pairs in the corpus.
+        reserved: pieces that are never split, besides the tags and the placeholders.
 
     Raises:
         UserError: unknown kind, no text at all, a size that this text cannot have, a language with an impossible name.
     """
     if kind not in KINDS:
         raise UserError(f"tokens.kind is {kind!r}; known are {', '.join(KINDS)}")
+    pieces = reserved_pieces(languages, reserved)
+    if kind == "characters":
+        return train_characters(texts, vocabulary_size=vocabulary_size, reserved=pieces)
     chosen = training_sentences(texts, seed)
     if kind == "wordpiece":
-        return train_wordpiece(chosen, vocabulary_size=vocabulary_size, languages=languages, pairs=sentences)
+        return train_wordpiece(chosen, vocabulary_size=vocabulary_size, reserved=pieces, pairs=sentences)
     return train_sentencepiece(
         chosen,
         kind=kind,
         vocabulary_size=vocabulary_size,
-        languages=languages,
+        reserved=pieces,
         byte_fallback=byte_fallback,
         pairs=sentences,
     )
@@ -85,6 +92,8 @@ def load_tokenizer(folder: str | Path) -> Tokenizer:
     try:
         if stored.kind == "wordpiece":
             tokenizer: Tokenizer = WordPieceTokenizer(stored.model, reserved=stored.reserved)
+        elif stored.kind == "characters":
+            tokenizer = CharacterTokenizer(stored.model, reserved=stored.reserved)
         elif stored.kind == "listed":
             tokenizer = ListedTokenizer(stored.model, reserved=stored.reserved)
         else:

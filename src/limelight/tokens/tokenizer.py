@@ -28,6 +28,13 @@ SPACE = "\u2581"
 PLACEHOLDERS = tuple(f"<ph{number}>" for number in range(32))
 """Pieces for what must come through a translation untouched: tags, variables, terms, URLs."""
 
+MASK = "[MASK]"
+"""Behind it stands what a masked model has to guess (Devlin et al. 2019). In vocabularies of plain text only."""
+
+LINE = "<line>"
+"""An end of line inside a document, where a tokenizer makes one space of all white space. In vocabularies of plain text
+only."""
+
 MAX_PIECES = 500_000
 """Larger vocabularies are refused: it is twice that of models that translate 200 languages."""
 
@@ -39,7 +46,8 @@ _BREAKABLE = re.compile(f"[\t-\r\x1c- \x85\u1680\u2000-\u2006\u2008-\u200a\u2028
 
 @runtime_checkable
 class Tokenizer(Protocol):
-    """Text to ids and back. Texts are normalised first; see `normalise`."""
+    """Text to ids and back. Texts are normalised first, see `normalise`; a tokenizer of characters takes them as they
+    are."""
 
     @property
     def size(self) -> int:
@@ -95,9 +103,9 @@ def language_tag(language: str) -> str:
     return f"<2{language}>"
 
 
-def reserved_pieces(languages: Sequence[str]) -> list[str]:
+def reserved_pieces(languages: Sequence[str], further: Sequence[str] = ()) -> list[str]:
     """All pieces that are never split, in the order of their ids (which begin after `UNKNOWN`)."""
-    return [*(language_tag(language) for language in dict.fromkeys(languages)), *PLACEHOLDERS]
+    return list(dict.fromkeys([*map(language_tag, languages), *PLACEHOLDERS, *further]))
 
 
 def group_words(pieces: Sequence[str], alone: Sequence[bool]) -> list[int]:

@@ -42,10 +42,13 @@ def training_sentences(texts: Iterable[str], seed: int) -> list[str]:
         elif (place := generator.randrange(seen)) < MAX_SENTENCES:
             kept[place] = text
     if not kept:
-        raise UserError(
-            "there is no text to learn a vocabulary from: every line of the corpus is empty or was left out"
-        )
+        raise no_text()
     return kept
+
+
+def no_text() -> UserError:
+    """The error for a corpus with nothing in it."""
+    return UserError("there is no text to learn a vocabulary from: every line of the corpus is empty or was left out")
 
 
 def require_size(size: int, reserved: int) -> None:

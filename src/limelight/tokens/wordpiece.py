@@ -25,7 +25,6 @@ from limelight.tokens.tokenizer import (
     UNKNOWN_TEXT,
     normalise,
     require_ids,
-    reserved_pieces,
 )
 from limelight.tokens.vocabulary import require_size, suggest_vocabulary_size, too_large, too_small
 from limelight.untrusted import shown
@@ -116,18 +115,18 @@ def _read_pieces(model: bytes) -> list[str]:
 
 
 def train_wordpiece(
-    sentences: Sequence[str], *, vocabulary_size: int | None, languages: Sequence[str], pairs: int
+    sentences: Sequence[str], *, vocabulary_size: int | None, reserved: Sequence[str], pairs: int
 ) -> WordPieceTokenizer:
     """Learn a vocabulary; the same sentences give the same bytes.
 
     Args:
         sentences: normalised, none empty.
+        reserved: the pieces that are never split, which the vocabulary begins with.
         vocabulary_size: pieces without padding. Not given: what suits `pairs`, or as many as the text has.
 
     Raises:
         UserError: an explicit size that the text cannot fill, or that cannot hold its characters.
     """
-    reserved = reserved_pieces(languages)
     fixed = [END_PIECE, UNKNOWN_PIECE, *reserved]
     size = vocabulary_size or suggest_vocabulary_size(pairs)
     require_size(size, len(reserved))

@@ -1,0 +1,139 @@
+"""Every character a piece: nothing is learned, nothing is lost, and texts become four or five times as long.
+
+Text is taken as it is: line ends, tabs and runs of spaces are characters like all others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from limelight.errors import UserError
+from limelight.tokens.metadata import StoredTokenizer, write_stored
+from limelight.tokens.pieces import Pieces, require_count
+from limelight.tokens.tokenizer import (
+    END_PIECE,
+    PADDING_PIECE,
+    SPACE,
+    UNKNOWN,
+    UNKNOWN_PIECE,
+    UNKNOWN_TEXT,
+    require_ids,
+)
+from limelight.tokens.vocabulary import no_text, require_size
+from limelight.untrusted import shown
+
+MOST_CHARACTERS = 20_000
+"""Where no size is asked for, rarer characters become the unknown piece: more than the everyday letters of all scripts,
+and few enough for an embedding of each."""
+
+# What a reserved piece looks like. To find what looks so takes one way through a text, however many pieces there are.
+_RESERVED = re.compile(r"(<[A-Za-z0-9_-]{1,34}>|\[[A-Z]{1,34}\])")
+
+
+class CharacterTokenizer(Pieces):
+    """A `Tokenizer` whose pieces are the characters of a text.
+
+    `decode(encode(text)) == text` where all characters are known; each other one reads as U+2047.
+    """
+
+    def __init__(self, model: bytes, *, reserved: Sequence[str]) -> None:
+        """Wrap what `train_characters` makes.
+
+        Args:
+            model: the characters in UTF-8, by their code points.
+            reserved: the pieces that are never split, which stand before the characters.
+
+        Raises:
+            UserError: `model` is something else, or a reserved piece does not look like one.
+        """
+        try:
+            characters = model.decode("utf-8")
+        except UnicodeDecodeError:
+            raise UserError("not a list of characters: not in UTF-8") from None
+        require_count(2 + len(reserved) + len(characters))
+        if any(one >= other for one, other in pairwise(characters)):
+            raise UserError("not a list of characters: each must stand there once, in the order of their code points")
+        taken = {UNKNOWN_PIECE, PADDING_PIECE}
+        if len({*reserved, *taken}) < len(reserved) + 2 or not all(map(_RESERVED.fullmatch, reserved)):
+            raise UserError(f"reserved pieces look like <name> or [NAME], each once; here are {shown(str(reserved))}")
+        super().__init__([END_PIECE, UNKNOWN_PIECE, *reserved, *map(_readable, characters)], reserved)
+        first = 2 + len(reserved)
+        self._model = model
+        self._texts = ["", UNKNOWN_TEXT, *reserved, *characters, ""]
+        self._characters = {character: first + number for number, character in enumerate(characters)}
+        self._reserved_ids = {piece: 2 + number for number, piece in enumerate(reserved)}
+        for character, number in self._characters.items():
+            self._alone[number] = character.isspace() and character != " "
+
+    def encode(self, text: str) -> list[int]:
+        """A piece for each character and for each reserved piece of `text`, without an end id."""
+        known, found = self._characters, []
+        for number, part in enumerate(_RESERVED.split(text)):
+            if number % 2 and part in self._reserved_ids:
+                found.append(self._reserved_ids[part])
+            else:
+                found += [known.get(character, UNKNOWN) for character in part]
+        return found
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """`encode` of each text."""
+        return [self.encode(text) for text in texts]
+
+    def encode_sampled(self, texts: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
+        """`encode_batch` where `amount` is 0; there is one way to spell a text.
+
+        Raises:
+            UserError: `amount` is not 0.
+        """
+        if amount != 0:
+            raise UserError(
+                f"tokens.sampling is {amount}, but a text has one spelling in characters; set it to 0, "
+                "or tokens.kind to bpe or unigram"
+            )
+        return self.encode_batch(texts)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of `ids`; end and padding are skipped, the unknown id reads as U+2047."""
+        require_ids(ids, self.size)
+        return "".join([self._texts[number] for number in ids])
+
+    def save(self, folder: Path) -> None:
+        """Write `characters.txt` and `tokenizer.yaml` into `folder`."""
+        write_stored(StoredTokenizer("characters", self.padding, self._reserved, self._model), folder)
+
+
+def train_characters(
+    texts: Iterable[str], *, vocabulary_size: int | None, reserved: Sequence[str]
+) -> CharacterTokenizer:
+    """The characters of all texts, or the most frequent of them.
+
+    Args:
+        vocabulary_size: pieces without padding, at most. Not given: room for `MOST_CHARACTERS`.
+        reserved: the pieces that are never split, which the vocabulary begins with.
+
+    Raises:
+        UserError: there is no text, or a size without room for any character.
+    """
+    counts: Counter[str] = Counter()
+    for text in texts:
+        counts.update(text)
+    for code in range(0xD800, 0xE000):  # half surrogates, which no encoding can hold
+        counts.pop(chr(code), None)
+    if all(map(str.isspace, counts)):
+        raise no_text()
+    size = vocabulary_size or 2 + len(reserved) + MOST_CHARACTERS
+    require_size(size, len(reserved))
+    room = size - 2 - len(reserved)
+    kept = sorted(counts, key=lambda character: (-counts[character], character))[:room]
+    return CharacterTokenizer("".join(sorted(kept)).encode("utf-8"), reserved=reserved)
+
+
+def _readable(character: str) -> str:
+    """A space as the mark of a word's begin; what cannot be seen, or looks like that mark, by its escape: `\\n`."""
+    if character == " ":
+        return SPACE
+    return character if character.isprintable() and character != SPACE else ascii(character)[1:-1]

@@ -1,0 +1,100 @@
+"""Whole documents to ids and back: what a tokenizer of sentences does not know of.
+
+A tokenizer that makes one space of all white space would lose the lines of a document. For those each line is encoded
+alone, and the reserved piece `<line>` stands between two of them; a tokenizer of characters spells `\\n` itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain, islice
+
+from limelight.errors import UserError
+from limelight.tokens.tokenizer import END, LINE, MASK, PLACEHOLDERS, UNKNOWN, Tokenizer
+
+RESERVED = (MASK, LINE)
+"""What a vocabulary of plain text reserves besides the placeholders."""
+
+_NEVER_ORDINARY = {*PLACEHOLDERS, *RESERVED}
+
+
+def encode_text(tokenizer: Tokenizer, text: str) -> list[int]:
+    """The ids of a document, without an end id.
+
+    Texts that end in `\\n` can be encoded one by one: their ids together are those of all of them together.
+
+    Raises:
+        UserError: the vocabulary has no piece for the end of a line.
+    """
+    return encode_texts(tokenizer, [text])[0]
+
+
+def encode_texts(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
+    """`encode_text` of each text; many short ones together are quicker."""
+    line = line_end(tokenizer)
+    if line is None:
+        return tokenizer.encode_batch(texts)
+    divided = [text.split("\n") for text in texts]
+    rows = iter(tokenizer.encode_batch(list(chain.from_iterable(divided))))
+    return [_joined(list(islice(rows, len(lines))), line) for lines in divided]
+
+
+def decode_text(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
+    """The text of `ids`; end and padding are skipped.
+
+    `decode_text(encode_text(text))` is `text` for characters that are all known; for the other tokenizers it is
+    `decode(encode(line))` of each line, and a text that says `<line>` itself has an end of line there.
+
+    Raises:
+        UserError: the vocabulary has no piece for the end of a line.
+    """
+    line = line_end(tokenizer)
+    if line is None:
+        return tokenizer.decode(ids)
+    lines: list[list[int]] = [[]]
+    for number in ids:
+        if number == line:
+            lines.append([])
+        else:
+            lines[-1].append(number)
+    return "\n".join(tokenizer.decode(row) for row in lines)
+
+
+def line_end(tokenizer: Tokenizer) -> int | None:
+    """The id of `<line>`, or None for a tokenizer that keeps line ends itself.
+
+    Raises:
+        UserError: the vocabulary has no piece for the end of a line.
+    """
+    if tokenizer.encode("\n"):
+        return None
+    return reserved_id(tokenizer, LINE)
+
+
+def reserved_id(tokenizer: Tokenizer, piece: str) -> int:
+    """The id of a reserved piece.
+
+    Raises:
+        UserError: the vocabulary has none, as it was not made for plain text.
+    """
+    found = tokenizer.encode(piece)[-1:]  # before it may stand a bare mark of a space
+    if tokenizer.pieces(found) != [piece]:
+        raise UserError(
+            f"this vocabulary has no piece {piece}: it is that of a translator, and not made for plain text"
+        )
+    return found[0]
+
+
+def ordinary_pieces(tokenizer: Tokenizer) -> list[int]:
+    """The ids that stand for text: neither special nor reserved in a vocabulary of plain text."""
+    apart = {END, UNKNOWN, tokenizer.padding}
+    pieces = tokenizer.pieces(range(tokenizer.size))
+    return [number for number, piece in enumerate(pieces) if number not in apart and piece not in _NEVER_ORDINARY]
+
+
+def _joined(rows: list[list[int]], line: int) -> list[int]:
+    found = rows[0]
+    for row in rows[1:]:
+        found.append(line)
+        found += row
+    return found

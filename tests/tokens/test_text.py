@@ -1,0 +1,116 @@
+"""Documents to ids and back: lines survive, whatever the tokenizer makes of white space."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limelight.errors import UserError
+from limelight.tokens import END, LINE, MASK, PLACEHOLDERS, UNKNOWN, Tokenizer, normalise, train_tokenizer
+from limelight.tokens.text import (
+    RESERVED,
+    decode_text,
+    encode_text,
+    encode_texts,
+    line_end,
+    ordinary_pieces,
+    reserved_id,
+)
+
+SENTENCES = ["the cat sat here", "there sat the other cat", "a cat\tand\n another\xa0cat"] * 4
+texts = st.text(st.one_of(st.sampled_from("the cat\n\n \t<>[]"), st.characters(codec="utf-8")))
+
+
+def train(kind: str, sentences: list[str] = SENTENCES, reserved: tuple[str, ...] = RESERVED) -> Tokenizer:
+    return train_tokenizer(
+        sentences,
+        kind=kind,
+        vocabulary_size=None,
+        languages=(),
+        byte_fallback=True,
+        seed=1,
+        sentences=9,
+        reserved=reserved,
+    )
+
+
+TOKENIZERS = {kind: train(kind) for kind in ("bpe", "unigram", "wordpiece", "characters")}
+NORMALISING = {kind: tokenizer for kind, tokenizer in TOKENIZERS.items() if kind != "characters"}
+
+
+def by_lines(text: str) -> str:
+    return "\n".join(normalise(line) for line in text.split("\n"))
+
+
+@given(texts.filter(str.strip))
+def test_characters_lose_nothing(text: str) -> None:
+    tokenizer = train("characters", [text])
+    assert decode_text(tokenizer, encode_text(tokenizer, text)) == text
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+@given(texts)
+def test_pieces_keep_all_lines(kind: str, text: str) -> None:
+    tokenizer = TOKENIZERS[kind]
+    ids = encode_text(tokenizer, text)
+    assert decode_text(tokenizer, ids) == by_lines(text)
+    assert tokenizer.pieces(ids).count(LINE) == text.count("\n")
+
+
+@given(texts)
+def test_wordpiece_keeps_all_lines_and_known_characters(text: str) -> None:
+    tokenizer = TOKENIZERS["wordpiece"]
+    known = {piece for piece in tokenizer.pieces(range(tokenizer.size)) if len(piece) == 1} | {" ", "\n"}
+    expected = "".join(letter if letter in known else "\u2047" for letter in by_lines(text))
+    assert decode_text(tokenizer, encode_text(tokenizer, text)) == expected
+
+
+@pytest.mark.parametrize("kind", TOKENIZERS)
+@given(texts, texts)
+def test_texts_of_whole_lines_can_be_encoded_one_by_one(kind: str, one: str, other: str) -> None:
+    tokenizer = TOKENIZERS[kind]
+    together = encode_text(tokenizer, f"{one}\n{other}")
+    assert encode_text(tokenizer, f"{one}\n") + encode_text(tokenizer, other) == together
+    assert encode_texts(tokenizer, [one, other]) == [encode_text(tokenizer, one), encode_text(tokenizer, other)]
+    assert encode_texts(tokenizer, []) == []
+
+
+@pytest.mark.parametrize("kind", TOKENIZERS)
+def test_ends_and_padding_are_skipped(kind: str) -> None:
+    tokenizer = TOKENIZERS[kind]
+    ids = [END, *encode_text(tokenizer, "a cat\n\nsat"), END, tokenizer.padding]
+    assert decode_text(tokenizer, ids) == "a cat\n\nsat"
+
+
+@pytest.mark.parametrize("kind", TOKENIZERS)
+def test_reserved_pieces_are_found_and_never_split(kind: str) -> None:
+    tokenizer = TOKENIZERS[kind]
+    for piece in (*RESERVED, *PLACEHOLDERS):
+        assert tokenizer.pieces([reserved_id(tokenizer, piece)]) == [piece]
+        assert tokenizer.encode(f"the {piece} cat").count(reserved_id(tokenizer, piece)) == 1
+        assert tokenizer.encode(f"t{piece}c").count(reserved_id(tokenizer, piece)) == 1
+
+
+@pytest.mark.parametrize("kind", TOKENIZERS)
+def test_ordinary_pieces_are_all_others(kind: str) -> None:
+    tokenizer = TOKENIZERS[kind]
+    apart = {END, UNKNOWN, tokenizer.padding, *(reserved_id(tokenizer, piece) for piece in (*RESERVED, *PLACEHOLDERS))}
+    assert len(apart) == 3 + 34
+    assert set(ordinary_pieces(tokenizer)) == set(range(tokenizer.size)) - apart
+
+
+def test_only_characters_need_no_piece_for_a_line_end() -> None:
+    assert line_end(TOKENIZERS["characters"]) is None
+    assert line_end(train("characters", ["no line end"], reserved=(MASK,))) is None
+    for tokenizer in NORMALISING.values():
+        assert tokenizer.pieces([line_end(tokenizer)]) == [LINE]
+
+
+@pytest.mark.parametrize("kind", NORMALISING)
+def test_the_vocabulary_of_a_translator_is_refused(kind: str) -> None:
+    tokenizer = train(kind, reserved=())
+    with pytest.raises(UserError, match=r"no piece <line>: it is that of a translator, and not made for plain text"):
+        encode_text(tokenizer, "a cat")
+    with pytest.raises(UserError, match="no piece <line>"):
+        decode_text(tokenizer, [3])
+    with pytest.raises(UserError, match=r"no piece \[MASK\]"):
+        reserved_id(tokenizer, MASK)
