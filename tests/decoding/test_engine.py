@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pytest
 import torch
 
+from limelight.config import DecoderOnlyConfig, ModelConfig, RecurrentLanguageModelConfig
 from limelight.decoding.beam import BeamSearch
 from limelight.decoding.engine import ROWS, Engine, decode_batch
 from limelight.decoding.greedy import PathSearch
@@ -15,7 +16,10 @@ from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.sampling import Sampling, generator_for, path_search
 from limelight.decoding.search import Request, Search
 from limelight.decoding.top import most_probable
-from tests.decoding.fakes import TableModel, log_probabilities, random_model
+from limelight.models.build import build_model
+from limelight.models.interface import Seq2Seq
+from limelight.models.language_model import LanguageModel
+from tests.decoding.fakes import TableModel, characters, log_probabilities, random_model
 
 KINDS, VOCABULARY = 23, 7
 
@@ -56,7 +60,7 @@ def watched(*, endless: bool = False, vocab: int = VOCABULARY) -> Watched:
     return Watched(logits)
 
 
-def search_of(model: TableModel, width: int, *, n_best: int = 1, patience: float = math.inf) -> Search:
+def search_of(model: Seq2Seq, width: int, *, n_best: int = 1, patience: float = math.inf) -> Search:
     special = {"start_id": model.start_id, "end_id": model.end_id}
     if width == 1:
         return PathSearch(1, choose=most_probable, **special)
@@ -75,8 +79,8 @@ def random_sentences(count: int = KINDS, longest: int = 9) -> list[Sentence]:
     ]
 
 
-def alone(model: TableModel, search: Search, sentence: Sentence) -> list[Hypothesis]:
-    source = torch.tensor([sentence.source])
+def alone(model: Seq2Seq, search: Search, sentence: Sentence) -> list[Hypothesis]:
+    source = torch.tensor([sentence.source], dtype=torch.int64)
     return decode_batch(model, search, source, torch.ones_like(source, dtype=torch.bool), [sentence.request])[0]
 
 
@@ -132,7 +136,7 @@ def test_samples_are_drawn_from_the_right_sentence(seed: int, draws: int) -> Non
         assert len(hypotheses) == draws
         assert hypotheses == sorted(hypotheses, key=lambda one: -one.score)
         for hypothesis in hypotheses:
-            limit, prefix = sentence.request
+            limit, prefix, _ = sentence.request
             assert hypothesis.ids[: len(prefix)] == prefix
             assert hypothesis.finished or len(hypothesis.ids) == max(limit, len(prefix))
             ids = [*hypothesis.ids, 0] if hypothesis.finished else hypothesis.ids
@@ -285,3 +289,120 @@ def test_a_batch_is_decoded_in_its_order(seed: int) -> None:
     found = decode_batch(model, search_of(model, 2), source, valid, requests)
     sentences = [Sentence(4, 3, requests[0]), Sentence(2, 1, requests[1]), Sentence(9, 2, requests[2])]
     assert found == [alone(model, search_of(model, 2), sentence) for sentence in sentences]
+
+
+# ---- prompts
+
+WRITERS = {
+    "decoder only": DecoderOnlyConfig(
+        layers=2, d_model=12, heads=3, d_ff=7, dropout=0.0, norm="pre", positions="learned", max_positions=29
+    ),
+    "decoder only, rotary": DecoderOnlyConfig(layers=1, d_model=12, heads=3, d_ff=7, dropout=0.0, positions="rotary"),
+    "cells alone": RecurrentLanguageModelConfig(embedding=5, hidden=7, layers=2, dropout=0.0),
+}
+
+
+class Text(NamedTuple):
+    """A prompt as the engine takes it: its last piece is what the decoder reads first."""
+
+    kind: int
+    source: list[int]
+    request: Request
+
+
+def random_texts(count: int) -> list[Text]:
+    """Prompts of any length, none at all among them, with limits and now and then a prefix."""
+    texts = []
+    for kind in range(count):
+        prompt = random.choices(range(2, 11), k=random.choice((0, 1, 1, 2, 5, 9)))
+        forced = tuple(random.choices(range(2, 11), k=random.choice((0, 0, 2))))
+        source, first = ([0, *prompt[:-1]], prompt[-1]) if prompt else ([], None)
+        texts.append(Text(kind, source, Request(random.randint(0, 11), forced, first)))
+    return texts
+
+
+@pytest.fixture(params=WRITERS)
+def writer(request: pytest.FixtureRequest, seed: int) -> LanguageModel:
+    return written_by(WRITERS[request.param])
+
+
+def written_by(config: ModelConfig) -> LanguageModel:
+    """In double precision, with weights so large that the model is sure of something."""
+    model = build_model(config, characters()).double().eval()
+    assert isinstance(model, LanguageModel)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(2)
+    return model
+
+
+@torch.inference_mode()
+def gone_on(model: LanguageModel, text: Text) -> tuple[tuple[int, ...], bool]:
+    """The most probable pieces one after the other, each from the whole text before it."""
+    limit, forced, first = text.request
+    read, found = [*text.source, 0 if first is None else first], []
+    while len(found) < max(limit, len(forced)):
+        features, _ = model.read(torch.tensor([[*read, *found]]))
+        best = int(model.project(features)[0, -1].argmax())
+        if len(found) < len(forced):
+            best = forced[len(found)]
+        if best == 0:
+            return tuple(found), True
+        found.append(best)
+    features, _ = model.read(torch.tensor([[*read, *found]]))
+    return tuple(found), int(model.project(features)[0, -1].argmax()) == 0
+
+
+def test_texts_go_on_where_their_prompts_end(writer: LanguageModel, seed: int) -> None:
+    random.seed(seed)
+    texts = random_texts(17)
+    engine = Engine(writer, search_of(writer, 1), batch_tokens=random.choice((1, 40, 1000)))
+    found = run(engine, at_random(texts, 20))
+    for text in texts:
+        (_, (hypothesis,)) = found[text.kind]
+        assert (hypothesis.ids, hypothesis.finished) == gone_on(writer, text)
+
+
+def test_beams_of_texts_are_those_of_each_alone(writer: LanguageModel, seed: int) -> None:
+    random.seed(seed)
+    texts = random_texts(17)
+    found = run(Engine(writer, search_of(writer, 3, n_best=2), batch_tokens=90), at_random(texts, 20))
+    for text in texts:
+        together, apart = found[text.kind][1], alone(writer, search_of(writer, 3, n_best=2), text)
+        assert [(each.ids, each.finished) for each in together] == [(each.ids, each.finished) for each in apart]
+        scores = [[each.score for each in hypotheses] for hypotheses in (together, apart)]
+        assert scores[0] == pytest.approx(scores[1], abs=1e-9)
+
+
+def test_what_is_read_first_is_said_for_each(seed: int) -> None:
+    model = written_by(WRITERS["cells alone"])
+    first = [None, 5, 0, 7]
+    search = search_of(model, 2)
+    engine = Engine(model, search, batch_tokens=100)
+    for number, piece in enumerate(first):
+        engine.add(number, [], Request(3, first=piece))
+    read = []
+    step = model.step
+    model.step = lambda ids, state: (read.append(ids.tolist()), step(ids, state))[1]
+    engine.step()
+    assert read == [[[0, 0], [5, 5], [0, 0], [7, 7]]]
+
+
+@pytest.mark.parametrize("budget", [1, 6, 1000])
+def test_a_prompt_of_nothing_counts_as_one_piece(budget: int, seed: int) -> None:
+    model = written_by(WRITERS["cells alone"])
+    engine = Engine(model, search_of(model, 2), batch_tokens=budget)
+    for number in range(7):
+        engine.add(number, [], Request(0))
+    together = []
+    while engine.busy:
+        together.append(len(engine.step()))
+    assert together == {1: [1] * 7, 6: [3, 3, 1], 1000: [7]}[budget]
+
+
+def test_a_batch_without_any_source_is_decoded_at_once(writer: LanguageModel, seed: int) -> None:
+    source = torch.zeros(5, 0, dtype=torch.int64)
+    requests = [Request(limit, (), first) for limit, first in enumerate((None, 3, 4, 0, 5))]
+    found = decode_batch(writer, search_of(writer, 1), source, source.bool(), requests)
+    for (hypothesis,), request in zip(found, requests, strict=True):
+        assert (hypothesis.ids, hypothesis.finished) == gone_on(writer, Text(0, [], request))

@@ -41,7 +41,7 @@ class Waiting(Generic[Key]):
 
     key: Key
     source: Sequence[int]
-    """Source ids, with the end."""
+    """Source ids, with the end; a prompt has none and may be empty."""
     request: Request
 
 
@@ -49,8 +49,8 @@ class Engine(Generic[Key]):
     """Decodes sentences as they come, with one kind of search.
 
     Args:
-        batch_tokens: bounds what is decoded at a time: sentences * source pieces of the longest * hypotheses of each.
-            One that alone has more is decoded alone. `ROWS` bounds it, too.
+        batch_tokens: bounds what is decoded at a time: sentences * source pieces of the longest (an empty one counts as
+            one) * hypotheses of each. One that alone has more is decoded alone. `ROWS` bounds it, too.
         short: scores the pieces that are on the sentences' shortlist alone; without it all of them are scored.
     """
 
@@ -113,7 +113,7 @@ class Engine(Generic[Key]):
     def _fit(self, sentences: int, longest: int) -> bool:
         """Whether so many sentences may be decoded together, the longest having so many pieces."""
         kind, rows = self._device.type, sentences * self.search.width
-        return rows * longest <= self.batch_tokens and rows <= ROWS[kind] and sentences <= SENTENCES[kind]
+        return rows * max(longest, 1) <= self.batch_tokens and rows <= ROWS[kind] and sentences <= SENTENCES[kind]
 
     def _admit(self, joining: Sequence[Waiting[Key]]) -> None:
         free = [place for place, who in enumerate(self._running) if who is None][: len(joining)]
@@ -154,7 +154,7 @@ def decode_batch(
     requests: Sequence[Request],
 ) -> list[list[Hypothesis]]:
     """What the search finds for each source, all of them in one batch."""
-    engine = Engine[int](model, search, batch_tokens=source.numel() * search.width)
+    engine = Engine[int](model, search, batch_tokens=len(source) * max(source.shape[1], 1) * search.width)
     for row, (ids, valid, request) in enumerate(zip(source, source_valid, requests, strict=True)):
         engine.add(row, ids[valid].tolist(), request)
     found: dict[int, list[Hypothesis]] = {}

@@ -29,6 +29,8 @@ class Request(NamedTuple):
     """Most pieces of a hypothesis, the end not counted. What goes on there is cut, and unfinished."""
     prefix: tuple[int, ...] = ()
     """Pieces every hypothesis begins with; a longer one raises the limit: what is forced is never cut."""
+    first: int | None = None
+    """The piece the decoder reads first, which is none of the hypothesis: the model's start id when not given."""
 
 
 class Search(ABC):
@@ -56,11 +58,11 @@ class Search(ABC):
         limits = np.array([max(request.limit, len(request.prefix)) for request in requests], dtype=np.int64)
         self._grow(int(places.max()) + 1, int(limits.max()) + 1)
         self.open[places] = True
-        self.ids[places] = self.start_id
         self.positions[places] = 0
         self.limits[places] = limits
         self.log_probabilities[places] = 0.0
         for place, request in zip(places, requests, strict=True):
+            self.ids[place] = self.start_id if request.first is None else request.first
             self.prefixes[place] = request.prefix
 
     def keep(self, places: Integers) -> None:

@@ -1,0 +1,202 @@
+"""Laws of models whose source is a prompt: source and target are one text, wherever it is cut in two.
+
+One test each over every language model, random and in float64. The laws of all models hold for them too
+(`test_model_laws.py`, `test_state_laws.py`); here most texts have no source at all.
+"""
+
+import random
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from limelight.batching.batch import Batch
+from limelight.models.language_model import LanguageModel
+from limelight.models.packed import pack
+from limelight.training.half import HalfCopy
+from limelight.training.loss import batch_loss
+from tests.models.followed import Followed, assert_same
+from tests.models.helpers import (
+    batch_as_it_stands,
+    decoder_only,
+    every_language_model,
+    exact_model,
+    make_model,
+    random_rows,
+)
+
+MODELS = dict(every_language_model())
+PADDING = 28
+
+
+@pytest.fixture(params=MODELS)
+def model(request: pytest.FixtureRequest, seed: int) -> LanguageModel:
+    random.seed(seed)
+    return exact_model(MODELS[request.param])
+
+
+def texts(lengths: tuple[int, ...]) -> list[list[int]]:
+    return random_rows(lengths, PADDING + 1)
+
+
+def without_source(model: LanguageModel, targets: list[list[int]]) -> Batch:
+    batch = batch_as_it_stands(model, [[] for _ in targets], targets)
+    assert batch.source.shape == (len(targets), 0)
+    return batch
+
+
+def step_through(model: LanguageModel, batch: Batch, **heads: object) -> Tensor:
+    """Features of all positions, one step after the other."""
+    state = model.start(model.encode(batch.source, batch.source_valid, **heads))
+    features = []
+    for ids in batch.target_in.split(1, dim=1):
+        position, state = model.step(ids, state)
+        features.append(position)
+    return torch.cat(features, dim=1)
+
+
+def test_wherever_a_text_is_cut_in_two_its_features_are_the_same(model: LanguageModel) -> None:
+    """Each row at another place: what it reads first in the target stands between source and target."""
+    rows = [[0, *row] for row in texts((5, 9, 1, 7))]
+    whole = [model.read(torch.tensor([row]))[0][0] for row in rows]
+    for _ in range(3):
+        cuts = [random.randrange(len(row)) for row in rows]
+        batch = batch_as_it_stands(
+            model,
+            [row[:cut] for row, cut in zip(rows, cuts, strict=True)],
+            [row[cut + 1 :] for row, cut in zip(rows, cuts, strict=True)],
+        )
+        batch.target_in[:, 0] = torch.tensor([row[cut] for row, cut in zip(rows, cuts, strict=True)])
+        together, stepped = model(batch), step_through(model, batch)
+        for row, cut in enumerate(cuts):
+            length = len(rows[row]) - cut
+            assert_same(together[row, :length], whole[row][cut:])
+            assert_same(stepped[row, :length], whole[row][cut:])
+
+
+def test_without_a_source_a_text_is_its_target(model: LanguageModel) -> None:
+    batch = without_source(model, texts((3, 6, 4)))
+    features = model(batch)
+    assert_same(features, model.read(batch.target_in)[0])
+    assert_same(step_through(model, batch), features)
+    assert_same(model.forward_with_attention(batch)[0], features)
+
+
+def test_neither_padding_nor_neighbours_change_a_text(model: LanguageModel) -> None:
+    targets = texts((3, 6, 0, 4))
+    together = model(without_source(model, targets))
+    for row, target in enumerate(targets):
+        assert_same(together[row, : len(target) + 1], model(without_source(model, [target]))[0])
+
+
+@pytest.mark.parametrize("changed", range(5))
+def test_the_future_does_not_change_the_past(model: LanguageModel, changed: int) -> None:
+    batch = without_source(model, texts((4, 4, 4)))
+    features = model(batch)
+    batch.target_in[:, changed] = (batch.target_in[:, changed] + 1) % PADDING
+    later = model(batch)
+    assert_same(later[:, :changed], features[:, :changed])
+    for position in range(changed, 5):
+        assert not torch.allclose(later[:, position], features[:, position], rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("prompts", [(0, 0, 0), (0, 3, 1, 7)])
+def test_hypotheses_after_prompts_of_any_length(model: LanguageModel, prompts: tuple[int, ...]) -> None:
+    with torch.inference_mode():
+        followed = Followed(model, texts(prompts), 3)
+        for _ in range(3):
+            followed.step()
+            followed.reorder()
+        followed.admit(texts((0, 5)), [1, len(prompts)])
+        followed.step()
+        followed.reorder()
+        followed.admit(texts((13,)), [0])  # a prompt longer than all that was ever there
+        followed.step()
+        followed.admit(texts((0,) * (len(prompts) + 1)), list(range(len(prompts) + 1)))
+        followed.step()
+        followed.reorder()
+        followed.step()
+
+
+@pytest.mark.parametrize("life", range(3))
+def test_a_random_life_of_what_is_packed(model: LanguageModel, life: int, seed: int) -> None:
+    model = model.float()
+    with torch.inference_mode():
+        Followed.at_random(pack(model, "fp32"), seed + life, truth=model, tolerance=1e-4).live(11)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
+def test_what_is_packed_begins_with_nothing(model: LanguageModel, precision: str) -> None:
+    model = model.float()
+    ready, batch = pack(model, precision), without_source(model, texts((3, 6, 4)))
+    with torch.inference_mode():
+        logits = [
+            each.project(features) for each in (model, ready) for features in (each(batch), step_through(each, batch))
+        ]
+    for found in logits[1:]:
+        tolerance = {"fp32": 1e-4, "bf16": 0.1, "int8": 0.3}[precision] * float(logits[0].abs().max())
+        torch.testing.assert_close(found, logits[0], rtol=0, atol=tolerance)
+
+
+def test_every_head_of_a_text_without_source_can_be_switched_off(model: LanguageModel) -> None:
+    batch = without_source(model, texts((4, 6, 2)))
+    features, weights = model.forward_with_attention(batch)
+    assert (weights.encoder_self, weights.cross) == ((), ())
+    for depth, layer in enumerate(weights.decoder_self):
+        assert layer.shape[-2:] == (7, 7)
+        assert_same(layer.sum(-1), torch.ones_like(layer[..., 0]))
+        assert not layer.triu(1).any()
+        for head in range(layer.shape[1]):
+            kept = torch.ones(layer.shape[1])
+            kept[head] = 0
+            heads = {f"decoder.{depth}.self": kept}
+            without = model(batch, keep_heads=heads)
+            assert not torch.allclose(without, features)
+            assert_same(step_through(model, batch, keep_heads=heads), without)
+
+
+def test_gradients_reach_every_parameter(model: LanguageModel) -> None:
+    batch = without_source(model, texts((4, 6, 2)))
+    logits = model.project(model(batch))
+    functional.cross_entropy(logits[batch.target_valid], batch.target_out[batch.target_valid]).backward()
+    for name, parameter in model.named_parameters():
+        assert torch.isfinite(parameter.grad).all(), name
+        # A bias of the keys shifts all scores of a query alike, which softmax does not see.
+        assert parameter.grad.any() or name.endswith("key_proj.bias"), name
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_updates_may_be_computed_in_half_precision(name: str, seed: int) -> None:
+    """Gradients of the copy in bf16 arrive at the model, and point where its own do."""
+    model = make_model(MODELS[name]).eval()
+    half = HalfCopy(model).refreshed()
+    batch = without_source(model, texts((14, 12, 16, 11)))
+    batch_loss(half, batch, label_smoothing=0.1).backward()
+    found = [parameter.grad.clone() for parameter in model.parameters()]
+    model.zero_grad()
+    batch_loss(model, batch, label_smoothing=0.1).backward()
+    expected = torch.cat([parameter.grad.flatten() for parameter in model.parameters()])
+    assert torch.cosine_similarity(torch.cat([each.flatten() for each in found]), expected, dim=0) > 0.95
+
+
+def test_there_is_one_vocabulary(model: LanguageModel) -> None:
+    assert model.source_padding == model.target_padding == model.output_size == PADDING
+    assert model.start_id == model.end_id == 0
+
+
+def test_a_shared_matrix_is_there_once(seed: int) -> None:
+    for name, config in MODELS.items():
+        model = make_model(config)
+        shapes = [tuple(weight.shape) for weight in model.parameters()]
+        assert shapes.count((29, 11)) + shapes.count((29, 12)) == 1, name
+        assert any(isinstance(part, nn.Linear) and part.out_features == 28 for part in model.modules()) != config.tie
+
+
+def test_a_text_may_be_longer_than_the_masks_of_short_ones(seed: int) -> None:
+    """Above eight positions the fused kernel takes over; the law is the same."""
+    model = exact_model(decoder_only(positions="rotary"))
+    rows = texts((23, 40))
+    together = model(without_source(model, rows))
+    assert_same(together[0, :24], model(without_source(model, rows[:1]))[0])
+    assert_same(step_through(model, without_source(model, rows)), together)
