@@ -1,17 +1,16 @@
 """A test set translated and scored: one record that says how good, how fast, and where the numbers come from."""
 
 import json
-import platform
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from limelight.decoding.translate import Translator
 from limelight.errors import UserError
 from limelight.evaluation.lengths import LengthBucket, score_by_length
 from limelight.evaluation.metrics import Metric, References, corpus_bleu, corpus_chrf, require_scorable
+from limelight.evaluation.provenance import files_of, provenance_lines, versions
 from limelight.evaluation.score import perplexity, score_pairs
 from limelight.text.pair import Pair
 
@@ -81,8 +80,7 @@ class Evaluation:
         ]
         speed = f"{self.tokens:,} pieces in {self.seconds:.1f} s: {self.tokens_per_second:,.0f} pieces/s"
         lines += ["", f"{self.sentences:,} sentences, {self.unfinished:,} without an end; {speed}"]
-        lines += [f"{name}: {_listed(value)}" for name, value in self.provenance.items()]
-        return "\n".join(lines)
+        return "\n".join([*lines, *provenance_lines(self.provenance)])
 
 
 def evaluate(
@@ -128,30 +126,9 @@ def evaluate(
         seconds=seconds,
         by_length=score_by_length(sources, texts, references, tokenize=tokenize),
         translations=texts,
-        provenance={**(origin or {}), **_files(pairs), **settings, "versions": _versions()},
+        provenance={**(origin or {}), **files_of(pairs), **settings, "versions": versions()},
     )
-
-
-def _files(pairs: Sequence[Pair]) -> dict[str, Any]:
-    return {"test_files": list(dict.fromkeys(pair.file for pair in pairs)), "pairs": len(pairs)}
-
-
-def _versions() -> dict[str, str]:
-    """What computed the numbers; sacreBLEU's version also stands in each signature."""
-    versions = {"python": platform.python_version()}
-    for package in ("limelight", "torch", "sacrebleu"):
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            versions[package] = "not installed, run from its sources"
-    return versions
 
 
 def _shown(score: float | None) -> str:
     return "-" if score is None else f"{score:.2f}"
-
-
-def _listed(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} {entry}" for name, entry in value.items())
-    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
