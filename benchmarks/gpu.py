@@ -38,8 +38,9 @@ from limelight.models.interface import Seq2Seq
 from limelight.recipes import find_recipe
 from limelight.tokens import Tokenizers, suggest_vocabulary_size
 from limelight.training.half import HalfCopy
+from limelight.training.optimizer import make_optimizer, set_rate
 from limelight.training.precision import choose_precision
-from limelight.training.update import make_optimizer, set_rate, update
+from limelight.training.update import update
 
 SIZES = ("tiny", "base", "big")
 WHOLE_SECONDS = 460.0

@@ -32,8 +32,9 @@ from limelight.recipes import find_recipe
 from limelight.tokens import Tokenizers
 from limelight.training.half import HalfCopy
 from limelight.training.loop import rate_of
+from limelight.training.optimizer import make_optimizer, set_rate
 from limelight.training.prepare import prepare
-from limelight.training.update import make_optimizer, set_rate, update
+from limelight.training.update import update
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "loss-curves.svg"
 SMALL = (

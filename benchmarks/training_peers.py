@@ -32,8 +32,9 @@ from limelight.models.build import build_model
 from limelight.text.readers import read_pairs
 from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.training.half import HalfCopy
+from limelight.training.optimizer import make_optimizer, set_rate
 from limelight.training.precision import autocast, choose_precision
-from limelight.training.update import make_optimizer, set_rate, update
+from limelight.training.update import update
 
 CPU = torch.device("cpu")
 

@@ -28,9 +28,10 @@ from limelight.memory import hold_memory_for_work
 from limelight.models.build import build_model
 from limelight.recipes import find_recipe
 from limelight.training.half import HalfCopy
+from limelight.training.optimizer import make_optimizer, set_rate
 from limelight.training.precision import choose_precision
 from limelight.training.prepare import prepare
-from limelight.training.update import make_optimizer, set_rate, update
+from limelight.training.update import update
 
 
 def main(

@@ -13,7 +13,8 @@ import torch
 from limelight.config import ModelConfig, RecurrentConfig, TransformerConfig
 from limelight.decoding.greedy import greedy_search
 from limelight.models.interface import Seq2Seq
-from limelight.training.update import make_optimizer, set_rate, update
+from limelight.training.optimizer import make_optimizer, set_rate
+from limelight.training.update import update
 from tests.models.helpers import batch_of, make_model
 
 Task = Callable[[list[int]], list[int]]

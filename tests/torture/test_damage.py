@@ -15,8 +15,8 @@ from limelight.models.build import build_model
 from limelight.tokens import load_tokenizers
 from limelight.training import checkpoint
 from limelight.training.checkpoint import MANIFEST, PARTS, restore_newest
+from limelight.training.optimizer import make_optimizer
 from limelight.training.run import train
-from limelight.training.update import make_optimizer
 from tests.torture.conftest import Measured
 from tests.training.helpers import checkpoints_of, go, last_weights, tiny_run, trace_of
 

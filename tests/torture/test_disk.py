@@ -23,7 +23,7 @@ from limelight.tokens import load_tokenizers
 from limelight.training import checkpoint, keep, loop, prepare, report
 from limelight.training import run as running
 from limelight.training.checkpoint import CHECKPOINTS, find_damage, restore_newest
-from limelight.training.update import make_optimizer
+from limelight.training.optimizer import make_optimizer
 from tests.torture.conftest import Measured
 from tests.torture.faulty_disk import Disk
 from tests.torture.processes import PROCESSES, differences

@@ -25,12 +25,12 @@ from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.training import checkpoint, keep, loop
 from limelight.training.checkpoint import CHECKPOINTS, Progress, restore_newest
 from limelight.training.keep import SNAPSHOTS, keep_snapshot, offer_model, score_of_best
+from limelight.training.optimizer import make_optimizer
 from limelight.training.report import Report
 from limelight.training.run_state import Run
 from limelight.training.signals import StopRequest
 from limelight.training.tasks.task import Validation
 from limelight.training.tasks.translation import Translation
-from limelight.training.update import make_optimizer
 from tests.torture.conftest import Measured
 from tests.training.helpers import NUMBERS, ZAHLEN
 

@@ -13,7 +13,8 @@ from limelight.config import ModelConfig, RecurrentConfig, TransformerConfig
 from limelight.models.interface import Seq2Seq
 from limelight.training.half import HalfCopy
 from limelight.training.loss import batch_loss
-from limelight.training.update import make_optimizer, set_rate, update
+from limelight.training.optimizer import make_optimizer, set_rate
+from limelight.training.update import update
 from tests.models.helpers import make_model, random_batch
 from tests.training.helpers import MODELS, go, last_weights, tiny_run, trace_of, with_training
 

@@ -19,12 +19,12 @@ from limelight.training.keep import (
     offer_model,
     score_of_best,
 )
+from limelight.training.optimizer import make_optimizer
 from limelight.training.report import Report
 from limelight.training.run_state import Run
 from limelight.training.signals import StopRequest
 from limelight.training.tasks.task import Validation
 from limelight.training.tasks.translation import Translation
-from limelight.training.update import make_optimizer
 from tests.models.helpers import Vocabulary, make_model
 from tests.training.helpers import TRANSFORMER, go, log_of, tiny_run
 from tests.training.interrupted import Killed, interruption, kill

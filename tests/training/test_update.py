@@ -13,7 +13,8 @@ from limelight.models.interface import Seq2Seq
 from limelight.training import cross_entropy
 from limelight.training import update as module
 from limelight.training.half import HalfCopy
-from limelight.training.update import UpdateResult, make_optimizer, set_rate, update
+from limelight.training.optimizer import make_optimizer, set_rate
+from limelight.training.update import UpdateResult, update
 from tests.models.helpers import batch_of, exact_model, make_model, random_batch, random_rows
 
 CONFIG = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=11, heads=3, head_size=2, d_ff=13)

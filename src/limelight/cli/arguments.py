@@ -13,7 +13,7 @@ from limelight.errors import UserError
 if TYPE_CHECKING:
     from limelight.config import Corpus
 
-SEVERAL = ("--train", "--valid", "--test")
+SEVERAL = ("--train", "--valid", "--text", "--valid-text", "--test")
 """Options that take all the words after them, as in `--train train.en train.de`."""
 ONE_FILE = (".tsv", ".jsonl")
 
@@ -43,7 +43,9 @@ def repeat_options(arguments: list[str]) -> list[str]:
 
 def _require_word(option: str, words: int) -> None:
     if option and not words:
-        raise UserError(f"{option}: name a file after it: one .tsv or .jsonl file, or two files line by line")
+        raise UserError(
+            f"{option}: name a file after it: one .tsv or .jsonl file, two files line by line, or plain text"
+        )
 
 
 def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Corpus, ...]:

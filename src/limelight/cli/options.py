@@ -63,6 +63,19 @@ Valid = Annotated[
     list[str] | None,
     typer.Option("--valid", help="Text to validate on, in the same forms.", metavar="FILE...", rich_help_panel=TEXT),
 ]
+PlainText = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--text",
+        help="Plain text for a model that writes or fills in; a tenth of it is held out for validation.",
+        metavar="FILE...",
+        rich_help_panel=TEXT,
+    ),
+]
+ValidText = Annotated[
+    list[str] | None,
+    typer.Option("--valid-text", help="Plain text to validate on, instead.", metavar="FILE...", rich_help_panel=TEXT),
+]
 Source = Annotated[
     str,
     typer.Option(
@@ -88,7 +101,8 @@ Recipe = Annotated[
     str,
     typer.Option(
         "--recipe",
-        help="small (if nothing else is said), tiny, base, big: Transformers; seq2seq, bahdanau, luong: recurrent.",
+        help="small (if nothing else is said), tiny, base, big: Transformers; seq2seq, bahdanau, luong: recurrent; "
+        "gpt-tiny, gpt-small, lstm-tiny: for plain text.",
         metavar="NAME",
         rich_help_panel=MODEL,
     ),
@@ -99,6 +113,15 @@ Config = Annotated[
         "--config",
         help="A configuration in YAML instead, such as a run's config.yaml.",
         metavar="FILE",
+        rich_help_panel=MODEL,
+    ),
+]
+From = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        help="Begin with the weights and the vocabulary of this run or model folder.",
+        metavar="MODEL",
         rich_help_panel=MODEL,
     ),
 ]

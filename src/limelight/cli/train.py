@@ -20,6 +20,7 @@ EXAMPLES = """
   limelight train --train memory.tsv --source en --target fr \\
       --recipe bahdanau --max-minutes 30 --out runs/en-fr
   limelight train --out runs/en-de --max-minutes 60
+  limelight train --text plays.txt --recipe gpt-small --out runs/plays
 """
 WITH_LESS_MEMORY = (
     "The last checkpoint is intact. In a new run, halve batching.tokens and double training.accumulate: the same "
@@ -32,16 +33,20 @@ def train(
     quiet: options.Quiet = False,
     train: options.Train = None,
     valid: options.Valid = None,
+    text: options.PlainText = None,
+    valid_text: options.ValidText = None,
     source: options.Source = "",
     target: options.Target = "",
     on_bad_line: options.OnBadLine = None,
     recipe: options.Recipe = "",
     config: options.Config = None,
+    begin_with: options.From = None,
     settings: options.Settings = None,
     max_minutes: options.MaxMinutes = None,
     max_steps: options.MaxSteps = None,
 ) -> None:
-    """Train a translator from parallel text. On a run that exists, go on where it stopped."""
+    """Train a translator from parallel text, or a language model from text. On a run that exists, go on where it
+    stopped."""
     from limelight.config import override
 
     if (source or target) and not (train or valid):
@@ -52,16 +57,19 @@ def train(
         data["train"] = corpora(train, source, target, "--train")
     if valid:
         data["valid"] = corpora(valid, source, target, "--valid")
+    if text:
+        data["text"] = tuple(text)
+    if valid_text:
+        data["valid_text"] = tuple(valid_text)
     resolved = resolved.model_copy(update={"data": resolved.data.model_copy(update=data)})
     named = {
         "data.on_bad_line": on_bad_line,
         "training.max_minutes": max_minutes,
         "training.max_steps": max_steps,
+        "begin_with": begin_with,
     }
     given = [f"{name}={value}" for name, value in named.items() if value is not None]
     resolved = override(resolved, [*(settings or []), *given])
-    if not resolved.data.train:
-        raise UserError("there is nothing to train on: give --train FILE (or two files), or data.train in --config")
     from limelight.memory import hold_memory_for_work
 
     hold_memory_for_work()

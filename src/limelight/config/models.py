@@ -57,6 +57,8 @@ class EncoderOnlyConfig(_Stack):
 
     family: Literal["encoder_only"] = "encoder_only"
     layers: Depth = 6
+    pooling: Literal["mean", "first"] = "mean"
+    """What a classifier knows of a text: the mean over all positions, or the vector of the first."""
 
 
 class RecurrentConfig(Section):

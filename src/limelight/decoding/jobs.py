@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
+from torch import nn
 
 from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
 from limelight.layers.positions import LearnedPositions
-from limelight.models.interface import Seq2Seq
 
 
 class Plan(NamedTuple):
@@ -33,7 +33,7 @@ class Job(NamedTuple):
     max_length: int
 
 
-def longest_sequence(model: Seq2Seq) -> int | None:
+def longest_sequence(model: nn.Module) -> int | None:
     """How many places the model has learned a vector for: more pieces than that, end included, it cannot take.
 
     None where positions have no bound. The smallest bound of all counts, also among the members of an ensemble.

@@ -5,11 +5,13 @@ from collections.abc import Callable
 
 from limelight.config import RunConfig
 from limelight.errors import UserError
+from limelight.recipes.language import gpt_small, gpt_tiny, lstm_tiny
 from limelight.recipes.recurrent import bahdanau, luong, seq2seq
 from limelight.recipes.transformer import base, big, demo, quick, small, tiny
 
 RECIPES: dict[str, Callable[[], RunConfig]] = {
-    recipe.__name__: recipe for recipe in (small, quick, tiny, base, big, demo, seq2seq, bahdanau, luong)
+    recipe.__name__.replace("_", "-"): recipe
+    for recipe in (small, quick, tiny, base, big, demo, seq2seq, bahdanau, luong, gpt_tiny, gpt_small, lstm_tiny)
 }
 
 

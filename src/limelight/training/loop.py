@@ -18,10 +18,11 @@ from limelight.training.checkpoint import (
 )
 from limelight.training.keep import drop_snapshots, finish_model, keep_snapshot, offer_model, score_of_best
 from limelight.training.loss import Learner
+from limelight.training.optimizer import set_rate
 from limelight.training.run_state import Run, look, score_of
 from limelight.training.schedule import learning_rate, share_done
 from limelight.training.signals import Stopped
-from limelight.training.update import UpdateResult, set_rate, update
+from limelight.training.update import UpdateResult, update
 
 MOST_SKIPPED = 20  # updates in a row without a finite gradient, after which going on is pointless
 

@@ -12,7 +12,7 @@ from limelight.batching.store import StoreWriter, TokenStore, open_store, store_
 from limelight.config import Corpus, DataConfig, RunConfig
 from limelight.errors import UserError
 from limelight.files import write_folder
-from limelight.models.stored import CONFIG, TOKENIZER
+from limelight.models.stored import CONFIG, TOKENIZER, find_model
 from limelight.text.clean import CleanReport, clean
 from limelight.text.open_text import require_lasting
 from limelight.text.pair import BadLine, Pair
@@ -47,7 +47,7 @@ def prepare(config: RunConfig, run: Path, say: Say) -> Prepared:
     _write_tokenizers(config, run / TOKENIZER, say)
     tokenizers = load_tokenizers(run / TOKENIZER)  # from the files, as everybody later will
     stores = [
-        _store(config, corpus, tokenizers, run / "data" / f"train-{number}", say)
+        make_store(config, corpus, encode, run / "data" / f"train-{number}", say, vocabulary_size=largest)
         for number, corpus in enumerate(config.data.train)
     ]
     return Prepared(tokenizers, stores, read_valid(config.data, run, say))
@@ -74,6 +74,11 @@ def _write_tokenizers(config: RunConfig, folder: Path, say: Say) -> None:
     """Learn the vocabularies. One that stands there is kept once the run has its configuration: until then it may come
     from a start with other settings."""
     if folder.exists() and (folder.parent / CONFIG).exists():
+        return
+    if config.begin_with:
+        borrowed = load_tokenizers(find_model(config.begin_with) / TOKENIZER)
+        say(f"the vocabulary is that of {config.begin_with}")
+        write_folder(folder, lambda partial: save_tokenizers(borrowed, partial))
         return
     tokens, data, report = config.tokens, config.data, CleanReport()
     unreadable: Counter[str] = Counter()

@@ -10,16 +10,17 @@ from limelight.errors import RunError, UserError
 from limelight.files import cause, clear_leftovers, write_whole
 from limelight.models.build import build_model, choose_device, count_parameters
 from limelight.models.stored import CONFIG
+from limelight.training.begin import borrow_weights
 from limelight.training.checkpoint import CHECKPOINTS, Progress, restore_carried, restore_newest
 from limelight.training.half import HalfCopy
 from limelight.training.lock import only_trainer
 from limelight.training.loop import run_training, why_over
+from limelight.training.optimizer import make_optimizer
 from limelight.training.precision import choose_precision
 from limelight.training.report import Report
 from limelight.training.run_state import Run
 from limelight.training.signals import StopRequest
 from limelight.training.tasks import Tokenised, build_task, prepare_data
-from limelight.training.update import make_optimizer
 
 MAY_CHANGE = {
     "max_steps", "max_minutes", "patience", "schedule", "learning_rate", "warmup", "decay_steps", "validate_every",
@@ -79,10 +80,12 @@ def _train(config: RunConfig, folder: Path, report: Report, stop: StopRequest) -
 def _require_end(config: RunConfig) -> None:
     """Raises `UserError` for a run that nothing would ever end."""
     training = config.training
-    if not config.data.valid and training.max_steps is None and training.max_minutes is None:
+    data = config.data
+    unseen = data.valid or data.valid_text or (data.text and data.held_out)
+    if not unseen and training.max_steps is None and training.max_minutes is None:
         raise UserError(
             "this run would never end: without validation text there is no early stopping, so give --max-minutes or "
-            "--max-steps, or --valid FILE"
+            "--max-steps, or text for validation"
         )
 
 
@@ -138,6 +141,7 @@ def _set_up(config: RunConfig, folder: Path, prepared: Tokenised, report: Report
         parameter.register_post_accumulate_grad_hook(_be_heard)
     optimizer = make_optimizer(
         model,
+        kind=training.optimizer,
         beta1=training.beta1,
         beta2=training.beta2,
         epsilon=training.epsilon,
@@ -145,6 +149,8 @@ def _set_up(config: RunConfig, folder: Path, prepared: Tokenised, report: Report
     )
     task = build_task(config, prepared, model)
     progress = restore_newest(folder / CHECKPOINTS, model, optimizer, warn=report.say)
+    if progress is None and config.begin_with:
+        borrow_weights(model, config.begin_with, report.say)
     went_on = f"going on after update {progress.step}" if progress else "beginning"
     report.say(
         f"{went_on}: {config.recipe}, {count_parameters(model):,} parameters, {task.amount}, {precision} on {device}"

@@ -59,24 +59,3 @@ def update(
     if applied:
         optimizer.step()
     return UpdateResult(loss_sum, pieces, norm, applied)
-
-
-def make_optimizer(
-    model: nn.Module, *, beta1: float, beta2: float, epsilon: float, weight_decay: float
-) -> torch.optim.Optimizer:
-    """Adam (Kingma & Ba 2015) in its fused form, decay decoupled from the gradient (Loshchilov & Hutter 2019).
-
-    Vectors (biases, norms) are not decayed. The rate is set before each step by whoever trains.
-    """
-    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    groups = [
-        {"params": [parameter for parameter in parameters if parameter.ndim >= 2], "weight_decay": weight_decay},
-        {"params": [parameter for parameter in parameters if parameter.ndim < 2], "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(groups, lr=0.0, betas=(beta1, beta2), eps=epsilon, fused=True)
-
-
-def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
-    """The learning rate of the next step."""
-    for group in optimizer.param_groups:
-        group["lr"] = rate

@@ -3,10 +3,13 @@
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from limelight.config import RunConfig
+from limelight.config import DecoderOnlyConfig, EncoderOnlyConfig, RecurrentLanguageModelConfig, RunConfig
+from limelight.errors import UserError
 from limelight.models.interface import Model, Seq2Seq
 from limelight.tokens import Tokenizers
 from limelight.training.prepare import Prepared, Say, prepare
+from limelight.training.prepare_text import PreparedText, prepare_text
+from limelight.training.tasks.language import LanguageModelling
 from limelight.training.tasks.task import Task
 from limelight.training.tasks.translation import Translation
 
@@ -22,11 +25,32 @@ class Tokenised(Protocol):
 
 def prepare_data(config: RunConfig, folder: Path, say: Say) -> Tokenised:
     """Text to pieces, as the task wants them. Raises `UserError` where there is no text of the kind it takes."""
-    return prepare(config, folder, say)
+    _require_one_kind(config)
+    return prepare_text(config, folder, say) if config.data.text else prepare(config, folder, say)
 
 
 def build_task(config: RunConfig, data: Tokenised, model: Model) -> Task:
     """The task of a run. Raises `UserError` where the model cannot take what the text holds."""
-    assert isinstance(data, Prepared)
-    assert isinstance(model, Seq2Seq)
-    return Translation(config, data, model)
+    match data:
+        case PreparedText():
+            return LanguageModelling(config, data, model)
+        case Prepared():
+            assert isinstance(model, Seq2Seq)
+            return Translation(config, data, model)
+    raise TypeError(f"no task for {type(data).__name__}")
+
+
+def _require_one_kind(config: RunConfig) -> None:
+    """Raises `UserError` where the text is of another kind than the model takes, or there is none."""
+    family, data = config.model.family, config.data
+    takes_text = isinstance(config.model, DecoderOnlyConfig | RecurrentLanguageModelConfig | EncoderOnlyConfig)
+    takes_pairs = not takes_text or isinstance(config.model, EncoderOnlyConfig)
+    if not data.text and not data.train:
+        ways = ["--text FILE..."] * takes_text + ["--train FILE (or two files)"] * takes_pairs
+        raise UserError(f"there is nothing to train on: a {family} model learns from {' or '.join(ways)}")
+    if data.text and not takes_text:
+        raise UserError(f"--text is for models of plain text, and this is a {family} model: give --train, or a recipe")
+    if data.train and not takes_pairs:
+        raise UserError(f"--train is for pairs, and a {family} model learns from plain text: give --text FILE...")
+    if data.text and data.train:
+        raise UserError("--text and --train are two different tasks: give one of them")

@@ -3,7 +3,7 @@
 import math
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
@@ -13,7 +13,7 @@ from limelight.batching.batch import Batch
 from limelight.batching.stream import Position
 from limelight.inspection.reading import reading
 from limelight.models.interface import Model
-from limelight.training.loss import batch_loss
+from limelight.training.loss import Learner, batch_loss
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +58,19 @@ class Task(ABC):
 
 
 def mean_loss(
-    model: Model, batches: Sequence[Batch], *, autocast: AbstractContextManager[object], device: torch.device
+    model: Model,
+    batches: Iterable[Batch],
+    *,
+    learner: Learner | None = None,
+    autocast: AbstractContextManager[object],
+    device: torch.device,
 ) -> float:
-    """Negative log-likelihood per predicted piece."""
+    """Negative log-likelihood per predicted piece. A `learner` may stand in for the model, as for one that carries a
+    state."""
     total, pieces = 0.0, 0
     with reading(model):
         for batch in batches:
             with autocast:
-                total += batch_loss(model, batch.to(device), label_smoothing=0.0).item()
+                total += batch_loss(learner or model, batch.to(device), label_smoothing=0.0).item()
             pieces += batch.target_pieces
     return total / pieces

@@ -1,0 +1,77 @@
+"""Language modelling: plain text, each piece predicted from those before it."""
+
+import math
+from collections.abc import Generator, Iterable
+
+import torch
+
+from limelight.batching.batch import Batch
+from limelight.batching.blocks import ContinuousBlocks, ShuffledBlocks, blocks_in_order
+from limelight.batching.stream import Position
+from limelight.config import RunConfig
+from limelight.decoding.jobs import longest_sequence
+from limelight.errors import UserError
+from limelight.models.interface import Model
+from limelight.training.carry import Carrying, ReadsOn
+from limelight.training.precision import autocast
+from limelight.training.prepare_text import PreparedText
+from limelight.training.tasks.task import Task, Validation, mean_loss
+
+LOOKED_AT = 16_384
+"""Pieces of a batch of validation, where training has smaller ones."""
+
+
+class LanguageModelling(Task):
+    """Learns p(piece | pieces before it). Models that carry a state read on from batch to batch; others see a block.
+
+    Raises `UserError` for blocks longer than the model can take, and for a text shorter than a block.
+    """
+
+    def __init__(self, config: RunConfig, prepared: PreparedText, model: Model) -> None:
+        longest, self.block = longest_sequence(model), config.batching.block
+        if longest is not None and self.block > longest:
+            raise UserError(
+                f"batching.block={self.block} is more than the {longest} positions the model learns; lower it, or "
+                "raise model.max_positions"
+            )
+        self.text = prepared.valid
+        self.amount = f"{len(prepared.train.ids):,} pieces of text"
+        self.tokens = max(config.batching.tokens, LOOKED_AT)
+        blocks = ContinuousBlocks if isinstance(model, ReadsOn) else ShuffledBlocks
+        self.stream = blocks(
+            prepared.train.ids, tokens=config.batching.tokens, block=self.block, seed=config.training.seed
+        )
+
+    def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
+        return self.stream.batches(position)
+
+    @property
+    def validates(self) -> bool:
+        return len(self.text.ids) > 1
+
+    def validate(self, model: Model, *, precision: str, device: torch.device) -> Validation:
+        """The mean loss of a piece, and the same as bits for a byte of the text, whatever its pieces are."""
+        loss = mean_loss(
+            model,
+            self._unseen(model),
+            learner=Carrying(model, ()) if isinstance(model, ReadsOn) else model,
+            autocast=autocast(precision, device),
+            device=device,
+        )
+        pieces_per_byte = len(self.text.ids) / self.text.utf8_bytes
+        return Validation(loss, {"bits_per_byte": loss / math.log(2) * pieces_per_byte})
+
+    def _unseen(self, model: Model) -> Iterable[Batch]:
+        """The text for validation, in order."""
+        ids, block = self.text.ids, min(self.block, len(self.text.ids) - 1)
+        if not isinstance(model, ReadsOn):
+            return blocks_in_order(ids, tokens=self.tokens, block=block)
+        stream = ContinuousBlocks(ids, tokens=self.tokens, block=block, seed=0).batches(Position())
+        return _first_epoch(stream)
+
+
+def _first_epoch(stream: Iterable[tuple[Batch, Position]]) -> Generator[Batch]:
+    for batch, following in stream:
+        yield batch
+        if following.epoch:
+            return

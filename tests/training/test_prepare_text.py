@@ -1,0 +1,310 @@
+"""From files of plain text to pieces: nothing is lost, done twice, or left half done."""
+
+import gzip
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from limelight.batching.text_store import NO_TEXT
+from limelight.config import DataConfig, RunConfig, TokensConfig, TrainingConfig
+from limelight.errors import RunError, UserError
+from limelight.files import write_folder
+from limelight.tokens import MASK, save_tokenizers, train_tokenizer
+from limelight.tokens.stored import Tokenizers
+from limelight.tokens.text import decode_text, reserved_id
+from limelight.training import prepare_text as module
+from limelight.training.prepare_text import PreparedText, prepare_text
+
+WORDS = ("one", "two", "three", "four", "five", "six", "seven")
+LINES = [" ".join(WORDS[number * factor % 7] for factor in range(1, 3 + number % 5)) for number in range(211)]
+TEXT = "".join(f"{line}\n" for line in LINES)
+
+
+def write(path: Path, content: str | bytes) -> str:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return str(path)
+
+
+def configured(tmp_path: Path, kind: str = "characters", **data: Any) -> RunConfig:
+    if "text" not in data:
+        data["text"] = (write(tmp_path / "text.txt", TEXT),)
+    tokens = TokensConfig(kind=kind, byte_fallback=False)
+    return RunConfig(data=DataConfig(**data), tokens=tokens, training=TrainingConfig(seed=3))
+
+
+def prepared(config: RunConfig, run: Path) -> tuple[PreparedText, list[str]]:
+    said: list[str] = []
+    return prepare_text(config, run, said.append), said
+
+
+def settled(run: Path) -> Path:
+    """The mark of a run that has begun."""
+    (run / "config.yaml").touch()
+    return run
+
+
+def text_of(found: PreparedText, role: str) -> list[str]:
+    """The documents of a store, decoded."""
+    documents, ids = [], getattr(found, role).ids.tolist()
+    assert ids[0] == 0
+    while len(ids) > 1:
+        end = ids.index(0, 1)
+        documents.append(decode_text(found.tokenizers.target, ids[1:end]))
+        ids = ids[end:]
+    return documents
+
+
+@pytest.mark.parametrize("kind", ["characters", "bpe", "unigram", "wordpiece"])
+def test_a_file_is_one_document_and_its_last_tenth_is_for_validation(kind: str, tmp_path: Path) -> None:
+    found, said = prepared(configured(tmp_path, kind), tmp_path / "run")
+    cut = int(0.9 * len(TEXT))
+    train, valid = text_of(found, "train"), text_of(found, "valid")
+    if kind == "characters":
+        assert (train, valid) == ([TEXT[:cut]], [TEXT[cut:]])
+    else:
+        assert [text.split() for text in (*train, *valid)] == [TEXT[:cut].split(), TEXT[cut:].split()]
+        assert train[0].count("\n") + valid[0].count("\n") == 211
+    assert (found.train.documents, found.train.characters) == (1, cut)
+    assert (found.valid.characters, found.valid.utf8_bytes) == (len(TEXT) - cut, len(TEXT) - cut)
+    assert found.tokenizers.source is found.tokenizers.target
+    assert found.tokenizers.target.pieces([reserved_id(found.tokenizers.target, MASK)]) == [MASK]
+    assert said[0] == f"learned a {kind} vocabulary of {found.tokenizers.target.padding}"
+    assert said[1] == f"to train on: 1 documents, {cut:,} characters, {len(found.train.ids):,} pieces"
+
+
+@pytest.mark.parametrize("kind", ["characters", "bpe"])
+def test_lines_as_documents_stay_whole(kind: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "text.txt", f"\n{TEXT}  \n")
+    config = configured(tmp_path, kind, text=(path,), documents="line")
+    found, said = prepared(config, tmp_path / "run")
+    train, valid = text_of(found, "train"), text_of(found, "valid")
+    assert train + valid == LINES
+    assert found.train.documents == len(train)
+    assert found.valid.characters == sum(len(line) + 1 for line in valid)
+    assert 0.05 < found.valid.characters / len(TEXT) <= 0.1
+    assert said[-1] == "left out 2: documents of nothing but white space"
+
+
+def test_bytes_are_counted_as_they_were_read(tmp_path: Path) -> None:
+    text = (write(tmp_path / "text.txt", TEXT),)
+    valid_text = (write(tmp_path / "valid.txt", "fünf ☃\none\n"),)
+    found, said = prepared(configured(tmp_path, text=text, valid_text=valid_text), tmp_path / "run")
+    assert text_of(found, "train") == [TEXT]
+    assert text_of(found, "valid") == ["f\u2047nf \u2047\none\n"]
+    assert (found.valid.characters, found.valid.utf8_bytes, found.valid.unknown) == (11, 14, 2)
+    assert said[-1] == "for validation: 1 documents, 11 characters, 13 pieces, 2 of them unknown"
+
+
+def test_every_file_is_divided_by_itself(tmp_path: Path) -> None:
+    small = gzip.compress(b"seven six five\n" * 10)
+    files = (write(tmp_path / "a.txt", TEXT), write(tmp_path / "b.txt.gz", small), write(tmp_path / "c.txt", " \n"))
+    found, said = prepared(configured(tmp_path, text=files, held_out=0.5), tmp_path / "run")
+    assert [len(text) for text in text_of(found, "train")] == [len(TEXT) // 2, 75]
+    assert [len(text) for text in text_of(found, "valid")] == [len(TEXT) - len(TEXT) // 2, 75]
+    assert said[-1] == "left out 1: documents of nothing but white space"
+
+
+def test_the_vocabulary_knows_nothing_of_what_is_held_out(tmp_path: Path) -> None:
+    text = (write(tmp_path / "text.txt", TEXT + "Z"),)
+    found, _ = prepared(configured(tmp_path, text=text), tmp_path / "run")
+    assert found.valid.unknown == 1
+
+
+def test_without_validation(tmp_path: Path) -> None:
+    found, _ = prepared(configured(tmp_path, held_out=0.0), tmp_path / "run")
+    assert text_of(found, "train") == [TEXT]
+    assert found.valid is NO_TEXT
+    assert not (tmp_path / "run" / "data" / "text-valid").exists()
+
+
+def test_parts_of_a_long_document_are_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, _ = prepared(configured(tmp_path, "bpe"), tmp_path / "whole")
+    monkeypatch.setattr("limelight.text.documents.PART", 50)
+    monkeypatch.setattr(module, "PART", 50)
+    parts, _ = prepared(configured(tmp_path, "bpe"), tmp_path / "parts")
+    for role in ("train", "valid"):
+        assert getattr(parts, role).ids.tolist() == getattr(whole, role).ids.tolist()
+
+
+@pytest.mark.parametrize("kind", ["characters", "bpe"])
+def test_the_second_start_makes_nothing_anew(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config, run = configured(tmp_path, kind), tmp_path / "run"
+    first, _ = prepared(config, run)
+    settled(run)
+    for name in ("train_tokenizer", "read_documents", "measure"):
+        monkeypatch.setattr(module, name, None)
+    again, said = prepared(config, run)
+    assert said == []
+    assert again.train.ids.tolist() == first.train.ids.tolist()
+    assert again.valid.utf8_bytes == first.valid.utf8_bytes
+
+
+@pytest.mark.parametrize("change", ["text", "share", "documents"])
+def test_what_has_changed_is_made_anew_and_said(change: str, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    before, _ = prepared(configured(tmp_path), run)
+    settled(run)
+    data: dict[str, dict[str, Any]] = {
+        "text": {"text": (write(tmp_path / "text.txt", TEXT + "one two\n"),)},
+        "share": {"held_out": 0.2},
+        "documents": {"documents": "line"},
+    }
+    after, said = prepared(configured(tmp_path, **data[change]), run)
+    assert "text.txt: text, its division or vocabulary has changed; making its pieces anew" in said[0]
+    assert after.train.ids.tolist() != before.train.ids.tolist()
+
+
+def test_a_vocabulary_of_a_start_that_was_not_settled_is_learned_again(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    prepared(configured(tmp_path, "bpe"), run)
+    found, _ = prepared(configured(tmp_path, "characters"), run)
+    assert text_of(found, "train") == [TEXT[: int(0.9 * len(TEXT))]]
+
+
+def test_a_missing_text_is_missed_only_before_there_are_pieces(tmp_path: Path) -> None:
+    config, run = configured(tmp_path), tmp_path / "run"
+    first, _ = prepared(config, run)
+    settled(run)
+    path = Path(config.data.text[0])
+    path.unlink()
+    again, said = prepared(config, run)
+    assert said == [f"{path} is gone; going on with the pieces that were made from it"]
+    assert again.train.ids.tolist() == first.train.ids.tolist()
+    with pytest.raises(UserError, match=r"text\.txt: there is no such file"):
+        prepared(config, tmp_path / "another")
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("name", ["save_tokenizers", "encode_texts", "_fingerprint", "_require_documents", "_told"])
+def test_killed_while_preparing_the_next_start_prepares(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill(*_: object, **__: object) -> None:
+        raise Killed
+
+    config, run = configured(tmp_path), tmp_path / "run"
+    with monkeypatch.context() as patch:
+        patch.setattr(module, name, kill)
+        with pytest.raises(Killed):
+            prepared(config, run)
+    stores = [path.name for path in (run / "data").glob("text-*")]
+    assert sorted(stores) == (["text-train", "text-valid"] if name == "_told" else [])
+    assert text_of(prepared(config, run)[0], "train") == [TEXT[: int(0.9 * len(TEXT))]]
+
+
+def test_half_of_the_stores_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed between the moves of the two: both are made anew."""
+    config, run = configured(tmp_path), tmp_path / "run"
+    close = module.TextWriter.close
+    with monkeypatch.context() as patch:
+
+        def kill_at_the_second(writer: Any, fingerprint: str) -> Any:
+            if writer.folder.name == "text-valid":
+                raise Killed
+            return close(writer, fingerprint)
+
+        patch.setattr(module.TextWriter, "close", kill_at_the_second)
+        with pytest.raises(Killed):
+            prepared(config, run)
+    assert [path.name for path in (run / "data").iterdir()] == ["text-train"]
+    assert text_of(prepared(config, run)[0], "valid") == [TEXT[int(0.9 * len(TEXT)) :]]
+
+
+def test_nothing_given(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"nothing to train on: give --text FILE\.\.\., or data\.text in --config"):
+        prepared(RunConfig(), tmp_path / "run")
+
+
+@pytest.mark.parametrize("content", ["", " \n\t\n"])
+@pytest.mark.parametrize("documents", ["file", "line"])
+def test_a_blank_text_is_named(content: str, documents: str, tmp_path: Path) -> None:
+    config = configured(tmp_path, text=(write(tmp_path / "blank.txt", content),), documents=documents)
+    with pytest.raises(UserError, match=r"blank\.txt: there is nothing to train on: every document is blank, or was s"):
+        prepared(config, tmp_path / "run")
+
+
+def test_a_blank_text_for_validation_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"v\.txt: the text for validation is blank"):
+        prepared(configured(tmp_path, valid_text=(write(tmp_path / "v.txt", "\n"),)), tmp_path / "run")
+
+
+def test_a_share_that_holds_nothing_out_is_named(tmp_path: Path) -> None:
+    config = configured(tmp_path, text=(write(tmp_path / "one.txt", "one line alone"),), documents="line")
+    message = r"one\.txt: data\.held_out=0\.1 holds nothing out: .* or 0 to train without validation"
+    with pytest.raises(UserError, match=message):
+        prepared(config, tmp_path / "run")
+
+
+def test_a_share_that_holds_everything_out_is_named(tmp_path: Path) -> None:
+    text = (write(tmp_path / "a.txt", "ab"),)
+    config = configured(tmp_path, text=text, held_out=0.9).model_copy(update={"begin_with": str(model(tmp_path))})
+    with pytest.raises(UserError, match=r"a\.txt: there is nothing to train on: data\.held_out=0\.9 holds all of it"):
+        prepared(config, tmp_path / "run")
+
+
+@pytest.mark.parametrize("role", ["text", "valid_text"])
+def test_a_pipe_is_refused_at_once(role: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.txt")
+    with pytest.raises(UserError, match=r"pipe\.txt: is a pipe or a device, and this text is read several times"):
+        prepared(configured(tmp_path, **{role: (str(tmp_path / "pipe.txt"),)}), tmp_path / "run")
+
+
+def test_a_bad_line_stops_with_its_place_or_is_told_once(tmp_path: Path) -> None:
+    path = write(tmp_path / "text.txt", TEXT.encode() + b"\xff\n")
+    with pytest.raises(UserError, match=r"text\.txt:212: not valid UTF-8"):
+        prepared(configured(tmp_path, text=(path,)), tmp_path / "run")
+    found, said = prepared(configured(tmp_path, text=(path,), on_bad_line="skip"), tmp_path / "run")
+    assert found.train.characters + found.valid.characters == len(TEXT)
+    assert sum(line.startswith("skipped ") for line in said) == 1
+    assert said[-1].startswith("1 lines cannot be read and were skipped")
+    assert (tmp_path / "run" / "data" / "text-skipped.txt").read_text().startswith(f"{path}:212: ")
+
+
+def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("limelight.batching.text_store.close_whole", full)
+    with pytest.raises(RunError, match="text-train: cannot be written: No space left on device"):
+        prepared(configured(tmp_path), tmp_path / "run")
+    assert list((tmp_path / "run" / "data").iterdir()) == []
+
+
+def model(tmp_path: Path, *, reserved: tuple[str, ...] = ("[MASK]", "<line>")) -> Path:
+    """A model folder, as far as it is looked at."""
+    tokenizer = train_tokenizer(
+        ["xyz abc\n"], kind="characters", vocabulary_size=None, languages=(), byte_fallback=True, seed=1, sentences=1,
+        reserved=reserved,
+    )  # fmt: skip
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "model.safetensors").touch()
+    write_folder(folder / "tokenizer", lambda partial: save_tokenizers(Tokenizers(tokenizer, tokenizer), partial))
+    return folder
+
+
+def test_a_run_that_begins_with_a_model_has_its_vocabulary(tmp_path: Path) -> None:
+    folder = model(tmp_path)
+    config = configured(tmp_path, "bpe").model_copy(update={"begin_with": str(folder)})
+    found, said = prepared(config, tmp_path / "run")
+    tokenizer = found.tokenizers.target
+    assert tokenizer.decode(tokenizer.encode("xyz one")) == "xyz \u2047\u2047\u2047"
+    assert said[0] == f"the vocabulary is that of {folder}: {tokenizer.padding}"
+    name = Path("tokenizer") / "joint" / "characters.txt"
+    assert (tmp_path / "run" / name).read_bytes() == (folder / name).read_bytes()
+    settled(tmp_path / "run")
+    (folder / "model.safetensors").unlink()  # it is there once
+    assert prepared(config, tmp_path / "run")[1] == []
+
+
+def test_a_run_on_text_cannot_begin_with_a_translator(tmp_path: Path) -> None:
+    config = configured(tmp_path).model_copy(update={"begin_with": str(model(tmp_path, reserved=()))})
+    with pytest.raises(
+        UserError, match=r"model: a run on plain text cannot begin with this model: this vocabulary has"
+    ):
+        prepared(config, tmp_path / "run")
