@@ -30,6 +30,7 @@ A shape is written in full in each public signature, with these names and no oth
 | rank       |        | continuations in order, the best first                            |
 | room       |        | columns there is place for                                        |
 | pieces     |        | pieces of one sentence                                            |
+| chosen     |        | pieces that a masked model has to guess                           |
 | kept       |        | sentences that stay                                               |
 | fresh      |        | sentences that join                                               |
 | places     |        | where sentences stand in a state                                  |

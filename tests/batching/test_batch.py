@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.batching.batch import Batch, make_batch, pad_rows
+from limelight.batching.batch import Batch, make_batch, make_blocks, pad_rows
 
 START, END, SOURCE_PADDING, TARGET_PADDING = 28, 0, 30, 29
 SPECIAL = {"start": START, "end": END, "source_padding": SOURCE_PADDING, "target_padding": TARGET_PADDING}
@@ -65,3 +65,18 @@ def test_another_device_gets_all_of_it() -> None:
     batch = of([[5], [6, 7]], [[3, 4], []]).to(torch.device("meta"))
     assert all(getattr(batch, name).device.type == "meta" for name in Batch.__slots__)
     assert batch.target_in.shape == (2, 3)
+
+
+@given(st.integers(1, 5), st.integers(1, 7), st.integers(0, 2**31))
+def test_blocks_predict_what_follows_and_have_no_source(count: int, block: int, seed: int) -> None:
+    ids = np.random.default_rng(seed).integers(0, 60_000, (count, block + 1)).astype("<u2")
+    batch = make_blocks(ids)
+    assert batch.source.shape == batch.source_valid.shape == (count, 0)
+    for row in range(count):
+        for place in range(block):
+            assert batch.target_in[row, place] == ids[row, place]
+            assert batch.target_out[row, place] == ids[row, place + 1]
+    assert batch.target_pieces == count * block
+    assert batch.target_in.is_contiguous()
+    assert batch.target_out.is_contiguous()
+    assert batch.target_out.dtype == torch.int64

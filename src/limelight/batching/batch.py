@@ -48,6 +48,18 @@ def make_batch(
     return Batch(source, source_valid, target_in, target_out, target_valid)
 
 
+def make_blocks(rows: np.ndarray) -> Batch:
+    """Blocks of plain text, without a source and without padding.
+
+    Args:
+        rows: (batch, block + 1) ids. Each of a row's ids but the first is to be predicted from those before it.
+    """
+    ids = torch.from_numpy(rows.astype(np.int64))
+    nothing = ids[:, :0]
+    target_in, target_out = ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
+    return Batch(nothing, nothing.bool(), target_in, target_out, torch.ones_like(target_out, dtype=torch.bool))
+
+
 def pad_rows(rows: Rows, padding: int) -> tuple[Int[Tensor, "batch length"], Bool[Tensor, "batch length"]]:
     """Rows of ids as one tensor padded at the end, and which of its places hold a real id."""
     lengths = np.fromiter((len(row) for row in rows), dtype=np.int64, count=len(rows))

@@ -8,10 +8,10 @@ import json
 import os
 import shutil
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
@@ -19,7 +19,8 @@ from limelight.errors import RunError
 from limelight.files import PARTIAL, remove, sync_folder, write_whole, writing
 
 VERSION = 1
-_WAY_OUT = "delete the folder, it is made anew from the corpus"
+DESCRIPTION = "store.json"
+WAY_OUT = "delete the folder, it is made anew from the corpus"
 _AFTERWARDS = "nothing is lost: once there is room, the same command makes the pieces anew"
 
 
@@ -34,12 +35,12 @@ class Ragged:
     def open(cls, folder: Path, name: str, dtype: str) -> "Ragged":
         """Map `name.values` and `name.offsets`. Raises `RunError` when they do not belong together."""
         try:
-            offsets = _map(folder / f"{name}.offsets", "<i8")
-            values = _map(folder / f"{name}.values", dtype)
+            offsets = map_file(folder / f"{name}.offsets", "<i8")
+            values = map_file(folder / f"{name}.values", dtype)
         except (OSError, ValueError) as error:  # missing, or half a number at the end
-            raise RunError(f"{folder}: {name} cannot be read ({error}); {_WAY_OUT}") from None
+            raise RunError(f"{folder}: {name} cannot be read ({error}); {WAY_OUT}") from None
         if not len(offsets) or offsets[-1] != len(values):
-            raise RunError(f"{folder}: {name} is incomplete; {_WAY_OUT}")
+            raise RunError(f"{folder}: {name} is incomplete; {WAY_OUT}")
         return cls(values, offsets)
 
     def __len__(self) -> int:
@@ -77,16 +78,26 @@ class RaggedWriter:
 
     def close(self) -> None:
         """Bring everything to the disk."""
-        for file in (self._values, self._offsets):
-            file.flush()
-            os.fsync(file.fileno())
-            file.close()
+        close_whole(self._values)
+        close_whole(self._offsets)
 
     def abandon(self) -> None:
-        """Let go of the files as they are, be it that not even what is buffered finds room."""
-        for file in (self._values, self._offsets):
-            with suppress(OSError):
-                file.close()
+        """Let go of the files as they are."""
+        abandon(self._values)
+        abandon(self._offsets)
+
+
+def close_whole(file: BinaryIO) -> None:
+    """Bring a file to the disk and close it."""
+    file.flush()
+    os.fsync(file.fileno())
+    file.close()
+
+
+def abandon(file: BinaryIO) -> None:
+    """Let go of a file as it is, be it that not even what is buffered finds room."""
+    with suppress(OSError):
+        file.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,35 +120,78 @@ class TokenStore:
         )
 
 
-class StoreWriter:
-    """Writes a store beside its place and moves it there when it is complete: half a store never exists.
+Writer = TypeVar("Writer", bound="FolderWriter")
 
-    Use it in a `with` block: what was not finished by `close` when the block is left is removed. What cannot be written
-    raises `RunError` naming the folder and the cause.
+
+class FolderWriter:
+    """A folder of flat files of ids, written beside its place and moved there when it is complete: never half of one.
+
+    Use it in a `with` block: what was not finished when the block is left is removed. What cannot be written raises
+    `RunError` naming the folder and the cause.
     """
 
     def __init__(self, folder: Path, *, vocabulary_size: int) -> None:
         self.folder = folder
         self.dtype = "<u2" if vocabulary_size <= 65_536 else "<i4"
         self._partial = folder.with_name(folder.name + PARTIAL)
-        kinds = {"source": self.dtype, "target": self.dtype, "source_text": "u1", "target_text": "u1"}
-        with writing(folder, _AFTERWARDS):
+        with self.writing():
             remove(self._partial)
             self._partial.mkdir(parents=True)
-            self._writers = {name: RaggedWriter(self._partial, name, dtype) for name, dtype in kinds.items()}
+            self._open(self._partial)
 
-    def __enter__(self) -> "StoreWriter":
+    def _open(self, partial: Path) -> None:
+        """Open the files for writing."""
+        raise NotImplementedError
+
+    def _close(self) -> None:
+        """Bring them to the disk."""
+        raise NotImplementedError
+
+    def _abandon(self) -> None:
+        """Let go of them."""
+        raise NotImplementedError
+
+    def __enter__(self: Writer) -> Writer:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._abandon()
+        shutil.rmtree(self._partial, ignore_errors=True)
+
+    def writing(self) -> AbstractContextManager[None]:
+        """Within it, what cannot be written is a `RunError`."""
+        return writing(self.folder, _AFTERWARDS)
+
+    def finish(self, fingerprint: str, **figures: int) -> None:
+        """Bring everything to the disk and move it into place; `fingerprint` names what it was made of."""
+        description = {"version": VERSION, "dtype": self.dtype, "fingerprint": fingerprint, **figures}
+        with self.writing():
+            self._close()
+            write_whole(self._partial / DESCRIPTION, json.dumps(description))
+            remove(self.folder)
+            os.rename(self._partial, self.folder)
+            sync_folder(self.folder.parent)
+
+
+class StoreWriter(FolderWriter):
+    """Writes a `TokenStore`."""
+
+    def _open(self, partial: Path) -> None:
+        kinds = {"source": self.dtype, "target": self.dtype, "source_text": "u1", "target_text": "u1"}
+        self._writers = {name: RaggedWriter(partial, name, dtype) for name, dtype in kinds.items()}
+
+    def _close(self) -> None:
+        for writer in self._writers.values():
+            writer.close()
+
+    def _abandon(self) -> None:
         for writer in self._writers.values():
             writer.abandon()
-        shutil.rmtree(self._partial, ignore_errors=True)
 
     def append(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]],
                source_texts: Sequence[str], target_texts: Sequence[str]) -> None:  # fmt: skip
         """Add pairs; the four lists run in step."""
-        with writing(self.folder, _AFTERWARDS):
+        with self.writing():
             self._writers["source"].append(sources)
             self._writers["target"].append(targets)
             self._writers["source_text"].append([text.encode() for text in source_texts])
@@ -145,28 +199,27 @@ class StoreWriter:
 
     def close(self, fingerprint: str) -> TokenStore:
         """Finish, move into place, open. `fingerprint` names what the store was made of."""
-        description = {"version": VERSION, "dtype": self.dtype, "fingerprint": fingerprint}
-        with writing(self.folder, _AFTERWARDS):
-            for writer in self._writers.values():
-                writer.close()
-            write_whole(self._partial / "store.json", json.dumps(description))
-            remove(self.folder)
-            os.rename(self._partial, self.folder)
-            sync_folder(self.folder.parent)
+        self.finish(fingerprint)
         return open_store(self.folder)
 
 
 def open_store(folder: Path) -> TokenStore:
     """Map a finished store. Raises `RunError` when it is damaged."""
-    description = _describe(folder)
-    dtype = description.get("dtype")
-    if description.get("version") != VERSION or dtype not in ("<u2", "<i4"):
-        raise RunError(f"{folder}/store.json: not a description of a store; {_WAY_OUT}")
+    dtype = described(folder)["dtype"]
     parts = [Ragged.open(folder, name, dtype) for name in ("source", "target")]
     parts += [Ragged.open(folder, name, "u1") for name in ("source_text", "target_text")]
     if len({len(part) for part in parts}) > 1:
-        raise RunError(f"{folder}: its files have different numbers of rows; {_WAY_OUT}")
+        raise RunError(f"{folder}: its files have different numbers of rows; {WAY_OUT}")
     return TokenStore(*parts)
+
+
+def described(folder: Path, *figures: str) -> dict[str, Any]:
+    """What `FolderWriter.finish` wrote. Raises `RunError` where it is something else, or lacks one of the `figures`."""
+    description = _describe(folder)
+    known = description.get("version") == VERSION and description.get("dtype") in ("<u2", "<i4")
+    if not known or not all(isinstance(description.get(name), int) for name in figures):
+        raise RunError(f"{folder / DESCRIPTION}: not a description of a store; {WAY_OUT}")
+    return description
 
 
 def store_matches(folder: Path, fingerprint: str) -> bool:
@@ -176,15 +229,15 @@ def store_matches(folder: Path, fingerprint: str) -> bool:
 
 
 def _describe(folder: Path) -> dict[str, Any]:
-    """What stands in `store.json`; nothing where there is none, or no JSON in it."""
+    """What stands in the description; nothing where there is none, or no JSON in it."""
     try:
-        description = json.loads((folder / "store.json").read_text(encoding="utf-8"))
+        description = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return description if isinstance(description, dict) else {}
 
 
-def _map(path: Path, dtype: str) -> np.ndarray:
+def map_file(path: Path, dtype: str) -> np.ndarray:
     """A file as a read-only array; an empty file cannot be mapped and is an empty array."""
     if path.stat().st_size == 0:
         return np.empty(0, dtype=dtype)

@@ -1,0 +1,181 @@
+"""Sentences with some pieces behind a mask, for a model that has to guess them (Devlin et al. 2019, section 3.1)."""
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from limelight.batching.bucketing import cut_batches
+from limelight.batching.stream import Position
+from limelight.errors import UserError
+from limelight.shapes import Bool, Int
+from limelight.tokens.text import ordinary_pieces, reserved_id
+from limelight.tokens.tokenizer import END, LINE, MASK, UNKNOWN, Tokenizer
+
+_MASKED, _REPLACED = 0.8, 0.1  # of the chosen pieces; the rest of them stay as they are
+_ENDS = 2  # of a row
+_LOOK = 1 << 22  # pieces looked at together when the lines of a text are searched for
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedBatch:
+    """Sentences, padded at the end, and what stood at the chosen places."""
+
+    ids: Int[Tensor, "batch length"]
+    """With masks and replacements."""
+    valid: Bool[Tensor, "batch length"]
+    chosen: Bool[Tensor, "batch length"]
+    targets: Int[Tensor, " chosen"]
+    """The true ids at the chosen places, row by row."""
+
+    def to(self, device: torch.device) -> "MaskedBatch":
+        """The same batch on another device; copies run beside the computation where the hardware allows it."""
+        return MaskedBatch(*(getattr(self, name).to(device, non_blocking=True) for name in self.__slots__))
+
+    @property
+    def target_pieces(self) -> int:
+        """Chosen pieces: what losses are divided by and speeds are counted in."""
+        return len(self.targets)
+
+
+@dataclass(frozen=True, slots=True)
+class Masking:
+    """How pieces are chosen and hidden.
+
+    Of each row the share is chosen, rounded, and one piece at least. Of these 80 % become the mask, 10 % another
+    ordinary piece drawn evenly, 10 % stay as they are.
+    """
+
+    share: float
+    mask: int
+    ordinary: np.ndarray
+    """(size,) for each id whether it may be chosen, or drawn as a replacement."""
+
+    def hide(self, ids: np.ndarray, generator: np.random.Generator) -> MaskedBatch:
+        """Choose and hide.
+
+        Args:
+            ids: (batch, length), padded. A row without any ordinary piece has none chosen.
+        """
+        may = self.ordinary[ids]
+        counts = may.sum(axis=1)
+        wanted = np.minimum(counts, np.maximum(1, np.rint(self.share * counts)))
+        luck = np.where(may, generator.random(ids.shape), np.inf)
+        chosen = luck.argsort(axis=1).argsort(axis=1) < wanted[:, None]
+        targets = ids[chosen]
+        fate = generator.random(len(targets))
+        drawn = generator.choice(np.flatnonzero(self.ordinary), len(targets))
+        hidden = ids.copy()
+        hidden[chosen] = np.where(fate < _MASKED, self.mask, np.where(fate < _MASKED + _REPLACED, drawn, targets))
+        valid = ids != len(self.ordinary) - 1
+        return MaskedBatch(*map(torch.from_numpy, (hidden, valid, chosen, targets)))
+
+
+class MaskedStream:
+    """Batches of the lines of a text; a pure function of (text, settings, position).
+
+    A row is an end id, the pieces of a line, an end id. A line with more than `max_length` pieces, the ends counted, is
+    divided into several rows. Lines without a piece to be guessed are left out.
+
+    Args:
+        ids: (pieces,) the text, as `TextStore` has it.
+        tokens: budget of a batch, as rows times the longest one.
+        share: of the pieces that are to be guessed.
+        seed: of order and masks.
+        chunk_rows: rows shuffled and sorted together.
+
+    Raises `UserError` when no line is left, when rows have no room, and for the vocabulary of a translator.
+    """
+
+    def __init__(
+        self,
+        ids: np.ndarray,
+        tokenizer: Tokenizer,
+        *,
+        tokens: int,
+        max_length: int,
+        share: float,
+        seed: int,
+        chunk_rows: int = 100_000,
+    ) -> None:
+        if max_length <= _ENDS:
+            raise UserError(f"batching.max_length={max_length} leaves no room between the two ends of a row; raise it")
+        self.ids, self.padding = np.asarray(ids), tokenizer.padding
+        self.tokens, self.seed, self.chunk_rows = tokens, seed, chunk_rows
+        breaks = np.zeros(tokenizer.size, dtype=bool)
+        breaks[[END, reserved_id(tokenizer, LINE), *tokenizer.encode("\n")]] = True
+        breaks[UNKNOWN] = False  # a line end that the characters of the text did not have
+        ordinary = np.zeros(tokenizer.size, dtype=bool)
+        ordinary[ordinary_pieces(tokenizer)] = True
+        self.masking = Masking(share, reserved_id(tokenizer, MASK), ordinary & ~breaks)
+        begins, lengths = _lines(self.ids, breaks, longest=max_length - _ENDS)
+        full = _with_ordinary(self.ids, begins, lengths, self.masking.ordinary)
+        self.begins, self.lengths = begins[full], lengths[full]
+        if not len(self.begins):
+            raise UserError("there is nothing to train on: no line of the text has a piece that could be guessed")
+
+    def __len__(self) -> int:
+        """Rows of an epoch."""
+        return len(self.begins)
+
+    def batches(self, position: Position) -> Generator[tuple[MaskedBatch, Position]]:
+        """From `position` on for ever: each batch with the position after it."""
+        while True:
+            order = np.random.default_rng([self.seed, position.epoch]).permutation(len(self))
+            first = position.chunk * self.chunk_rows
+            rows = order[first : first + self.chunk_rows]
+            following = Position(position.epoch, position.chunk + 1)
+            if first + self.chunk_rows >= len(order):
+                following = Position(position.epoch + 1)
+            places = [self.seed, position.epoch, position.chunk + 1]
+            lengths = self.lengths[rows] + _ENDS
+            cuts = cut_batches(lengths, lengths, tokens=self.tokens, generator=np.random.default_rng(places))
+            for number in range(position.batch, len(cuts)):
+                last = number + 1 == len(cuts)
+                generator = np.random.default_rng([*places, number + 1])
+                batch = self.masking.hide(self._rows(rows[cuts[number]]), generator)
+                yield batch, following if last else Position(position.epoch, position.chunk, number + 1)
+            position = following
+
+    def epoch(self) -> Iterator[MaskedBatch]:
+        """The batches of the first epoch: for validation."""
+        for batch, after in self.batches(Position()):
+            yield batch
+            if after.epoch:
+                return
+
+    def _rows(self, rows: np.ndarray) -> np.ndarray:
+        """(batch, length) ids of these rows, between two ends, padded."""
+        lengths = self.lengths[rows, None]
+        places = np.arange(int(lengths.max()) + _ENDS)
+        inside = np.clip(self.begins[rows, None] + places - 1, 0, len(self.ids) - 1)
+        ids = np.where((places > 0) & (places <= lengths), self.ids[inside].astype(np.int64), self.padding)
+        ids[:, 0] = END
+        np.put_along_axis(ids, lengths + 1, END, axis=1)
+        return ids
+
+
+def _lines(ids: np.ndarray, breaks: np.ndarray, *, longest: int) -> tuple[np.ndarray, np.ndarray]:
+    """(rows,) where the pieces of each row begin, and how many they are; `breaks` (size,) says where a line ends."""
+    looks = range(0, len(ids), _LOOK)
+    found = np.concatenate([first + np.flatnonzero(breaks[ids[first : first + _LOOK]]) for first in looks])
+    begins = np.concatenate([[0], found + 1])
+    lengths = np.concatenate([found, [len(ids)]]) - begins
+    parts = -(-lengths // longest)
+    number = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)  # of the part within its line
+    row_lengths = np.minimum(longest, np.repeat(lengths, parts) - longest * number)
+    return np.repeat(begins, parts) + longest * number, row_lengths
+
+
+def _with_ordinary(ids: np.ndarray, begins: np.ndarray, lengths: np.ndarray, ordinary: np.ndarray) -> np.ndarray:
+    """(rows,) whether a row has an ordinary piece."""
+    full = np.zeros(len(begins), dtype=bool)
+    step = max(1, _LOOK // max(1, int(lengths.max(initial=1))))
+    for first in range(0, len(begins), step):
+        some = slice(first, first + step)
+        start, end = begins[some][0], begins[some][-1] + lengths[some][-1]
+        # From a row to the next: between them stand breaks alone, which are not ordinary.
+        full[some] = np.add.reduceat(ordinary[ids[start:end]].astype(np.int64), begins[some] - start) > 0
+    return full

@@ -1,0 +1,132 @@
+"""Plain text as documents: a file is one, or each of its lines is; the last share of each file may be held out.
+
+Nothing of the size of a file is ever held: a document is handed on in parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from limelight.errors import UserError
+from limelight.text.open_text import open_text, require_file
+from limelight.text.pair import BadLine
+from limelight.text.readers.lines import scan_lines
+
+OnBadLine = Callable[[BadLine], None]
+
+PART = 1 << 20
+"""Characters from which on the lines of a file are handed on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some text of a document: whole lines with their ends, but where a document is a line, or is cut."""
+
+    text: str
+    ends: bool
+    """Whether the document ends with it."""
+    held_out: bool
+    is_line: bool
+    """Whether it is a document that is a line; its line end is not in the text, but was in the file."""
+
+    @property
+    def characters(self) -> int:
+        """As in the file, line ends included."""
+        return len(self.text) + self.is_line
+
+    @property
+    def utf8_bytes(self) -> int:
+        """As in the file, line ends included."""
+        return len(self.text.encode("utf-8")) + self.is_line
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What is in a file of text."""
+
+    documents: int
+    """With something to read in them."""
+    blank: int
+    """Documents of nothing but white space, which are left out."""
+    characters: int
+    """Of the others, line ends included."""
+
+
+def measure(file: str | Path, *, by_line: bool, on_bad_line: OnBadLine | None = None) -> Extent:
+    """Count what `read_documents` will read.
+
+    Args:
+        by_line: whether each line is a document.
+        on_bad_line: called for each line that cannot be read, which then is skipped; when not given, the first one
+            raises.
+
+    Raises:
+        UserError: the file is missing, or has a bad line; with file and line.
+    """
+    documents = blank = characters = 0
+    seen = False
+    for line in _lines(Path(file), on_bad_line):
+        full = bool(line) and not line.isspace()
+        seen |= full
+        if by_line:
+            documents, blank = documents + full, blank + (not full)
+        if full or not by_line:
+            characters += len(line) + 1
+    if by_line:
+        return Extent(documents, blank, characters)
+    return Extent(1, 0, characters) if seen else Extent(0, 1, 0)
+
+
+def read_documents(
+    file: str | Path, extent: Extent, *, by_line: bool, held_out: float = 0.0, on_bad_line: OnBadLine | None = None
+) -> Iterator[Part]:
+    """The documents of a file, part by part; blank ones are left out.
+
+    Args:
+        extent: what `measure` has found in the file.
+        held_out: the share of the characters, from the end, that is held out. A document that is a whole file is
+            divided at just that character; one that is a line is held out if it begins behind it.
+        on_bad_line: as in `measure`.
+    """
+    cut = int(extent.characters * (1 - held_out))
+    place = 0
+    for part in _documents(Path(file), by_line, on_bad_line) if extent.documents else ():
+        room = cut - place
+        if by_line or not 0 < room < len(part.text):
+            yield Part(part.text, part.ends or place + len(part.text) == cut, room <= 0, by_line)
+        else:
+            yield Part(part.text[:room], True, False, by_line)
+            yield Part(part.text[room:], part.ends, True, by_line)
+        place += part.characters
+
+
+def _documents(file: Path, by_line: bool, on_bad_line: OnBadLine | None) -> Iterator[Part]:
+    lines = _lines(file, on_bad_line)
+    if by_line:
+        for line in lines:
+            if line and not line.isspace():
+                yield Part(line, True, False, is_line=True)
+        return
+    held: list[str] = []
+    size = 0
+    for line in lines:
+        if size >= PART:  # asked only here, so that the last part is never an empty one
+            yield Part("\n".join([*held, ""]), False, False, is_line=False)
+            held, size = [], 0
+        held.append(line)
+        size += len(line) + 1
+    yield Part("\n".join([*held, ""]), True, False, is_line=False)
+
+
+def _lines(file: Path, on_bad_line: OnBadLine | None) -> Iterator[str]:
+    require_file(file)
+    with open_text(file) as stream:
+        for line in scan_lines(stream, str(file)):
+            if isinstance(line, str):
+                yield line
+            elif on_bad_line is None or line.fatal:
+                raise UserError(str(line))
+            else:
+                on_bad_line(line)

@@ -1,0 +1,152 @@
+"""Blocks of plain text: every piece once, from any position the same, and each in its context."""
+
+from collections import Counter
+from collections.abc import Iterable
+from itertools import islice, pairwise
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limelight.batching.batch import Batch
+from limelight.batching.blocks import BlockStream, ContinuousBlocks, ShuffledBlocks, blocks_in_order
+from limelight.batching.stream import Position
+from limelight.errors import UserError
+
+WAYS = (ShuffledBlocks, ContinuousBlocks)
+sizes = st.tuples(st.integers(2, 13), st.integers(1, 60), st.integers(0, 211))  # block, tokens, pieces beyond a block
+
+
+def text_of(length: int) -> np.ndarray:
+    """Every piece is its own place, so that each can be told from every other."""
+    return np.arange(length, dtype="<u2")
+
+
+def epoch_of(stream: BlockStream, epoch: int = 0) -> list[tuple[Position, Batch]]:
+    found, position = [], Position(epoch)
+    for batch, after in stream.batches(position):
+        found.append((position, batch))
+        position = after
+        if position.epoch != epoch:
+            break
+    return found
+
+
+def predicted(batches: Iterable[Batch]) -> Counter[int]:
+    return Counter(piece for batch in batches for piece in batch.target_out.flatten().tolist())
+
+
+def same(one: Batch, other: Batch) -> bool:
+    return all(torch.equal(getattr(one, name), getattr(other, name)) for name in Batch.__slots__)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@given(sizes, st.integers(0, 2**31), st.integers(0, 5))
+def test_an_epoch_predicts_every_piece_once_but_for_the_ends(
+    way: type[BlockStream], size: tuple[int, int, int], seed: int, epoch: int
+) -> None:
+    block, tokens, more = size
+    length = block + 1 + more
+    stream = way(text_of(length), tokens=tokens, block=block, seed=seed)
+    batches = [batch for _, batch in epoch_of(stream, epoch)]
+    found = predicted(batches)
+    assert set(found.values()) == {1}
+    first, last = min(found), max(found)
+    ends_missing = (first - 1) + (length - 1 - last)
+    if way is ShuffledBlocks:
+        assert set(found) == set(range(first, last + 1))
+        assert first <= block
+        assert length - 1 - last < block
+    else:
+        assert set(found) == set(range(1, last + 1))
+        assert ends_missing < max(1, tokens // block)
+    for batch in batches:
+        assert len(batch.target_in) <= max(1, tokens // block)
+        assert torch.equal(batch.target_out, batch.target_in + 1)  # what follows in the text
+        assert batch.target_valid.all()
+        assert batch.target_valid.shape == batch.target_in.shape
+        assert batch.source.shape == batch.source_valid.shape == (len(batch.target_in), 0)
+        assert batch.target_pieces == batch.target_out.numel()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_from_every_position_the_rest_is_the_same(way: type[BlockStream], seed: int) -> None:
+    stream = way(text_of(173), tokens=21, block=5, seed=seed)
+    whole = epoch_of(stream, 0) + epoch_of(stream, 1)
+    for number, (position, _) in enumerate(whole):
+        again = list(islice(way(text_of(173), tokens=21, block=5, seed=seed).batches(position), 12))
+        for (batch, _), (_, expected) in zip(again, whole[number:], strict=False):
+            assert same(batch, expected)
+        for (_, after), (expected_position, _) in zip(again, whole[number + 1 :], strict=False):
+            assert after == expected_position
+
+
+def test_shuffled_blocks_are_others_in_each_epoch_and_for_each_seed(seed: int) -> None:
+    def starts(stream: BlockStream, epoch: int) -> list[int]:
+        return [row for _, batch in epoch_of(stream, epoch) for row in batch.target_in[:, 0].tolist()]
+
+    stream = ShuffledBlocks(text_of(1_009), tokens=64, block=8, seed=seed)
+    epochs = [starts(stream, epoch) for epoch in range(12)]
+    assert len(set(map(tuple, epochs))) == 12
+    assert len({min(epoch) % 8 for epoch in epochs}) > 1  # cut at other places, too
+    assert starts(ShuffledBlocks(text_of(1_009), tokens=64, block=8, seed=seed + 1), 0) != epochs[0]
+    assert all(epoch != sorted(epoch) for epoch in epochs)
+
+
+@given(sizes)
+def test_each_row_of_continuous_blocks_goes_on_where_it_stopped(size: tuple[int, int, int]) -> None:
+    block, tokens, more = size
+    stream = ContinuousBlocks(text_of(block + 1 + more), tokens=tokens, block=block, seed=1)
+    batches = [batch for _, batch in epoch_of(stream)]
+    assert {len(batch.target_in) for batch in batches} == {stream.rows}
+    for before, after in pairwise(batches):
+        assert torch.equal(after.target_in[:, 0], before.target_out[:, -1])
+    assert all(batch.target_in.shape[1] == block for batch in batches[:-1])
+    assert 1 <= batches[-1].target_in.shape[1] <= block
+
+
+@given(sizes)
+def test_in_order_every_piece_but_the_first_is_predicted(size: tuple[int, int, int]) -> None:
+    block, tokens, more = size
+    length = 2 + more  # shorter than a block, too
+    batches = list(blocks_in_order(text_of(length), tokens=tokens, block=block))
+    assert [piece for batch in batches for piece in batch.target_out.flatten().tolist()] == list(range(1, length))
+    assert all(torch.equal(batch.target_out, batch.target_in + 1) for batch in batches)
+    assert all(batch.target_in.numel() <= max(tokens, block) for batch in batches)
+
+
+def test_of_no_text_there_are_no_blocks() -> None:
+    assert list(blocks_in_order(text_of(1), tokens=9, block=3)) == []
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_text_shorter_than_a_block_is_refused(way: type[BlockStream]) -> None:
+    with pytest.raises(
+        UserError, match=r"has 12 pieces, .* a block takes 13; give more text, or a smaller batching\.b"
+    ):
+        way(text_of(12), tokens=24, block=12, seed=1)
+    assert len(epoch_of(way(text_of(13), tokens=24, block=12, seed=1))) == 1
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_stream_neither_uses_nor_moves_torchs_generator(way: type[BlockStream], seed: int) -> None:
+    before = torch.get_rng_state()
+    epoch_of(way(text_of(99), tokens=12, block=4, seed=seed))
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_batch_is_one_look_into_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No Python for each row."""
+    looks = []
+
+    class Watched(np.ndarray):
+        def __getitem__(self, key):
+            looks.append(key)
+            return np.asarray(self)[key]
+
+    stream = ShuffledBlocks(text_of(10_007), tokens=1_024, block=8, seed=1)
+    stream.ids = stream.ids.view(Watched)
+    batches = epoch_of(stream)
+    assert len(looks) == len(batches) == -(-(10_006 // 8) // 128)

@@ -1,0 +1,236 @@
+"""Masks: who is chosen, what becomes of it, and that nothing of the text is lost."""
+
+import math
+from collections import Counter
+from itertools import islice
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limelight.batching import masking as module
+from limelight.batching.masking import MaskedBatch, MaskedStream, Masking
+from limelight.batching.stream import Position
+from limelight.errors import UserError
+from limelight.tokens import END, LINE, MASK, PLACEHOLDERS, UNKNOWN, Tokenizer, train_tokenizer
+from limelight.tokens.text import RESERVED, encode_text, ordinary_pieces, reserved_id
+
+SETTINGS = {"tokens": 60, "max_length": 17, "share": 0.15, "seed": 5, "chunk_rows": 19}
+LINES = [f"{'abc def'[: number % 8]}{number * 7919 % 1009} {number}" for number in range(101)]
+
+
+def train(kind: str, lines: list[str] = LINES) -> Tokenizer:
+    return train_tokenizer(
+        lines if kind != "characters" else ["\n".join(lines)],
+        kind=kind,
+        vocabulary_size=None,
+        languages=(),
+        byte_fallback=False,
+        seed=1,
+        sentences=9,
+        reserved=RESERVED,
+    )
+
+
+TOKENIZERS = {kind: train(kind) for kind in ("wordpiece", "characters")}
+LETTERS = TOKENIZERS["characters"]
+
+
+def text_of(tokenizer: Tokenizer, *documents: str) -> np.ndarray:
+    ids = [END]
+    for document in documents:
+        ids += [*encode_text(tokenizer, document), END]
+    return np.array(ids, dtype="<u2")
+
+
+def stream(tokenizer: Tokenizer = LETTERS, documents: tuple[str, ...] = ("\n".join(LINES),), **changed) -> MaskedStream:
+    return MaskedStream(text_of(tokenizer, *documents), tokenizer, **{**SETTINGS, **changed})
+
+
+def take(masked: MaskedStream, position: Position | None = None, *, epochs: int) -> list[tuple[Position, MaskedBatch]]:
+    found, position = [], position or Position()
+    for batch, after in masked.batches(position):
+        found.append((position, batch))
+        position = after
+        if position.epoch == epochs:
+            break
+    return found
+
+
+def true_rows(batch: MaskedBatch) -> list[tuple[int, ...]]:
+    """The rows as they were before anything was hidden."""
+    ids = batch.ids.clone()
+    ids[batch.chosen] = batch.targets
+    return [tuple(row[valid].tolist()) for row, valid in zip(ids, batch.valid, strict=True)]
+
+
+def same(one: MaskedBatch, other: MaskedBatch) -> bool:
+    return all(torch.equal(getattr(one, name), getattr(other, name)) for name in MaskedBatch.__slots__)
+
+
+@pytest.mark.parametrize("kind", TOKENIZERS)
+@given(
+    documents=st.lists(st.lists(st.sampled_from(["", *LINES]), max_size=7).map("\n".join), min_size=1, max_size=5),
+    look=st.integers(1, 50),
+    seed=st.integers(0, 2**31),
+)
+def test_an_epoch_has_every_line_once_and_nothing_else(kind: str, documents: list[str], look: int, seed: int) -> None:
+    tokenizer = TOKENIZERS[kind]
+    lines = [line for document in documents for line in document.split("\n") if line]
+    if not lines:
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_LOOK", look)
+        masked = stream(tokenizer, tuple(documents), max_length=999, seed=seed)
+    found = Counter(row for _, batch in take(masked, epochs=1) for row in true_rows(batch))
+    assert found == Counter((END, *tokenizer.encode(line), END) for line in lines)
+    assert len(masked) == len(lines)
+
+
+def test_a_long_line_is_divided_and_loses_nothing(seed: int) -> None:
+    masked = stream(documents=("abcdef" * 9, "ab"), max_length=7, seed=seed)
+    rows = [row for _, batch in take(masked, epochs=1) for row in true_rows(batch)]
+    assert all(len(row) <= 7 and row[0] == row[-1] == END for row in rows)
+    texts = sorted(LETTERS.decode(row) for row in rows)
+    assert len(texts) == math.ceil(54 / 5) + 1
+    assert Counter("".join(texts)) == Counter("abcdef" * 9 + "ab")
+
+
+def test_from_every_position_the_rest_is_the_same(seed: int) -> None:
+    whole = take(stream(seed=seed), epochs=2)
+    assert {position.chunk for position, _ in whole} == set(range(6))
+    for number, (position, _) in enumerate(whole):
+        for (place, batch), (expected_place, expected) in zip(
+            islice(take(stream(seed=seed), position, epochs=2), 8), whole[number:], strict=False
+        ):
+            assert place == expected_place
+            assert same(batch, expected)
+
+
+def test_masks_and_order_are_others_in_each_epoch_and_for_each_seed(seed: int) -> None:
+    whole = take(stream(seed=seed), epochs=2)
+    first, second = ([batch for place, batch in whole if place.epoch == epoch] for epoch in range(2))
+    other = [batch for _, batch in take(stream(seed=seed + 1), epochs=1)]
+    for batches in (second, other):
+        assert [true_rows(batch) for batch in batches] != [true_rows(batch) for batch in first]
+        assert [batch.targets.tolist() for batch in batches] != [batch.targets.tolist() for batch in first]
+
+
+def test_the_first_epoch_alone_is_for_validation() -> None:
+    expected = [batch for _, batch in take(stream(), epochs=1)]
+    assert all(same(*pair) for pair in zip(stream().epoch(), expected, strict=True))
+
+
+def test_the_stream_neither_uses_nor_moves_torchs_generator(seed: int) -> None:
+    before = torch.get_rng_state()
+    take(stream(seed=seed), epochs=1)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_batches_keep_to_their_budget_and_their_padding() -> None:
+    for _, batch in take(stream(), epochs=1):
+        assert batch.ids.shape[0] == 1 or batch.ids.numel() <= 60
+        assert torch.equal(batch.valid, batch.ids != LETTERS.padding)
+        assert batch.valid.any(dim=0).all()
+        assert batch.target_pieces == len(batch.targets) == int(batch.chosen.sum())
+
+
+def test_what_is_chosen_and_what_becomes_of_it(seed: int) -> None:
+    """Shares within six standard deviations of a binomial distribution, for any seed."""
+    rows, length, share = 400, 53, 0.15
+    generator = np.random.default_rng(seed)
+    ordinary = np.zeros(41, dtype=bool)
+    ordinary[5:40] = True
+    ids = generator.integers(0, 41, (rows, length))
+    ids[:, 0] = 5
+    batch = Masking(share, 2, ordinary).hide(ids, generator)
+    chosen, hidden = batch.chosen.numpy(), batch.ids.numpy()
+    counts = ordinary[ids].sum(axis=1)
+    assert chosen.sum(axis=1).tolist() == [max(1, round(share * count)) for count in counts]
+    assert ordinary[ids[chosen]].all()
+    assert (hidden[~chosen] == ids[~chosen]).all()
+    assert (batch.targets.numpy() == ids[chosen]).all()
+    assert (batch.valid.numpy() == (ids != 40)).all()
+    total, now = int(chosen.sum()), hidden[chosen]
+    masked = now == 2
+    assert ordinary[now[~masked]].all()
+    stays = 0.1 + 0.1 / 35  # a replacement may be the piece itself
+    for number, expected in ((masked.sum(), 0.8), ((now == ids[chosen]).sum(), stays)):
+        assert abs(number - expected * total) < 6 * math.sqrt(expected * (1 - expected) * total)
+    # Every place is as likely as another.
+    where = chosen[ordinary[ids]].mean()
+    for place in range(length):
+        eligible = ordinary[ids[:, place]]
+        bound = 6 * math.sqrt(where * (1 - where) / eligible.sum())
+        assert abs(chosen[eligible, place].mean() - where) < bound + 0.01
+
+
+@given(st.integers(1, 40), st.floats(0.01, 0.99), st.integers(0, 2**31))
+def test_at_least_one_piece_of_a_row_is_chosen_and_no_other_than_ordinary_ones(
+    length: int, share: float, seed: int
+) -> None:
+    generator = np.random.default_rng(seed)
+    ordinary = np.arange(11) > 6
+    ids = generator.integers(0, 11, (7, length))
+    chosen = Masking(share, 2, ordinary).hide(ids, generator).chosen.numpy()
+    assert not chosen[~ordinary[ids]].any()
+    assert (chosen.any(axis=1) == ordinary[ids].any(axis=1)).all()
+
+
+@pytest.mark.parametrize("kind", TOKENIZERS)
+def test_special_and_reserved_pieces_are_never_chosen_nor_drawn(kind: str, seed: int) -> None:
+    tokenizer = TOKENIZERS[kind]
+    document = "\n".join([f"ab <ph3> {MASK} ☃ 12", *PLACEHOLDERS, "☃", "cd"] * 30)
+    masked = stream(tokenizer, (document,), max_length=99, share=0.9, seed=seed)
+    apart = {END, UNKNOWN, tokenizer.padding, *(reserved_id(tokenizer, piece) for piece in (*RESERVED, *PLACEHOLDERS))}
+    replaced = set()
+    for _, batch in take(masked, epochs=1):
+        assert not apart & set(batch.targets.tolist())
+        assert batch.chosen.any(dim=1).all()
+        replaced |= set(batch.ids[batch.chosen].tolist())
+    assert replaced & apart == {reserved_id(tokenizer, MASK)}
+    if kind == "characters":  # one without anything to guess is no row; wordpiece has a mark of a space in each
+        assert len(masked) == 60
+        assert LETTERS.encode("\n")[0] not in replaced
+    assert masked.masking.ordinary.sum() == len(ordinary_pieces(tokenizer)) - (kind == "characters")
+
+
+def test_documents_that_are_lines_need_no_line_end() -> None:
+    """Nor does the vocabulary have one: what is unknown is no end of a line."""
+    tokenizer = train("characters", ["abc"])
+    assert UNKNOWN in tokenizer.encode("\n")
+    masked = MaskedStream(text_of(tokenizer, "a?b", "cc"), tokenizer, **SETTINGS)
+    assert sorted(row for batch in masked.epoch() for row in true_rows(batch)) == sorted(
+        (END, *tokenizer.encode(text), END) for text in ("a?b", "cc")
+    )
+
+
+def test_a_batch_moves_with_all_it_has() -> None:
+    batch = next(stream().epoch())
+    assert same(batch.to(torch.device("cpu")), batch)
+    assert batch.to(torch.device("meta")).chosen.device.type == "meta"
+
+
+def test_rows_without_room_are_refused() -> None:
+    with pytest.raises(UserError, match=r"batching\.max_length=2 leaves no room between the two ends of a row; raise"):
+        stream(max_length=2)
+
+
+def test_a_text_without_anything_to_guess_is_refused() -> None:
+    with pytest.raises(UserError, match="nothing to train on: no line of the text has a piece that could be guessed"):
+        stream(documents=("\n\n", "<ph0>\n"))
+
+
+def test_the_vocabulary_of_a_translator_is_refused() -> None:
+    translators = train_tokenizer(
+        ["abc"], kind="characters", vocabulary_size=None, languages=["en"], byte_fallback=True, seed=1, sentences=1
+    )
+    with pytest.raises(UserError, match="this vocabulary has no piece"):
+        MaskedStream(np.array([END, 40, END]), translators, **SETTINGS)
+
+
+def test_line_is_a_break_even_where_characters_spell_line_ends() -> None:
+    masked = stream(documents=(f"ab{LINE}cd\nef",))
+    assert len(masked) == 3

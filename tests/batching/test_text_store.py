@@ -1,0 +1,104 @@
+"""Plain text on the disk: what goes in comes out, whole or not at all."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limelight.batching.store import store_matches
+from limelight.batching.text_store import NO_TEXT, TextStore, TextWriter, open_text_store
+from limelight.errors import RunError
+
+END, UNKNOWN = 0, 1
+parts = st.lists(st.tuples(st.lists(st.integers(1, 70_000), max_size=9), st.booleans()), max_size=9)
+
+
+def write(folder: Path, *written: tuple[list[int], bool], vocabulary_size: int = 70_001) -> TextStore:
+    with TextWriter(folder, vocabulary_size=vocabulary_size) as writer:
+        for number, (ids, ends) in enumerate(written):
+            writer.append(ids, ends=ends, characters=number, utf8_bytes=2 * number)
+        return writer.close("print")
+
+
+@given(parts)
+def test_what_goes_in_comes_out(
+    tmp_path_factory: pytest.TempPathFactory, written: list[tuple[list[int], bool]]
+) -> None:
+    folder = tmp_path_factory.mktemp("store") / "text"
+    store = write(folder, *written)
+    expected = [END, *(piece for ids, ends in written for piece in [*ids, *[END] * ends])]
+    assert store.ids.tolist() == expected
+    assert store.documents == sum(ends for _, ends in written)
+    assert store.unknown == expected.count(UNKNOWN)
+    assert (store.characters, store.utf8_bytes) == (sum(range(len(written))), 2 * sum(range(len(written))))
+    again = open_text_store(folder)
+    assert again.ids.tolist() == expected
+    assert isinstance(again.ids, np.memmap)
+    assert store_matches(folder, "print")
+    assert not store_matches(folder, "another")
+
+
+@pytest.mark.parametrize(("size", "bytes_each"), [(65_536, 2), (65_537, 4)])
+def test_ids_take_as_many_bytes_as_the_vocabulary_needs(size: int, bytes_each: int, tmp_path: Path) -> None:
+    assert write(tmp_path / "s", ([size - 1], True), vocabulary_size=size).ids.tolist() == [END, size - 1, END]
+    assert (tmp_path / "s" / "text.ids").stat().st_size == 3 * bytes_each
+
+
+def test_half_a_store_is_never_opened(tmp_path: Path) -> None:
+    def interrupted() -> None:
+        with TextWriter(tmp_path / "s", vocabulary_size=9) as writer:
+            writer.append([3], ends=True, characters=1, utf8_bytes=1)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("rows", [1, 3_000])
+def test_a_full_disk_is_told_and_leaves_the_former_store(rows: int, tmp_path: Path) -> None:
+    folder = tmp_path / "s"
+    write(folder, ([5], True))
+
+    def fill() -> None:
+        with TextWriter(folder, vocabulary_size=9) as writer:
+            writer._file.close()
+            writer._file = open("/dev/full", "wb")  # noqa: SIM115
+            for _ in range(rows):
+                writer.append([7] * 9, ends=True, characters=1, utf8_bytes=1)
+            writer.close("print")
+
+    with pytest.raises(RunError, match=f"{folder}: cannot be written: No space left on device; nothing is lost"):
+        fill()
+    assert open_text_store(folder).ids.tolist() == [END, 5, END]
+    assert [path.name for path in tmp_path.iterdir()] == ["s"]
+
+
+def damage_description(folder: Path) -> None:
+    description = json.loads((folder / "store.json").read_text())
+    del description["utf8_bytes"]
+    (folder / "store.json").write_text(json.dumps(description))
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda folder: (folder / "text.ids").unlink(), r"text\.ids cannot be read"),
+        (lambda folder: (folder / "text.ids").write_bytes(b"123"), r"text\.ids cannot be read"),
+        (lambda folder: (folder / "text.ids").write_bytes(b"1234"), r"text\.ids is incomplete"),
+        (lambda folder: (folder / "store.json").unlink(), r"store\.json: not a description of a store"),
+        (damage_description, r"store\.json: not a description of a store"),
+    ],
+)
+def test_a_damaged_store_is_refused_with_the_way_out(damage, message: str, tmp_path: Path) -> None:
+    write(tmp_path / "s", ([5, 6], True), vocabulary_size=9)
+    damage(tmp_path / "s")
+    with pytest.raises(RunError, match=f"{message}.*; delete the folder, it is made anew"):
+        open_text_store(tmp_path / "s")
+
+
+def test_no_text_has_nothing_to_predict() -> None:
+    assert (len(NO_TEXT.ids), NO_TEXT.documents, NO_TEXT.characters) == (1, 0, 0)
