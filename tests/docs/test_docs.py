@@ -314,7 +314,7 @@ def values_of(field: FieldInfo) -> str:
     if kind is bool:
         return "`true`, `false`"
     if kind not in (int, float):
-        return "corpora"
+        return "files" if kind == tuple[str, ...] else "corpora"
     bounds = [
         f"{sign} {getattr(bound, name):g}"
         for bound in field.metadata

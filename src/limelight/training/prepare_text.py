@@ -1,0 +1,234 @@
+"""From files of plain text to what training reads: one vocabulary, and two flat files of pieces."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from limelight.batching.store import DESCRIPTION, store_matches
+from limelight.batching.text_store import NO_TEXT, TextStore, TextWriter, open_text_store
+from limelight.config import RunConfig
+from limelight.errors import UserError
+from limelight.files import write_folder
+from limelight.models.stored import CONFIG, TOKENIZER, find_model
+from limelight.text.documents import PART, Extent, OnBadLine, Part, measure, read_documents
+from limelight.text.open_text import require_lasting
+from limelight.text.skipped import SkipReport
+from limelight.tokens import MASK, Tokenizer, Tokenizers, load_tokenizers, save_tokenizers, train_tokenizer
+from limelight.tokens.text import RESERVED, encode_texts, line_end, reserved_id
+
+Say = Callable[[str], None]
+TRAIN, VALID = "text-train", "text-valid"
+PAIR = 120
+"""Characters that make as good a pair of sentences as any, where a vocabulary's size is chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedText:
+    """Plain text ready to be trained on."""
+
+    tokenizers: Tokenizers
+    """One vocabulary twice."""
+    train: TextStore
+    valid: TextStore
+    """`NO_TEXT` where none is given and none held out."""
+
+
+def prepare_text(config: RunConfig, run: Path, say: Say) -> PreparedText:
+    """Read, learn the vocabulary, tokenise once; what a former start has made is used again.
+
+    Raises `UserError` for text that cannot be read, naming file and line, and where there is nothing to train on or to
+    validate with.
+    """
+    if not config.data.text:
+        raise UserError("there is nothing to train on: give --text FILE..., or data.text in --config")
+    for name in (*config.data.text, *config.data.valid_text):
+        require_lasting(Path(name))
+    text = _Text(config)
+    _write_tokenizers(config, text, run / TOKENIZER, say)
+    tokenizers = load_tokenizers(run / TOKENIZER)  # from the files, as everybody later will
+    return PreparedText(tokenizers, *_stores(config, text, tokenizers, run, say))
+
+
+class _Text:
+    """The files of a run, each measured once, when that is first needed."""
+
+    def __init__(self, config: RunConfig) -> None:
+        data = config.data
+        self.by_line, self.skip = data.documents == "line", data.on_bad_line == "skip"
+        rest = 0.0 if data.valid_text else data.held_out
+        self.held_out = [(name, rest) for name in data.text] + [(name, 1.0) for name in data.valid_text]
+        self._extents: list[Extent] = []
+
+    @property
+    def names(self) -> list[str]:
+        return [name for name, _ in self.held_out]
+
+    def extents(self) -> list[Extent]:
+        """What is in each file."""
+        if not self._extents:
+            silent = _silently if self.skip else None
+            self._extents = [measure(name, by_line=self.by_line, on_bad_line=silent) for name in self.names]
+        return self._extents
+
+    def parts(self, on_bad_line: OnBadLine) -> Iterator[Part]:
+        """All documents of all files."""
+        for (name, share), extent in zip(self.held_out, self.extents(), strict=True):
+            yield from read_documents(
+                name,
+                extent,
+                by_line=self.by_line,
+                held_out=share,
+                on_bad_line=on_bad_line if self.skip else None,
+            )
+
+
+def _silently(_line: object) -> None:
+    """What was left out is told once, while the text is tokenised."""
+
+
+def _write_tokenizers(config: RunConfig, text: _Text, folder: Path, say: Say) -> None:
+    """Learn the vocabulary, or take over that of the model the run begins with. One that stands there is kept once the
+    run has its configuration: until then it may come from a start with other settings."""
+    if folder.exists() and (folder.parent / CONFIG).exists():
+        return
+    if config.begin_with:
+        tokenizers = _taken_over(config.begin_with)
+        say(f"the vocabulary is that of {config.begin_with}: {tokenizers.target.padding}")
+    else:
+        _require_text(text)
+        tokens = config.tokens
+        parts = (part for part in text.parts(_silently) if not part.held_out)
+        learned = train_tokenizer(
+            _sentences(parts, lines=tokens.kind != "characters"),
+            kind=tokens.kind,
+            vocabulary_size=tokens.vocabulary_size,
+            languages=(),
+            byte_fallback=tokens.byte_fallback,
+            seed=config.training.seed,
+            sentences=sum(extent.characters for extent in text.extents()) // PAIR,
+            reserved=RESERVED,
+        )
+        tokenizers = Tokenizers(learned, learned)
+        say(f"learned a {tokens.kind} vocabulary of {learned.padding}")
+    write_folder(folder, lambda partial: save_tokenizers(tokenizers, partial))
+
+
+def _require_text(text: _Text) -> None:
+    """Raises `UserError` where every document is blank."""
+    extents = [extent for extent, (_, share) in zip(text.extents(), text.held_out, strict=True) if share < 1]
+    if not any(extent.documents for extent in extents):
+        names = ", ".join(name for name, share in text.held_out if share < 1)
+        raise UserError(f"{names}: there is nothing to train on: every document is blank, or was skipped")
+
+
+def _taken_over(begin_with: str) -> Tokenizers:
+    """The tokenizers of a run or model folder. Raises `UserError` for those that were not made for plain text."""
+    folder = find_model(begin_with) / TOKENIZER
+    tokenizers = load_tokenizers(folder)
+    try:
+        for tokenizer in tokenizers:
+            reserved_id(tokenizer, MASK)
+            line_end(tokenizer)
+    except UserError as error:
+        raise UserError(f"{begin_with}: a run on plain text cannot begin with this model: {error}") from None
+    return tokenizers
+
+
+def _sentences(parts: Iterable[Part], *, lines: bool) -> Iterator[str]:
+    """What a vocabulary is learned from: lines, or whatever there is of characters."""
+    for part in parts:
+        yield from part.text.split("\n") if lines else (part.text,)
+
+
+def _stores(config: RunConfig, text: _Text, tokenizers: Tokenizers, run: Path, say: Say) -> tuple[TextStore, TextStore]:
+    """The text as pieces on the disk, made anew only when text, its division or the vocabulary have changed."""
+    data = config.data
+    shares = [share for _, share in text.held_out]
+    kinds = [TRAIN, VALID] if any(shares) else [TRAIN]
+    folders = [run / "data" / kind for kind in kinds]
+    there = all((folder / DESCRIPTION).exists() for folder in folders)
+    missing = [name for name in text.names if not Path(name).exists()]
+    if missing and there:
+        say(f"{missing[0]} is gone; going on with the pieces that were made from it")
+        return _opened(folders)
+    fingerprint = _fingerprint(text, run / TOKENIZER)
+    if all(store_matches(folder, fingerprint) for folder in folders):
+        return _opened(folders)
+    if there:
+        say(f"{', '.join(data.text)}: text, its division or vocabulary has changed; making its pieces anew")
+    _require_text(text)
+    with SkipReport(run / "data" / "text-skipped.txt", say) as skipped, ExitStack() as stack:
+        size = tokenizers.target.size
+        writers = [stack.enter_context(TextWriter(folder, vocabulary_size=size)) for folder in folders]
+        for part, ids in _encoded(text.parts(skipped.add), tokenizers.target):
+            writers[part.held_out].append(ids, ends=part.ends, characters=part.characters, utf8_bytes=part.utf8_bytes)
+        _require_documents(config, writers)
+        stores = [writer.close(fingerprint) for writer in writers]
+    for line in (*_told(text, stores), *filter(None, [skipped.summary()])):
+        say(line)
+    return _opened(folders)
+
+
+def _opened(folders: list[Path]) -> tuple[TextStore, TextStore]:
+    train, valid = [*map(open_text_store, folders), NO_TEXT][:2]
+    return train, valid
+
+
+def _encoded(parts: Iterator[Part], tokenizer: Tokenizer) -> Iterator[tuple[Part, list[int]]]:
+    """Each part with its pieces; short ones are encoded together."""
+    for group in _grouped(parts):
+        yield from zip(group, encode_texts(tokenizer, [part.text for part in group]), strict=True)
+
+
+def _grouped(parts: Iterable[Part]) -> Iterator[list[Part]]:
+    """As many parts at a time as make up a long one."""
+    group: list[Part] = []
+    size = 0
+    for part in parts:
+        group.append(part)
+        size += part.characters
+        if size >= PART:
+            yield group
+            group, size = [], 0
+    yield group
+
+
+def _require_documents(config: RunConfig, writers: list[TextWriter]) -> None:
+    """Raises `UserError` where nothing is left for training, or nothing for validation."""
+    data = config.data
+    if not writers[0].documents:
+        raise UserError(
+            f"{', '.join(data.text)}: there is nothing to train on: data.held_out={data.held_out} holds all of it out"
+        )
+    if len(writers) > 1 and not writers[1].documents:
+        if data.valid_text:
+            raise UserError(f"{', '.join(data.valid_text)}: the text for validation is blank")
+        raise UserError(
+            f"{', '.join(data.text)}: data.held_out={data.held_out} holds nothing out: the text is too short, or its "
+            "last document too long; give --valid-text FILE, another share, or 0 to train without validation"
+        )
+
+
+def _told(text: _Text, stores: list[TextStore]) -> Iterator[str]:
+    """What was made."""
+    for store, role in zip(stores, ("to train on", "for validation"), strict=False):
+        unknown = f", {store.unknown:,} of them unknown" if store.unknown else ""
+        counts = f"{store.documents:,} documents, {store.characters:,} characters, {len(store.ids):,} pieces"
+        yield f"{role}: {counts}{unknown}"
+    blank = sum(extent.blank for extent in text.extents())
+    if blank:
+        yield f"left out {blank:,}: documents of nothing but white space"
+
+
+def _fingerprint(text: _Text, folder: Path) -> str:
+    """What the stores depend on: the files as they are, how they are read and divided, the vocabulary."""
+    files = [(name, share, Path(name).stat().st_size, Path(name).stat().st_mtime_ns) for name, share in text.held_out]
+    vocabulary = sorted(
+        (str(path.relative_to(folder)), hashlib.sha256(path.read_bytes()).hexdigest())
+        for path in folder.rglob("*")
+        if path.is_file()
+    )
+    return hashlib.sha256(json.dumps([files, text.by_line, text.skip, vocabulary]).encode()).hexdigest()
