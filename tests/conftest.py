@@ -18,13 +18,16 @@ from jaxtyping import install_import_hook
 install_import_hook("limelight", "beartype.beartype")
 
 
+COMPILED = {"limelight.attention.compiled", "limelight.layers.compiled"}
+
+
 class AsItIs(MetaPathFinder):
-    """Finds, before the hook does, the module whose functions numba compiles: it reads their code, which the checks
+    """Finds, before the hook does, the modules whose functions numba compiles: it reads their code, which the checks
     would wrap in code that it cannot read. What their arrays hold is checked by who calls them."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        return PathFinder.find_spec(name, path) if name == "limelight.attention.compiled" else None
+        return PathFinder.find_spec(name, path) if name in COMPILED else None
 
 
 sys.meta_path.insert(0, AsItIs)

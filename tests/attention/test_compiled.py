@@ -1,7 +1,6 @@
 """The compiled loops against the plainest ones, and against the products that do the same."""
 
 import math
-import random
 from collections.abc import Iterator
 from itertools import product
 
@@ -10,7 +9,7 @@ import pytest
 import torch
 
 from limelight.attention import attend
-from limelight.attention.compiled import attend_past, attend_source, compiled
+from limelight.attention.compiled import attend_past, attend_source
 
 BATCH, WIDTH, HEADS, SIZE, ROOM, SOURCE = 5, 3, 2, 7, 13, 11
 AGES = (0, 4, 12, 1, 7)
@@ -126,21 +125,3 @@ def test_large_scores_do_not_overflow(numbers: np.random.Generator, size: float)
     context = np.empty((1, 1, 1, SIZE), np.float32)
     attend_source(queries, memory, np.array([SOURCE]), context)
     np.testing.assert_allclose(context[0, 0, 0], memory[0, 4, 1, 0], rtol=1e-6)
-
-
-def test_without_a_folder_to_keep_it_in_it_is_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(**options: object) -> None:
-        raise OSError("read-only file system")
-
-    monkeypatch.setattr("tempfile.TemporaryFile", full)  # how numba finds out whether it may write
-
-    @compiled
-    def doubled(values: np.ndarray) -> None:
-        for place in range(len(values)):
-            values[place] *= 2
-
-    values = np.array([random.randrange(100), 3])
-    expected = 2 * values
-    doubled(values)
-    assert values.tolist() == expected.tolist()
-    assert doubled.signatures  # it is not Python that ran

@@ -4,35 +4,16 @@ In a search each hypothesis asks one query a step. Products of matrices are made
 of beams copied, or masked, and all sources padded to one length. A loop looks up each hypothesis' own past where it was
 written, and stops where a sentence ends (`python -m benchmarks.kernels`). Positions are the outermost loop, so that
 what is read lies together for all heads, and hypotheses that share their past find it in the cache.
-
-numba is an extra of the installation, and this is the one file that imports it; where it is missing, products do the
-same. What it compiles is kept on disk: the first use on a machine takes some seconds, each later start a tenth of one.
 """
 
 import math
-from collections.abc import Callable
-from functools import partial
-from typing import ParamSpec, cast
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
-Numbers = npt.NDArray[np.float32]
+from limelight.layers.compiled import Numbers, compiled
+
 Integers = npt.NDArray[np.int64]
-Given = ParamSpec("Given")
-
-
-def compiled(function: Callable[Given, None]) -> Callable[Given, None]:
-    """The function as machine code, made when it is first called and kept where there is a folder to keep it in.
-
-    It takes sums in any order, as products of matrices do, too, and leaves Python to other threads meanwhile.
-    """
-    machine_code = partial(numba.njit, nogil=True, fastmath=True, error_model="numpy")
-    try:
-        return cast(Callable[Given, None], machine_code(cache=True)(function))
-    except RuntimeError:  # neither the package's folder nor the user's can be written to
-        return cast(Callable[Given, None], machine_code()(function))
 
 
 @compiled

@@ -13,12 +13,13 @@ from torch import Tensor
 
 from limelight.attention.packed import PackedCrossAttention, PackedSelfAttention
 from limelight.models.cache import put_rows
-from limelight.models.state import State
+from limelight.models.state import KeepHeads, State
 from limelight.models.transformer import DecoderLayer, Transformer, TransformerMemory, TransformerState
-from limelight.shapes import Float, Int
+from limelight.shapes import Bool, Float, Int
 
 try:
     from limelight.attention import compiled as loops
+    from limelight.models.few import FewRows
 except ImportError:  # numba is an extra; without it steps are made of products
     loops = None  # type: ignore[assignment]
 
@@ -27,6 +28,9 @@ Layers = tuple[tuple[Cached, Cached], ...]
 
 FIRST_ROOM = 64
 """Positions there is room for at first; it doubles when they are full."""
+
+FEW, SHORT = 16, 64
+"""So many hypotheses are few rows, and so many positions a short source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +114,27 @@ class CompiledTransformer(Transformer):
     and where numba is not installed.
     """
 
+    few: "FewRows | None" = None
+    """Its layers for few rows; only where weights have eight bits."""
+
+    def use_few_rows_of(self, model: Transformer) -> None:
+        """Take the weights for few rows from the model that is not packed, if that can be."""
+        if loops is not None and model.decoder.rotary is None and model.decoder.embedding.weight.dtype == torch.float32:
+            self.few = FewRows(model)
+
+    def encode(
+        self,
+        source: Int[Tensor, "batch source"],
+        source_valid: Bool[Tensor, "batch source"],
+        *,
+        keep_heads: KeepHeads | None = None,
+    ) -> TransformerMemory:
+        alone = len(source) == 1 and source.shape[1] <= SHORT and bool(source_valid.all())
+        if self.few is None or keep_heads or not alone:
+            return super().encode(source, source_valid, keep_heads=keep_heads)
+        hidden, _ = self.encoder.enter(source)
+        return TransformerMemory(self.encoder.leave(self.few.encoded(hidden)), source_valid)
+
     def start(  # type: ignore[override]
         self, memory: TransformerMemory, width: int = 1
     ) -> TransformerState | CompiledState:
@@ -125,7 +150,7 @@ class CompiledTransformer(Transformer):
             tuple((features.new_empty(shape), features.new_empty(shape)) for _ in layers),
             torch.zeros(batch, width, FIRST_ROOM, dtype=torch.int64),
             torch.zeros(batch, dtype=torch.int64),
-            tuple(cast(PackedCrossAttention, layer.cross_attention).joint_memory(features) for layer in layers),
+            self._sources(features),
             memory.source_valid.sum(dim=1),
         )
 
@@ -138,6 +163,9 @@ class CompiledTransformer(Transformer):
         hidden = decoder.embedding(ids)
         if decoder.positions is not None:
             hidden = decoder.positions.at(hidden, state.ages, most=state.ancestors.shape[2])
+        if self.few is not None and ids.numel() <= FEW:
+            _step_few(self.few, hidden, state)
+            return self.decoder.leave(hidden), replace(state, ages=state.ages + 1)
         for layer, (keys, values), source in zip(self._layers(), state.past, state.sources, strict=True):
             hidden = _attend_past(layer, hidden, keys, values, state)
             hidden = _attend_source(layer, hidden, source, state.lengths)
@@ -146,8 +174,26 @@ class CompiledTransformer(Transformer):
         features = hidden if decoder.norm is None else decoder.norm(hidden)
         return features, replace(state, ages=state.ages + 1)
 
+    def _sources(self, features: Float[Tensor, "batch source model"]) -> tuple[Tensor, ...]:
+        """Keys and values of the sources for each layer."""
+        if self.few is not None and len(features) == 1 and features.shape[1] <= SHORT:
+            return self.few.memories(features)
+        return tuple(
+            cast(PackedCrossAttention, layer.cross_attention).joint_memory(features) for layer in self._layers()
+        )
+
     def _layers(self) -> list[DecoderLayer]:
         return cast(list[DecoderLayer], list(self.decoder.layers))
+
+
+def _step_few(few: "FewRows", hidden: Tensor, state: CompiledState) -> None:
+    """All layers for one position of few hypotheses, which are changed in place."""
+    rows = hidden.detach().flatten(0, 1).numpy()
+    ancestors, ages, lengths = state.ancestors.numpy(), state.ages.numpy(), state.lengths.numpy()
+    for layer, (keys, values), memory in zip(few.decoder, state.past, state.sources, strict=True):
+        layer.look_back(rows, keys.numpy(), values.numpy(), ancestors, ages)
+        layer.look_at_source(rows, memory.numpy(), lengths)
+        layer.think(rows)
 
 
 def _attend_past(layer: DecoderLayer, hidden: Tensor, keys: Tensor, values: Tensor, state: CompiledState) -> Tensor:

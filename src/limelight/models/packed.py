@@ -13,7 +13,7 @@ from limelight.attention.packed import PackedCrossAttention, PackedSelfAttention
 from limelight.attention.scores import Score
 from limelight.errors import UserError
 from limelight.layers.feed_forward import FeedForward
-from limelight.layers.packed import MakeLinear, PackedFeedForward, linear_of
+from limelight.layers.packed import IntegerLinear, MakeLinear, PackedFeedForward, linear_of
 from limelight.models.compiled import CompiledTransformer
 from limelight.models.interface import Seq2Seq
 from limelight.models.language_model import LanguageModel
@@ -56,4 +56,6 @@ def _replaced(module: nn.Module, linear: MakeLinear) -> nn.Module:
     if isinstance(twin, Transformer):
         twin.output_bias = None
         twin.__class__ = CompiledTransformer
+        if linear is IntegerLinear:
+            cast(CompiledTransformer, twin).use_few_rows_of(cast(Transformer, module))
     return twin

@@ -1,0 +1,189 @@
+"""Few rows: the features of a model whose weights are rounded as theirs are, whatever becomes of the hypotheses."""
+
+import copy
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+
+from limelight.layers.packed import IntegerLinear, integer_rows
+from limelight.models import compiled, few
+from limelight.models.compiled import CompiledState, CompiledTransformer
+from limelight.models.packed import pack
+from limelight.models.transformer import Transformer
+from tests.models.followed import Followed, assert_same, begun, random_sources
+from tests.models.helpers import make_model, transformer
+
+TOLERANCE = 0.15
+"""What rounding activations to eight bits leaves stays below a quarter of this; features are normalised to one."""
+
+CONFIGS = {
+    "post": transformer(),
+    "pre": transformer(norm="pre"),
+    "learned": transformer(positions="learned", max_positions=19),
+    "split": transformer(d_model=12, head_size=None, activation="gelu", tie="two-way"),
+    "untied": transformer(norm="pre", activation="swish", tie="none", output_bias=True),
+    "deep": transformer(encoder_layers=1, decoder_layers=3, sinusoid_layout="halves"),
+}
+
+
+@pytest.fixture(params=CONFIGS)
+def model(request: pytest.FixtureRequest, seed: int) -> Transformer:
+    return built(request.param)
+
+
+def built(name: str) -> Transformer:
+    """With biases that are not all zero."""
+    model = make_model(CONFIGS[name]).eval()
+    with torch.no_grad():
+        for part, weight in model.named_parameters():
+            if "bias" in part:
+                weight.normal_()
+    return model
+
+
+def packed(model: Transformer) -> CompiledTransformer:
+    ready = pack(model, "int8")
+    assert isinstance(ready, CompiledTransformer)
+    assert ready.few is not None
+    return ready
+
+
+def rounded(model: Transformer) -> Transformer:
+    """A copy with linear layers rounded to eight bits, which computes in fp32."""
+    twin = copy.deepcopy(model)
+    with torch.no_grad():
+        for part in twin.modules():
+            if isinstance(part, nn.Linear):
+                values, scales = integer_rows(part.weight)
+                part.weight.copy_(values * scales[:, None])
+    return twin
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many rows each feed-forward network was given."""
+    rows: list[int] = []
+    think = few.FewLayer.think
+
+    def counting(layer: few.FewLayer, hidden: object) -> None:
+        rows.append(len(hidden))
+        think(layer, hidden)
+
+    monkeypatch.setattr(few.FewLayer, "think", counting)
+    return rows
+
+
+@pytest.fixture
+def no_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever multiplies with torch fails."""
+
+    def forward(layer: IntegerLinear, inputs: object) -> None:
+        raise AssertionError("a product of torch")
+
+    monkeypatch.setattr(IntegerLinear, "forward", forward)
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("life", range(3))
+def test_a_random_life(model: Transformer, monkeypatch: pytest.MonkeyPatch, seed: int, life: int) -> None:
+    """Sentences join and leave, so that rows are sometimes few and sometimes not."""
+    monkeypatch.setattr(compiled, "FIRST_ROOM", 3)
+    monkeypatch.setattr(compiled, "FEW", 5)
+    followed = Followed.at_random(packed(model), seed + life, truth=rounded(model), tolerance=TOLERANCE)
+    assert isinstance(followed.state, CompiledState)
+    followed.live(13)
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("width", range(1, 6))
+def test_a_sentence_alone_needs_no_product_of_torch(
+    model: Transformer, no_products: None, counted: list[int], width: int
+) -> None:
+    ready = packed(model)
+    followed = Followed(ready, random_sources(ready, (7,)), width, truth=rounded(model), tolerance=TOLERANCE)
+    assert counted == [8] * len(model.encoder.layers)
+    for _ in range(4):
+        followed.step()
+        followed.reorder()
+    assert counted[len(model.encoder.layers) :] == [width] * 4 * len(model.decoder.layers)
+
+
+@torch.inference_mode()
+def test_two_sentences_may_be_few_rows(model: Transformer, counted: list[int]) -> None:
+    """Each with a source of its own length. Their encoder is that of batches."""
+    ready = packed(model)
+    followed = Followed(ready, random_sources(ready, (5, 2)), 2, truth=rounded(model), tolerance=TOLERANCE)
+    followed.step()
+    followed.reorder()
+    followed.step()
+    assert set(counted) == {4}
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize(("count", "width", "length"), [(1, compiled.FEW + 1, 3), (compiled.FEW + 1, 1, 2)])
+def test_more_rows_are_a_batch(seed: int, counted: list[int], count: int, width: int, length: int) -> None:
+    ready = packed(built("post"))
+    state = begun(ready, random_sources(ready, [length] * count), width)
+    counted.clear()
+    ready.step(torch.full((count, width), ready.start_id), state)
+    assert counted == []
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("length", [compiled.SHORT - 1, compiled.SHORT])
+def test_a_long_source_is_a_batch(seed: int, counted: list[int], length: int) -> None:
+    """The end stands behind its pieces."""
+    ready = packed(built("post"))
+    begun(ready, random_sources(ready, [length]), 1)
+    assert bool(counted) == (length < compiled.SHORT)
+
+
+@torch.inference_mode()
+def test_padding_and_heads_that_are_switched_off_are_seen_to(seed: int, counted: list[int]) -> None:
+    model = built("post")
+    ready, source = packed(model), torch.randint(1, 28, (1, 5))
+    padded = torch.cat([source, torch.full((1, 2), ready.source_padding)], dim=1)
+    valid = torch.arange(7)[None] < 5
+    features = ready.encode(padded, valid).features[:, :5]
+    off = {"encoder.0.self": torch.zeros(3)}
+    ready.encode(source, source > 0, keep_heads=off)
+    assert counted == []
+    assert_same(ready.encode(source, source > 0).features, features, TOLERANCE)
+    assert counted == [5, 5]
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_only_eight_bits_are_few(precision: str, seed: int) -> None:
+    assert pack(built("post"), precision).few is None
+
+
+@pytest.mark.parametrize(
+    "other",
+    [lambda: make_model(transformer(positions="rotary")), lambda: built("post").double()],
+    ids=["rotary", "float64"],
+)
+def test_other_models_do_without(other: Callable[[], Transformer], seed: int) -> None:
+    assert pack(other(), "int8").few is None
+
+
+def test_without_numba_torch_does_it(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "loops", None)
+    model = built("post")
+    ready = pack(model, "int8")
+    assert ready.few is None
+    with torch.inference_mode():
+        followed = Followed(ready, random_sources(ready, (4,)), 2, truth=rounded(model), tolerance=TOLERANCE)
+        followed.step()
+
+
+def test_the_model_that_is_packed_is_left_as_it_is(seed: int) -> None:
+    model = built("pre")
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    ready = packed(model)
+    state = begun(ready, random_sources(ready, (6,)), 3)  # gradients are on: nothing of it may need them
+    for _ in range(3):
+        _, state = ready.step(torch.full((1, 3), ready.start_id), state)
+    for name, weight in model.state_dict().items():
+        assert torch.equal(weight, before[name])
