@@ -23,7 +23,7 @@ FLOORS = (
     {"config", "text", "tokens"},
     {"batching", "attention", "layers", "recipes"},
     {"models"},
-    {"decoding", "interop", "inspection"},
+    {"decoding", "interop", "inspection", "understanding"},
     {"evaluation", "serving"},
     {"training"},
     {"cli", "limelight", "__main__"},  # `limelight` is the face, src/limelight/__init__.py

@@ -9,6 +9,7 @@ A shape is written in full in each public signature, with these names and no oth
 | rows       |        | hypotheses of all sentences, end to end                           |
 | source     | S      | source positions                                                  |
 | target     | T      | target positions                                                  |
+| read       |        | target positions that a decoder reads; none where there is none    |
 | length     | L      | positions of either side, where it does not matter which          |
 | query      | Q      | positions that ask                                                |
 | key        | K      | positions that are looked at                                      |
@@ -26,11 +27,12 @@ A shape is written in full in each public signature, with these names and no oth
 | summary    |        | width of what a recurrent encoder ends with                       |
 | features   |        | width of what predicts the next piece                             |
 | vocab      | V      | output classes: the pieces of the vocabulary without padding      |
+| labels     |        | labels that a classifier chooses among                            |
+| classes    |        | output classes: pieces, or labels                                 |
 | columns    |        | keys and values in a state: `width` of them for each step         |
 | rank       |        | continuations in order, the best first                            |
 | room       |        | columns there is place for                                        |
 | pieces     |        | pieces of one sentence                                            |
-| chosen     |        | pieces that a masked model has to guess                           |
 | kept       |        | sentences that stay                                               |
 | fresh      |        | sentences that join                                               |
 | places     |        | where sentences stand in a state                                  |

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.batching import masking as module
-from limelight.batching.masking import MaskedBatch, MaskedStream, Masking
+from limelight.batching.batch import Batch
+from limelight.batching.masking import MaskedStream, Masking
 from limelight.batching.stream import Position
 from limelight.errors import UserError
 from limelight.tokens import END, LINE, MASK, PLACEHOLDERS, UNKNOWN, Tokenizer, train_tokenizer
@@ -49,7 +50,7 @@ def stream(tokenizer: Tokenizer = LETTERS, documents: tuple[str, ...] = ("\n".jo
     return MaskedStream(text_of(tokenizer, *documents), tokenizer, **{**SETTINGS, **changed})
 
 
-def take(masked: MaskedStream, position: Position | None = None, *, epochs: int) -> list[tuple[Position, MaskedBatch]]:
+def take(masked: MaskedStream, position: Position | None = None, *, epochs: int) -> list[tuple[Position, Batch]]:
     found, position = [], position or Position()
     for batch, after in masked.batches(position):
         found.append((position, batch))
@@ -59,15 +60,13 @@ def take(masked: MaskedStream, position: Position | None = None, *, epochs: int)
     return found
 
 
-def true_rows(batch: MaskedBatch) -> list[tuple[int, ...]]:
+def true_rows(batch: Batch) -> list[tuple[int, ...]]:
     """The rows as they were before anything was hidden."""
-    ids = batch.ids.clone()
-    ids[batch.chosen] = batch.targets
-    return [tuple(row[valid].tolist()) for row, valid in zip(ids, batch.valid, strict=True)]
+    return [tuple(row[valid].tolist()) for row, valid in zip(batch.target_out, batch.source_valid, strict=True)]
 
 
-def same(one: MaskedBatch, other: MaskedBatch) -> bool:
-    return all(torch.equal(getattr(one, name), getattr(other, name)) for name in MaskedBatch.__slots__)
+def same(one: Batch, other: Batch) -> bool:
+    return all(torch.equal(getattr(one, name), getattr(other, name)) for name in Batch.__slots__)
 
 
 @pytest.mark.parametrize("kind", TOKENIZERS)
@@ -115,7 +114,9 @@ def test_masks_and_order_are_others_in_each_epoch_and_for_each_seed(seed: int) -
     other = [batch for _, batch in take(stream(seed=seed + 1), epochs=1)]
     for batches in (second, other):
         assert [true_rows(batch) for batch in batches] != [true_rows(batch) for batch in first]
-        assert [batch.targets.tolist() for batch in batches] != [batch.targets.tolist() for batch in first]
+        assert [batch.target_out[batch.target_valid].tolist() for batch in batches] != [
+            batch.target_out[batch.target_valid].tolist() for batch in first
+        ]
 
 
 def test_the_first_epoch_alone_is_for_validation() -> None:
@@ -131,10 +132,11 @@ def test_the_stream_neither_uses_nor_moves_torchs_generator(seed: int) -> None:
 
 def test_batches_keep_to_their_budget_and_their_padding() -> None:
     for _, batch in take(stream(), epochs=1):
-        assert batch.ids.shape[0] == 1 or batch.ids.numel() <= 60
-        assert torch.equal(batch.valid, batch.ids != LETTERS.padding)
-        assert batch.valid.any(dim=0).all()
-        assert batch.target_pieces == len(batch.targets) == int(batch.chosen.sum())
+        assert batch.source.shape[0] == 1 or batch.source.numel() <= 60
+        assert torch.equal(batch.source_valid, batch.source != LETTERS.padding)
+        assert batch.target_in.shape == (len(batch.source), 0)
+        assert batch.source_valid.any(dim=0).all()
+        assert batch.target_pieces == int(batch.target_valid.sum()) > 0
 
 
 def test_what_is_chosen_and_what_becomes_of_it(seed: int) -> None:
@@ -146,13 +148,13 @@ def test_what_is_chosen_and_what_becomes_of_it(seed: int) -> None:
     ids = generator.integers(0, 41, (rows, length))
     ids[:, 0] = 5
     batch = Masking(share, 2, ordinary).hide(ids, generator)
-    chosen, hidden = batch.chosen.numpy(), batch.ids.numpy()
+    chosen, hidden = batch.target_valid.numpy(), batch.source.numpy()
     counts = ordinary[ids].sum(axis=1)
     assert chosen.sum(axis=1).tolist() == [max(1, round(share * count)) for count in counts]
     assert ordinary[ids[chosen]].all()
     assert (hidden[~chosen] == ids[~chosen]).all()
-    assert (batch.targets.numpy() == ids[chosen]).all()
-    assert (batch.valid.numpy() == (ids != 40)).all()
+    assert (batch.target_out.numpy() == ids).all()
+    assert (batch.source_valid.numpy() == (ids != 40)).all()
     total, now = int(chosen.sum()), hidden[chosen]
     masked = now == 2
     assert ordinary[now[~masked]].all()
@@ -174,7 +176,7 @@ def test_at_least_one_piece_of_a_row_is_chosen_and_no_other_than_ordinary_ones(
     generator = np.random.default_rng(seed)
     ordinary = np.arange(11) > 6
     ids = generator.integers(0, 11, (7, length))
-    chosen = Masking(share, 2, ordinary).hide(ids, generator).chosen.numpy()
+    chosen = Masking(share, 2, ordinary).hide(ids, generator).target_valid.numpy()
     assert not chosen[~ordinary[ids]].any()
     assert (chosen.any(axis=1) == ordinary[ids].any(axis=1)).all()
 
@@ -187,9 +189,9 @@ def test_special_and_reserved_pieces_are_never_chosen_nor_drawn(kind: str, seed:
     apart = {END, UNKNOWN, tokenizer.padding, *(reserved_id(tokenizer, piece) for piece in (*RESERVED, *PLACEHOLDERS))}
     replaced = set()
     for _, batch in take(masked, epochs=1):
-        assert not apart & set(batch.targets.tolist())
-        assert batch.chosen.any(dim=1).all()
-        replaced |= set(batch.ids[batch.chosen].tolist())
+        assert not apart & set(batch.target_out[batch.target_valid].tolist())
+        assert batch.target_valid.any(dim=1).all()
+        replaced |= set(batch.source[batch.target_valid].tolist())
     assert replaced & apart == {reserved_id(tokenizer, MASK)}
     if kind == "characters":  # one without anything to guess is no row; wordpiece has a mark of a space in each
         assert len(masked) == 60
@@ -210,7 +212,7 @@ def test_documents_that_are_lines_need_no_line_end() -> None:
 def test_a_batch_moves_with_all_it_has() -> None:
     batch = next(stream().epoch())
     assert same(batch.to(torch.device("cpu")), batch)
-    assert batch.to(torch.device("meta")).chosen.device.type == "meta"
+    assert batch.to(torch.device("meta")).target_valid.device.type == "meta"
 
 
 def test_rows_without_room_are_refused() -> None:
@@ -219,7 +221,7 @@ def test_rows_without_room_are_refused() -> None:
 
 
 def test_a_text_without_anything_to_guess_is_refused() -> None:
-    with pytest.raises(UserError, match="nothing to train on: no line of the text has a piece that could be guessed"):
+    with pytest.raises(UserError, match="no line of the text has a piece that could be guessed"):
         stream(documents=("\n\n", "<ph0>\n"))
 
 

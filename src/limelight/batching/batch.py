@@ -17,12 +17,12 @@ class Batch:
     """Sentence pairs, padded at the end.
 
     The decoder reads `target_in` (start, y_1 ... y_n) and shall predict what stands in the same place of `target_out`
-    (y_1 ... y_n, end).
+    (y_1 ... y_n, end). Where there is no decoder `target_in` is empty.
     """
 
     source: Int[Tensor, "batch source"]
     source_valid: Bool[Tensor, "batch source"]
-    target_in: Int[Tensor, "batch target"]
+    target_in: Int[Tensor, "batch read"]
     target_out: Int[Tensor, "batch target"]
     target_valid: Bool[Tensor, "batch target"]
 

@@ -5,39 +5,17 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
 
+from limelight.batching.batch import Batch
 from limelight.batching.bucketing import cut_batches
 from limelight.batching.stream import Position
 from limelight.errors import UserError
-from limelight.shapes import Bool, Int
 from limelight.tokens.text import ordinary_pieces, reserved_id
 from limelight.tokens.tokenizer import END, LINE, MASK, UNKNOWN, Tokenizer
 
 _MASKED, _REPLACED = 0.8, 0.1  # of the chosen pieces; the rest of them stay as they are
 _ENDS = 2  # of a row
 _LOOK = 1 << 22  # pieces looked at together when the lines of a text are searched for
-
-
-@dataclass(frozen=True, slots=True)
-class MaskedBatch:
-    """Sentences, padded at the end, and what stood at the chosen places."""
-
-    ids: Int[Tensor, "batch length"]
-    """With masks and replacements."""
-    valid: Bool[Tensor, "batch length"]
-    chosen: Bool[Tensor, "batch length"]
-    targets: Int[Tensor, " chosen"]
-    """The true ids at the chosen places, row by row."""
-
-    def to(self, device: torch.device) -> "MaskedBatch":
-        """The same batch on another device; copies run beside the computation where the hardware allows it."""
-        return MaskedBatch(*(getattr(self, name).to(device, non_blocking=True) for name in self.__slots__))
-
-    @property
-    def target_pieces(self) -> int:
-        """Chosen pieces: what losses are divided by and speeds are counted in."""
-        return len(self.targets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +31,8 @@ class Masking:
     ordinary: np.ndarray
     """(size,) for each id whether it may be chosen, or drawn as a replacement."""
 
-    def hide(self, ids: np.ndarray, generator: np.random.Generator) -> MaskedBatch:
-        """Choose and hide.
+    def hide(self, ids: np.ndarray, generator: np.random.Generator) -> Batch:
+        """Choose and hide: the source is what is left to be seen, and the target stands at the same places.
 
         Args:
             ids: (batch, length), padded. A row without any ordinary piece has none chosen.
@@ -70,7 +48,7 @@ class Masking:
         hidden = ids.copy()
         hidden[chosen] = np.where(fate < _MASKED, self.mask, np.where(fate < _MASKED + _REPLACED, drawn, targets))
         valid = ids != len(self.ordinary) - 1
-        return MaskedBatch(*map(torch.from_numpy, (hidden, valid, chosen, targets)))
+        return Batch(*map(torch.from_numpy, (hidden, valid, ids[:, :0], ids, chosen)))
 
 
 class MaskedStream:
@@ -114,13 +92,13 @@ class MaskedStream:
         full = _with_ordinary(self.ids, begins, lengths, self.masking.ordinary)
         self.begins, self.lengths = begins[full], lengths[full]
         if not len(self.begins):
-            raise UserError("there is nothing to train on: no line of the text has a piece that could be guessed")
+            raise UserError("no line of the text has a piece that could be guessed")
 
     def __len__(self) -> int:
         """Rows of an epoch."""
         return len(self.begins)
 
-    def batches(self, position: Position) -> Generator[tuple[MaskedBatch, Position]]:
+    def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
         """From `position` on for ever: each batch with the position after it."""
         while True:
             order = np.random.default_rng([self.seed, position.epoch]).permutation(len(self))
@@ -139,7 +117,7 @@ class MaskedStream:
                 yield batch, following if last else Position(position.epoch, position.chunk, number + 1)
             position = following
 
-    def epoch(self) -> Iterator[MaskedBatch]:
+    def epoch(self) -> Iterator[Batch]:
         """The batches of the first epoch: for validation."""
         for batch, after in self.batches(Position()):
             yield batch

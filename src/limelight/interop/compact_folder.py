@@ -7,7 +7,7 @@ from limelight.errors import UserError
 from limelight.files import write_folder, writing
 from limelight.interop.folders import CARD, NOTHING_LEFT, exported_card, require_new
 from limelight.models.compact import FORMS, compact
-from limelight.models.stored import CONFIG, TOKENIZER, WEIGHTS, StoredModel
+from limelight.models.stored import CONFIG, TOKENIZER, WEIGHTS, StoredModel, save_labels
 from limelight.models.weights import named_weights, save_weights
 from limelight.tokens import save_tokenizers
 
@@ -23,6 +23,7 @@ def export_limelight(stored: StoredModel, folder: Path, *, form: str) -> None:
     def fill(partial: Path) -> None:
         save_weights(partial / WEIGHTS, compact(named_weights(stored.model), form), stored.notes)
         save_tokenizers(stored.tokenizers, partial / TOKENIZER)
+        save_labels(partial, stored.model)
         config = stored.config.model_copy(update={"weights": form})
         (partial / CONFIG).write_text(dump_config(config), encoding="utf-8")
         (partial / CARD).write_text(exported_card(stored, f"A model in {form}", _USE), encoding="utf-8")

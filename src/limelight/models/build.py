@@ -1,5 +1,7 @@
 """From configuration to model: the one place that unpacks a model's section, so that modules take plain arguments."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import nn
 
@@ -17,6 +19,7 @@ from limelight.layers.embedding import TokenEmbedding
 from limelight.layers.feed_forward import FeedForward
 from limelight.layers.positions import LearnedPositions, RotaryPositions, SinusoidalPositions
 from limelight.models.decoder_only import CausalLayer, CausalStack, DecoderOnly
+from limelight.models.encoder_only import Classifier, MaskedModel
 from limelight.models.interface import Model
 from limelight.models.recurrent import build_recurrent
 from limelight.models.recurrent.cells import CellStack
@@ -28,8 +31,11 @@ from limelight.tokens.tokenizer import END
 StackConfig = TransformerConfig | DecoderOnlyConfig | EncoderOnlyConfig
 
 
-def build_model(config: ModelConfig, tokenizers: Tokenizers) -> Model:
-    """A fresh model with random weights (from torch's global generator). Raises `UserError` for impossible settings."""
+def build_model(config: ModelConfig, tokenizers: Tokenizers, labels: Sequence[str] = ()) -> Model:
+    """A fresh model with random weights (from torch's global generator); with `labels` one that chooses among them.
+
+    Raises `UserError` for impossible settings.
+    """
     source_size, target_size = tokenizers.source.size, tokenizers.target.size
     match config:
         case TransformerConfig():
@@ -45,7 +51,8 @@ def build_model(config: ModelConfig, tokenizers: Tokenizers) -> Model:
             _require_one_text(tokenizers, config.family)
             return _build_recurrent_language_model(config, target_size)
         case EncoderOnlyConfig():
-            raise NotImplementedError(config.family)
+            _require_one_text(tokenizers, config.family)
+            return _build_encoder_only(config, target_size, labels)
 
 
 def _require_one_vocabulary(tokenizers: Tokenizers, tie: str) -> None:
@@ -68,14 +75,7 @@ def _build_transformer(config: TransformerConfig, source_size: int, target_size:
     tied = config.tie == "three-way"
     source_embedding = target_embedding if tied else TokenEmbedding(source_size, config.d_model, scale=True)
     output = None if config.tie != "none" else _output(config.d_model, target_size)
-    encoder = Encoder(
-        source_embedding,
-        _positions(config),
-        [_encoder_layer(config) for _ in range(config.encoder_layers)],
-        dropout=config.dropout,
-        norm=_last_norm(config),
-        rotary=_rotary(config),
-    )
+    encoder = _encoder(config, source_embedding, config.encoder_layers)
     decoder = Decoder(
         target_embedding,
         _positions(config),
@@ -86,6 +86,13 @@ def _build_transformer(config: TransformerConfig, source_size: int, target_size:
     )
     bias = nn.Parameter(torch.zeros(target_size - 1)) if config.output_bias else None
     return Transformer(encoder, decoder, output, output_bias=bias, start_id=target_size - 1, end_id=END)
+
+
+def _build_encoder_only(config: EncoderOnlyConfig, size: int, labels: Sequence[str]) -> MaskedModel | Classifier:
+    encoder = _encoder(config, TokenEmbedding(size, config.d_model, scale=True), config.layers)
+    if not labels:
+        return MaskedModel(encoder)
+    return Classifier(encoder, labels, width=config.d_model, pooling=config.pooling, dropout=config.dropout)
 
 
 def _build_decoder_only(config: DecoderOnlyConfig, size: int) -> DecoderOnly:
@@ -125,6 +132,17 @@ def _attention(config: StackConfig) -> MultiHeadAttention:
 
 def _feed_forward(config: StackConfig) -> FeedForward:
     return FeedForward(config.d_model, config.d_ff, activation=config.activation, dropout=config.dropout)
+
+
+def _encoder(config: TransformerConfig | EncoderOnlyConfig, embedding: TokenEmbedding, depth: int) -> Encoder:
+    return Encoder(
+        embedding,
+        _positions(config),
+        [_encoder_layer(config) for _ in range(depth)],
+        dropout=config.dropout,
+        norm=_last_norm(config),
+        rotary=_rotary(config),
+    )
 
 
 def _encoder_layer(config: TransformerConfig | EncoderOnlyConfig) -> EncoderLayer:

@@ -1,6 +1,7 @@
 """The stored model: weights, configuration, tokenizer and card in one folder, nothing executable.
 
-    model.safetensors   config.yaml   tokenizer/   README.md   and, once it is learned, shortlist.safetensors
+    model.safetensors   config.yaml   tokenizer/   README.md   and, once it is learned, shortlist.safetensors;
+    of a classifier, labels.json
 
 A run folder keeps its best model so, under `best/`; the folder can be copied anywhere on its own.
 """
@@ -16,7 +17,9 @@ from limelight.errors import RunError, UserError
 from limelight.files import cause, write_folder, write_whole
 from limelight.models.build import build_model
 from limelight.models.compact import expand
+from limelight.models.encoder_only import Classifier
 from limelight.models.interface import Model
+from limelight.models.labels import dump_labels, read_labels
 from limelight.models.weights import named_weights, put_weights, read_weights, require_fit, save_weights
 from limelight.tokens import Tokenizers, load_tokenizers, save_tokenizers, tokenizer_files
 from limelight.untrusted import shown
@@ -25,6 +28,7 @@ WEIGHTS = "model.safetensors"
 CONFIG = "config.yaml"
 TOKENIZER = "tokenizer"
 SHORTLIST = "shortlist.safetensors"
+LABELS = "labels.json"
 BEST = "best"
 
 
@@ -63,7 +67,8 @@ def find_model(path: str | Path) -> Path:
 
 def _require_own_files(model: Path, folder: Path) -> None:
     root = os.path.realpath(folder)
-    for path in (model / WEIGHTS, model / CONFIG, model / SHORTLIST, *tokenizer_files(model / TOKENIZER)):
+    files = [model / name for name in (WEIGHTS, CONFIG, SHORTLIST, LABELS)]
+    for path in (*files, *tokenizer_files(model / TOKENIZER)):
         place = os.path.realpath(path)
         if os.path.commonpath([root, place]) != root:
             raise UserError(f"{path}: a link out of {folder}, to {shown(place)}; put the file itself there")
@@ -76,14 +81,15 @@ def load_model(path: str | Path, device: torch.device | None = None) -> StoredMo
     weights, notes = read_weights(folder / WEIGHTS)
     weights = expand(weights, where=str(folder / WEIGHTS))
     tokenizers = load_tokenizers(folder / TOKENIZER)
+    labels = read_labels(folder / LABELS) if (folder / LABELS).exists() else ()
     try:
         with torch.device("meta"):  # shapes alone: sizes that are not those of the weights must cost no memory
-            shapes = build_model(config.model, tokenizers)
+            shapes = build_model(config.model, tokenizers, labels)
     except UserError as error:
         raise UserError(f"{folder / CONFIG}: {error}") from None
     require_fit(shapes, weights, where=str(folder / WEIGHTS))
     with torch.random.fork_rng(devices=[]):  # the weights are replaced: building must not move the caller's randomness
-        model = build_model(config.model, tokenizers)
+        model = build_model(config.model, tokenizers, labels)
     put_weights(model, weights, where=str(folder / WEIGHTS))
     return StoredModel(folder, model.to(device or torch.device("cpu")).eval(), tokenizers, config, notes)
 
@@ -99,6 +105,7 @@ def save_model(
         folder.mkdir(parents=True, exist_ok=True)
         if not (folder / TOKENIZER).exists():
             write_folder(folder / TOKENIZER, lambda partial: save_tokenizers(tokenizers, partial))
+        save_labels(folder, model)
         write_whole(folder / CONFIG, dump_config(config))
         write_whole(folder / "README.md", card)
     except OSError as error:
@@ -106,3 +113,9 @@ def save_model(
             f"{folder}: cannot write the model: {cause(error)}; the weights before it are untouched"
         ) from error
     save_weights(folder / WEIGHTS, named_weights(model), notes)
+
+
+def save_labels(folder: Path, model: Model) -> None:
+    """Write the labels among which a model chooses, if it does."""
+    if isinstance(model, Classifier):
+        write_whole(folder / LABELS, dump_labels(model.labels))

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -22,6 +22,8 @@ from limelight.tokens import Tokenizer, Tokenizers, load_tokenizers, save_tokeni
 
 Say = Callable[[str], None]
 OnBadLine = Callable[[BadLine], None]
+Encode = Callable[[Sequence[Pair]], tuple[list[list[int]], list[list[int]]]]
+"""Pairs to the rows of both sides."""
 GROUP = 10_000  # pairs tokenised at once: enough to be quick, little enough to stay small
 
 
@@ -46,11 +48,24 @@ def prepare(config: RunConfig, run: Path, say: Say) -> Prepared:
             require_lasting(Path(file))
     _write_tokenizers(config, run / TOKENIZER, say)
     tokenizers = load_tokenizers(run / TOKENIZER)  # from the files, as everybody later will
-    stores = [
-        make_store(config, corpus, encode, run / "data" / f"train-{number}", say, vocabulary_size=largest)
+
+    def encode(pairs: Sequence[Pair]) -> tuple[list[list[int]], list[list[int]]]:
+        sources = tokenizers.source.encode_batch([pair.source for pair in pairs])
+        return sources, tokenizers.target.encode_batch([pair.target for pair in pairs])
+
+    stores = make_stores(config, encode, run, say, ids=max(tokenizer.size for tokenizer in tokenizers))
+    return Prepared(tokenizers, stores, read_valid(config.data, run, say))
+
+
+def make_stores(config: RunConfig, encode: Encode, run: Path, say: Say, *, ids: int) -> list[TokenStore]:
+    """A store for each corpus; `encode` makes less than `ids` different numbers.
+
+    Raises `UserError` for a corpus with nothing left in it.
+    """
+    return [
+        _store(config, corpus, encode, run / "data" / f"train-{number}", say, ids=ids)
         for number, corpus in enumerate(config.data.train)
     ]
-    return Prepared(tokenizers, stores, read_valid(config.data, run, say))
 
 
 def read_valid(data: DataConfig, run: Path, say: Say) -> list[Pair]:
@@ -82,15 +97,13 @@ def _write_tokenizers(config: RunConfig, folder: Path, say: Say) -> None:
         return
     tokens, data, report = config.tokens, config.data, CleanReport()
     unreadable: Counter[str] = Counter()
-    pairs = _cleaned(data, data.train, report, lambda line: unreadable.update([line.kind]))
+    pairs = cleaned(data, data.train, report, lambda line: unreadable.update([line.kind]))
     sentences = sum(1 for _ in pairs)
     if not sentences:
-        files = ", ".join(name for corpus in data.train for name in corpus.files)
-        skipped = [f"\n  skipped {count:,}: {kind}" for kind, count in unreadable.most_common()]
-        raise UserError(f"{files}: there is nothing to train on: {report.summary()}{''.join(skipped)}")
+        raise nothing_left(data, report, unreadable)
 
     def learn(*sides: str) -> Tokenizer:
-        pairs = _cleaned(data, data.train, CleanReport(), _silently)
+        pairs = cleaned(data, data.train, CleanReport(), silently)
         return train_tokenizer(
             (getattr(pair, side) for pair in pairs for side in sides),
             kind=tokens.kind,
@@ -112,11 +125,18 @@ def _write_tokenizers(config: RunConfig, folder: Path, say: Say) -> None:
     write_folder(folder, lambda partial: save_tokenizers(tokenizers, partial))
 
 
-def _silently(_line: BadLine) -> None:
+def nothing_left(data: DataConfig, report: CleanReport, unreadable: Counter[str]) -> UserError:
+    """What to raise where no pair is left: what was left out and why, what could not be read by its kind."""
+    files = ", ".join(name for corpus in data.train for name in corpus.files)
+    skipped = [f"\n  skipped {count:,}: {kind}" for kind, count in unreadable.most_common()]
+    return UserError(f"{files}: there is nothing to train on: {report.summary()}{''.join(skipped)}")
+
+
+def silently(_line: BadLine) -> None:
     """What was left out is told once, while the corpus is tokenised."""
 
 
-def _store(config: RunConfig, corpus: Corpus, tokenizers: Tokenizers, folder: Path, say: Say) -> TokenStore:
+def _store(config: RunConfig, corpus: Corpus, encode: Encode, folder: Path, say: Say, *, ids: int) -> TokenStore:
     """The corpus as pieces on the disk, made anew only when text, cleaning or vocabulary have changed."""
     missing = [name for name in corpus.files if not Path(name).exists()]
     if missing and (folder / "store.json").exists():
@@ -127,14 +147,13 @@ def _store(config: RunConfig, corpus: Corpus, tokenizers: Tokenizers, folder: Pa
         return open_store(folder)
     if (folder / "store.json").exists():
         say(f"{' + '.join(corpus.files)}: text, cleaning or vocabulary has changed; making its pieces anew")
-    largest = max(tokenizer.size for tokenizer in tokenizers)
     report = CleanReport()
     with (
         SkipReport(folder.with_name(f"{folder.name}-skipped.txt"), say) as skipped,
-        StoreWriter(folder, vocabulary_size=largest) as writer,
+        StoreWriter(folder, vocabulary_size=ids) as writer,
     ):
-        pairs = _cleaned(config.data, [corpus], report, skipped.add)
-        kept = _tokenise(pairs, tokenizers, writer, max_length=config.batching.max_length)
+        pairs = cleaned(config.data, [corpus], report, skipped.add)
+        kept = _tokenise(pairs, encode, writer, max_length=config.batching.max_length)
         said = report.summary()
         if kept < report.kept:
             limit = config.batching.max_length
@@ -150,12 +169,11 @@ def _store(config: RunConfig, corpus: Corpus, tokenizers: Tokenizers, folder: Pa
     return store
 
 
-def _tokenise(pairs: Iterator[Pair], tokenizers: Tokenizers, writer: StoreWriter, *, max_length: int) -> int:
+def _tokenise(pairs: Iterator[Pair], encode: Encode, writer: StoreWriter, *, max_length: int) -> int:
     """Write the pairs that are not too long as pieces and as text; how many those are."""
     kept = 0
     while group := list(islice(pairs, GROUP)):
-        sources = tokenizers.source.encode_batch([pair.source for pair in group])
-        targets = tokenizers.target.encode_batch([pair.target for pair in group])
+        sources, targets = encode(group)
         sides = zip(sources, targets, strict=True)
         chosen = [number for number, rows in enumerate(sides) if max(map(len, rows)) < max_length]
         writer.append(
@@ -181,9 +199,8 @@ def _fingerprint(config: RunConfig, corpus: Corpus, folder: Path) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def _cleaned(
-    data: DataConfig, corpora: Iterable[Corpus], report: CleanReport, on_bad_line: OnBadLine
-) -> Iterator[Pair]:
+def cleaned(data: DataConfig, corpora: Iterable[Corpus], report: CleanReport, on_bad_line: OnBadLine) -> Iterator[Pair]:
+    """All pairs that are worth training on."""
     for corpus in corpora:
         yield from clean(
             _read(corpus, data, on_bad_line),

@@ -8,7 +8,7 @@ import torch
 from limelight.config import RunConfig, dump_config, load_config
 from limelight.errors import RunError, UserError
 from limelight.files import cause, clear_leftovers, write_whole
-from limelight.models.build import build_model, choose_device, count_parameters
+from limelight.models.build import choose_device, count_parameters
 from limelight.models.stored import CONFIG
 from limelight.training.begin import borrow_weights
 from limelight.training.checkpoint import CHECKPOINTS, Progress, restore_carried, restore_newest
@@ -20,7 +20,7 @@ from limelight.training.precision import choose_precision
 from limelight.training.report import Report
 from limelight.training.run_state import Run
 from limelight.training.signals import StopRequest
-from limelight.training.tasks import Tokenised, build_task, prepare_data
+from limelight.training.tasks import Tokenised, build_task, fresh_model, prepare_data
 
 MAY_CHANGE = {
     "max_steps", "max_minutes", "patience", "schedule", "learning_rate", "warmup", "decay_steps", "validate_every",
@@ -136,7 +136,7 @@ def _set_up(config: RunConfig, folder: Path, prepared: Tokenised, report: Report
     torch.manual_seed(training.seed)
     device = choose_device(training.device)
     precision = choose_precision(training.precision, device)
-    model = build_model(config.model, prepared.tokenizers).to(device)
+    model = fresh_model(config, prepared).to(device)
     for parameter in model.parameters():
         parameter.register_post_accumulate_grad_hook(_be_heard)
     optimizer = make_optimizer(

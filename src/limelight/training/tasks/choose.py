@@ -5,11 +5,16 @@ from typing import Protocol, runtime_checkable
 
 from limelight.config import DecoderOnlyConfig, EncoderOnlyConfig, RecurrentLanguageModelConfig, RunConfig
 from limelight.errors import UserError
+from limelight.models.build import build_model
+from limelight.models.encoder_only import Classifier, MaskedModel
 from limelight.models.interface import Model, Seq2Seq
 from limelight.tokens import Tokenizers
 from limelight.training.prepare import Prepared, Say, prepare
+from limelight.training.prepare_labels import PreparedLabels, prepare_labels
 from limelight.training.prepare_text import PreparedText, prepare_text
+from limelight.training.tasks.labels import Labels
 from limelight.training.tasks.language import LanguageModelling
+from limelight.training.tasks.masked import Masked
 from limelight.training.tasks.task import Task
 from limelight.training.tasks.translation import Translation
 
@@ -26,18 +31,31 @@ class Tokenised(Protocol):
 def prepare_data(config: RunConfig, folder: Path, say: Say) -> Tokenised:
     """Text to pieces, as the task wants them. Raises `UserError` where there is no text of the kind it takes."""
     _require_one_kind(config)
-    return prepare_text(config, folder, say) if config.data.text else prepare(config, folder, say)
+    if config.data.text:
+        return prepare_text(config, folder, say)
+    if isinstance(config.model, EncoderOnlyConfig):
+        return prepare_labels(config, folder, say)
+    return prepare(config, folder, say)
+
+
+def fresh_model(config: RunConfig, data: Tokenised) -> Model:
+    """A model with random weights for what the text holds. Raises `UserError` for impossible settings."""
+    labels = data.labels if isinstance(data, PreparedLabels) else ()
+    return build_model(config.model, data.tokenizers, labels)
 
 
 def build_task(config: RunConfig, data: Tokenised, model: Model) -> Task:
     """The task of a run. Raises `UserError` where the model cannot take what the text holds."""
-    match data:
-        case PreparedText():
+    match data, model:
+        case PreparedText(), MaskedModel():
+            return Masked(config, data, model)
+        case PreparedText(), Seq2Seq():
             return LanguageModelling(config, data, model)
-        case Prepared():
-            assert isinstance(model, Seq2Seq)
+        case PreparedLabels(), Classifier():
+            return Labels(config, data, model)
+        case Prepared(), Seq2Seq():
             return Translation(config, data, model)
-    raise TypeError(f"no task for {type(data).__name__}")
+    raise TypeError(f"no task for {type(data).__name__} and {type(model).__name__}")
 
 
 def _require_one_kind(config: RunConfig) -> None:

@@ -58,7 +58,7 @@ class LanguageModelling(Task):
             autocast=autocast(precision, device),
             device=device,
         )
-        pieces_per_byte = len(self.text.ids) / self.text.utf8_bytes
+        pieces_per_byte = (len(self.text.ids) - 1) / self.text.utf8_bytes
         return Validation(loss, {"bits_per_byte": loss / math.log(2) * pieces_per_byte})
 
     def _unseen(self, model: Model) -> Iterable[Batch]:

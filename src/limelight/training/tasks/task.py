@@ -11,6 +11,8 @@ import torch
 
 from limelight.batching.batch import Batch
 from limelight.batching.stream import Position
+from limelight.config import RunConfig
+from limelight.errors import UserError
 from limelight.inspection.reading import reading
 from limelight.models.interface import Model
 from limelight.training.loss import Learner, batch_loss
@@ -55,6 +57,15 @@ class Task(ABC):
     @abstractmethod
     def validate(self, model: Model, *, precision: str, device: torch.device) -> Validation:
         """How good the model is as it stands. Nothing is changed by it, the random state included."""
+
+
+def require_positions(config: RunConfig, longest: int | None) -> None:
+    """Raises `UserError` where training would meet more positions than the model learns."""
+    if longest is not None and config.batching.max_length > longest:
+        raise UserError(
+            f"batching.max_length={config.batching.max_length} is more than the {longest} positions the model learns; "
+            "lower it, or raise model.max_positions"
+        )
 
 
 def mean_loss(

@@ -11,14 +11,13 @@ from limelight.batching.stream import BatchStream, Position
 from limelight.config import RunConfig
 from limelight.decoding.jobs import longest_sequence, require_room
 from limelight.decoding.translate import Translator
-from limelight.errors import UserError
 from limelight.evaluation.metrics import corpus_bleu
 from limelight.models.interface import Model, Seq2Seq
 from limelight.text.pair import Pair
 from limelight.tokens import END, Tokenizers
 from limelight.training.precision import autocast
 from limelight.training.prepare import Prepared
-from limelight.training.tasks.task import Task, Validation, mean_loss
+from limelight.training.tasks.task import Task, Validation, mean_loss, require_positions
 
 
 class Translation(Task):
@@ -29,8 +28,7 @@ class Translation(Task):
 
     def __init__(self, config: RunConfig, prepared: Prepared, model: Seq2Seq) -> None:
         longest = longest_sequence(model)
-        if longest is not None:
-            require_positions(config, longest)
+        require_positions(config, longest)
         self.config, self.tokenizers, self.pairs = config, prepared.tokenizers, prepared.valid
         self.amount = f"{sum(map(len, prepared.stores)):,} pairs"
         self.stream = BatchStream(
@@ -68,15 +66,6 @@ class Translation(Task):
         middle = len(chosen) // 2
         shown = chosen[middle].source, chosen[middle].target, outputs[middle].text
         return Validation(loss, {"bleu": bleu.score}, tuple(zip(("source", "reference", "model"), shown, strict=True)))
-
-
-def require_positions(config: RunConfig, longest: int) -> None:
-    """Raises `UserError` where training would meet more positions than the model learns."""
-    if config.batching.max_length > longest:
-        raise UserError(
-            f"batching.max_length={config.batching.max_length} is more than the {longest} positions the model learns; "
-            "lower it, or raise model.max_positions"
-        )
 
 
 def validation_batches(

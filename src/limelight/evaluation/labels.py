@@ -1,0 +1,150 @@
+"""How well labels are chosen: accuracy, precision, recall and F1, and which label is taken for which."""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from limelight.errors import UserError
+from limelight.evaluation.provenance import files_of, provenance_lines, versions
+from limelight.models.labels import label_numbers
+from limelight.text.pair import Pair
+from limelight.understanding.classify import Labeller
+
+_WIDEST = 12
+"""Labels in a table of confusions that a terminal can show."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelScore:
+    """One label against all others, from 0 to 100."""
+
+    label: str
+    precision: float
+    """How many of the texts that were given this label have it; 0 where none was given it."""
+    recall: float
+    """How many of the texts that have this label were given it; 0 where none has it."""
+    f1: float
+    """The harmonic mean of both, 0 where both are."""
+    texts: int
+    """Those that have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelScores:
+    """How answers agree with the true labels; from 0 to 100, higher is better."""
+
+    accuracy: float
+    macro_f1: float
+    """The plain mean of F1 over the labels, rare ones as weighty as frequent ones; without those that neither stand in
+    the truth nor were ever given."""
+    by_label: tuple[LabelScore, ...]
+    confusion: tuple[tuple[int, ...], ...]
+    """Texts by true label (rows) and given label (columns), in the order of `by_label`."""
+
+
+def score_labels(labels: Sequence[str], truth: Sequence[int], given: Sequence[int]) -> LabelScores:
+    """Compare two lists of numbers of labels. Raises `UserError` where they are empty, or not of one length."""
+    if len(truth) != len(given) or not truth:
+        raise UserError(f"{len(truth):,} true labels and {len(given):,} given ones: there has to be one for each text")
+    confusion = np.zeros((len(labels), len(labels)), dtype=np.int64)
+    np.add.at(confusion, (np.asarray(truth), np.asarray(given)), 1)
+    right, there, said = confusion.diagonal(), confusion.sum(axis=1), confusion.sum(axis=0)
+    precision, recall = _share(right, said), _share(right, there)
+    f1 = _share(2 * right, there + said)  # 2PR / (P + R), with both written out
+    known = (there + said) > 0
+    columns = (labels, precision.tolist(), recall.tolist(), f1.tolist(), there.tolist())
+    return LabelScores(
+        accuracy=100 * float(right.sum()) / len(truth),
+        macro_f1=float(f1[known].mean()),
+        by_label=tuple(LabelScore(*each) for each in zip(*columns, strict=True)),
+        confusion=tuple(map(tuple, confusion.tolist())),
+    )
+
+
+def _share(some: np.ndarray, of: np.ndarray) -> np.ndarray:
+    return 100 * some / np.maximum(of, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelEvaluation:
+    """What `evaluate_labels` found."""
+
+    scores: LabelScores
+    seconds: float
+    """Wall-clock time from texts to labels."""
+    answers: tuple[str, ...]
+    """In the order of the pairs; not part of the JSON."""
+    provenance: Mapping[str, Any]
+    """Model, test files, number of texts, seed, versions."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        scores, texts = self.scores, len(self.answers)
+        return {
+            "accuracy": round(scores.accuracy, 4),
+            "macro_f1": round(scores.macro_f1, 4),
+            "by_label": [
+                {name: round(value, 4) if isinstance(value, float) else value for name, value in asdict(each).items()}
+                for each in scores.by_label
+            ],
+            "confusion": [list(row) for row in scores.confusion],
+            "texts": texts,
+            "seconds": round(self.seconds, 3),
+            "texts_per_second": round(texts / self.seconds, 1) if self.seconds else 0.0,
+            "provenance": dict(self.provenance),
+        }
+
+    def to_json(self) -> str:
+        """`to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=2)
+
+    def table(self) -> str:
+        """The same for people, in lines of plain text; confusions of a dozen labels at most."""
+        scores = self.scores
+        width = max(len("macro-F1"), *(len(each.label) for each in scores.by_label)) + 2
+        lines = [f"{'accuracy':{width}}{scores.accuracy:9.2f}", f"{'macro-F1':{width}}{scores.macro_f1:9.2f}", ""]
+        lines.append(f"{'label':{width}}{'precision':>9}{'recall':>9}{'F1':>9}{'texts':>9}")
+        lines += [
+            f"{each.label:{width}}{each.precision:9.2f}{each.recall:9.2f}{each.f1:9.2f}{each.texts:9,}"
+            for each in scores.by_label
+        ]
+        lines += ["", *self._confusions(width)] if len(scores.by_label) <= _WIDEST else []
+        texts = len(self.answers)
+        lines += ["", f"{texts:,} texts in {self.seconds:.1f} s: {texts / (self.seconds or 1):,.0f} texts/s"]
+        return "\n".join([*lines, *provenance_lines(self.provenance)])
+
+    def _confusions(self, width: int) -> list[str]:
+        labels = [each.label for each in self.scores.by_label]
+        columns = [max(8, len(label)) + 1 for label in labels]
+        head = "".join(f"{label:>{column}}" for label, column in zip(labels, columns, strict=True))
+        rows = [
+            f"{label:{width}}" + "".join(f"{count:{column},}" for count, column in zip(counts, columns, strict=True))
+            for label, counts in zip(labels, self.scores.confusion, strict=True)
+        ]
+        return [f"{'true, given':{width}}{head}", *rows]
+
+
+def evaluate_labels(
+    labeller: Labeller, pairs: Sequence[Pair], *, origin: Mapping[str, Any] | None = None
+) -> LabelEvaluation:
+    """Choose labels for the sources of `pairs`, whose targets are the true ones.
+
+    `origin` adds to the provenance what only the caller knows: the model's folder, the seed.
+
+    Raises `UserError` where there is nothing to evaluate, and naming file and line for a label that the model was not
+    trained with.
+    """
+    if not pairs:
+        raise UserError("there is nothing to evaluate: the test set has no texts")
+    truth = label_numbers(pairs, labeller.labels)
+    start = time.perf_counter()
+    answers = [each.label for each in labeller.classify([pair.source for pair in pairs])]
+    seconds = time.perf_counter() - start
+    numbers = {label: number for number, label in enumerate(labeller.labels)}
+    scores = score_labels(labeller.labels, truth, [numbers[answer] for answer in answers])
+    provenance = {**(origin or {}), **files_of(pairs), "versions": versions()}
+    return LabelEvaluation(scores, seconds, tuple(answers), provenance)

@@ -1,0 +1,68 @@
+"""The names of a classifier's labels, as they stand beside its weights: a list in `labels.json`."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from limelight.errors import UserError
+from limelight.text.pair import Pair
+from limelight.untrusted import read_plain, shown
+
+MOST_LABELS = 10_000
+LONGEST_LABEL = 200
+"""Characters."""
+
+_MOST_BYTES = 10_000_000
+
+
+def dump_labels(labels: Sequence[str]) -> str:
+    """As JSON, a name a line."""
+    return json.dumps(list(labels), ensure_ascii=False, indent=0) + "\n"
+
+
+def read_labels(path: Path) -> tuple[str, ...]:
+    """The labels in a file. Raises `UserError` where it is missing, or holds anything but labels."""
+    try:
+        values = json.loads(read_plain(path, _MOST_BYTES).decode("utf-8"))
+    except OSError as error:
+        raise UserError(f"{path}: cannot read the labels: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path}: not a list of labels: {shown(str(error))}") from None
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise UserError(f"{path}: not a list of labels: it holds something else than names")
+    fault = labels_fault(values)
+    if fault:
+        raise UserError(f"{path}: {fault}")
+    return tuple(values)
+
+
+def labels_fault(labels: Sequence[str]) -> str:
+    """Why these cannot be the labels of a classifier; an empty text where they can."""
+    if not 2 <= len(labels) <= MOST_LABELS:
+        return f"{len(labels):,} labels; a classifier chooses among 2 to {MOST_LABELS:,}"
+    if len(set(labels)) < len(labels):
+        return "a label stands there twice"
+    return next(filter(None, map(label_fault, labels)), "")
+
+
+def label_fault(label: str) -> str:
+    """Why this is no name of a label; an empty text where it is one. They are written to terminals and tables."""
+    if not label or label != label.strip():
+        return f"{shown(repr(label))} is no label: it is blank, or has white space at an end"
+    if len(label) > LONGEST_LABEL:
+        return f"{shown(label, 40)} is no label: {len(label):,} characters, and at most {LONGEST_LABEL} are taken"
+    if not label.isprintable():
+        return f"{shown(label)} is no label: it has characters that do not print"
+    return ""
+
+
+def label_numbers(pairs: Sequence[Pair], labels: Sequence[str]) -> list[int]:
+    """The number of the label of each pair, which is its target. Raises `UserError` naming file and line of one that
+    is not among them."""
+    numbers = {label: number for number, label in enumerate(labels)}
+    for pair in pairs:
+        if pair.target.strip() not in numbers:
+            known = ", ".join(labels[:10]) + (f" and {len(labels) - 10:,} more" if len(labels) > 10 else "")
+            fault = f"{shown(pair.target.strip(), 40)!r} is none of the labels in the training data: {known}"
+            raise UserError(f"{pair.place}: {fault}")
+    return [numbers[pair.target.strip()] for pair in pairs]

@@ -1,0 +1,92 @@
+"""Classification: texts with a label each."""
+
+from collections.abc import Generator
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from limelight.batching.batch import Batch
+from limelight.batching.bucketing import cut_batches
+from limelight.batching.labels import LabelStream, begun, label_batch
+from limelight.batching.stream import Position
+from limelight.config import RunConfig
+from limelight.decoding.jobs import longest_sequence, require_room
+from limelight.evaluation.labels import score_labels
+from limelight.inspection.reading import reading
+from limelight.models.encoder_only import Classifier
+from limelight.models.interface import Model
+from limelight.models.labels import label_numbers
+from limelight.training.precision import autocast
+from limelight.training.prepare_labels import PreparedLabels
+from limelight.training.tasks.task import Task, Validation, require_positions
+
+
+class Labels(Task):
+    """Learns p(label | text).
+
+    Raises `UserError` where the model cannot take texts as long as they may get.
+    """
+
+    def __init__(self, config: RunConfig, prepared: PreparedLabels, model: Classifier) -> None:
+        longest = longest_sequence(model)
+        require_positions(config, longest)
+        self.labels, self.pairs = prepared.labels, prepared.valid
+        self.amount = f"{sum(map(len, prepared.stores)):,} texts with {len(prepared.labels):,} labels"
+        self.stream = LabelStream(
+            prepared.stores,
+            [corpus.weight for corpus in config.data.train],
+            prepared.tokenizers,
+            tokens=config.batching.tokens,
+            seed=config.training.seed,
+            chunk_pairs=config.batching.chunk_pairs,
+            sampling=config.tokens.sampling,
+            max_length=config.batching.max_length,
+        )
+        self.valid_batches = validation_batches(prepared, tokens=config.batching.tokens, longest=longest)
+
+    def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
+        return self.stream.batches(position)
+
+    @property
+    def validates(self) -> bool:
+        return bool(self.pairs)
+
+    def validate(self, model: Model, *, precision: str, device: torch.device) -> Validation:
+        """The mean loss of a label, accuracy and macro-F1 of the most probable ones, and one text to look at."""
+        assert isinstance(model, Classifier)
+        given, loss = np.zeros(len(self.pairs), dtype=np.int64), 0.0
+        truth = np.zeros_like(given)
+        with reading(model):
+            for places, each in self.valid_batches:
+                batch = each.to(device)
+                with autocast(precision, device):
+                    logits = model.project(model(batch))[:, 0].float()
+                loss += functional.cross_entropy(logits, batch.target_out[:, 0], reduction="sum").item()
+                given[places], truth[places] = logits.argmax(dim=1).cpu().numpy(), batch.target_out[:, 0].cpu().numpy()
+        scores = score_labels(self.labels, truth.tolist(), given.tolist())
+        pair = self.pairs[len(self.pairs) // 2]
+        answer = self.labels[given[len(self.pairs) // 2]]
+        return Validation(
+            loss / len(self.pairs),
+            {"accuracy": scores.accuracy, "macro_f1": scores.macro_f1},
+            (("text", pair.source), ("label", pair.target.strip()), ("model", answer)),
+        )
+
+
+def validation_batches(prepared: PreparedLabels, *, tokens: int, longest: int | None) -> list[tuple[np.ndarray, Batch]]:
+    """All texts for validation, made once for a whole run: the places of some of them, and their batch.
+
+    Raises `UserError` for a text with more pieces than the `longest` sequence the model takes.
+    """
+    pairs, tokenizer = prepared.valid, prepared.tokenizers.source
+    rows = [begun(row) for row in tokenizer.encode_batch([pair.source for pair in pairs])]
+    if longest is not None:
+        for pair, row in zip(pairs, rows, strict=True):
+            require_room(row, longest, f"{pair.place}: this text for validation")
+    lengths = np.array([len(row) + 1 for row in rows], dtype=np.int64)
+    numbers = np.array(label_numbers(pairs, prepared.labels), dtype=np.int64)
+    return [
+        (places, label_batch([rows[place] for place in places], numbers[places], padding=tokenizer.padding))
+        for places in cut_batches(lengths, lengths, tokens=tokens, generator=np.random.default_rng(0))
+    ]

@@ -1,0 +1,67 @@
+"""Masked language modelling: plain text, some pieces of each line guessed from all that stands around them."""
+
+from collections.abc import Generator
+
+import torch
+
+from limelight.batching.batch import Batch
+from limelight.batching.masking import MaskedStream
+from limelight.batching.stream import Position
+from limelight.config import RunConfig
+from limelight.decoding.jobs import longest_sequence
+from limelight.inspection.reading import reading
+from limelight.models.encoder_only import MaskedModel
+from limelight.models.interface import Model
+from limelight.training.precision import autocast
+from limelight.training.prepare_text import PreparedText
+from limelight.training.tasks.task import Task, Validation, mean_loss, require_positions
+
+
+class Masked(Task):
+    """Learns p(piece | the line around it) (Devlin et al. 2019, section 3.1, without its second task).
+
+    The lines for validation are masked once, in the same way for every look. Raises `UserError` where the model cannot
+    take sequences as long as they may get, and for text without a piece that could be guessed.
+    """
+
+    def __init__(self, config: RunConfig, prepared: PreparedText, model: MaskedModel) -> None:
+        require_positions(config, longest_sequence(model))
+        self.config, self.tokenizer = config, prepared.tokenizers.target
+        self.stream = self._stream(prepared, seed=config.training.seed)
+        self.amount = f"{len(self.stream):,} lines of text"
+        unseen = prepared.valid.documents > 0
+        self.valid_batches = list(self._stream(prepared, seed=0, unseen=True).epoch()) if unseen else []
+
+    def _stream(self, prepared: PreparedText, *, seed: int, unseen: bool = False) -> MaskedStream:
+        batching = self.config.batching
+        return MaskedStream(
+            (prepared.valid if unseen else prepared.train).ids,
+            self.tokenizer,
+            tokens=batching.tokens,
+            max_length=batching.max_length,
+            share=self.config.training.mask_share,
+            seed=seed,
+            chunk_rows=batching.chunk_pairs,
+        )
+
+    def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
+        return self.stream.batches(position)
+
+    @property
+    def validates(self) -> bool:
+        return bool(self.valid_batches)
+
+    def validate(self, model: Model, *, precision: str, device: torch.device) -> Validation:
+        """The mean loss of a guessed piece, and a line as the model completes it."""
+        assert isinstance(model, MaskedModel)
+        loss = mean_loss(model, self.valid_batches, autocast=autocast(precision, device), device=device)
+        return Validation(loss, example=self._example(model, device))
+
+    def _example(self, model: MaskedModel, device: torch.device) -> tuple[tuple[str, str], ...]:
+        """The first line of the middle batch: masked, as it was, and with what the model takes for most probable."""
+        batch = self.valid_batches[len(self.valid_batches) // 2].to(device)
+        with reading(model):
+            guessed = model.project(model(batch)[:1]).argmax(dim=-1)
+        filled = batch.target_out[:1].where(~batch.target_valid[:1], guessed)
+        shown = {"masked": batch.source, "text": batch.target_out, "model": filled}
+        return tuple((name, self.tokenizer.decode(ids[0].tolist())) for name, ids in shown.items())

@@ -1,0 +1,65 @@
+"""From texts to labels."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from limelight.errors import UserError
+from limelight.inspection.reading import reading
+from limelight.models.encoder_only import Classifier
+from limelight.understanding.reader import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A text and what a model takes it for."""
+
+    text: str
+    label: str
+    """The most probable one."""
+    probability: float
+    probabilities: Mapping[str, float]
+    """Of every label; they sum to one."""
+
+
+class Labeller(Reader[Classifier]):
+    """A classifier with all it takes to read text."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """All there are."""
+        return self.model.labels
+
+    def classify(self, texts: Sequence[str], *, batch_tokens: int = 16384) -> list[Labelled]:
+        """The label of each text, in their order; of a blank text, what the model makes of nothing at all.
+
+        `batch_tokens` bounds a batch: texts * pieces of the longest. Raises `UserError` for a text longer than the
+        model can take, naming its place.
+        """
+        return self._classify(texts, batch_tokens, first=1)
+
+    def classify_stream(
+        self, lines: Iterable[str], *, batch_tokens: int = 16384, chunk: int = 1000
+    ) -> Iterator[Labelled]:
+        """The same for any number of lines in bounded memory, `chunk` at a time."""
+        if chunk < 1:
+            raise UserError(f"chunk must be at least 1 line, not {chunk}")
+        remaining, first = iter(lines), 1
+        while some := list(islice(remaining, chunk)):
+            yield from self._classify(some, batch_tokens, first)
+            first += len(some)
+
+    def _classify(self, texts: Sequence[str], batch_tokens: int, first: int) -> list[Labelled]:
+        shares = np.zeros((len(texts), len(self.labels)), dtype=np.float64)
+        with reading(self.model) as device:
+            for places, batch in self._batches(texts, batch_tokens, first):
+                logits = self.model.project(self.model(batch.to(device)))[:, 0]
+                shares[places] = logits.double().softmax(dim=1).cpu().numpy()
+        return [
+            Labelled(
+                text, self.labels[row.argmax()], float(row.max()), dict(zip(self.labels, row.tolist(), strict=True))
+            )
+            for text, row in zip(texts, shares, strict=True)
+        ]

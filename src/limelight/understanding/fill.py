@@ -1,0 +1,118 @@
+"""What stands behind a mask: the pieces that are probable there, and the text with the best of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from limelight.batching.labels import begun
+from limelight.decoding.jobs import longest_sequence, require_room
+from limelight.errors import UserError
+from limelight.inspection.reading import reading
+from limelight.models.encoder_only import MaskedModel
+from limelight.tokens import END, MASK, Tokenizer
+from limelight.tokens.text import line_end, ordinary_pieces, reserved_id
+from limelight.tokens.tokenizer import SPACE
+from limelight.understanding.reader import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """A piece that may stand behind a mask."""
+
+    text: str
+    """The piece as it reads in a text, without the space before it."""
+    probability: float
+    """What the model gives the piece at this place, among all pieces of the vocabulary."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A text with masks, and what may stand behind them."""
+
+    source: str
+    text: str
+    """With the best guess at each mask, normalised as all text is that goes through a tokenizer."""
+    masks: tuple[tuple[Guess, ...], ...]
+    """For each mask its guesses, best first."""
+
+
+class Filler(Reader[MaskedModel]):
+    """A masked model with all it takes to read text. Raises `UserError` where the vocabulary knows no mask."""
+
+    def __init__(self, model: MaskedModel, tokenizer: Tokenizer) -> None:
+        super().__init__(model, tokenizer)
+        self.mask = reserved_id(tokenizer, MASK)
+        pieces = tokenizer.pieces(range(tokenizer.padding))
+        ordinary = np.zeros(tokenizer.padding, dtype=bool)
+        ordinary[ordinary_pieces(tokenizer)] = True
+        spells_spaces = line_end(tokenizer) is None
+        begins = np.array([piece.startswith(SPACE) for piece in pieces])
+        bare = np.array([piece == SPACE for piece in pieces])
+        self._bare_space = set() if spells_spaces else set(np.flatnonzero(bare).tolist())
+        self._within = ordinary if spells_spaces else _some(ordinary & ~begins, ordinary)
+        self._beginning = _some(ordinary & begins & ~bare, ordinary)
+
+    def fill(self, text: str, *, top: int = 5) -> Filled:
+        """Guess what stands at each `[MASK]` of a text, all of them at once, each from all that is not masked.
+
+        A mask stands for one piece. Behind a space, or at the beginning, that is one with which a word begins; right
+        behind something else, one that goes on. Raises `UserError` for a text without a mask, for one too long, and
+        for a `top` below 1.
+        """
+        if top < 1:
+            raise UserError(f"top={top}: at least one guess is made")
+        ids, begins = self._masked(text)
+        if not begins:
+            raise UserError(f"there is no {MASK} in this text: write it where a piece is to be guessed")
+        longest = longest_sequence(self.model)
+        row = begun(ids)
+        if longest is not None:
+            require_room(row, longest, "this text")
+        places = [place for place, number in enumerate(ids) if number == self.mask]
+        guesses = []
+        for place, shares, begins_word in zip(places, self._shares([*row, END], places), begins, strict=True):
+            best = self._best(shares, self._beginning if begins_word else self._within, top)
+            guesses.append(tuple(Guess(self._readable(number), float(shares[number])) for number in best))
+            ids[place] = best[0]
+        return Filled(text, self.tokenizer.decode(ids), tuple(guesses))
+
+    def _masked(self, text: str) -> tuple[list[int], list[bool]]:
+        """The pieces of a text, and of each mask whether a word begins there.
+
+        A tokenizer cuts the space off a mask, which in training stood for a piece with its space: a bare space before
+        a mask is taken away.
+        """
+        ids: list[int] = []
+        begins: list[bool] = []
+        for number in self.tokenizer.encode(text):
+            if number == self.mask:
+                begins.append(bool(ids) and ids[-1] in self._bare_space)
+                if begins[-1]:
+                    ids.pop()
+            ids.append(number)
+        return ids, begins
+
+    def _shares(self, row: Sequence[int], places: Sequence[int]) -> np.ndarray:
+        """(masks, vocab) probabilities at these places of the text; in the row an end stands before it."""
+        with reading(self.model) as device:
+            ids = torch.tensor([row], device=device)
+            features, _ = self.model.read(ids, torch.ones_like(ids, dtype=torch.bool))
+            logits = self.model.project(features[0, [place + 1 for place in places]])
+            found: np.ndarray = logits.double().softmax(dim=1).cpu().numpy()
+        return found
+
+    def _best(self, shares: np.ndarray, allowed: np.ndarray, top: int) -> list[int]:
+        order = np.argsort(-np.where(allowed, shares, -1.0), kind="stable")
+        best: list[int] = order[: min(top, int(allowed.sum()))].tolist()
+        return best
+
+    def _readable(self, number: int) -> str:
+        piece = self.tokenizer.pieces([number])[0]
+        return piece.removeprefix(SPACE) or piece
+
+
+def _some(wanted: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
+    """(pieces,) whether each may be guessed; a vocabulary of a few pieces may have none of the kind."""
+    return wanted if wanted.any() else otherwise

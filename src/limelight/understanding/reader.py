@@ -1,0 +1,61 @@
+"""From texts to what an encoder knows of them: rows of pieces, and vectors of sentences."""
+
+from collections.abc import Iterator, Sequence
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from limelight.batching.batch import Batch
+from limelight.batching.bucketing import cut_batches
+from limelight.batching.labels import begun, label_batch
+from limelight.decoding.jobs import longest_sequence, require_room
+from limelight.errors import UserError
+from limelight.inspection.reading import reading
+from limelight.models.encoder_only import EncoderOnly, Pooling, pool
+from limelight.tokens import Tokenizer
+
+ModelT = TypeVar("ModelT", bound=EncoderOnly)
+
+
+class Reader(Generic[ModelT]):
+    """A model with all it takes to read text. The model is left as it was found: still training, if it was."""
+
+    def __init__(self, model: ModelT, tokenizer: Tokenizer) -> None:
+        self.model, self.tokenizer = model, tokenizer
+
+    def vectors(self, texts: Sequence[str], *, pooling: Pooling = "mean", batch_tokens: int = 16384) -> np.ndarray:
+        """(texts, model) float32: a vector for each text, blank ones included.
+
+        Args:
+            pooling: `mean` over all positions, or that of the `first`, which is the end a row begins with. A masked
+                model never has to say anything there, so of one that is not a classifier the mean knows more.
+            batch_tokens: bounds a batch: texts * pieces of the longest.
+
+        Raises `UserError` for another pooling, and for a text longer than the model can take, naming its place.
+        """
+        if pooling not in ("mean", "first"):
+            raise UserError(f"pooling={pooling!r}: there are mean and first")
+        found = np.zeros((len(texts), self.model.encoder.embedding.weight.shape[1]), dtype=np.float32)
+        with reading(self.model) as device:
+            for places, batch in self._batches(texts, batch_tokens, first=1):
+                ids, valid = batch.source.to(device), batch.source_valid.to(device)
+                features, _ = self.model.read(ids, valid)
+                found[places] = pool(features, valid, pooling).float().cpu().numpy()
+        return found
+
+    def _batches(self, texts: Sequence[str], batch_tokens: int, first: int) -> Iterator[tuple[np.ndarray, Batch]]:
+        """Texts of like length together: their numbers, and a batch that asks for one thing of each.
+
+        Raises `UserError` for a text too long, before any is read; `first` is the place of the first, for messages.
+        """
+        if batch_tokens < 1:
+            raise UserError(f"batch_tokens must be at least 1, not {batch_tokens}")
+        rows = [begun(row) for row in self.tokenizer.encode_batch(texts)]
+        longest = longest_sequence(self.model)
+        if longest is not None:
+            for place, row in enumerate(rows, start=first):
+                require_room(row, longest, f"text {place}")
+        lengths = np.array([len(row) + 1 for row in rows], dtype=np.int64)
+        for places in cut_batches(lengths, lengths, tokens=batch_tokens, generator=np.random.default_rng(0)):
+            chosen = [rows[place] for place in places]
+            yield places, label_batch(chosen, [0] * len(chosen), padding=self.tokenizer.padding)
