@@ -19,7 +19,7 @@ from limelight.decoding.top import most_probable
 from limelight.models.build import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.models.language_model import LanguageModel
-from tests.decoding.fakes import TableModel, characters, log_probabilities, random_model
+from tests.decoding.fakes import TableModel, characters, log_probabilities, random_model, sources
 
 KINDS, VOCABULARY = 23, 7
 
@@ -406,3 +406,28 @@ def test_a_batch_without_any_source_is_decoded_at_once(writer: LanguageModel, se
     found = decode_batch(writer, search_of(writer, 1), source, source.bool(), requests)
     for (hypothesis,), request in zip(found, requests, strict=True):
         assert (hypothesis.ids, hypothesis.finished) == gone_on(writer, Text(0, [], request))
+
+
+def test_paths_can_be_followed_and_given_up(seed: int) -> None:
+    """What was said piece by piece is what is found at the end; who is given up changes nothing for the others."""
+    random.seed(seed)
+    model = random_model(KINDS, VOCABULARY)
+    search = search_of(model, 1)
+    engine = Engine[int](model, search, batch_tokens=100)
+    wanted = {key: decode_batch(model, search_of(model, 1), *sources(key), [Request(12)])[0] for key in range(KINDS)}
+    for key in range(KINDS):
+        engine.add(key, [key], Request(12))
+    given_up = {key for key in range(KINDS) if random.random() < 0.4}
+    said: dict[int, list[int]] = {key: [] for key in range(KINDS)}
+    found = {}
+    while engine.busy:
+        found.update(engine.step())
+        for key, (piece,), (log_probability,) in engine.latest():
+            said[key].append(piece)
+            assert log_probability == pytest.approx(math.fsum(log_probabilities(model, key, said[key])))
+        engine.drop([key for key, _, _ in engine.latest() if key in given_up and random.random() < 0.5])
+    assert set(range(KINDS)) - given_up <= set(found)
+    for key, (path,) in found.items():
+        assert path.ids == wanted[key][0].ids == tuple(said[key])
+    engine.drop(range(KINDS))  # there is nobody any more
+    assert not engine.busy

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from limelight.decoding.sampling import Sampling, draw, generator_for, permit, sample_search
-from limelight.errors import UserError
+from limelight.errors import RunError, UserError
 from tests.decoding.fakes import limits, log_probabilities, random_model, sources
 
 
@@ -144,3 +144,14 @@ def test_a_cold_temperature_is_greedy(seed: int) -> None:
 def test_impossible_settings_are_refused(options: dict, message: str) -> None:
     with pytest.raises(UserError, match=message):
         Sampling(**options)
+
+
+@pytest.mark.parametrize("sampling", [Sampling(), Sampling(top_k=2), Sampling(top_p=0.5), Sampling(top_k=3, top_p=0.5)])
+@pytest.mark.parametrize("damage", [math.nan, math.inf])
+def test_what_is_no_number_is_told(seed: int, sampling: Sampling, damage: float) -> None:
+    """In one row of several, at one place of many."""
+    model = random_model(3, 11)
+    model.logits[1, :, seed % 11] = damage
+    with pytest.raises(RunError, match=r"what the model predicts is not a number \(NaN\)"):
+        sample_search(model, *sources(0, 1, 2), max_lengths=limits(5, 5, 5), sampling=sampling)
+    sample_search(model, *sources(0, 2), max_lengths=limits(5, 5), sampling=sampling)

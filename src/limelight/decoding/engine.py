@@ -6,7 +6,7 @@ when others join.
 """
 
 from collections import deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -87,15 +87,38 @@ class Engine(Generic[Key]):
             who = self._running[place]
             assert who is not None
             done.append((who.key, self.search.results(place)))
+        self._bury(decided.tolist())
+        return done
+
+    def latest(self) -> list[tuple[Key, list[int], list[float]]]:
+        """For each sentence that is being decoded the last piece of every hypothesis, and its log-probability so far.
+
+        Only searches whose hypotheses stay what they are (`PathSearch`) can be followed so, piece by piece.
+        """
+        return [
+            (who.key, self.search.ids[place].tolist(), self.search.log_probabilities[place].tolist())
+            for place, who in enumerate(self._running)
+            if who is not None
+        ]
+
+    @torch.inference_mode()
+    def drop(self, keys: Collection[Key]) -> None:
+        """Give up sentences that are being decoded: nobody wants more of them. They have no results."""
+        places = [place for place, who in enumerate(self._running) if who is not None and who.key in keys]
+        self.search.open[places] = False
+        self._bury(places)
+
+    def _bury(self, places: Sequence[int]) -> None:
+        """These places are dead from now on."""
+        for place in places:
             self._running[place] = None
         if not any(self._running):
             self._state, self._running = None, []
             self.search.keep(np.zeros(0, dtype=np.int64))
-        elif done:
+        elif places and self._state is not None:
             # All that are dead, not the latest alone: else one could live on beyond the positions a model has learned.
             dead = [place for place, who in enumerate(self._running) if who is None]
             self._state = self._state.release(torch.tensor(dead, device=self._device))
-        return done
 
     def _joining(self) -> list[Waiting[Key]]:
         """Who joins now: as many as there is room for. While others run, a few at a time are not worth the encoder."""

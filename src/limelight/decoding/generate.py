@@ -1,0 +1,267 @@
+"""From a prompt to the text that goes on from it: language models, with the search and the engine of translation."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple, cast
+
+import torch
+
+from limelight.config import RecurrentLanguageModelConfig, RunConfig
+from limelight.decoding.engine import Engine
+from limelight.decoding.greedy import PathSearch
+from limelight.decoding.jobs import longest_sequence
+from limelight.decoding.sampling import Sampling, generator_for, no_numbers, path_search
+from limelight.decoding.search import Request
+from limelight.decoding.top import most_probable
+from limelight.decoding.writer import Writer
+from limelight.errors import UserError
+from limelight.inspection.reading import reading
+from limelight.models.build import choose_device
+from limelight.models.interface import Seq2Seq
+from limelight.models.packed import pack
+from limelight.models.stored import StoredModel, load_model
+from limelight.tokens import Tokenizers
+from limelight.tokens.text import decode_text, encode_text
+
+VERBS_OF_OTHERS = {
+    "transformer": "`limelight translate`",
+    "recurrent": "`limelight translate`",
+    "encoder_only": "`limelight fill` or `limelight classify`",
+}
+"""What is done with models that do not write."""
+
+BATCH_TOKENS = 16384
+"""Pieces of prompts that are read at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """A text that a model has written."""
+
+    text: str
+    """What was written: neither the prompt nor a stop text is part of it."""
+    prompt: str
+    tokens: tuple[str, ...]
+    """The pieces that were drawn, those of a stop text included, without the end."""
+    log_probability: float
+    """Natural logarithm of what the model gives these pieces, and the end if it came, before temperature and cuts."""
+    ended_by: Literal["end", "stop", "length"]
+    """The model's own end of the text, a stop text, or the limit of pieces."""
+
+
+class Growth(NamedTuple):
+    """What one step has added to one of the texts."""
+
+    sample: int
+    """Which text, counted from 0."""
+    text: str
+    done: Generated | None
+    """The whole of it, once it is complete."""
+
+
+class TextGenerator:
+    """A language model with all it takes to write text. The model is left as it was found: still training, if it was.
+
+    Args:
+        window: most pieces that the model has learned to see at once; None where it carries a state as long as it
+            likes. When so many are used up, the last half of them is read anew as the prompt of a new state: a text of
+            any length is written in a window that never grows. That costs reading each piece once more, and what lies
+            further back than the window is forgotten.
+        precision: packs the model for searching, see `Translator`.
+
+    Raises `UserError` for a precision that is not to be had.
+    """
+
+    def __init__(
+        self, model: Seq2Seq, tokenizers: Tokenizers, *, window: int | None = None, precision: str | None = None
+    ) -> None:
+        self.model, self.tokenizers = model, tokenizers
+        bounds = [bound for bound in (window, longest_sequence(model)) if bound is not None]
+        self.window = min(bounds, default=None)
+        self.searched = model if precision is None else pack(model, precision)
+
+    def generate(
+        self,
+        prompt: str,
+        *,
+        samples: int = 1,
+        max_pieces: int = 500,
+        sampling: Sampling | None = None,
+        stop: Sequence[str] = (),
+    ) -> list[Generated]:
+        """Texts that go on from `prompt`; an empty one is the beginning of a document.
+
+        Args:
+            samples: how many, drawn independently.
+            max_pieces: most pieces of each.
+            sampling: how to draw; None takes the most probable piece each time (greedy search).
+            stop: texts that end a text where they appear in it.
+
+        Raises `UserError` for settings out of bounds, and `RunError` where the model predicts no numbers.
+        """
+        grown = self.write(prompt, samples=samples, max_pieces=max_pieces, sampling=sampling, stop=stop)
+        done = {each.sample: each.done for each in grown if each.done is not None}
+        return [done[sample] for sample in range(samples)]
+
+    def stream(
+        self, prompt: str, *, max_pieces: int = 500, sampling: Sampling | None = None, stop: Sequence[str] = ()
+    ) -> Iterator[str]:
+        """One text as it comes, in parts that make up what `generate` gives: whole characters, and nothing that may be
+        the beginning of a stop text."""
+        grown = self.write(prompt, max_pieces=max_pieces, sampling=sampling, stop=stop)
+        return (each.text for each in grown if each.text)
+
+    def write(
+        self,
+        prompt: str,
+        *,
+        samples: int = 1,
+        max_pieces: int = 500,
+        sampling: Sampling | None = None,
+        stop: Sequence[str] = (),
+    ) -> Iterator[Growth]:
+        """All texts as they come, side by side; each ends with a `Growth` that has the whole of it."""
+        if samples < 1 or max_pieces < 1:
+            name, value = ("samples", samples) if samples < 1 else ("max_pieces", max_pieces)
+            raise UserError(f"{name} must be at least 1, not {value}")
+        if sampling is None and samples > 1:
+            raise UserError(f"{samples} samples of greedy search would be the same text: give a sampling to draw them")
+        if "" in stop:
+            raise UserError("an empty stop text would end every text before it begins")
+        pieces = encode_text(self.tokenizers.target, prompt)
+        drafts = [_Draft(sample, prompt, pieces, self, max_pieces, stop) for sample in range(samples)]
+        return self._write(drafts, self._search(sampling))
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        weight = next(self.model.parameters(), None)
+        return torch.device("cpu") if weight is None else weight.device
+
+    def _search(self, sampling: Sampling | None) -> PathSearch:
+        if sampling is not None:
+            return path_search(self.model, sampling, generator_for(sampling, self.device))
+        return PathSearch(1, choose=most_probable, start_id=self.model.start_id, end_id=self.model.end_id)
+
+    def _write(self, drafts: Sequence["_Draft"], search: PathSearch) -> Iterator[Growth]:
+        engine = Engine[int](self.searched, search, batch_tokens=BATCH_TOKENS)
+        for draft in drafts:
+            draft.join(engine)
+        while engine.busy:
+            with reading(self.searched):  # for a step alone: who is handed its result is not to be within it
+                ended = engine.step()
+            grown = [drafts[sample].end(found[0].log_probability) for sample, found in ended]
+            latest = [(drafts[sample], piece, gained) for sample, (piece,), (gained,) in engine.latest()]
+            grown += [draft.hear(piece, gained) for draft, piece, gained in latest]
+            leaving = [draft for draft, _, _ in latest if draft.done or draft.room == 0]
+            engine.drop([draft.sample for draft in leaving])
+            for draft in leaving:
+                if not draft.done:
+                    draft.join(engine)
+            yield from grown
+
+
+class _Draft:
+    """A text that is being written."""
+
+    def __init__(
+        self, sample: int, prompt: str, pieces: Sequence[int], by: TextGenerator, max_pieces: int, stop: Sequence[str]
+    ) -> None:
+        self.sample, self.done = sample, False
+        self.room = 0
+        """How many pieces it may get before it has to be read anew."""
+        self._prompt, self._window, self._tokenizer = prompt, by.window, by.tokenizers.target
+        self._context = [by.model.start_id, *pieces]
+        """What a new state begins with."""
+        self._pieces: list[int] = []
+        self._left = max_pieces
+        after_space = prompt.endswith(" ") and not decode_text(self._tokenizer, pieces).endswith(" ")
+        self._writer = Writer(self._tokenizer, pieces, stop=stop, after_space=after_space)
+        self._text: list[str] = []
+        self._before, self._now = 0.0, 0.0
+        """Log-probabilities of what former states have written, and of what this one has."""
+
+    def join(self, engine: Engine[int]) -> None:
+        """Begin to write, or go on with a new state."""
+        context = self._context
+        if self._window is None:
+            self.room = self._left
+        else:
+            if len(context) > self._window or self._pieces:
+                context = context[-max(1, self._window // 2) :]
+            # The last piece of a state is predicted, but not read by it.
+            self.room = min(self._left, self._window - len(context) + 1)
+        self._context = context
+        self._before, self._now = self._before + self._now, 0.0
+        engine.add(self.sample, context[:-1], Request(self.room, first=context[-1]))
+
+    def hear(self, piece: int, log_probability: float) -> Growth:
+        """One more piece; the log-probability is that of all that this state has written."""
+        if math.isnan(log_probability):
+            raise no_numbers()
+        self._pieces.append(piece)
+        self._context.append(piece)
+        self._now = log_probability
+        self._left, self.room = self._left - 1, self.room - 1
+        text = self._writer.hear(piece)
+        if self._writer.stopped:
+            return self._over(text, "stop")
+        if not self._left:
+            text += self._writer.rest()
+            return self._over(text, "stop" if self._writer.stopped else "length")
+        self._text.append(text)
+        return Growth(self.sample, text, None)
+
+    def end(self, log_probability: float) -> Growth:
+        """The model itself has ended it."""
+        if math.isnan(log_probability):
+            raise no_numbers()
+        self._now = log_probability
+        text = self._writer.rest()
+        return self._over(text, "stop" if self._writer.stopped else "end")
+
+    def _over(self, text: str, ended_by: Literal["end", "stop", "length"]) -> Growth:
+        self.done = True
+        whole = Generated(
+            text="".join([*self._text, text]),
+            prompt=self._prompt,
+            tokens=tuple(self._tokenizer.pieces(self._pieces)),
+            log_probability=self._before + self._now,
+            ended_by=ended_by,
+        )
+        return Growth(self.sample, text, whole)
+
+
+def load_generator(
+    path: str | Path, device: torch.device | None = None, *, precision: str | None = None
+) -> TextGenerator:
+    """The text generator of a run or model folder that holds a language model.
+
+    It goes to `device`; to a GPU where there is one and nothing else is asked; `precision` as for `load_translator`.
+    Raises `UserError` for a folder that holds no model, or one that does not write, naming the verb that uses it.
+    """
+    stored = load_model(path, device if device is not None else choose_device("auto"))
+    return TextGenerator(
+        _writing(stored),
+        stored.tokenizers,
+        window=window_of(stored.config),
+        precision=precision or stored.config.weights,
+    )
+
+
+def window_of(config: RunConfig) -> int | None:
+    """How many pieces a language model has learned to see at once; None for one that carries a state."""
+    return None if isinstance(config.model, RecurrentLanguageModelConfig) else config.batching.block
+
+
+def _writing(stored: StoredModel) -> Seq2Seq:
+    """The model, if it is one that writes. Raises `UserError` that names the verb for one that does not."""
+    family = stored.config.model.family
+    if family in VERBS_OF_OTHERS:
+        raise UserError(
+            f"{stored.folder}: this is a {family} model, which does not write text; use it with "
+            f"{VERBS_OF_OTHERS[family]}"
+        )
+    return cast(Seq2Seq, stored.model)

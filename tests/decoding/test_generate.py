@@ -1,0 +1,308 @@
+"""Text from a prompt: held to plain loops over whole texts, in double precision."""
+
+import math
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import torch
+
+from limelight.config import (
+    BatchingConfig,
+    DecoderOnlyConfig,
+    EncoderOnlyConfig,
+    ModelConfig,
+    RecurrentConfig,
+    RecurrentLanguageModelConfig,
+    RunConfig,
+    TransformerConfig,
+)
+from limelight.decoding import generate
+from limelight.decoding.engine import Engine
+from limelight.decoding.generate import Generated, TextGenerator, load_generator
+from limelight.decoding.sampling import Sampling
+from limelight.errors import RunError, UserError
+from limelight.models.build import build_model
+from limelight.models.language_model import LanguageModel
+from limelight.models.stored import save_model
+from limelight.tokens import Tokenizers, train_tokenizer
+from limelight.tokens.text import RESERVED, decode_text, encode_text
+
+SIZES = {"layers": 2, "d_model": 12, "heads": 2, "d_ff": 13, "norm": "pre", "dropout": 0.3}
+LEARNED = DecoderOnlyConfig(**SIZES, positions="learned", max_positions=11)
+ROTARY = DecoderOnlyConfig(**SIZES, positions="rotary")
+CELLS = RecurrentLanguageModelConfig(embedding=5, hidden=7, dropout=0.3)
+TEXTS = ["the old dog\nsees a small cat", "two birds sing."]
+
+
+def tokenizers_of(kind: str) -> Tokenizers:
+    one = train_tokenizer(
+        TEXTS,
+        kind=kind,
+        vocabulary_size=None,
+        languages=(),
+        byte_fallback=False,
+        seed=1,
+        sentences=2,
+        reserved=RESERVED,
+    )
+    return Tokenizers(one, one)
+
+
+CHARACTERS = tokenizers_of("characters")
+CASES = {"learned": (LEARNED, 11), "rotary": (ROTARY, 7), "one-at-a-time": (ROTARY, 1), "cells": (CELLS, None)}
+
+
+def exact(config: ModelConfig, tokenizers: Tokenizers = CHARACTERS) -> LanguageModel:
+    model = build_model(config, tokenizers).double().train()
+    assert isinstance(model, LanguageModel)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight *= 2  # so that predictions differ more than rounding does
+    return model
+
+
+@pytest.fixture(params=CASES)
+def case(request: pytest.FixtureRequest, seed: int) -> tuple[LanguageModel, int | None]:
+    random.seed(seed)
+    config, window = CASES[request.param]
+    return exact(config), window
+
+
+def next_log_probabilities(model: LanguageModel, context: Sequence[int]) -> list[float]:
+    """What comes after a context, read anew from its beginning."""
+    model.eval()
+    with torch.no_grad():
+        features, _ = model.read(torch.tensor([context]))
+        found = model.project(features[0, -1]).log_softmax(dim=-1).tolist()
+    model.train()
+    return found
+
+
+def contexts(prompt: Sequence[int], window: int | None):
+    """The context of each further piece: `send` it. What is longer than the window is cut to its last half."""
+    context = [0, *prompt]
+    if window is not None and len(context) > window:
+        context = context[-max(1, window // 2) :]
+    while True:
+        piece = yield context
+        context = [*context, piece]
+        if window is not None and len(context) > window:
+            context = context[-max(1, window // 2) :]
+
+
+def greedy(model: LanguageModel, prompt: Sequence[int], window: int | None, most: int) -> tuple[list[int], float, bool]:
+    pieces, total, following = [], 0.0, contexts(prompt, window)
+    context = next(following)
+    while len(pieces) < most:
+        scores = next_log_probabilities(model, context)
+        piece = max(range(len(scores)), key=scores.__getitem__)
+        total += scores[piece]
+        if piece == 0:
+            return pieces, total, True
+        pieces.append(piece)
+        context = following.send(piece)
+    return pieces, total, False
+
+
+@pytest.mark.parametrize("prompt", ["", "the", "the old dog\nsees a"])
+def test_greedy_search_is_a_loop_over_whole_texts(case: tuple[LanguageModel, int | None], prompt: str) -> None:
+    """Windows too: a text much longer than one, and a prompt that fills more than one."""
+    model, window = case
+    generator = TextGenerator(model, CHARACTERS, window=window)
+    (found,) = generator.generate(prompt, max_pieces=40)
+    pieces, total, ended = greedy(model, encode_text(CHARACTERS.target, prompt), window, 40)
+    assert found.tokens == tuple(CHARACTERS.target.pieces(pieces))
+    assert found.log_probability == pytest.approx(total, abs=1e-6)
+    assert found.ended_by == ("end" if ended else "length")
+    assert (found.text, found.prompt) == (decode_text(CHARACTERS.target, pieces), prompt)
+    assert all(module.training for module in model.modules())
+
+
+def test_samples_are_given_the_log_probability_of_what_was_drawn(
+    case: tuple[LanguageModel, int | None], seed: int
+) -> None:
+    model, window = case
+    generator = TextGenerator(model, CHARACTERS, window=window)
+    sampling = Sampling(temperature=1.3, seed=seed)
+    found = generator.generate("the old dog", samples=5, max_pieces=17, sampling=sampling)
+    assert len(found) == 5
+    prompt, ids = encode_text(CHARACTERS.target, "the old dog"), list(range(CHARACTERS.target.size))
+    names = {name: number for number, name in zip(ids, CHARACTERS.target.pieces(ids), strict=True)}
+    for each in found:
+        total, following = 0.0, contexts(prompt, window)
+        context = next(following)
+        for piece in (names[token] for token in each.tokens):
+            total += next_log_probabilities(model, context)[piece]
+            context = following.send(piece)
+        if each.ended_by == "end":
+            total += next_log_probabilities(model, context)[0]
+        else:
+            assert len(each.tokens) == 17
+        assert each.log_probability == pytest.approx(total, abs=1e-6)
+    assert generator.generate("the old dog", samples=5, max_pieces=17, sampling=sampling) == found
+
+
+def test_what_is_drawn_is_drawn_as_the_model_says(seed: int) -> None:
+    """One piece, many times: the counts are those of the probabilities, within six deviations."""
+    generator = TextGenerator(exact(ROTARY), CHARACTERS, window=9)
+    found = generator.generate("the", samples=1000, max_pieces=1, sampling=Sampling(seed=seed))
+    expected = next_log_probabilities(generator.model, [0, *encode_text(CHARACTERS.target, "the")])
+    for number, log_probability in enumerate(expected):
+        tokens = tuple(CHARACTERS.target.pieces([number])) if number else ()
+        share, probability = sum(each.tokens == tokens for each in found) / 1000, math.exp(log_probability)
+        assert abs(share - probability) < 6 * math.sqrt(probability * (1 - probability) / 1000) + 1e-3
+
+
+def test_the_end_comes_as_often_at_the_edge_of_a_window_as_elsewhere(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each piece is drawn once: as many steps as pieces and ends, and no piece beyond the limit."""
+    model = exact(ROTARY)
+    drawn = []
+    original = generate.path_search
+
+    def counting(*how):
+        search = original(*how)
+        choose = search.choose
+        search.choose = lambda scores: (drawn.append(len(scores)), choose(scores))[1]
+        return search
+
+    monkeypatch.setattr(generate, "path_search", counting)
+    (found,) = TextGenerator(model, CHARACTERS, window=6).generate("a", max_pieces=30, sampling=Sampling(seed=seed))
+    assert drawn == [1] * (len(found.tokens) + (found.ended_by == "end"))
+
+
+def test_a_window_never_reads_more_than_it_holds(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    added = []
+    original = Engine.add
+    monkeypatch.setattr(Engine, "add", lambda self, *what: (added.append(what), original(self, *what))[1])
+    model = exact(ROTARY)
+    TextGenerator(model, CHARACTERS, window=8).generate("the old", max_pieces=30, sampling=Sampling(top_k=1))
+    sizes = [len(source) + 1 for _, source, _ in added]
+    assert sizes == [8] + [4] * (len(sizes) - 1)
+    assert all(len(source) + 1 + request.limit <= 8 + 1 for _, source, request in added)
+    monkeypatch.undo()
+    assert TextGenerator(exact(LEARNED), CHARACTERS).window == 11  # what has no vector cannot be seen
+    assert TextGenerator(exact(LEARNED), CHARACTERS, window=5).window == 5
+    assert TextGenerator(exact(CELLS), CHARACTERS).window is None
+
+
+@pytest.mark.parametrize("kind", ["characters", "bpe", "wordpiece"])
+@pytest.mark.parametrize("config", [ROTARY, CELLS], ids=["rotary", "cells"])
+def test_a_stream_is_the_text_in_parts(kind: str, config: ModelConfig, seed: int) -> None:
+    tokenizers = tokenizers_of(kind)
+    window = 9 if config is ROTARY else None
+    generator = TextGenerator(exact(config, tokenizers), tokenizers, window=window)
+    for number, stop in enumerate([(), ("a",), ("e", "\n", " s")]):
+        how = {"max_pieces": 25, "sampling": Sampling(seed=seed + number), "stop": stop}
+        (found,) = generator.generate("the old\ndog ", **how)
+        assert "".join(generator.stream("the old\ndog ", **how)) == found.text
+        assert not any(each in found.text for each in stop)
+        assert (found.ended_by == "stop") <= bool(stop)
+    assert not torch.is_inference_mode_enabled()
+
+
+def test_whoever_takes_a_part_of_a_stream_is_outside_of_the_model(seed: int) -> None:
+    model = exact(ROTARY)
+    parts = TextGenerator(model, CHARACTERS, window=9).write("the", max_pieces=5)
+    next(parts)
+    assert model.training
+    assert not torch.is_inference_mode_enabled()
+
+
+def test_a_stop_text_ends_the_work(seed: int) -> None:
+    """Greedy text without one gives the text; each of its letters may then stop it, across windows too."""
+    model = exact(ROTARY)
+    generator = TextGenerator(model, CHARACTERS, window=6)
+    (whole,) = generator.generate("the", max_pieces=30)
+    chance = random.Random(seed)
+    for size in (1, 2, 3) * bool(whole.text):
+        place = chance.randrange(len(whole.text))
+        stop = whole.text[place : place + size]
+        (found,) = generator.generate("the", max_pieces=30, stop=[stop])
+        cut = whole.text.index(stop)
+        assert (found.text, found.ended_by) == (whole.text[:cut], "stop")
+        assert len(found.tokens) <= cut + size
+        assert whole.tokens[: len(found.tokens)] == found.tokens
+
+
+def test_texts_are_written_side_by_side(seed: int) -> None:
+    generator = TextGenerator(exact(CELLS), CHARACTERS)
+    how = {"samples": 3, "max_pieces": 20, "sampling": Sampling(seed=seed)}
+    grown = list(generator.write("", **how))
+    found = generator.generate("", **how)
+    for sample, expected in enumerate(found):
+        own = [each for each in grown if each.sample == sample]
+        assert "".join(each.text for each in own) == expected.text
+        assert [each.done for each in own] == [None] * (len(own) - 1) + [expected]
+    assert {each.sample for each in grown[:3]} == {0, 1, 2}
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
+@pytest.mark.parametrize("name", CASES)
+def test_every_precision_writes(name: str, precision: str, seed: int) -> None:
+    config, window = CASES[name]
+    model = build_model(config, CHARACTERS)
+    (found,) = TextGenerator(model, CHARACTERS, window=window, precision=precision).generate("the old", max_pieces=20)
+    assert isinstance(found, Generated)
+    if precision == "fp32":
+        (plain,) = TextGenerator(model, CHARACTERS, window=window).generate("the old", max_pieces=1)
+        assert found.tokens[: len(plain.tokens)] == plain.tokens
+
+
+@pytest.mark.parametrize("sampling", [None, Sampling(seed=1), Sampling(seed=1, top_k=2), Sampling(seed=1, top_p=0.5)])
+def test_a_model_that_predicts_no_numbers_is_told(sampling: Sampling | None, seed: int) -> None:
+    model = exact(ROTARY)
+    with torch.no_grad():
+        next(model.parameters()).fill_(torch.nan)
+    with pytest.raises(RunError, match=r"is not a number \(NaN\).*take another checkpoint"):
+        TextGenerator(model, CHARACTERS, window=6).generate("the", sampling=sampling)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"samples": 0}, "samples must be at least 1, not 0"),
+        ({"max_pieces": 0}, "max_pieces must be at least 1, not 0"),
+        ({"samples": 2}, "2 samples of greedy search would be the same text: give a sampling to draw them"),
+        ({"stop": ["a", ""]}, "an empty stop text would end every text before it begins"),
+    ],
+)
+def test_settings_out_of_bounds_are_told_before_any_work(options: dict, message: str, seed: int) -> None:
+    with pytest.raises(UserError, match=message):
+        TextGenerator(exact(ROTARY), CHARACTERS, window=6).write("the", **options)
+
+
+def save(folder: Path, config: ModelConfig) -> Path:
+    run = RunConfig(model=config, batching=BatchingConfig(block=8))
+    save_model(folder / "best", build_model(config, CHARACTERS), CHARACTERS, run, notes={}, card="")
+    return folder
+
+
+@pytest.mark.parametrize(("config", "window"), [(ROTARY, 8), (LEARNED, 8), (CELLS, None)])
+def test_a_folder_is_all_it_takes(tmp_path: Path, config: ModelConfig, window: int | None, seed: int) -> None:
+    folder = save(tmp_path / "run", config)
+    generator = load_generator(folder, torch.device("cpu"))
+    assert generator.window == window
+    found = generator.generate("the", max_pieces=12)
+    assert load_generator(str(folder), precision="fp32").generate("the", max_pieces=12) == found
+    with pytest.raises(UserError, match="unknown precision 'int4'"):
+        load_generator(folder, precision="int4")
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (TransformerConfig(d_model=4, heads=2, d_ff=4, encoder_layers=1, decoder_layers=1),
+         "this is a transformer model, which does not write text; use it with `limelight translate`"),
+        (RecurrentConfig(embedding=3, hidden=3),
+         "this is a recurrent model, which does not write text; use it with `limelight translate`"),
+        (EncoderOnlyConfig(d_model=4, heads=2, d_ff=4, layers=1),
+         "this is a encoder_only model, which does not write text; use it with `limelight fill` or `limelight cl"),
+    ],
+)  # fmt: skip
+def test_another_model_is_told_with_its_verb(tmp_path: Path, config: ModelConfig, message: str, seed: int) -> None:
+    with pytest.raises(UserError, match=message):
+        load_generator(save(tmp_path / "run", config))
