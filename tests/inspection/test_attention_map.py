@@ -7,11 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from limelight.config import RecurrentConfig, TransformerConfig
+from limelight.batching.batch import make_batch
+from limelight.config import DecoderOnlyConfig, RecurrentConfig, RecurrentLanguageModelConfig, TransformerConfig
 from limelight.errors import UserError
-from limelight.inspection import AttentionMap, attention_map
+from limelight.inspection import AttentionMap, attention_map, text_map
 from limelight.inspection.attention_map import KINDS
 from limelight.models.build import build_model
+from limelight.tokens import Tokenizers
 from tests.inspection.fakes import LETTERS, random_map
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -19,6 +21,8 @@ TEXTS = st.text("abc .", min_size=0, max_size=11)
 SMALL_TRANSFORMER = TransformerConfig(
     encoder_layers=2, decoder_layers=3, d_model=12, heads=2, d_ff=20, dropout=0.3, tie="two-way"
 )
+WRITER = DecoderOnlyConfig(layers=3, d_model=12, heads=2, d_ff=20, dropout=0.3)
+ONE_VOCABULARY = Tokenizers(LETTERS.target, LETTERS.target)
 
 
 def row_sums(attention):
@@ -264,3 +268,72 @@ def test_empty_sides_leave_the_end_alone(seed):
     attention = attention_map(build_model(SMALL_TRANSFORMER, LETTERS), LETTERS, "", [])
     assert (attention.source_pieces, attention.target_pieces, attention.read_pieces) == (("</s>",), ("</s>",), ("<s>",))
     np.testing.assert_allclose(attention.merge_words().cross, 1, atol=1e-6)
+
+
+# --- language models
+
+
+def test_a_text_looks_at_itself(seed):
+    """Row i holds what was looked at when piece i was read: nothing of it is there later."""
+    model = build_model(WRITER, ONE_VOCABULARY).train()
+    ids = LETTERS.target.encode("ab cde")
+    attention = text_map(model, LETTERS.target, ids)
+    assert attention.kinds == ("decoder_self",)
+    assert attention.decoder_self.shape == (3, 2, 7, 7)
+    assert attention.read_pieces == ("<s>", "a", "b", "▁", "c", "d", "e")
+    assert attention.target_pieces == ("a", "b", "▁", "c", "d", "e", "</s>")
+    assert attention.source_pieces == ()
+    np.testing.assert_allclose(row_sums(attention), 1, atol=1e-5)
+    assert not np.triu(attention.decoder_self, k=1).any()
+    shorter = text_map(model, LETTERS.target, ids[:3])
+    np.testing.assert_allclose(shorter.decoder_self, attention.decoder_self[:, :, :4, :4], atol=1e-6)
+    assert model.training, "the model is left in the mode it was in"
+
+
+def test_a_text_as_whole_words_and_as_json(seed):
+    attention = text_map(build_model(WRITER, ONE_VOCABULARY), LETTERS.target, LETTERS.target.encode("ab cde f"))
+    merged = attention.merge_words()
+    assert merged.read_pieces == ("<s>", "ab", "cde", "f")
+    assert merged.target_pieces == ("ab", "cde", "f", "</s>")
+    np.testing.assert_allclose(row_sums(merged), 1, atol=1e-5)
+    np.testing.assert_array_equal(merged.without_end().decoder_self, merged.decoder_self)
+    again = AttentionMap.from_json(merged.to_json())
+    assert again.to_json() == merged.to_json()
+    with pytest.raises(UserError, match="this model has no attention of the kind cross; it has decoder_self"):
+        merged.alignment()
+
+
+def test_an_empty_text_is_its_beginning(seed):
+    attention = text_map(build_model(WRITER, ONE_VOCABULARY), LETTERS.target, [])
+    assert (attention.read_pieces, attention.target_pieces) == (("<s>",), ("</s>",))
+    np.testing.assert_array_equal(attention.decoder_self, np.ones((3, 2, 1, 1)))
+
+
+def test_a_pair_is_one_text_to_a_language_model(seed):
+    model = build_model(WRITER, ONE_VOCABULARY).eval()
+    source, target = "ab c", LETTERS.target.encode("de")
+    attention = attention_map(model, ONE_VOCABULARY, source, target)
+    assert attention.read_pieces == ("a", "b", "▁", "c", "</s>", "<s>", "d", "e")
+    assert attention.target_pieces == ("b", "▁", "c", "</s>", "<s>", "d", "e", "</s>")
+    assert attention.merge_words().read_pieces == ("ab", "c", "</s>", "<s>", "de")
+    source_ids = LETTERS.source.encode(source)
+    padding = model.target_padding
+    batch = make_batch([source_ids], [target], start=0, end=0, source_padding=padding, target_padding=padding)
+    _, weights = model.forward_with_attention(batch)
+    np.testing.assert_allclose(attention.decoder_self, [each[0].detach() for each in weights.decoder_self], atol=1e-6)
+
+
+def test_a_head_of_a_text_that_is_switched_off_changes_what_comes_after_it(seed):
+    model = build_model(WRITER, ONE_VOCABULARY)
+    plain = text_map(model, LETTERS.target, [3, 4, 5])
+    changed = text_map(model, LETTERS.target, [3, 4, 5], keep_heads={"decoder.0.self": torch.tensor([0.0, 1.0])})
+    np.testing.assert_allclose(changed.decoder_self[0], plain.decoder_self[0], atol=1e-6)
+    assert np.abs(plain.decoder_self[1] - changed.decoder_self[1]).max() > 0
+
+
+def test_cells_that_write_have_nothing_to_show(seed):
+    model = build_model(RecurrentLanguageModelConfig(embedding=5, hidden=6), ONE_VOCABULARY)
+    attention = text_map(model, LETTERS.target, [3, 4])
+    assert attention.kinds == ()
+    with pytest.raises(UserError, match="this model has no attention of the kind decoder_self; it has none"):
+        attention.average("decoder_self")

@@ -1,4 +1,4 @@
-"""What a model attended to in one sentence pair: every layer, head and kind of attention, as numbers.
+"""What a model attended to in one sentence pair, or in one text: every layer, head and kind, as numbers.
 
     weights[layer, head, i, j]: the share of its attention that position i gives to position j; each row sums to one
 
@@ -16,13 +16,14 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
-from limelight.batching.batch import make_batch
+from limelight.batching.batch import make_batch, make_blocks
 from limelight.errors import UserError
 from limelight.inspection.reading import reading
 from limelight.inspection.words import Groups, group_pieces, merge_rows_and_columns
 from limelight.models.interface import Seq2Seq
-from limelight.models.state import KeepHeads
-from limelight.tokens import Tokenizers
+from limelight.models.language_model import LanguageModel
+from limelight.models.state import AttentionWeights, KeepHeads
+from limelight.tokens import Tokenizer, Tokenizers
 
 Weights = npt.NDArray[np.float32]
 KINDS = ("encoder_self", "decoder_self", "cross")
@@ -45,6 +46,8 @@ class Link(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class AttentionMap:
     """Attention of one sentence pair. Without attention of a kind, its array has no layers.
+
+    A text that was written by a language model is a target that has no source: its S is 0.
 
     Attributes:
         source_pieces: S pieces, the last one is `</s>` (unless dropped by `without_end`).
@@ -221,7 +224,8 @@ def attention_map(
     """Let the model read one source and one target, its own or a forced one, and keep all it attended with.
 
     `target_ids` come without start and end, as a search returns them or as `tokenizers.target.encode(text)` gives them.
-    `keep_heads` switches heads off. The model is read in evaluation mode and left as it was.
+    `keep_heads` switches heads off. The model is read in evaluation mode and left as it was. To a language model both
+    are one text, which is what its map shows (`text_map`): the source, its end, and the target.
     """
     source_ids = tokenizers.source.encode(source_text)
     batch = make_batch(
@@ -237,6 +241,11 @@ def attention_map(
     source_words = tokenizers.source.word_of(source_ids)
     target_words = tokenizers.target.word_of(target_ids)
     target_pieces = tokenizers.target.pieces(target_ids)
+    read_words = (0, *(word + 1 for word in target_words))
+    if isinstance(model, LanguageModel):
+        words = (*source_words, _next_word(source_words), *(_next_word(source_words) + 1 + word for word in read_words))
+        pieces = (*tokenizers.source.pieces(source_ids), END_PIECE, START_PIECE, *target_pieces)
+        return _of_one_text(weights, pieces, words)
     source_size, target_size = len(source_ids) + 1, len(target_ids) + 1
     return AttentionMap(
         source_pieces=(*tokenizers.source.pieces(source_ids), END_PIECE),
@@ -244,10 +253,40 @@ def attention_map(
         read_pieces=(START_PIECE, *target_pieces),
         source_words=(*source_words, _next_word(source_words)),
         target_words=(*target_words, _next_word(target_words)),
-        read_words=(0, *(word + 1 for word in target_words)),
+        read_words=read_words,
         encoder_self=_stacked(weights.encoder_self, source_size, source_size),
         decoder_self=_stacked(weights.decoder_self, target_size, target_size),
         cross=_stacked(weights.cross, target_size, source_size),
+    )
+
+
+def text_map(
+    model: LanguageModel, tokenizer: Tokenizer, ids: Sequence[int], *, keep_heads: KeepHeads | None = None
+) -> AttentionMap:
+    """Let a language model read a text from its beginning, and keep all it attended with: `decoder_self`.
+
+    `ids` come without the end before and behind them. A model of recurrent cells has no attention, and its map no kind.
+    """
+    batch = make_blocks(np.array([[model.start_id, *ids, model.end_id]]))
+    with reading(model) as device:
+        _, weights = model.forward_with_attention(batch.to(device), keep_heads=keep_heads)
+    words = (0, *(word + 1 for word in tokenizer.word_of(ids)))
+    return _of_one_text(weights, (START_PIECE, *tokenizer.pieces(ids)), words)
+
+
+def _of_one_text(weights: AttentionWeights, pieces: tuple[str, ...], words: Groups) -> AttentionMap:
+    """The map of a text of which these pieces are read, each predicting the next, and the last one the end."""
+    predicted, size = (*words[1:], words[-1] + 1), len(pieces)
+    return AttentionMap(
+        source_pieces=(),
+        target_pieces=(*pieces[1:], END_PIECE),
+        read_pieces=pieces,
+        source_words=(),
+        target_words=tuple(word - predicted[0] for word in predicted),
+        read_words=words,
+        encoder_self=_stacked([], 0, 0),
+        decoder_self=_stacked(weights.decoder_self, size, size),
+        cross=_stacked([], size, 0),
     )
 
 
