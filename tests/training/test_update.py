@@ -139,37 +139,6 @@ def test_what_interrupts_comes_before_the_weights_change(model: Seq2Seq) -> None
     assert not optimizer.state
 
 
-@pytest.mark.parametrize("weight_decay", [0.0, 0.1])
-def test_the_optimizer_is_adam_of_the_textbook(weight_decay: float, seed: int) -> None:
-    """Kingma & Ba 2015, algorithm 1; decay as in Loshchilov & Hutter 2019, algorithm 2, for matrices alone."""
-    layer = nn.Linear(3, 5).double()
-    optimizer = make_optimizer(layer, beta1=0.9, beta2=0.98, epsilon=1e-9, weight_decay=weight_decay)
-    weights = [parameter.flatten().tolist() for parameter in layer.parameters()]
-    first, second = ([[0.0] * len(row) for row in weights] for _ in range(2))
-    for step in range(1, 6):
-        rate = 0.1 / step
-        set_rate(optimizer, rate)
-        for parameter in layer.parameters():
-            parameter.grad = torch.randn_like(parameter)
-        optimizer.step()
-        for row, parameter in enumerate(layer.parameters()):
-            decay = weight_decay if parameter.ndim == 2 else 0.0
-            for place, gradient in enumerate(parameter.grad.flatten().tolist()):
-                first[row][place] = 0.9 * first[row][place] + 0.1 * gradient
-                second[row][place] = 0.98 * second[row][place] + 0.02 * gradient**2
-                mean, spread = first[row][place] / (1 - 0.9**step), second[row][place] / (1 - 0.98**step)
-                weights[row][place] *= 1 - rate * decay
-                weights[row][place] -= rate * mean / (math.sqrt(spread) + 1e-9)
-            assert parameter.flatten().tolist() == pytest.approx(weights[row], rel=1e-10, abs=1e-12)
-
-
-def test_frozen_parameters_have_no_optimizer_state(seed: int) -> None:
-    layer = nn.Linear(3, 5)
-    layer.bias.requires_grad_(False)
-    optimizer = make_optimizer(layer, **ADAM)
-    assert sum(len(group["params"]) for group in optimizer.param_groups) == 1
-
-
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_an_update_never_holds_the_logits_of_all_its_pieces(
     precision: str, seed: int, monkeypatch: pytest.MonkeyPatch

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from limelight.layers.embedding import TokenEmbedding
+from limelight.layers.positions import LearnedPositions
 from limelight.shapes import Float
 from limelight.training.precision import multiplies_bf16
 
@@ -88,7 +89,7 @@ class Muon(torch.optim.AdamW):
         return parameter.grad.lerp(state["momentum"], MOMENTUM)
 
 
-def orthogonal(matrices: Float[Tensor, "count rows columns"]) -> Float[Tensor, "count rows columns"]:
+def orthogonal(matrices: Float[Tensor, "batch rows columns"]) -> Float[Tensor, "batch rows columns"]:
     """Near each matrix U S V' the matrix U V', by five rounds of X <- a X + b (X X') X + c (X X')^2 X.
 
     In bf16 where the hardware multiplies it: what is lost is less than what the rounds leave open.
@@ -106,10 +107,12 @@ def orthogonal(matrices: Float[Tensor, "count rows columns"]) -> Float[Tensor, "
 
 
 def _outer_weights(model: nn.Module) -> Iterable[Tensor]:
-    """The matrices at both ends of a model, whose rows are pieces: of most rows a step sees nothing."""
+    """The matrices at both ends of a model, whose rows are pieces, or places: of most rows a step sees nothing."""
     for module in model.modules():
         if isinstance(module, TokenEmbedding):
             yield module.weight
+        elif isinstance(module, LearnedPositions):
+            yield module.table
     output = getattr(model, "output", None)
     if isinstance(output, nn.Linear):
         yield output.weight

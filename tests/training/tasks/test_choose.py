@@ -1,0 +1,37 @@
+"""Each kind of model takes its kind of text, and says so of any other."""
+
+from pathlib import Path
+
+import pytest
+
+from limelight.config import (
+    Corpus,
+    DataConfig,
+    DecoderOnlyConfig,
+    EncoderOnlyConfig,
+    ModelConfig,
+    RecurrentConfig,
+    RecurrentLanguageModelConfig,
+    RunConfig,
+    TransformerConfig,
+)
+from limelight.errors import UserError
+from limelight.training.tasks import prepare_data
+
+PAIRS, TEXT = {"train": (Corpus(files=("pairs.tsv",)),)}, {"text": ("text.txt",)}
+FAULTS = [
+    (TransformerConfig(), {}, "nothing to train on: a transformer model learns from --train FILE"),
+    (RecurrentConfig(), TEXT, "--text is for models of plain text, and this is a recurrent model"),
+    (TransformerConfig(), PAIRS | TEXT, "--text is for models of plain text"),
+    (DecoderOnlyConfig(), {}, "nothing to train on: a decoder_only model learns from --text FILE"),
+    (DecoderOnlyConfig(), PAIRS, "--train is for pairs, and a decoder_only model learns from plain text"),
+    (RecurrentLanguageModelConfig(), PAIRS | TEXT, "--train is for pairs"),
+    (EncoderOnlyConfig(), {}, r"encoder_only model learns from --text FILE\.\.\. or --train FILE"),
+    (EncoderOnlyConfig(), PAIRS | TEXT, "--text and --train are two different tasks"),
+]
+
+
+@pytest.mark.parametrize(("model", "data", "fault"), FAULTS)
+def test_the_wrong_kind_of_text(model: ModelConfig, data: dict[str, object], fault: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=fault):
+        prepare_data(RunConfig(model=model, data=DataConfig(**data)), tmp_path, lambda _: None)

@@ -1,0 +1,175 @@
+"""Runs on plain text: what they learn, that they go on bit for bit, and what a validation measures."""
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+from limelight.config import BatchingConfig, DataConfig, RunConfig
+from limelight.errors import UserError
+from limelight.models.build import build_model
+from limelight.models.interface import Seq2Seq
+from limelight.models.stored import load_model
+from limelight.training.prepare_text import prepare_text
+from limelight.training.signals import Stopped
+from limelight.training.tasks.language import LanguageModelling
+from tests.training.helpers import go, last_weights, log_of, trace_of
+from tests.training.interrupted import Killed, interruption, kill
+from tests.training.texts import ATTENTIVE, CARRYING, WRITERS, text_run, write_text
+
+CPU = torch.device("cpu")
+Whole = tuple[RunConfig, Path]
+
+
+@pytest.fixture(scope="module", params=WRITERS)
+def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    """A run that was never interrupted."""
+    folder = tmp_path_factory.mktemp("whole")
+    config = text_run(folder / "text", WRITERS[request.param])
+    go(config, folder / "run")
+    return config, folder / "run"
+
+
+def task_of(config: RunConfig, folder: Path) -> tuple[LanguageModelling, Seq2Seq]:
+    prepared = prepare_text(config, folder, lambda _: None)
+    model = build_model(config.model, prepared.tokenizers)
+    assert isinstance(model, Seq2Seq)
+    return LanguageModelling(config, prepared, model), model
+
+
+@pytest.mark.parametrize("stops", [[1], [3, 4, 7], [2, 2, 11]])
+def test_stopping_at_a_bound_and_going_on(stops: list[int], whole: Whole, tmp_path: Path) -> None:
+    """What a recurrent model carries from block to block comes back, too."""
+    config, run = whole
+    for stop in stops:
+        go(config, tmp_path / "run", max_steps=stop)
+    go(config, tmp_path / "run")
+    assert {line["epoch"] for line in log_of(run)} > {0}
+    assert trace_of(tmp_path / "run") == trace_of(run)
+    assert last_weights(tmp_path / "run") == last_weights(run)
+
+
+@pytest.mark.parametrize(("moment", "count"), [("micro-batch", 8), ("part of a checkpoint", 7), ("update", 5)])
+def test_killed_and_going_on(moment: str, count: int, whole: Whole, tmp_path: Path) -> None:
+    config, run = whole
+    with interruption(moment, count, kill), pytest.raises(Killed):
+        go(config, tmp_path / "run")
+    go(config, tmp_path / "run")
+    assert trace_of(tmp_path / "run") == trace_of(run)
+
+
+def test_an_update_that_is_broken_off_carries_nothing_on(whole: Whole, tmp_path: Path) -> None:
+    """Its batches are read again from where the update before it ended."""
+    config, run = whole
+
+    def stop() -> None:
+        raise Stopped(2)
+
+    with interruption("micro-batch", 12, stop), pytest.raises(Stopped):  # the second batch of the sixth update
+        go(config, tmp_path / "run")
+    go(config, tmp_path / "run")
+    assert trace_of(tmp_path / "run") == trace_of(run)
+
+
+def test_carrying_makes_another_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The comparison above could not fail if the state were not used."""
+    config = text_run(tmp_path / "text", CARRYING)
+    go(config, tmp_path / "carried")
+    monkeypatch.setattr(
+        "limelight.training.carry.Carrying.state", property(lambda _: (), lambda *_: None), raising=False
+    )
+    go(config, tmp_path / "forgotten")
+    assert trace_of(tmp_path / "carried") != trace_of(tmp_path / "forgotten")
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_the_loss_is_that_of_each_piece_after_those_before_it(name: str, tmp_path: Path, seed: int) -> None:
+    """Step by step, in blocks for attention; rows that go on from block to block for a carried state."""
+    config = text_run(tmp_path / "text", WRITERS[name])
+    task, model = task_of(config, tmp_path / "run")
+    model.double().eval()
+    ids = torch.from_numpy(task.text.ids.astype("int64"))
+    predicted, block = len(ids) - 1, config.batching.block
+    rows = min(task.tokens // block, predicted // block)
+    starts = (
+        range(0, predicted, block)
+        if name == "decoder only"
+        else range(0, rows * (predicted // rows), predicted // rows)
+    )
+    width = block if name == "decoder only" else predicted // rows
+    total = count = 0
+    with torch.no_grad():
+        for first in starts:
+            source, valid = torch.zeros(1, 0, dtype=torch.int64), torch.zeros(1, 0, dtype=torch.bool)
+            state = model.start(model.encode(source, valid))
+            for place in range(first, min(first + width, predicted)):
+                features, state = model.step(ids[place].view(1, 1), state)
+                total -= model.project(features)[0, 0].log_softmax(-1)[ids[place + 1]].item()
+                count += 1
+    seen = task.validate(model, precision="fp32", device=CPU)
+    assert seen.loss == pytest.approx(total / count, rel=1e-6)
+    text = Path(config.data.text[0]).read_bytes()
+    held_out = len(text) - int(len(text.decode()) * 0.9)
+    bits = seen.loss / math.log(2) * predicted / held_out
+    assert seen.figures["bits_per_byte"] == pytest.approx(bits, rel=0.02)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_look_changes_nothing(name: str, tmp_path: Path, seed: int) -> None:
+    task, model = task_of(text_run(tmp_path / "text", WRITERS[name]), tmp_path / "run")
+    model.train()
+    state = torch.get_rng_state()
+    once, again = (task.validate(model, precision="fp32", device=CPU) for _ in range(2))
+    assert once == again
+    assert model.training
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_it_learns(name: str, tmp_path: Path) -> None:
+    """A text of one word over and over is known by heart in a hundred updates."""
+    text = tmp_path / "text.txt"
+    text.write_text("abcde " * 300, encoding="utf-8")
+    config = text_run(
+        tmp_path / "unused", WRITERS[name], max_steps=100, accumulate=1, validate_every=100, learning_rate=0.03
+    )
+    config = config.model_copy(
+        update={"data": DataConfig(text=(str(text),)), "batching": BatchingConfig(tokens=88, block=11)}
+    )
+    go(config, tmp_path / "run", average=1)
+    (seen,) = [line for line in log_of(tmp_path / "run") if line["event"] == "validation"]
+    assert seen["loss"] < 0.5  # of the first piece of a block nothing is known: log(6) / 11
+    assert seen["bits_per_byte"] == pytest.approx(seen["loss"] / math.log(2), rel=0.02)
+
+
+def test_without_text_for_validation_the_latest_weights_are_the_model(tmp_path: Path) -> None:
+    config = text_run(tmp_path / "text")
+    config = config.model_copy(update={"data": config.data.model_copy(update={"held_out": 0.0})})
+    go(config, tmp_path / "run")
+    assert not [line for line in log_of(tmp_path / "run") if line["event"] == "validation"]
+    assert load_model(tmp_path / "run").notes["step"] == "12"
+
+
+def test_blocks_longer_than_the_positions_are_refused(tmp_path: Path) -> None:
+    config = text_run(tmp_path / "text")
+    config = config.model_copy(update={"batching": BatchingConfig(tokens=120, block=12)})
+    with pytest.raises(UserError, match=r"batching\.block=12 is more than the 11 positions"):
+        go(config, tmp_path / "run")
+
+
+def test_a_bf16_copy_carries_the_state(tmp_path: Path) -> None:
+    """The same run in bf16, in one go and in two."""
+    config = text_run(tmp_path / "text", CARRYING, precision="bf16")
+    go(config, tmp_path / "whole")
+    go(config, tmp_path / "parts", max_steps=7)
+    go(config, tmp_path / "parts")
+    assert trace_of(tmp_path / "parts") == trace_of(tmp_path / "whole")
+
+
+def test_text_of_its_own_for_validation(tmp_path: Path) -> None:
+    config = text_run(tmp_path / "text", ATTENTIVE)
+    other = write_text(tmp_path / "other.txt", 60, seed=9)
+    config = config.model_copy(update={"data": config.data.model_copy(update={"valid_text": (other,)})})
+    task, _ = task_of(config, tmp_path / "run")
+    assert task.text.characters == len(Path(other).read_text(encoding="utf-8"))

@@ -1,0 +1,69 @@
+"""A run that begins with another model's weights and vocabulary."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from limelight.config import RunConfig, TransformerConfig
+from limelight.errors import UserError
+from limelight.models.stored import find_model, load_model
+from limelight.models.weights import named_weights, read_weights
+from tests.training.helpers import go, last_weights, tiny_run, trace_of
+from tests.training.texts import text_run
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunConfig, Path]:
+    folder = tmp_path_factory.mktemp("begun")
+    config = tiny_run(
+        folder / "text", TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=8, heads=2, d_ff=12)
+    )
+    go(config, folder / "run")
+    return config, folder / "run"
+
+
+def beginning_with(config: RunConfig, run: Path, **model: object) -> RunConfig:
+    return config.model_copy(update={"begin_with": str(run), "model": config.model.model_copy(update=model)})
+
+
+def test_the_first_update_begins_with_the_weights_of_the_model(begun: tuple[RunConfig, Path], tmp_path: Path) -> None:
+    """At a rate of next to nothing it is still that model."""
+    config, run = begun
+    go(beginning_with(config, run), tmp_path / "next", learning_rate=1e-12, max_steps=1, average=1)
+    theirs, ours = load_model(run), load_model(tmp_path / "next")
+    for name, weight in named_weights(ours.model).items():
+        torch.testing.assert_close(weight, named_weights(theirs.model)[name], atol=1e-9, rtol=0)
+    assert ours.tokenizers.source.pieces(range(90)) == theirs.tokenizers.source.pieces(range(90))
+
+
+def test_it_begins_so_once_and_then_goes_on(begun: tuple[RunConfig, Path], tmp_path: Path) -> None:
+    config, run = begun
+    config = beginning_with(config, run)
+    go(config, tmp_path / "whole")
+    go(config, tmp_path / "parts", max_steps=5)
+    go(config, tmp_path / "parts")
+    assert trace_of(tmp_path / "parts") == trace_of(tmp_path / "whole")
+    assert last_weights(tmp_path / "parts") == last_weights(tmp_path / "whole")
+
+
+def test_what_does_not_fit_begins_anew_and_is_told(
+    begun: tuple[RunConfig, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from limelight.training.run import train
+
+    config, run = begun
+    wider = beginning_with(config, run, d_ff=14)
+    train(wider.model_copy(update={"training": wider.training.model_copy(update={"max_steps": 1})}), tmp_path / "next")
+    told = capsys.readouterr().err
+    assert f"beginning with {len(read_weights(find_model(run) / 'model.safetensors')[0]) - 6} of" in told
+    assert "new are decoder.layers.0.feed_forward." in told
+
+
+def test_a_model_of_another_kind_is_refused(begun: tuple[RunConfig, Path], tmp_path: Path) -> None:
+    _, run = begun
+    other = text_run(tmp_path / "text").model_copy(update={"begin_with": str(run)})
+    with pytest.raises(UserError, match=r"a run on plain text cannot begin with this model"):
+        go(other, tmp_path / "next")
+    with pytest.raises(UserError, match="there is no such model"):
+        go(other.model_copy(update={"begin_with": str(tmp_path / "nowhere")}), tmp_path / "next")

@@ -1,0 +1,149 @@
+"""Adam as the textbook has it, and Muon: orthogonal steps for the matrices between layers."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from limelight.config import DecoderOnlyConfig, ModelConfig, RecurrentConfig, TransformerConfig
+from limelight.training import optimizer as module
+from limelight.training.optimizer import LENGTH, Muon, make_optimizer, orthogonal, set_rate
+from tests.models.helpers import make_model
+
+ADAM = {"beta1": 0.9, "beta2": 0.98, "epsilon": 1e-9, "weight_decay": 0.0}
+CONFIGS: dict[str, ModelConfig] = {
+    "tied": TransformerConfig(encoder_layers=1, decoder_layers=2, d_model=12, heads=2, d_ff=20),
+    "untied": TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=12, heads=2, d_ff=20, tie="none"),
+    "recurrent": RecurrentConfig(embedding=7, hidden=8, score_size=5),
+    "decoder only": DecoderOnlyConfig(layers=1, d_model=12, heads=2, d_ff=20, positions="learned", max_positions=9),
+}
+
+
+@pytest.mark.parametrize("weight_decay", [0.0, 0.1])
+def test_the_optimizer_is_adam_of_the_textbook(weight_decay: float, seed: int) -> None:
+    """Kingma & Ba 2015, algorithm 1; decay as in Loshchilov & Hutter 2019, algorithm 2, for matrices alone."""
+    layer = nn.Linear(3, 5).double()
+    optimizer = make_optimizer(layer, beta1=0.9, beta2=0.98, epsilon=1e-9, weight_decay=weight_decay)
+    weights = [parameter.flatten().tolist() for parameter in layer.parameters()]
+    first, second = ([[0.0] * len(row) for row in weights] for _ in range(2))
+    for step in range(1, 6):
+        rate = 0.1 / step
+        set_rate(optimizer, rate)
+        for parameter in layer.parameters():
+            parameter.grad = torch.randn_like(parameter)
+        optimizer.step()
+        for row, parameter in enumerate(layer.parameters()):
+            decay = weight_decay if parameter.ndim == 2 else 0.0
+            for place, gradient in enumerate(parameter.grad.flatten().tolist()):
+                first[row][place] = 0.9 * first[row][place] + 0.1 * gradient
+                second[row][place] = 0.98 * second[row][place] + 0.02 * gradient**2
+                mean, spread = first[row][place] / (1 - 0.9**step), second[row][place] / (1 - 0.98**step)
+                weights[row][place] *= 1 - rate * decay
+                weights[row][place] -= rate * mean / (math.sqrt(spread) + 1e-9)
+            assert parameter.flatten().tolist() == pytest.approx(weights[row], rel=1e-10, abs=1e-12)
+
+
+def test_frozen_parameters_have_no_optimizer_state(seed: int) -> None:
+    layer = nn.Linear(3, 5)
+    layer.bias.requires_grad_(False)
+    optimizer = make_optimizer(layer, **ADAM)
+    assert sum(len(group["params"]) for group in optimizer.param_groups) == 1
+
+
+@pytest.fixture
+def in_fp32(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products without rounding, whatever this machine multiplies."""
+    monkeypatch.setattr(module, "multiplies_bf16", lambda _: False)
+
+
+@pytest.mark.parametrize("shape", [(5, 5), (3, 17), (23, 4), (1, 6)])
+def test_singular_values_come_near_one_and_directions_stay(shape: tuple[int, int], seed: int, in_fp32: None) -> None:
+    """Against the decomposition itself. Five rounds bring what is above a hundredth of the largest near one."""
+    left, _ = torch.linalg.qr(torch.randn(2, shape[0], min(shape), dtype=torch.float64))
+    right, _ = torch.linalg.qr(torch.randn(2, shape[1], min(shape), dtype=torch.float64))
+    values = torch.rand(2, 1, min(shape), dtype=torch.float64) * 0.9 + 0.1
+    found = orthogonal((left * values) @ right.mT)
+    inside = left.mT @ found @ right
+    assert ((inside.diagonal(dim1=1, dim2=2) > 0.6) & (inside.diagonal(dim1=1, dim2=2) < 1.3)).all()
+    torch.testing.assert_close(inside, torch.diag_embed(inside.diagonal(dim1=1, dim2=2)), atol=1e-9, rtol=0)
+    torch.testing.assert_close(left @ inside @ right.mT, found, atol=1e-9, rtol=0)
+
+
+def test_a_step_depends_neither_on_the_size_of_the_gradient_nor_on_the_neighbours(seed: int) -> None:
+    some = torch.randn(3, 7, 11)
+    torch.testing.assert_close(orthogonal(some * 1000), orthogonal(some), atol=0.03, rtol=0)
+    torch.testing.assert_close(orthogonal(some[1:2])[0], orthogonal(some)[1], atol=0.03, rtol=0)
+    assert orthogonal(torch.zeros(1, 3, 4)).eq(0).all()
+
+
+def test_bf16_is_near_enough(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    some = torch.randn(2, 31, 67)
+    found = {}
+    for rounded in (True, False):
+        monkeypatch.setattr(module, "multiplies_bf16", lambda _, rounded=rounded: rounded)
+        found[rounded] = orthogonal(some)
+    assert (found[True] - found[False]).norm() < 0.05 * found[False].norm()
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_rows_of_pieces_and_vectors_are_left_to_adam(name: str, seed: int) -> None:
+    """Everything but the matrices between layers goes exactly as with Adam alone."""
+    model = make_model(CONFIGS[name])
+    start = {key: weight.detach().clone() for key, weight in model.named_parameters()}
+    gradients = {key: torch.randn_like(weight) for key, weight in start.items()}
+    after = {}
+    for kind in ("adam", "muon"):
+        for key, weight in model.named_parameters():
+            weight.data.copy_(start[key])
+            weight.grad = gradients[key].clone()
+        optimizer = make_optimizer(model, kind=kind, **ADAM)
+        set_rate(optimizer, 0.01)
+        optimizer.step()
+        after[kind] = {key: weight.detach().clone() for key, weight in model.named_parameters()}
+    other = {key for key in start if not torch.equal(after["adam"][key], after["muon"][key])}
+    apart = ("embedding", "positions", "output.")
+    matrices = {key for key, weight in start.items() if weight.ndim == 2}
+    assert other == {key for key in matrices if not any(word in key for word in apart)}
+
+
+def test_the_step_of_a_matrix_is_that_of_the_paper(seed: int, in_fp32: None) -> None:
+    """Momentum, Nesterov's look ahead, the decay apart from it, and the length that makes one rate do for both."""
+    layer = nn.Linear(7, 5, bias=False).double()
+    group = [{"params": [layer.weight], "weight_decay": 0.1}]
+    optimizer = Muon([layer.weight], group, lr=0.0)
+    expected, momentum = layer.weight.detach().clone(), torch.zeros(5, 7, dtype=torch.float64)
+    for step in range(1, 5):
+        set_rate(optimizer, 0.1 / step)
+        gradient = torch.randn(5, 7, dtype=torch.float64)
+        layer.weight.grad = gradient.clone()
+        optimizer.step()
+        momentum = 0.95 * momentum + 0.05 * gradient
+        direction = orthogonal((0.05 * gradient + 0.95 * momentum)[None])[0]
+        expected = expected * (1 - 0.1 / step * 0.1) - 0.1 / step * LENGTH * math.sqrt(7) * direction
+        torch.testing.assert_close(layer.weight.detach(), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_what_has_no_gradient_stays(seed: int) -> None:
+    layers = nn.ModuleList([nn.Linear(3, 5), nn.Linear(5, 3)])
+    optimizer = make_optimizer(layers, kind="muon", **ADAM)
+    set_rate(optimizer, 0.1)
+    before = layers[1].weight.detach().clone()
+    layers[0](torch.randn(2, 3)).sum().backward()
+    optimizer.step()
+    assert torch.equal(layers[1].weight, before)
+
+
+def test_it_finds_what_a_steep_direction_hides(seed: int) -> None:
+    """A quadratic a thousand times as steep in one direction as in another: both shrink, with one rate."""
+    steepness = torch.logspace(0, 3, 8)
+    weight = nn.Parameter(torch.randn(8, 8))
+    optimizer = Muon([weight], [{"params": [weight], "weight_decay": 0.0}], lr=0.0)
+    begun = weight.detach().norm(dim=1)
+    for step in range(200):
+        set_rate(optimizer, 0.2 * (1 - step / 200))
+        loss: Tensor = (steepness[:, None] * weight**2).sum() / 2
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert (weight.detach().norm(dim=1) < 0.2 * begun).all()
