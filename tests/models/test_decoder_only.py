@@ -1,0 +1,262 @@
+"""The decoder alone, held to a plain loop over its equations; what it shares with every model stands in properties."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from limelight.batching.batch import make_blocks, pad_rows
+from limelight.config import DecoderOnlyConfig
+from limelight.errors import UserError
+from limelight.models.build import build_model
+from limelight.models.cache import FIRST_ROOM
+from limelight.models.decoder_only import CausalLayer, DecoderOnly
+from limelight.models.transformer import DecoderState
+from limelight.tokens import Tokenizers
+from tests.models.helpers import Vocabulary, batch_as_it_stands, decoder_only, exact_model, make_model, random_rows
+
+
+def exact(**settings: object) -> DecoderOnly:
+    model = exact_model(decoder_only(**settings))
+    assert isinstance(model, DecoderOnly)
+    for parameter in model.parameters():  # biases and norms begin at zero and one, which would hide a mistake
+        torch.nn.init.normal_(parameter, std=0.5)
+    return model
+
+
+# ---- the equations
+
+
+def normalised(vector: Tensor, norm: torch.nn.LayerNorm) -> Tensor:
+    centred = vector - vector.mean()
+    return centred / (centred.square().mean() + norm.eps).sqrt() * norm.weight + norm.bias
+
+
+def rotated(vector: Tensor, place: int) -> Tensor:
+    """Pair after pair as complex numbers, turned (Su et al. 2021, equation 12)."""
+    size, turned = len(vector), vector.clone()
+    for pair in range(size // 2):
+        number = complex(vector[2 * pair], vector[2 * pair + 1])
+        angle = place * 10_000.0 ** (-2 * pair / size)
+        number *= complex(math.cos(angle), math.sin(angle))
+        turned[2 * pair], turned[2 * pair + 1] = number.real, number.imag
+    return turned
+
+
+def attention(layer: CausalLayer, read: list[Tensor], *, rotary: bool) -> list[Tensor]:
+    """What each position takes from itself and those before it, head by head."""
+    part, size = layer.attention, layer.attention.head_size
+    outputs = []
+    for place in range(len(read)):
+        heads = []
+        for head in range(part.heads):
+            own = slice(head * size, (head + 1) * size)
+            query, *keys = (
+                projection.weight[own] @ read[at] + projection.bias[own]
+                for projection, at in ((part.query_proj, place), *((part.key_proj, at) for at in range(place + 1)))
+            )
+            if rotary:
+                query, keys = rotated(query, place), [rotated(key, at) for at, key in enumerate(keys)]
+            powers = [math.exp(float(query @ key) / math.sqrt(size)) for key in keys]
+            values = [part.value_proj.weight[own] @ read[at] + part.value_proj.bias[own] for at in range(place + 1)]
+            heads.append(sum(power / sum(powers) * value for power, value in zip(powers, values, strict=True)))
+        outputs.append(part.out_proj.weight @ torch.cat(heads) + part.out_proj.bias)
+    return outputs
+
+
+def features_of(model: DecoderOnly, ids: list[int], config: DecoderOnlyConfig) -> Tensor:
+    """All positions of one text, one number of a vector after the other where that is plainer."""
+    stack, pre = model.decoder, config.norm == "pre"
+    hidden = [stack.embedding.weight[piece] * stack.embedding.scale for piece in ids]
+    if config.positions == "learned":
+        hidden = [vector + stack.positions.table[place] for place, vector in enumerate(hidden)]
+    if config.positions == "sinusoidal":
+        for place, vector in enumerate(hidden):
+            for column in range(config.d_model):
+                angle = place / 10_000.0 ** ((column - column % 2) / config.d_model)
+                vector[column] += math.cos(angle) if column % 2 else math.sin(angle)
+    for layer in stack.layers:
+        norm = layer.attention_sublayer.norm
+        read = [normalised(vector, norm) for vector in hidden] if pre else hidden
+        looked = attention(layer, read, rotary=config.positions == "rotary")
+        hidden = [vector + more for vector, more in zip(hidden, looked, strict=True)]
+        hidden = hidden if pre else [normalised(vector, norm) for vector in hidden]
+
+        norm, network = layer.feed_forward_sublayer.norm, layer.feed_forward
+        read = [normalised(vector, norm) for vector in hidden] if pre else hidden
+        inner = [network.inner.weight @ vector + network.inner.bias for vector in read]
+        if config.activation == "relu":
+            inner = [vector * (vector > 0) for vector in inner]
+        else:
+            inner = [vector * (1 + torch.erf(vector / math.sqrt(2))) / 2 for vector in inner]
+        hidden = [
+            vector + network.outer.weight @ more + network.outer.bias
+            for vector, more in zip(hidden, inner, strict=True)
+        ]
+        hidden = hidden if pre else [normalised(vector, norm) for vector in hidden]
+    return torch.stack([normalised(vector, stack.norm) for vector in hidden] if pre else hidden)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.parametrize(("positions", "activation"), [("sinusoidal", "relu"), ("learned", "gelu"), ("rotary", "relu")])
+def test_it_is_its_equations(norm: str, positions: str, activation: str, seed: int) -> None:
+    settings = {"norm": norm, "positions": positions, "activation": activation, "max_positions": 13}
+    model = exact(**settings)
+    rows = [[0, *row] for row in random_rows((6, 3), 29)]
+    batch = batch_as_it_stands(model, [rows[0][:4], []], [rows[0][5:], rows[1][1:]])
+    batch.target_in[0, 0] = rows[0][4]
+    found = model(batch)
+    for features, row, start in zip(found, rows, (4, 0), strict=True):
+        expected = features_of(model, row, decoder_only(**settings))[start:]
+        # Sinusoids and the rates of rotary positions are kept in fp32.
+        torch.testing.assert_close(features[: len(expected)], expected, rtol=1e-5, atol=1e-5)
+    weight = model.decoder.embedding.weight[:28]
+    torch.testing.assert_close(model.project(found), found @ weight.T)
+
+
+# ---- the prompt
+
+
+def begun(model: DecoderOnly, prompts: list[list[int]], width: int) -> DecoderState:
+    return model.start(model.encode(*pad_rows(prompts, model.source_padding)), width)
+
+
+@torch.inference_mode()
+def test_a_prompt_is_there_once_whatever_the_width(seed: int) -> None:
+    """Its columns are those of all hypotheses, and moving these moves none of them."""
+    model = exact()
+    states = [begun(model, random_rows((7, 3), 29), width) for width in (1, 5)]
+    for state in states:
+        assert [part.view().shape for layer in state.past.layers for part in layer] == [(2, 3, 7, 2)] * 4
+        assert state.ages.tolist() == [7, 3]
+    _, state = model.step(torch.randint(1, 28, (2, 5)), states[1])
+    assert state.past.length == 7 + 5
+    places = [part.view().data_ptr() for layer in state.past.layers for part in layer]
+    moved = state.reorder(torch.randint(5, (2, 5)))
+    assert [part.view().data_ptr() for layer in moved.past.layers for part in layer] == places
+    assert moved.past.may_attend[:, :, :7].sum(-1).tolist() == [[7] * 5, [3] * 5]
+
+
+@torch.inference_mode()
+def test_a_prompt_is_read_once(seed: int) -> None:
+    """A step projects its own piece and nothing of the prompt."""
+    model = exact()
+    state = begun(model, random_rows((7, 3), 29), 2)
+    read = []
+    model.decoder.layers[0].attention.key_proj.register_forward_pre_hook(lambda _, inputs: read.append(inputs[0].shape))
+    model.step(torch.randint(1, 28, (2, 2)), state)
+    assert read == [(2, 2, 11)]
+
+
+@torch.inference_mode()
+def test_a_memory_may_be_begun_with_twice(seed: int) -> None:
+    """What becomes of one state, others that join it included, the other does not see."""
+    model = exact()
+    memory = model.encode(*pad_rows(random_rows((7, 3), 29), 28))
+    ids = torch.randint(1, 28, (2, 2))
+    expected, _ = model.step(ids, model.start(memory, 2))
+    model.start(memory, 2).admit(begun(model, random_rows((5,), 29), 2), torch.tensor([0]))
+    found, _ = model.step(ids, model.start(memory, 2))
+    assert torch.equal(found, expected)
+
+
+@torch.inference_mode()
+def test_no_table_is_kept_where_one_hypothesis_sees_all(seed: int) -> None:
+    model = exact()
+    assert begun(model, [[], []], 1).past.may_attend is None
+    assert begun(model, random_rows((4, 4), 29), 1).past.may_attend is None
+    assert begun(model, random_rows((4, 3), 29), 1).past.may_attend.tolist() == [[[True] * 4], [[True] * 3 + [False]]]
+
+
+@torch.inference_mode()
+def test_who_joins_takes_columns_that_nobody_looks_at(seed: int) -> None:
+    """A prompt that is no longer than what is there makes nothing longer and moves nothing."""
+    model = exact()
+    state = begun(model, random_rows((6, 2), 29), 2)
+    for _ in range(4):
+        _, state = model.step(torch.randint(1, 28, (2, 2)), state)
+    places = [part.view().data_ptr() for layer in state.past.layers for part in layer]
+    state = state.admit(begun(model, random_rows((9,), 29), 2), torch.tensor([1]))
+    assert state.past.length == 6 + 4 * 2
+    assert [part.view().data_ptr() for layer in state.past.layers for part in layer] == places
+    assert state.past.may_attend[1].tolist() == [[True] * 9 + [False] * 5] * 2
+    assert state.ages.tolist() == [10, 9]
+    longer = state.admit(begun(model, random_rows((40,), 29), 2), torch.tensor([2]))
+    assert longer.past.length == 40
+    assert longer.past.may_attend.sum(-1).tolist() == [[10, 10], [9, 9], [40, 40]]
+    for layer in longer.past.layers:
+        for part in layer:
+            assert part.view().isfinite().all()
+
+
+@torch.inference_mode()
+def test_columns_do_not_grow_with_what_a_beam_gave_up(seed: int) -> None:
+    """Also where the length of the prompt is no multiple of the width."""
+    model, width = exact(), 4
+    state = begun(model, random_rows((7, 3), 29), width)
+    for steps in range(1, 4 * FIRST_ROOM):
+        _, state = model.step(torch.randint(1, 28, (2, width)), state)
+        state = state.reorder(torch.zeros(2, width, dtype=torch.int64))
+        assert state.past.length <= 2 * (7 + steps + width) + 4 * width
+
+
+# ---- positions
+
+
+@torch.inference_mode()
+def test_learned_positions_bound_prompt_and_target_together(seed: int) -> None:
+    model = exact(positions="learned", max_positions=9)
+    message = "a sequence of 10 pieces is longer than the 9 learned positions of this model"
+    for prompt, target in ((4, 4), (0, 8), (8, 0)):  # one more is read: what the target begins with
+        model(batch_as_it_stands(model, random_rows((prompt,), 29), random_rows((target,), 29)))
+        with pytest.raises(UserError, match=message):
+            model(batch_as_it_stands(model, random_rows((prompt,), 29), random_rows((target + 1,), 29)))
+    state = begun(model, random_rows((7, 2), 29), 2)
+    for _ in range(2):
+        _, state = model.step(torch.randint(1, 28, (2, 2)), state)
+    with pytest.raises(UserError, match=message):
+        model.step(torch.randint(1, 28, (2, 2)), state)
+    state = state.release(torch.tensor([0]))  # what is decided grows no older
+    for _ in range(5):
+        _, state = model.step(torch.randint(1, 28, (2, 2)), state)
+
+
+# ---- what is built
+
+
+def test_it_begins_with_one_vocabulary() -> None:
+    with pytest.raises(
+        UserError, match=r"model.family=decoder_only reads source and target as one text .* tokens.join"
+    ):
+        build_model(decoder_only(), Tokenizers(Vocabulary(29), Vocabulary(29)))
+
+
+def test_the_size_is_that_of_gpt_2(seed: int) -> None:
+    """Radford et al. 2019, table 2: 117 million, by their own later count 124."""
+    config = DecoderOnlyConfig(
+        layers=12, d_model=768, heads=12, d_ff=3072, norm="pre", positions="learned", max_positions=1024,
+        activation="gelu",
+    )  # fmt: skip
+    with torch.device("meta"):
+        model = make_model(config, 50_258, 50_258)
+    assert sum(parameter.numel() for parameter in model.parameters()) == 124_439_808 + 768  # ours has padding
+
+
+def test_blocks_of_text_are_read_without_masks(seed: int) -> None:
+    """Beyond a few positions the fused kernel does it: no table of who may look at whom comes to be."""
+    model = make_model(decoder_only(dropout=0.0))
+    seen = []
+
+    class Spy(torch.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            result = func(*args, **(kwargs or {}))
+            if isinstance(result, Tensor) and result.shape[-2:] == (23, 23):
+                seen.append(func)
+            return result
+
+    blocks = make_blocks(torch.randint(1, 28, (3, 24)).numpy())
+    with Spy():
+        model(blocks)
+    assert seen == []
