@@ -7,6 +7,11 @@ from torch import Tensor
 
 from limelight.shapes import Bool, Float, Int
 
+try:
+    from limelight.decoding import compiled as loops
+except ImportError:  # numba is an extra; without it torch does it
+    loops = None  # type: ignore[assignment]
+
 BLOCK = 64
 """Logits that are looked at together; see `_largest_sums` and `python -m benchmarks.kernels`."""
 
@@ -70,7 +75,13 @@ def _largest_sums(
 
     On a CPU a maximum is much cheaper than a sort: the largest sums stand in those blocks whose maxima are largest.
     """
-    _, width, vocab = log_probabilities.shape
+    batch, width, vocab = log_probabilities.shape
+    if loops is not None and log_probabilities.device.type == "cpu" and log_probabilities.dtype == torch.float32:
+        values, places = torch.empty(batch, count), torch.empty(batch, count, dtype=torch.int64)
+        loops.find_largest_sums(
+            log_probabilities.contiguous().numpy(), before.numpy(), BLOCK, values.numpy(), places.numpy()
+        )
+        return values, places
     if not _in_blocks(log_probabilities) or count >= width * (vocab // BLOCK):
         return torch.topk((log_probabilities + before[..., None]).flatten(1), count, dim=-1)
     blocks, tail = _blocks(log_probabilities)
@@ -92,16 +103,9 @@ def _largest_sums(
 
 def most_probable(logits: Float[Tensor, "*rows vocab"]) -> Int[Tensor, "*rows"]:
     """The id of the largest logit of each row; of equal ones the first."""
-    if not _in_blocks(logits):
+    if logits.device.type != "cpu":
         return logits.argmax(dim=-1)  # documented to take the first of equal ones
-    blocks, tail = _blocks(logits)
-    most, block = blocks.amax(dim=-1).max(dim=-1, keepdim=True)
-    inside = blocks.gather(-2, block[..., None].expand(*block.shape, BLOCK))[..., 0, :]
-    ids = block[..., 0] * BLOCK + inside.argmax(dim=-1)
-    if not tail.shape[-1]:
-        return ids
-    last, place = tail.max(dim=-1)
-    return torch.where(last > most[..., 0], place + blocks.shape[-2] * BLOCK, ids)
+    return torch.from_numpy(in_full(logits).numpy().argmax(axis=-1))  # does so as well, in a fifth of torch's time
 
 
 def _in_blocks(logits: Tensor) -> bool:

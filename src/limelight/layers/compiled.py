@@ -24,13 +24,14 @@ Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
 
-def compiled(function: Callable[Given, Result]) -> Callable[Given, Result]:
+def compiled(function: Callable[Given, Result], *, exact: bool = False) -> Callable[Given, Result]:
     """The function as machine code, made when it is first called and kept where there is a folder to keep it in.
 
-    It takes sums in any order, as products of matrices do, too, and leaves Python to other threads meanwhile. What is
-    kept is made anew when the function's own file changes: it must not call what is compiled in another.
+    It takes sums in any order, as products of matrices do, too, and knows no infinities, unless it is `exact`; and it
+    leaves Python to other threads meanwhile. What is kept is made anew when the function's own file changes: so it must
+    not call what is compiled in another.
     """
-    machine_code = partial(numba.njit, nogil=True, fastmath=True, error_model="numpy")
+    machine_code = partial(numba.njit, nogil=True, fastmath=not exact, error_model="numpy")
     try:
         return cast(Callable[Given, Result], machine_code(cache=True)(function))
     except RuntimeError:  # neither the package's folder nor the user's can be written to
@@ -149,7 +150,7 @@ def larger(typing: Any, one: Any, other: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         kind = ir.FunctionType(ir.FloatType(), [ir.FloatType()] * 2)
         function = cgutils.get_or_insert_function(builder.module, kind, "llvm.maxnum.f32")
-        return builder.call(function, given, fastmath=("fast",))
+        return builder.call(function, given, fastmath=("nnan", "nsz"))
 
     return types.float32(types.float32, types.float32), generate
 
