@@ -14,6 +14,7 @@ from limelight.models.labels import label_numbers
 from limelight.text.pair import Pair
 from limelight.understanding.classify import Labeller
 
+_CORNER = "true, given"
 _WIDEST = 12
 """Labels in a table of confusions that a terminal can show."""
 
@@ -105,7 +106,7 @@ class LabelEvaluation:
     def table(self) -> str:
         """The same for people, in lines of plain text; confusions of a dozen labels at most."""
         scores = self.scores
-        width = max(len("macro-F1"), *(len(each.label) for each in scores.by_label)) + 2
+        width = max(len(_CORNER), *(len(each.label) for each in scores.by_label)) + 2
         lines = [f"{'accuracy':{width}}{scores.accuracy:9.2f}", f"{'macro-F1':{width}}{scores.macro_f1:9.2f}", ""]
         lines.append(f"{'label':{width}}{'precision':>9}{'recall':>9}{'F1':>9}{'texts':>9}")
         lines += [
@@ -125,7 +126,7 @@ class LabelEvaluation:
             f"{label:{width}}" + "".join(f"{count:{column},}" for count, column in zip(counts, columns, strict=True))
             for label, counts in zip(labels, self.scores.confusion, strict=True)
         ]
-        return [f"{'true, given':{width}}{head}", *rows]
+        return [f"{_CORNER:{width}}{head}", *rows]
 
 
 def evaluate_labels(

@@ -7,12 +7,14 @@ A run folder keeps its best model so, under `best/`; the folder can be copied an
 """
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
-from limelight.config import RunConfig, dump_config, load_config
+from limelight.config import EncoderOnlyConfig, RunConfig, dump_config, load_config
 from limelight.errors import RunError, UserError
 from limelight.files import cause, write_folder, write_whole
 from limelight.models.build import build_model
@@ -81,7 +83,7 @@ def load_model(path: str | Path, device: torch.device | None = None) -> StoredMo
     weights, notes = read_weights(folder / WEIGHTS)
     weights = expand(weights, where=str(folder / WEIGHTS))
     tokenizers = load_tokenizers(folder / TOKENIZER)
-    labels = read_labels(folder / LABELS) if (folder / LABELS).exists() else ()
+    labels = read_labels(folder / LABELS) if _chooses(config, weights) else ()
     try:
         with torch.device("meta"):  # shapes alone: sizes that are not those of the weights must cost no memory
             shapes = build_model(config.model, tokenizers, labels)
@@ -92,6 +94,11 @@ def load_model(path: str | Path, device: torch.device | None = None) -> StoredMo
         model = build_model(config.model, tokenizers, labels)
     put_weights(model, weights, where=str(folder / WEIGHTS))
     return StoredModel(folder, model.to(device or torch.device("cpu")).eval(), tokenizers, config, notes)
+
+
+def _chooses(config: RunConfig, weights: Mapping[str, Tensor]) -> bool:
+    """Whether these are weights of a classifier: an encoder alone without what a masked model guesses pieces with."""
+    return isinstance(config.model, EncoderOnlyConfig) and "output_bias" not in weights
 
 
 def save_model(

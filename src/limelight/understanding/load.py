@@ -24,4 +24,23 @@ def load_reader(path: str | Path, device: torch.device | None = None) -> Filler 
     if isinstance(stored.model, MaskedModel):
         return Filler(stored.model, stored.tokenizers.source)
     family = stored.config.model.family
-    raise UserError(f"{path}: this is a {family} model, and only a model of the family encoder_only reads like this")
+    raise UserError(f"{path}: this is a {family} model; what is an encoder alone has the family encoder_only")
+
+
+def load_filler(path: str | Path, device: torch.device | None = None) -> Filler:
+    """The same for a masked model. Raises `UserError` for a classifier, too."""
+    reader = load_reader(path, device)
+    if isinstance(reader, Labeller):
+        raise UserError(f"{path}: this is a classifier, which fills nothing in; use it with `limelight classify`")
+    return reader
+
+
+def load_labeller(path: str | Path, device: torch.device | None = None) -> Labeller:
+    """The same for a classifier. Raises `UserError` for a masked model, too."""
+    reader = load_reader(path, device)
+    if isinstance(reader, Filler):
+        raise UserError(
+            f"{path}: this is a masked model, which knows no labels; use it with `limelight fill`, or begin a "
+            "classifier with it: `limelight train --from`"
+        )
+    return reader

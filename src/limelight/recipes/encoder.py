@@ -1,0 +1,57 @@
+"""Encoders alone: pieces guessed from what stands around them, and labels for texts. Sized for two cores."""
+
+from limelight.config import BatchingConfig, EncoderOnlyConfig, RunConfig, TokensConfig, TrainingConfig
+
+
+def bert_tiny() -> RunConfig:
+    """Devlin et al. 2019 in the size of BERT-Tiny (Turc et al. 2019, table 1): 2 layers, 2 heads, d=128; 15 % of the
+    pieces chosen, GELU, dropout 0.1, weight decay 0.01.
+
+    Our own are normalisation first, sinusoids and a high rate, for minutes instead of days, and rows that are lines.
+    """
+    return RunConfig(
+        recipe="bert-tiny",
+        tokens=TokensConfig(kind="wordpiece"),
+        batching=BatchingConfig(tokens=4096, max_length=256),
+        model=EncoderOnlyConfig(layers=2, d_model=128, heads=2, d_ff=512, activation="gelu", dropout=0.1, norm="pre"),
+        training=TrainingConfig(
+            max_minutes=10,
+            schedule="cosine",
+            learning_rate=3e-3,
+            warmup=200,
+            weight_decay=0.01,
+            label_smoothing=0.0,
+            validate_every=250,
+            checkpoint_every=500,
+            bleu_sentences=0,
+            best_by="loss",
+            average=1,
+        ),
+    )
+
+
+def classifier() -> RunConfig:
+    """The same encoder with labels for texts; no paper, our own for some thousand texts.
+
+    It may begin with a `bert-tiny` (`--from`), whose encoder fits. Half of the dropout again, BPE-dropout (Provilkov et
+    al. 2020) and a rate that falls over a few epochs: labels are learned by heart soon.
+    """
+    recipe = bert_tiny()
+    return recipe.model_copy(
+        update={
+            "recipe": "classifier",
+            "tokens": TokensConfig(kind="bpe", vocabulary_size=8000, sampling=0.1),
+            "batching": BatchingConfig(tokens=2048, max_length=256),
+            "model": recipe.model.model_copy(update={"dropout": 0.2}),
+            "training": recipe.training.model_copy(
+                update={
+                    "max_minutes": 5,
+                    "learning_rate": 1e-3,
+                    "warmup": 100,
+                    "validate_every": 100,
+                    "patience": 20,
+                    "best_by": "macro_f1",
+                }
+            ),
+        }
+    )

@@ -1,0 +1,118 @@
+"""Accuracy, precision, recall and F1 against their definitions, one text after another."""
+
+import json
+from collections.abc import Sequence
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limelight.errors import UserError
+from limelight.evaluation.labels import evaluate_labels, score_labels
+from limelight.text.pair import Pair
+from limelight.understanding import Labelled, Labeller
+
+NAMES = ("ant", "bee", "cat", "dog", "elk")
+answers = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=60)
+
+
+@given(answers)
+def test_figures_against_their_definitions(pairs: list[tuple[int, int]]) -> None:
+    truth, given_labels = [true for true, _ in pairs], [answer for _, answer in pairs]
+    found = score_labels(NAMES, truth, given_labels)
+    assert found.accuracy == pytest.approx(100 * sum(true == answer for true, answer in pairs) / len(pairs))
+    all_f1 = []
+    for number, score in enumerate(found.by_label):
+        hits = sum(true == answer == number for true, answer in pairs)
+        has, said = truth.count(number), given_labels.count(number)
+        precision = Fraction(hits, said) if said else Fraction(0)
+        recall = Fraction(hits, has) if has else Fraction(0)
+        f1 = 2 * precision * recall / (precision + recall) if hits else Fraction(0)
+        assert (score.label, score.texts) == (NAMES[number], has)
+        assert score.precision == pytest.approx(float(100 * precision))
+        assert score.recall == pytest.approx(float(100 * recall))
+        assert score.f1 == pytest.approx(float(100 * f1))
+        if has or said:
+            all_f1.append(f1)
+        for other in range(5):
+            assert found.confusion[number][other] == pairs.count((number, other))
+    assert found.macro_f1 == pytest.approx(float(100 * sum(all_f1) / len(all_f1)))
+
+
+def test_a_hand_made_case() -> None:
+    """Two of three ants are known; a bee was taken for an ant; nobody is or was called a cat."""
+    found = score_labels(("ant", "bee", "cat"), [0, 0, 0, 1], [0, 0, 1, 0])
+    ant, bee, cat = found.by_label
+    assert found.accuracy == 50
+    assert (ant.precision, ant.recall, ant.f1) == pytest.approx((200 / 3, 200 / 3, 200 / 3))
+    assert (bee.precision, bee.recall, bee.f1, bee.texts) == (0, 0, 0, 1)
+    assert (cat.f1, cat.texts) == (0, 0)
+    assert found.macro_f1 == pytest.approx(100 / 3)  # over ants and bees
+    assert found.confusion == ((2, 1, 0), (1, 0, 0), (0, 0, 0))
+
+
+@pytest.mark.parametrize(("truth", "given_labels"), [([], []), ([1, 2], [1]), ([1], [1, 2])])
+def test_lists_that_do_not_match_are_refused(truth: list[int], given_labels: list[int]) -> None:
+    with pytest.raises(UserError, match=rf"{len(truth)} true labels and {len(given_labels)} given ones"):
+        score_labels(NAMES, truth, given_labels)
+
+
+class Parrot(Labeller):
+    """Takes a text for the label it says."""
+
+    def __init__(self, labels: Sequence[str] = NAMES) -> None:
+        self._labels = tuple(labels)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self._labels
+
+    def classify(self, texts: Sequence[str], *, batch_tokens: int = 16384) -> list[Labelled]:
+        return [Labelled(text, text, 0.9, {}) for text in texts]
+
+
+def pairs(*sides: tuple[str, str]) -> list[Pair]:
+    return [Pair(text, label, "t.tsv", line) for line, (text, label) in enumerate(sides, start=1)]
+
+
+TEXTS = pairs(("ant", "ant"), ("bee", " bee "), ("cat", "ant"), ("ant", "ant"))
+
+
+def test_an_evaluation_says_how_good_and_where_it_comes_from() -> None:
+    found = evaluate_labels(Parrot(), TEXTS, origin={"model": "runs/x"})
+    assert found.answers == ("ant", "bee", "cat", "ant")
+    assert found.scores == score_labels(NAMES, [0, 1, 0, 0], [0, 1, 2, 0])
+    values = json.loads(found.to_json())
+    assert (values["accuracy"], values["texts"]) == (75, 4)
+    assert values["by_label"][0] == {"label": "ant", "precision": 100, "recall": 66.6667, "f1": 80, "texts": 3}
+    assert values["confusion"][0] == [2, 0, 1, 0, 0]
+    assert values["provenance"]["model"] == "runs/x"
+    assert values["provenance"]["test_files"] == ["t.tsv"]
+    assert values["provenance"]["pairs"] == 4
+    assert "torch" in values["provenance"]["versions"]
+
+
+def test_people_get_a_table() -> None:
+    lines = evaluate_labels(Parrot(), TEXTS).table().splitlines()
+    assert lines[0].split() == ["accuracy", "75.00"]
+    assert lines[1].split() == ["macro-F1", "60.00"]
+    assert lines[4].split() == ["ant", "100.00", "66.67", "80.00", "3"]
+    assert lines[11].split() == ["ant", "2", "0", "1", "0", "0"]
+    assert len({len(line) for line in lines[3:9]}) == 1  # columns stand under one another
+    assert [line.split()[0] for line in lines[10:16]] == ["true,", *NAMES]
+    assert len({len(line) for line in lines[11:16]}) == 1
+
+
+def test_many_labels_have_no_table_of_confusions() -> None:
+    names = [f"label {number}" for number in range(13)]
+    table = evaluate_labels(Parrot(names), pairs(("label 3", "label 3"))).table()
+    assert "true, given" not in table
+    assert "label 12" in table
+
+
+def test_what_cannot_be_evaluated_is_refused() -> None:
+    with pytest.raises(UserError, match="there is nothing to evaluate: the test set has no texts"):
+        evaluate_labels(Parrot(), [])
+    with pytest.raises(UserError, match=r"t\.tsv:2: 'gnu' is none of the labels in the training data: ant, bee"):
+        evaluate_labels(Parrot(), pairs(("ant", "ant"), ("x", "gnu")))

@@ -1,0 +1,152 @@
+"""The encoder alone: it sees both sides, padding and neighbours change nothing, and both models share its names."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from limelight.batching.batch import Batch, pad_rows
+from limelight.config import EncoderOnlyConfig
+from limelight.models.build import build_model
+from limelight.models.encoder_only import Classifier, EncoderOnly, MaskedModel, pool
+from limelight.tokens import Tokenizers
+from limelight.training.loss import batch_loss
+from tests.models.helpers import Vocabulary, random_rows
+
+SIZE = 31
+KINDS = {
+    "post": {},
+    "pre": {"norm": "pre", "activation": "gelu"},
+    "learned": {"positions": "learned", "max_positions": 17},
+    "rotary": {"positions": "rotary", "norm": "pre"},
+    "split-heads": {"d_model": 12, "head_size": None},
+}
+LABELS = ("a", "b", "c", "d", "e")
+
+
+def config(**changed: object) -> EncoderOnlyConfig:
+    return EncoderOnlyConfig(**{"layers": 2, "d_model": 11, "heads": 3, "head_size": 2, "d_ff": 13, **changed})
+
+
+def made(labels: tuple[str, ...] = (), **changed: object) -> EncoderOnly:
+    """In float64 and without dropout, for laws that hold to rounding."""
+    both = Vocabulary(SIZE)
+    model = build_model(config(**changed), Tokenizers(both, both), labels)
+    assert isinstance(model, EncoderOnly)
+    return model.double().eval()
+
+
+def batch_of(rows: list[list[int]], longest: int = 0) -> Batch:
+    source, valid = pad_rows([*rows, [1] * longest], SIZE - 1)
+    source, valid = source[: len(rows)], valid[: len(rows)]
+    return Batch(source, valid, source[:, :0], source, valid)
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> dict[str, object]:
+    return KINDS[request.param]
+
+
+@pytest.mark.parametrize("labels", [(), LABELS], ids=["masked", "classifier"])
+@pytest.mark.parametrize("pooling", ["mean", "first"])
+def test_neither_padding_nor_neighbours_change_a_row(
+    labels: tuple[str, ...], pooling: str, kind: dict[str, object], seed: int
+) -> None:
+    model = made(labels, pooling=pooling, **kind)
+    rows = random_rows((7, 3, 5), SIZE)
+    together = model(batch_of(rows, longest=13))
+    for row, features in zip(rows, together, strict=True):
+        alone = model(batch_of([row]))[0]
+        torch.testing.assert_close(features[: len(alone)], alone)
+        assert len(alone) == (1 if labels else len(row))
+
+
+def test_every_position_looks_both_ways(kind: dict[str, object], seed: int) -> None:
+    model = made(**kind)
+    row = random_rows((7,), SIZE)[0]
+    before = model(batch_of([row]))
+    for place in range(7):
+        other = [*row[:place], row[place] % (SIZE - 2) + 1, *row[place + 1 :]]
+        changed = (model(batch_of([other])) - before).abs().amax(dim=-1)
+        assert (changed > 0).all()
+
+
+def test_asking_for_weights_changes_no_feature(kind: dict[str, object], seed: int) -> None:
+    model = made(**kind)
+    batch = batch_of(random_rows((7, 3, 5), SIZE))
+    features, weights = model.read(batch.source, batch.source_valid, want_weights=True)
+    torch.testing.assert_close(features, model(batch))
+    assert [each.shape for each in weights] == [(3, 3, 7, 7)] * 2
+    for each in weights:
+        torch.testing.assert_close(each.sum(dim=-1), torch.ones(3, 3, 7, dtype=torch.float64))
+        assert not each[:, :, :, :].masked_select(~batch.source_valid[:, None, None, :]).any()
+
+
+def test_heads_can_be_switched_off(seed: int) -> None:
+    model = made()
+    batch = batch_of(random_rows((5,), SIZE))
+    kept, gone = torch.ones(3), torch.tensor([1.0, 0.0, 1.0])
+    whole = model(batch)
+    torch.testing.assert_close(model(batch, keep_heads={"encoder.0.self": kept.double()}), whole)
+    assert not torch.allclose(model(batch, keep_heads={"encoder.0.self": gone.double()}), whole)
+
+
+def test_the_masked_model_guesses_with_its_embedding_and_a_bias(seed: int) -> None:
+    model = made()
+    assert isinstance(model, MaskedModel)
+    torch.nn.init.normal_(model.output_bias)
+    features = torch.randn(2, 3, 11, dtype=torch.float64)
+    expected = features @ model.encoder.embedding.weight[: SIZE - 1].T + model.output_bias
+    torch.testing.assert_close(model.project(features), expected)
+    assert expected.shape[-1] == SIZE - 1  # padding is never guessed
+
+
+def test_the_classifier_has_a_class_for_each_label(seed: int) -> None:
+    model = made(LABELS)
+    assert isinstance(model, Classifier)
+    assert model.labels == LABELS
+    assert model.project(model(batch_of(random_rows((4, 6), SIZE)))).shape == (2, 1, 5)
+    weight, bias = model.output_weights()
+    assert (weight.shape, bias.shape) == ((5, 11), (5,))
+
+
+def test_pooling_against_a_loop(seed: int) -> None:
+    features = torch.randn(3, 7, 5, dtype=torch.float64)
+    valid = torch.arange(7) < torch.tensor([7, 1, 4])[:, None]
+    for row in range(3):
+        real = [features[row, place] for place in range(7) if valid[row, place]]
+        torch.testing.assert_close(pool(features, valid, "mean")[row], sum(real) / len(real))
+        torch.testing.assert_close(pool(features, valid, "first")[row], features[row, 0])
+
+
+def test_both_models_name_their_encoder_alike(kind: dict[str, object]) -> None:
+    """A classifier begins with the encoder of a masked model."""
+    masked, classifier = (
+        {name: weight.shape for name, weight in made(labels, **kind).named_parameters()} for labels in ((), LABELS)
+    )
+    shared = {name: shape for name, shape in masked.items() if name.startswith("encoder.")}
+    assert masked.keys() - shared.keys() == {"output_bias"}
+    assert classifier.items() >= shared.items()
+    assert classifier.keys() - shared.keys() == {"output.weight", "output.bias"}
+
+
+@pytest.mark.parametrize("labels", [(), LABELS], ids=["masked", "classifier"])
+def test_the_loss_reaches_every_weight(labels: tuple[str, ...], kind: dict[str, object], seed: int) -> None:
+    model = made(labels, **kind)
+    batch = batch_of(random_rows((7, 3), SIZE))
+    if labels:
+        batch = replace(batch, target_out=torch.tensor([[1], [4]]), target_valid=torch.ones(2, 1, dtype=torch.bool))
+    batch_loss(model, batch, label_smoothing=0.1).backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None
+        assert parameter.grad.abs().sum() > 0, name
+    assert not model.encoder.embedding.weight.grad[SIZE - 1].any()
+
+
+def test_dropout_is_in_both_and_off_while_reading(seed: int) -> None:
+    for labels in ((), LABELS):
+        model = made(labels, dropout=0.5)
+        batch = batch_of(random_rows((5,), SIZE))
+        torch.testing.assert_close(model(batch), model(batch))
+        model.train()
+        assert not torch.allclose(model(batch), model(batch))

@@ -1,0 +1,88 @@
+"""Names of labels: what is one, and files that a stranger may have written."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from limelight.errors import UserError
+from limelight.models.labels import (
+    LONGEST_LABEL,
+    MOST_LABELS,
+    dump_labels,
+    label_fault,
+    label_numbers,
+    labels_fault,
+    read_labels,
+)
+from limelight.text.pair import Pair
+
+
+@pytest.mark.parametrize(
+    "labels", [["de", "en"], ["nö", "日本", 'a "b"', "x, y"], [str(number) for number in range(99)]]
+)
+def test_labels_come_back_from_a_file(labels: list[str], tmp_path: Path) -> None:
+    (tmp_path / "labels.json").write_text(dump_labels(labels), encoding="utf-8")
+    assert read_labels(tmp_path / "labels.json") == tuple(labels)
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (b"", "not a list of labels: Expecting value"),
+        (b"\xff", "not a list of labels: 'utf-8' codec"),
+        (b"[" * 100_000, "not a list of labels"),
+        (b'{"a": 1}', "not a list of labels: it holds something else than names"),
+        (b'["a", 3]', "not a list of labels: it holds something else than names"),
+        (b'["a"]', "1 labels; a classifier chooses among 2 to 10,000"),
+        (json.dumps([str(number) for number in range(MOST_LABELS + 1)]).encode(), "10,001 labels"),
+        (b'["a", "b", "a"]', "a label stands there twice"),
+        (b'["a", ""]', "'' is no label: it is blank, or has white space at an end"),
+        (b'["a", "b "]', "'b ' is no label: it is blank"),
+        (b'["a", "b\\tc"]', "is no label: it has characters that do not print"),
+        (b'["a", "\\u001b[2J"]', "is no label: it has characters that do not print"),
+        (
+            json.dumps(["a", "b" * (LONGEST_LABEL + 1)]).encode(),
+            "is no label: 201 characters, and at most 200 are taken",
+        ),
+    ],
+)
+def test_what_is_no_list_of_labels_is_refused(content: bytes, fault: str, tmp_path: Path) -> None:
+    path = tmp_path / "labels.json"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=r"labels\.json: ") as caught:
+        read_labels(path)
+    assert fault in str(caught.value)
+    assert "\x1b" not in str(caught.value)
+    assert len(str(caught.value)) < 1000
+
+
+def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="cannot read the labels: No such file"):
+        read_labels(tmp_path / "labels.json")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UserError, match="cannot read the labels: not a regular file"):
+        read_labels(tmp_path / "pipe")
+    (tmp_path / "large").write_bytes(b" " * 10_000_001)
+    with pytest.raises(UserError, match="cannot read the labels: 10,000,001 bytes"):
+        read_labels(tmp_path / "large")
+
+
+def test_good_labels_have_no_fault() -> None:
+    assert [label_fault(label) for label in ("a", "a b", "x" * LONGEST_LABEL, "é")] == [""] * 4
+    assert labels_fault([str(number) for number in range(MOST_LABELS)]) == ""
+
+
+def test_pairs_become_numbers() -> None:
+    pairs = [Pair("x", label, "t.tsv", line) for line, label in enumerate(["b", " a ", "b"], start=1)]
+    assert label_numbers(pairs, ["a", "b"]) == [1, 0, 1]
+    assert label_numbers([], ["a"]) == []
+
+
+def test_an_unknown_label_is_told_with_its_place() -> None:
+    pairs = [Pair("x", "a", "t.tsv", 1), Pair("x", "q\x1b", "t.tsv", 2)]
+    with pytest.raises(UserError, match=r"t\.tsv:2: 'q.' is none of the labels in the training data: a, b$"):
+        label_numbers(pairs, ["a", "b"])
+    with pytest.raises(UserError, match=r"data: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 3 more$"):
+        label_numbers(pairs, [str(number) for number in range(13)])

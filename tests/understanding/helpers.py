@@ -1,0 +1,46 @@
+"""Small random encoders over a vocabulary of whole words."""
+
+import functools
+
+from limelight.config import EncoderOnlyConfig
+from limelight.models.build import build_model
+from limelight.models.encoder_only import Classifier, MaskedModel
+from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
+from limelight.tokens.text import RESERVED
+from limelight.understanding import Labeller
+
+TEXTS = ["a cat sees the dog", "the dog sees a cat in the house", "dogs run", "the cat runs", "a house"]
+LABELS = ("ant", "bee", "cat")
+
+
+@functools.cache
+def tokenizer(kind: str = "wordpiece") -> Tokenizer:
+    lines = TEXTS * 5
+    return train_tokenizer(
+        lines if kind != "characters" else ["\n".join(lines)],
+        kind=kind,
+        vocabulary_size=None,
+        languages=(),
+        byte_fallback=False,
+        seed=1,
+        sentences=len(lines),
+        reserved=RESERVED,
+    )
+
+
+def config(**changed: object) -> EncoderOnlyConfig:
+    return EncoderOnlyConfig(**{"layers": 2, "d_model": 12, "heads": 3, "d_ff": 17, "norm": "pre", **changed})
+
+
+def masked_model(kind: str = "wordpiece", **changed: object) -> MaskedModel:
+    both = tokenizer(kind)
+    model = build_model(config(**changed), Tokenizers(both, both))
+    assert isinstance(model, MaskedModel)
+    return model
+
+
+def labeller(**changed: object) -> Labeller:
+    both = tokenizer()
+    model = build_model(config(**changed), Tokenizers(both, both), LABELS)
+    assert isinstance(model, Classifier)
+    return Labeller(model, both)

@@ -1,0 +1,54 @@
+"""A text in, a label out."""
+
+import pytest
+import torch
+
+from limelight.errors import UserError
+from tests.understanding.helpers import LABELS, TEXTS, labeller
+
+
+def test_the_label_is_the_most_probable_one(seed: int) -> None:
+    found = labeller()
+    texts = [*TEXTS, "", "cat cat cat"]
+    for text, answer in zip(texts, found.classify(texts, batch_tokens=30), strict=True):
+        ids = torch.tensor([[0, *found.tokenizer.encode(text), 0]])
+        with torch.inference_mode():
+            features, _ = found.model.eval().read(ids, torch.ones_like(ids, dtype=torch.bool))
+            shares = (features[0].mean(dim=0) @ found.model.output.weight.T + found.model.output.bias).softmax(dim=0)
+        assert answer.text == text
+        assert list(answer.probabilities) == list(LABELS)
+        assert list(answer.probabilities.values()) == pytest.approx(shares.tolist(), abs=1e-5)
+        assert answer.probability == max(answer.probabilities.values())
+        assert answer.label == max(answer.probabilities, key=answer.probabilities.__getitem__)
+        assert sum(answer.probabilities.values()) == pytest.approx(1)
+
+
+def test_pooling_is_that_of_the_configuration(seed: int) -> None:
+    first, mean = labeller(pooling="first"), labeller(pooling="mean")
+    mean.model.load_state_dict(first.model.state_dict())
+    assert first.classify(TEXTS) != mean.classify(TEXTS)
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 100])
+def test_a_stream_gives_what_a_list_gives(chunk: int, seed: int) -> None:
+    found = labeller()
+    expected = found.classify(TEXTS)
+    streamed = list(found.classify_stream(iter(TEXTS), chunk=chunk))
+    assert [each.text for each in streamed] == TEXTS
+    for one, other in zip(streamed, expected, strict=True):
+        assert one.probability == pytest.approx(other.probability, abs=1e-6)
+
+
+def test_a_stream_reads_no_further_than_its_chunk() -> None:
+    taken = []
+    answers = labeller().classify_stream((taken.append(text) or text for text in TEXTS), chunk=2)
+    next(answers)
+    assert taken == TEXTS[:2]
+
+
+def test_what_cannot_be_done_is_told() -> None:
+    with pytest.raises(UserError, match="chunk must be at least 1 line, not 0"):
+        next(labeller().classify_stream(TEXTS, chunk=0))
+    short = labeller(positions="learned", max_positions=5)
+    with pytest.raises(UserError, match="text 4 has 7 pieces with its end"):
+        list(short.classify_stream(["a", "cat", "dog", "a cat sees a cat"], chunk=2))

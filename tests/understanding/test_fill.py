@@ -1,0 +1,154 @@
+"""What stands behind a mask: the probabilities of the model, the kind of piece that can stand there, and the text."""
+
+import pytest
+import torch
+
+from limelight.errors import UserError
+from limelight.models.encoder_only import MaskedModel
+from limelight.tokens import END, LINE, MASK, UNKNOWN, train_tokenizer
+from limelight.tokens.text import reserved_id
+from limelight.tokens.tokenizer import SPACE
+from limelight.understanding import Filler
+from tests.understanding.helpers import TEXTS, masked_model, tokenizer
+
+KINDS = ("wordpiece", "bpe", "characters")
+
+
+def filler(kind: str = "wordpiece", **changed: object) -> Filler:
+    return Filler(masked_model(kind, **changed), tokenizer(kind))
+
+
+class Preferring(MaskedModel):
+    """Gives each piece of a list a larger logit than any before it, at every place; remembers what it read."""
+
+    def prefer(self, ids: list[int]) -> None:
+        self.read_rows: list[list[int]] = []
+        self.wanted = ids
+
+    def read(self, ids, valid, **options):
+        self.read_rows.append(ids[0].tolist())
+        return super().read(ids, valid, **options)
+
+    def project(self, features):
+        logits = torch.zeros(*features.shape[:-1], self.encoder.embedding.padding)
+        for height, number in enumerate(self.wanted, start=1):
+            logits[..., number] = 3.0 * height
+        return logits
+
+
+def preferring(kind: str, pieces: list[str]) -> Filler:
+    """A model that likes these pieces, the last one best."""
+    found = filler(kind)
+    found.model.__class__ = Preferring
+    every = found.tokenizer.pieces(range(found.tokenizer.size))
+    found.model.prefer([every.index(piece) for piece in pieces])
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_probabilities_are_those_of_the_model(kind: str, seed: int) -> None:
+    found = filler(kind)
+    texts = {
+        "wordpiece": "a [MASK] sees the [MASK]",
+        "bpe": "a [MASK] sees the [MASK]",
+        "characters": "a[MASK]c[MASK]t",
+    }
+    filled = found.fill(texts[kind], top=4)
+    mask = reserved_id(found.tokenizer, MASK)
+    around = [part.strip() if kind != "characters" else part for part in texts[kind].split(MASK)[:-1]]
+    last = "t" if kind == "characters" else ""
+    row = [END, *found.tokenizer.encode(around[0]), mask, *found.tokenizer.encode(around[1]), mask]
+    row += [*found.tokenizer.encode(last), END]
+    ids = torch.tensor([row])
+    with torch.inference_mode():
+        features, _ = found.model.eval().read(ids, torch.ones_like(ids, dtype=torch.bool))
+        shares = found.model.project(features)[0].softmax(dim=-1)
+    pieces = found.tokenizer.pieces(range(found.tokenizer.size))
+    for place, guesses in zip([number for number, each in enumerate(row) if each == mask], filled.masks, strict=True):
+        assert len(guesses) == 4
+        assert [guess.probability for guess in guesses] == sorted((g.probability for g in guesses), reverse=True)
+        for guess in guesses:
+            named = [number for number, piece in enumerate(pieces[:-1]) if guess.text in (piece, piece.lstrip(SPACE))]
+            assert any(guess.probability == pytest.approx(float(shares[place, number]), rel=1e-4) for number in named)
+
+
+def test_behind_a_space_a_word_begins_and_right_behind_a_letter_it_goes_on() -> None:
+    words = [f"{SPACE}cat", f"{SPACE}dog", "s"]
+    found = preferring("bpe", [*words, SPACE])
+    assert [guess.text for guess in found.fill("the [MASK] runs", top=2).masks[0]] == ["dog", "cat"]
+    assert found.fill("the [MASK] runs").text == "the dog runs"
+    assert found.fill("[MASK] runs").text == "dog runs"
+    assert found.fill("the dog[MASK] run").text == "the dogs run"
+    assert found.fill("the [MASK][MASK] run").text == "the dogs run"
+    assert found.fill("the [MASK]   [MASK]  run").text == "the dog dog run"
+
+
+def test_a_mask_stands_for_a_piece_with_its_space() -> None:
+    """The model sees what it saw in training: no bare space before a mask."""
+    for kind in ("wordpiece", "bpe"):
+        found = preferring(kind, [f"{SPACE}cat"])
+        found.fill("the [MASK] runs")
+        row = found.tokenizer.pieces(found.model.read_rows[0])
+        whole = found.tokenizer.pieces(found.tokenizer.encode("the cat runs"))
+        assert row == ["</s>", *(MASK if piece == f"{SPACE}cat" else piece for piece in whole), "</s>"]
+
+
+def test_characters_are_guessed_one_by_one_spaces_and_all() -> None:
+    found = preferring("characters", ["c", SPACE])
+    filled = found.fill("the[MASK]cat")
+    assert filled.text == "the cat"
+    assert [guess.text for guess in filled.masks[0][:2]] == [SPACE, "c"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_what_stands_for_text_is_guessed(kind: str) -> None:
+    tokens = tokenizer(kind)
+    apart = ["</s>", "<unk>", MASK, LINE, "<ph3>"]
+    found = preferring(kind, apart)
+    guesses = found.fill(f"a {MASK} b{MASK}", top=tokens.size).masks
+    assert not {guess.text for mask in guesses for guess in mask} & set(apart)
+    assert UNKNOWN not in (guesses[0][0].text,)
+
+
+def test_the_source_is_kept_and_the_text_normalised(seed: int) -> None:
+    filled = filler().fill("a  cat\t[MASK]")
+    assert filled.source == "a  cat\t[MASK]"
+    assert filled.text.startswith("a cat ")
+    assert MASK not in filled.text
+
+
+def test_a_vocabulary_without_a_piece_of_the_kind_takes_another(seed: int) -> None:
+    letters = train_tokenizer(
+        ["ab"] * 9, kind="bpe", vocabulary_size=None, languages=(), byte_fallback=False, seed=1, sentences=9,
+        reserved=[MASK, LINE],
+    )  # fmt: skip
+    kinds = {piece.startswith(SPACE) and piece != SPACE for piece in letters.pieces(range(letters.size))}
+    model = masked_model()
+    model.encoder.embedding.weight = torch.nn.Parameter(torch.randn(letters.size, 12))
+    model.encoder.embedding.padding = letters.padding
+    model.output_bias = torch.nn.Parameter(torch.zeros(letters.padding))
+    found = Filler(model, letters)
+    assert kinds
+    for text in ("a [MASK]", "a[MASK]"):
+        assert found.fill(text).masks[0]
+
+
+def test_what_cannot_be_filled_is_refused() -> None:
+    found = filler()
+    with pytest.raises(UserError, match=r"there is no \[MASK\] in this text: write it where a piece is to be guessed"):
+        found.fill("a cat")
+    with pytest.raises(UserError, match=r"there is no \[MASK\]"):
+        found.fill("")
+    with pytest.raises(UserError, match="top=0: at least one guess is made"):
+        found.fill("a [MASK]", top=0)
+    short = filler(positions="learned", max_positions=5)
+    with pytest.raises(UserError, match="this text has 7 pieces with its end, and this model takes at most 5"):
+        short.fill("a cat sees a [MASK]")
+
+
+def test_the_vocabulary_of_a_translator_knows_no_mask() -> None:
+    words = train_tokenizer(
+        TEXTS, kind="bpe", vocabulary_size=None, languages=["de"], byte_fallback=False, seed=1, sentences=5
+    )
+    with pytest.raises(UserError, match=r"this vocabulary has no piece \[MASK\]"):
+        Filler(masked_model(), words)

@@ -1,0 +1,75 @@
+"""Which reader a folder holds."""
+
+from pathlib import Path
+
+import pytest
+
+from limelight.config import RunConfig, TransformerConfig
+from limelight.errors import UserError
+from limelight.interop import export_limelight
+from limelight.models.build import build_model
+from limelight.models.stored import load_model, save_model
+from limelight.tokens import Tokenizers
+from limelight.understanding import Filler, Labeller, load_filler, load_labeller, load_reader
+from tests.understanding.helpers import LABELS, TEXTS, config, labeller, masked_model, tokenizer
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    place, both = tmp_path_factory.mktemp("runs"), Tokenizers(tokenizer(), tokenizer())
+    translating = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=8, heads=2, d_ff=12)
+    models = {
+        "masked": (masked_model(), config()),
+        "classifier": (labeller().model, config()),
+        "translator": (build_model(translating, both), translating),
+    }
+    for name, (model, section) in models.items():
+        save_model(place / name, model, both, RunConfig(model=section), notes={}, card="card")
+    return {name: place / name for name in models}
+
+
+def test_a_masked_model_fills_and_a_classifier_chooses(folders: dict[str, Path]) -> None:
+    assert isinstance(load_reader(folders["masked"]), Filler)
+    found = load_reader(str(folders["classifier"]))
+    assert isinstance(found, Labeller)
+    assert found.labels == LABELS
+    assert load_filler(folders["masked"]).fill("a [MASK]").masks
+    assert not found.model.training
+
+
+def test_what_is_loaded_says_what_was_saved(tmp_path: Path, seed: int) -> None:
+    own = labeller()
+    both = Tokenizers(own.tokenizer, own.tokenizer)
+    save_model(tmp_path / "run", own.model, both, RunConfig(model=config()), notes={}, card="")
+    assert load_labeller(tmp_path / "run").classify(TEXTS) == own.classify(TEXTS)
+
+
+@pytest.mark.parametrize("form", ["fp32", "bf16", "int8"])
+def test_a_smaller_folder_keeps_its_labels(form: str, folders: dict[str, Path], tmp_path: Path) -> None:
+    export_limelight(load_model(folders["classifier"]), tmp_path / "small", form=form)
+    assert load_labeller(tmp_path / "small").labels == LABELS
+
+
+def test_a_reader_of_the_other_kind_is_named_with_its_verb(folders: dict[str, Path]) -> None:
+    with pytest.raises(UserError, match=r"this is a classifier, which fills nothing in; use it with `limelight cl"):
+        load_filler(folders["classifier"])
+    with pytest.raises(UserError, match=r"this is a masked model, which knows no labels; use it with `limelight fill`"):
+        load_labeller(folders["masked"])
+    with pytest.raises(UserError, match="translator: this is a transformer model; what is an encoder alone"):
+        load_reader(folders["translator"])
+
+
+def test_a_classifier_without_its_labels_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
+    own = labeller()
+    both = Tokenizers(own.tokenizer, own.tokenizer)
+    save_model(tmp_path / "run", own.model, both, RunConfig(model=config()), notes={}, card="")
+    (tmp_path / "run" / "labels.json").write_text('["ant", "bee"]', encoding="utf-8")
+    with pytest.raises(UserError, match=r"output\.weight is \(3, 12\), expected \(2, 12\)"):
+        load_reader(tmp_path / "run")
+    (tmp_path / "run" / "labels.json").unlink()
+    with pytest.raises(UserError, match=r"labels\.json: cannot read the labels: No such file"):
+        load_reader(tmp_path / "run")
+    (tmp_path / "labels.json").write_text('["ant", "bee", "cat"]', encoding="utf-8")
+    (tmp_path / "run" / "labels.json").symlink_to(tmp_path / "labels.json")
+    with pytest.raises(UserError, match=r"labels\.json: a link out of"):
+        load_reader(tmp_path / "run")

@@ -1,0 +1,64 @@
+"""Vectors of sentences, whoever stands beside them."""
+
+import numpy as np
+import pytest
+import torch
+
+from limelight.errors import UserError
+from limelight.models.encoder_only import MaskedModel
+from limelight.understanding import Reader
+from tests.understanding.helpers import TEXTS, labeller, masked_model, tokenizer
+
+
+@pytest.fixture(scope="module")
+def reader() -> Reader[MaskedModel]:
+    torch.manual_seed(1)
+    return Reader(masked_model(), tokenizer())
+
+
+def by_hand(reader: Reader[MaskedModel], text: str, pooling: str) -> np.ndarray:
+    """The features of one text alone, without padding."""
+    ids = torch.tensor([[0, *reader.tokenizer.encode(text), 0]])
+    with torch.inference_mode():
+        features, _ = reader.model.eval().read(ids, torch.ones_like(ids, dtype=torch.bool))
+    return (features[0, 0] if pooling == "first" else features[0].mean(dim=0)).numpy()
+
+
+@pytest.mark.parametrize("pooling", ["mean", "first"])
+@pytest.mark.parametrize("batch_tokens", [1, 40, 10_000])
+def test_a_vector_is_that_of_the_text_alone(
+    pooling: str, batch_tokens: int, reader: Reader[MaskedModel], seed: int
+) -> None:
+    texts = [TEXTS[place] for place in torch.randperm(len(TEXTS)).tolist()] + ["", "cat"]
+    found = reader.vectors(texts, pooling=pooling, batch_tokens=batch_tokens)
+    assert (found.shape, found.dtype) == ((len(texts), 12), np.float32)
+    for text, vector in zip(texts, found, strict=True):
+        np.testing.assert_allclose(vector, by_hand(reader, text, pooling), atol=1e-5)
+
+
+def test_no_texts_give_no_vectors(reader: Reader[MaskedModel]) -> None:
+    assert reader.vectors([]).shape == (0, 12)
+
+
+def test_the_model_is_left_as_it_was(reader: Reader[MaskedModel]) -> None:
+    reader.model.train()
+    state = torch.get_rng_state()
+    first, again = reader.vectors(TEXTS), reader.vectors(TEXTS)
+    np.testing.assert_array_equal(first, again)
+    assert reader.model.training
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_a_classifier_has_vectors_too() -> None:
+    assert labeller().vectors(["cat"]).shape == (1, 12)
+
+
+def test_settings_out_of_bounds_are_refused(reader: Reader[MaskedModel]) -> None:
+    with pytest.raises(UserError, match="batch_tokens must be at least 1, not 0"):
+        reader.vectors(["cat"], batch_tokens=0)
+
+
+def test_a_text_longer_than_the_model_takes_is_named() -> None:
+    short = Reader(masked_model(positions="learned", max_positions=5), tokenizer())
+    with pytest.raises(UserError, match="text 2 has 7 pieces with its end, and this model takes at most 5"):
+        short.vectors(["a cat", "a cat sees a cat"])
