@@ -41,6 +41,9 @@ SECTIONS = {
     "batching": config.BatchingConfig,
     "model: transformer": config.TransformerConfig,
     "model: recurrent": config.RecurrentConfig,
+    "model: decoder_only": config.DecoderOnlyConfig,
+    "model: encoder_only": config.EncoderOnlyConfig,
+    "model: recurrent_language_model": config.RecurrentLanguageModelConfig,
     "training": config.TrainingConfig,
     "decoding": config.DecodingConfig,
 }
@@ -378,7 +381,7 @@ def test_what_a_run_may_change_is_listed():
 
 def test_every_recipe_has_a_row():
     table = read("README.md").partition("\n## Recipes\n")[2].partition("\n## ")[0]
-    assert set(re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE)) == set(RECIPES)
+    assert set(re.findall(r"^\| `([\w-]+)` \|", table, flags=re.MULTILINE)) == set(RECIPES)
 
 
 def test_every_field_of_a_translation_has_a_row():
