@@ -110,6 +110,22 @@ def test_any_number_of_workers_finds_the_same(seed: int, count: int) -> None:
     assert dict(found) == alone
 
 
+def test_a_sentence_alone_is_decoded_in_one_thread() -> None:
+    found = decode(jobs(1), Brief, 1)
+    next(found)
+    assert torch.get_num_threads() == THREADS  # also for who does something between two results
+    assert len(list(found)) == 4
+    assert [engine.threads for engine in Brief.born] == [1]
+    assert len(list(decode(jobs(2), Brief, 1))) == 5
+    assert [engine.threads for engine in Brief.born] == [1, THREADS]
+
+
+def test_a_sentence_alone_that_fails_leaves_the_threads_as_they_were() -> None:
+    Failing.error = ValueError("of its own")
+    with pytest.raises(ValueError, match="of its own"):
+        list(decode(jobs(1), Failing, 1))
+
+
 def test_each_worker_gets_a_share_of_the_jobs_and_of_the_threads() -> None:
     assert len(list(decode(jobs(7), Brief, 3))) == 15
     assert sorted(sorted(engine.places) for engine in Brief.born) == [[0, 3, 6], [1, 4], [2, 5]]

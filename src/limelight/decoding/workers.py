@@ -1,7 +1,8 @@
 """Decoding on all cores: several engines side by side, each with a share of the sentences and of the threads.
 
 Two engines of one thread are up to half as fast again as one with two: the products of a step are too small to be
-divided. More than a few only wait for one another, since Python runs one of them at a time.
+divided. More than a few only wait for one another, since Python runs one of them at a time. Those of one sentence alone
+are smaller still: it is decoded in one thread.
 """
 
 import sys
@@ -34,7 +35,7 @@ def decode(
     at once and not at the end."""
     ordered = sorted(jobs, key=lambda job: -len(job.source))
     if workers == 1:
-        yield from _run(ordered, new_engine(), Event())
+        yield from _alone(jobs, new_engine()) if len(jobs) == 1 else _run(ordered, new_engine(), Event())
         return
     threads, interval = torch.get_num_threads(), sys.getswitchinterval()
     stop = Event()
@@ -66,6 +67,16 @@ def workers_for(jobs: int, device: torch.device) -> int:
     if device.type != "cpu":
         return 1
     return max(1, min(torch.get_num_threads(), jobs // SENTENCES_EACH, MOST_WORKERS))
+
+
+def _alone(jobs: Sequence[Job], engine: Engine[int]) -> Found:
+    """A sentence in one thread. How many there are belongs to who calls, and is put back before they see anything."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return list(_run(jobs, engine, Event()))
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _run(jobs: Sequence[Job], engine: Engine[int], stop: Event) -> Iterator[tuple[int, list[Hypothesis]]]:
