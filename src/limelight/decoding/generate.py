@@ -11,16 +11,17 @@ import torch
 from limelight.config import RecurrentLanguageModelConfig, RunConfig
 from limelight.decoding.engine import Engine
 from limelight.decoding.greedy import PathSearch
-from limelight.decoding.jobs import longest_sequence
 from limelight.decoding.sampling import Sampling, generator_for, no_numbers, path_search
 from limelight.decoding.search import Request
 from limelight.decoding.top import most_probable
 from limelight.decoding.writer import Writer
 from limelight.errors import UserError
+from limelight.inspection.attention_map import AttentionMap, text_map
 from limelight.inspection.reading import reading
 from limelight.models.build import choose_device
-from limelight.models.interface import Seq2Seq
+from limelight.models.language_model import LanguageModel
 from limelight.models.packed import pack
+from limelight.models.room import longest_sequence
 from limelight.models.stored import StoredModel, load_model
 from limelight.tokens import Tokenizers
 from limelight.tokens.text import decode_text, encode_text
@@ -75,7 +76,12 @@ class TextGenerator:
     """
 
     def __init__(
-        self, model: Seq2Seq, tokenizers: Tokenizers, *, window: int | None = None, precision: str | None = None
+        self,
+        model: LanguageModel,
+        tokenizers: Tokenizers,
+        *,
+        window: int | None = None,
+        precision: str | None = None,
     ) -> None:
         self.model, self.tokenizers = model, tokenizers
         bounds = [bound for bound in (window, longest_sequence(model)) if bound is not None]
@@ -133,6 +139,14 @@ class TextGenerator:
         pieces = encode_text(self.tokenizers.target, prompt)
         drafts = [_Draft(sample, prompt, pieces, self, max_pieces, stop) for sample in range(samples)]
         return self._write(drafts, self._search(sampling))
+
+    def attention(self, text: str) -> AttentionMap:
+        """What the model looks at while it reads `text` from its beginning: `decoder_self`, and nothing in a recurrent
+        model. Raises `UserError` for a blank text, and for one longer than learned positions reach."""
+        if not text.strip():
+            raise UserError("the text is blank: there is nothing to look at; give a sentence")
+        tokenizer = self.tokenizers.target
+        return text_map(self.model, tokenizer, encode_text(tokenizer, text))
 
     @property
     def device(self) -> torch.device:
@@ -256,7 +270,7 @@ def window_of(config: RunConfig) -> int | None:
     return None if isinstance(config.model, RecurrentLanguageModelConfig) else config.batching.block
 
 
-def _writing(stored: StoredModel) -> Seq2Seq:
+def _writing(stored: StoredModel) -> LanguageModel:
     """The model, if it is one that writes. Raises `UserError` that names the verb for one that does not."""
     family = stored.config.model.family
     if family in VERBS_OF_OTHERS:
@@ -264,4 +278,4 @@ def _writing(stored: StoredModel) -> Seq2Seq:
             f"{stored.folder}: this is a {family} model, which does not write text; use it with "
             f"{VERBS_OF_OTHERS[family]}"
         )
-    return cast(Seq2Seq, stored.model)
+    return cast(LanguageModel, stored.model)

@@ -14,7 +14,7 @@ from limelight.decoding.engine import Engine
 from limelight.decoding.ensemble import Ensemble
 from limelight.decoding.greedy import PathSearch
 from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.jobs import Job, Plan, longest_sequence, require_room
+from limelight.decoding.jobs import Job, Plan
 from limelight.decoding.length_penalty import max_target_length
 from limelight.decoding.sampling import Sampling, generator_for, path_search
 from limelight.decoding.search import Search
@@ -27,6 +27,7 @@ from limelight.inspection.reading import reading
 from limelight.models.build import choose_device
 from limelight.models.interface import Seq2Seq
 from limelight.models.packed import pack
+from limelight.models.room import longest_sequence, require_room
 from limelight.models.stored import SHORTLIST, StoredModel, load_model
 from limelight.tokens import Tokenizers
 

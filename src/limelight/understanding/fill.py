@@ -7,10 +7,10 @@ import numpy as np
 import torch
 
 from limelight.batching.labels import begun
-from limelight.decoding.jobs import longest_sequence, require_room
 from limelight.errors import UserError
 from limelight.inspection.reading import reading
 from limelight.models.encoder_only import MaskedModel
+from limelight.models.room import longest_sequence, require_room
 from limelight.tokens import END, MASK, Tokenizer
 from limelight.tokens.text import line_end, ordinary_pieces, reserved_id
 from limelight.tokens.tokenizer import SPACE

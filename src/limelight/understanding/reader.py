@@ -8,10 +8,10 @@ import numpy as np
 from limelight.batching.batch import Batch
 from limelight.batching.bucketing import cut_batches
 from limelight.batching.labels import begun, label_batch
-from limelight.decoding.jobs import longest_sequence, require_room
 from limelight.errors import UserError
 from limelight.inspection.reading import reading
 from limelight.models.encoder_only import EncoderOnly, Pooling, pool
+from limelight.models.room import longest_sequence, require_room
 from limelight.tokens import Tokenizer
 
 ModelT = TypeVar("ModelT", bound=EncoderOnly)

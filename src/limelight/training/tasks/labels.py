@@ -11,12 +11,12 @@ from limelight.batching.bucketing import cut_batches
 from limelight.batching.labels import LabelStream, begun, label_batch
 from limelight.batching.stream import Position
 from limelight.config import RunConfig
-from limelight.decoding.jobs import longest_sequence, require_room
 from limelight.evaluation.labels import score_labels
 from limelight.inspection.reading import reading
 from limelight.models.encoder_only import Classifier
 from limelight.models.interface import Model
 from limelight.models.labels import label_numbers
+from limelight.models.room import longest_sequence, require_room
 from limelight.training.precision import autocast
 from limelight.training.prepare_labels import PreparedLabels
 from limelight.training.tasks.task import Task, Validation, require_positions

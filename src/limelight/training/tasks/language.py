@@ -9,9 +9,9 @@ from limelight.batching.batch import Batch
 from limelight.batching.blocks import ContinuousBlocks, ShuffledBlocks, blocks_in_order
 from limelight.batching.stream import Position
 from limelight.config import RunConfig
-from limelight.decoding.jobs import longest_sequence
 from limelight.errors import UserError
 from limelight.models.interface import Model
+from limelight.models.room import longest_sequence
 from limelight.training.carry import Carrying, ReadsOn
 from limelight.training.precision import autocast
 from limelight.training.prepare_text import PreparedText

@@ -8,10 +8,10 @@ from limelight.batching.batch import Batch
 from limelight.batching.masking import MaskedStream
 from limelight.batching.stream import Position
 from limelight.config import RunConfig
-from limelight.decoding.jobs import longest_sequence
 from limelight.inspection.reading import reading
 from limelight.models.encoder_only import MaskedModel
 from limelight.models.interface import Model
+from limelight.models.room import longest_sequence
 from limelight.training.precision import autocast
 from limelight.training.prepare_text import PreparedText
 from limelight.training.tasks.task import Task, Validation, mean_loss, require_positions

@@ -9,10 +9,10 @@ from limelight.batching.batch import Batch, make_batch
 from limelight.batching.bucketing import cut_batches
 from limelight.batching.stream import BatchStream, Position
 from limelight.config import RunConfig
-from limelight.decoding.jobs import longest_sequence, require_room
 from limelight.decoding.translate import Translator
 from limelight.evaluation.metrics import corpus_bleu
 from limelight.models.interface import Model, Seq2Seq
+from limelight.models.room import longest_sequence, require_room
 from limelight.text.pair import Pair
 from limelight.tokens import END, Tokenizers
 from limelight.training.precision import autocast

@@ -1,11 +1,11 @@
-"""What bounds a text before it is searched."""
+"""What bounds a text before a model reads it."""
 
 import pytest
 from torch import nn
 
-from limelight.decoding.jobs import longest_sequence, require_room
 from limelight.errors import UserError
 from limelight.layers.positions import LearnedPositions
+from limelight.models.room import longest_sequence, require_room
 from tests.decoding.fakes import random_model
 
 
