@@ -1,4 +1,4 @@
-"""The Python face: three names, found when they are asked for."""
+"""The Python face: a few names, found when they are asked for."""
 
 import subprocess
 import sys
@@ -8,7 +8,9 @@ import pytest
 
 import limelight
 from limelight.config import DecodingConfig, RunConfig, TransformerConfig
-from limelight.decoding.translate import Translation, Translator, load_translator
+from limelight.decoding.generate import Generated, TextGenerator
+from limelight.decoding.load import load
+from limelight.decoding.translate import Translation, Translator
 from limelight.errors import UserError
 from limelight.inspection import AttentionMap
 from limelight.models.build import build_model
@@ -34,10 +36,13 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_names_are_those_of_the_package() -> None:
-    assert limelight.load is load_translator
+    assert limelight.load is load
     assert limelight.Translator is Translator
     assert limelight.Translation is Translation
-    assert set(limelight.__all__) == {"Translation", "Translator", "__version__", "load"}
+    assert limelight.TextGenerator is TextGenerator
+    assert limelight.Generated is Generated
+    names = {"Generated", "TextGenerator", "Translation", "Translator", "__version__", "load"}
+    assert set(limelight.__all__) == names
     assert all(hasattr(limelight, name) for name in limelight.__all__)
 
 

@@ -1,4 +1,4 @@
-"""Limelight: attention-based sequence-to-sequence models, from parallel text to a translation and what it attended to.
+"""Limelight: attention-based models, from text to a translation, to more text, and to what was attended to.
 
 import limelight
 translator = limelight.load("runs/en-de")
@@ -7,20 +7,28 @@ print(translator.translate("A dog runs.").text)
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from limelight.decoding.generate import Generated, TextGenerator
+    from limelight.decoding.load import load
     from limelight.decoding.translate import Translation, Translator
-    from limelight.decoding.translate import load_translator as load
 
 __version__ = "0.1.0"
-__all__ = ["Translation", "Translator", "__version__", "load"]
+__all__ = ["Generated", "TextGenerator", "Translation", "Translator", "__version__", "load"]
+
+_PLACES = {
+    "Generated": "limelight.decoding.generate",
+    "TextGenerator": "limelight.decoding.generate",
+    "Translation": "limelight.decoding.translate",
+    "Translator": "limelight.decoding.translate",
+    "load": "limelight.decoding.load",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Import torch only when a translator is asked for: `limelight --help` must not wait for it."""
-    if name not in ("Translation", "Translator", "load"):
+    """Import torch only when something is asked for that needs it: `limelight --help` must not wait for it."""
+    if name not in _PLACES:
         raise AttributeError(f"module 'limelight' has no attribute {name!r}")
-    from limelight.decoding import translate
-
-    return translate.load_translator if name == "load" else getattr(translate, name)
+    return getattr(import_module(_PLACES[name]), name)

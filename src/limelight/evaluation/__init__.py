@@ -4,6 +4,7 @@ from limelight.evaluation.evaluate import Evaluation, evaluate
 from limelight.evaluation.lengths import LengthBucket, score_by_length
 from limelight.evaluation.metrics import Metric, corpus_bleu, corpus_chrf
 from limelight.evaluation.score import PairScore, PieceScores, perplexity, score_pairs, score_pieces
+from limelight.evaluation.text import TextEvaluation, evaluate_text
 
 __all__ = [
     "Evaluation",
@@ -11,9 +12,11 @@ __all__ = [
     "Metric",
     "PairScore",
     "PieceScores",
+    "TextEvaluation",
     "corpus_bleu",
     "corpus_chrf",
     "evaluate",
+    "evaluate_text",
     "perplexity",
     "score_by_length",
     "score_pairs",

@@ -95,13 +95,13 @@ def _scored(
                 target_padding=model.target_padding,
             ).to(device)
             valid = batch.target_valid
-            flat = _log_probabilities(model, model(batch)[valid], batch.target_out[valid])
+            flat = log_probabilities(model, model(batch)[valid], batch.target_out[valid])
             lists = [some.tolist() for some in flat.split(valid.sum(dim=1).tolist())]
             values.update(zip(rows, lists, strict=True))
     return [(ids, values[row]) for row, ids in enumerate(targets)]
 
 
-def _log_probabilities(
+def log_probabilities(
     model: Seq2Seq, features: Float[Tensor, "pieces features"], ids: Int[Tensor, " pieces"]
 ) -> Float[Tensor, " pieces"]:
     """log softmax of the projected features at the given ids, a slice of positions at a time."""

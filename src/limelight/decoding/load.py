@@ -1,0 +1,43 @@
+"""A folder becomes what its model is for."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from limelight.config import load_config
+from limelight.decoding.generate import load_generator
+from limelight.decoding.translate import load_translator
+from limelight.errors import UserError
+from limelight.models.stored import CONFIG, find_model
+from limelight.understanding import load_reader
+
+
+def load(
+    paths: str | Path | Sequence[str | Path],
+    device: torch.device | None = None,
+    *,
+    precision: str | None = None,
+    shortlist: bool = False,
+) -> Any:
+    """A `Translator`, a `TextGenerator`, a `Filler` or a `Labeller`: what the model of a run or model folder is for.
+
+    Several folders are an ensemble of translators. `device`, `precision` and `shortlist` are those of
+    `load_translator`; `shortlist` is for translators alone, and `precision` for what searches. Whoever wants to say
+    which of the four it is, to a type checker too, calls its own function: `load_translator`, `load_generator`,
+    `load_filler`, `load_labeller`. Raises `UserError` as these do.
+    """
+    if not isinstance(paths, str | Path) and len(paths) != 1:
+        return load_translator(paths, device, precision=precision, shortlist=shortlist)
+    path = paths if isinstance(paths, str | Path) else paths[0]
+    family = load_config(find_model(path) / CONFIG).model.family
+    if family in ("transformer", "recurrent"):
+        return load_translator(path, device, precision=precision, shortlist=shortlist)
+    if shortlist:
+        raise UserError(f"{path}: a shortlist is for translators, and this is a {family} model")
+    if family != "encoder_only":
+        return load_generator(path, device, precision=precision)
+    if precision is not None:
+        raise UserError(f"{path}: precision={precision} is that of searching, and this {family} model searches nothing")
+    return load_reader(path, device)

@@ -1,0 +1,198 @@
+"""How well a language model predicts a text it has not seen: everything is read, nothing is drawn.
+
+    loss = -(1 / N) sum_t log p(y_t | what was read before y_t)        natural logarithm, the ends of documents are y_t
+
+A Transformer reads blocks as long as it was trained on, one after the other: the first piece of a block is predicted
+from a single one before it, as nanoGPT evaluates (Karpathy 2022). A recurrent model carries its state from the first
+piece to the last. Per character and per byte the figures can be compared between vocabularies, too.
+"""
+
+import json
+import math
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from limelight.batching.blocks import blocks_in_order
+from limelight.decoding.generate import TextGenerator
+from limelight.errors import UserError
+from limelight.evaluation.provenance import provenance_lines, versions
+from limelight.evaluation.score import log_probabilities
+from limelight.inspection.reading import reading
+from limelight.models.interface import Seq2Seq
+from limelight.models.recurrent_language_model import RecurrentLanguageModel
+from limelight.shapes import Float
+from limelight.text.documents import Part, measure, read_documents
+from limelight.tokens import Tokenizer
+from limelight.tokens.text import encode_text
+from limelight.tokens.tokenizer import END, UNKNOWN
+
+AT_ONCE = 8192
+"""Pieces that are read at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextEvaluation:
+    """What `evaluate_text` found. Lower is better."""
+
+    total: float
+    """Negative log-likelihood of all pieces, natural logarithm."""
+    pieces: int
+    """Predicted pieces: those of the text, and the end of each document."""
+    unknown: int
+    """Of them unknown to the vocabulary: what they were is not predicted, so many of them flatter a model."""
+    documents: int
+    characters: int
+    """Of the text as it was read, line ends included."""
+    utf8_bytes: int
+    """The same in UTF-8."""
+    context: int
+    """Most pieces that a prediction could be made from."""
+    seconds: float
+    """Wall-clock time of reading with the model."""
+    provenance: Mapping[str, Any]
+    """Model, test files, what a document is, seed, versions."""
+
+    @property
+    def loss(self) -> float:
+        """Per predicted piece, natural logarithm; comparable with the same vocabulary only."""
+        return self.total / self.pieces
+
+    @property
+    def loss_per_character(self) -> float:
+        """The same for each character of the text."""
+        return self.total / self.characters
+
+    @property
+    def perplexity(self) -> float:
+        """`exp(loss)`, infinite where that is too large a number."""
+        return math.exp(self.loss) if self.loss < 700 else math.inf
+
+    @property
+    def bits_per_byte(self) -> float:
+        """Binary logarithm, for each byte of the text: what it would take up, were it compressed with the model."""
+        return self.total / math.log(2) / self.utf8_bytes
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "loss": round(self.loss, 6),
+            "loss_per_character": round(self.loss_per_character, 6),
+            "perplexity": round(self.perplexity, 6),
+            "bits_per_byte": round(self.bits_per_byte, 6),
+            "pieces": self.pieces,
+            "unknown": self.unknown,
+            "characters": self.characters,
+            "bytes": self.utf8_bytes,
+            "documents": self.documents,
+            "context": self.context,
+            "seconds": round(self.seconds, 3),
+            "provenance": dict(self.provenance),
+        }
+
+    def to_json(self) -> str:
+        """All of it as one JSON object."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+
+    def table(self) -> str:
+        """The same for people."""
+        figures = {
+            "loss": f"{self.loss:.4f} per piece",
+            "per character": f"{self.loss_per_character:.4f}",
+            "perplexity": f"{self.perplexity:.4f}",
+            "bits per byte": f"{self.bits_per_byte:.4f}",
+        }
+        unknown = f", {self.unknown:,} of them unknown" if self.unknown else ""
+        text = f"{self.documents:,} documents, {self.characters:,} characters, {self.pieces:,} pieces{unknown}"
+        speed = f"{self.pieces / self.seconds:,.0f} pieces/s" if self.seconds else ""
+        lines = [f"{name:<15} {value}" for name, value in figures.items()]
+        lines += ["", text, f"each predicted from at most {self.context:,}; {self.seconds:.1f} s: {speed}"]
+        return "\n".join([*lines, *provenance_lines(self.provenance)])
+
+
+def evaluate_text(
+    generator: TextGenerator,
+    files: Sequence[str | Path],
+    *,
+    by_line: bool = False,
+    origin: Mapping[str, Any] | None = None,
+) -> TextEvaluation:
+    """Let a language model read files of plain text, one after the other, as one stream of documents.
+
+    Args:
+        by_line: whether each line of a file is a document; else the file is one. A blank document is left out.
+        origin: what only the caller knows of where the figures come from.
+
+    Raises `UserError` for a file that cannot be read, with the line, and where there is no text.
+    """
+    read = _Reader(generator.tokenizers.target)
+    for file in files:
+        read.take(read_documents(file, measure(file, by_line=by_line), by_line=by_line))
+    if not read.documents:
+        raise UserError(f"there is nothing to evaluate: {', '.join(map(str, files))}: the text is blank")
+    ids = read.ids()
+    context = len(ids) - 1 if generator.window is None else min(generator.window, len(ids) - 1)
+    start = time.perf_counter()
+    total = math.fsum(-values.double().sum().item() for values in score_text(generator.model, ids, context))
+    return TextEvaluation(
+        total=total,
+        pieces=len(ids) - 1,
+        unknown=int((ids == UNKNOWN).sum()),
+        documents=read.documents,
+        characters=read.characters,
+        utf8_bytes=read.utf8_bytes,
+        context=context,
+        seconds=time.perf_counter() - start,
+        provenance={
+            **(origin or {}),
+            "test_files": [str(file) for file in files],
+            "document": "line" if by_line else "file",
+            "versions": versions(),
+        },
+    )
+
+
+def score_text(model: Seq2Seq, ids: np.ndarray, context: int) -> Iterator[Float[torch.Tensor, " pieces"]]:
+    """Log-probabilities of each of `ids` but the first, in their order.
+
+    `context` is the length of a block; a recurrent model carries its state on, and its blocks change nothing.
+    """
+    carries = isinstance(model, RecurrentLanguageModel)
+    block = min(AT_ONCE, len(ids) - 1) if carries else context
+    carried = None
+    for batch in blocks_in_order(ids, tokens=block if carries else AT_ONCE, block=block):
+        with reading(model) as device:
+            there = batch.to(device)
+            if isinstance(model, RecurrentLanguageModel):
+                features, carried = model.read_on(there.target_in, carried)
+            else:
+                features = model(there)
+            scores = log_probabilities(model, features.flatten(0, 1), there.target_out.flatten())
+        yield scores
+
+
+class _Reader:
+    """Documents as one stream of ids: an end before the first and after each, as in training."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.documents = self.characters = self.utf8_bytes = 0
+        self._tokenizer = tokenizer
+        self._parts = [np.array([END], dtype=np.int64)]
+
+    def take(self, parts: Iterable[Part]) -> None:
+        """Read some more."""
+        for part in parts:
+            ids = encode_text(self._tokenizer, part.text)
+            self._parts.append(np.array([*ids, END] if part.ends else ids, dtype=np.int64))
+            self.documents += part.ends
+            self.characters += part.characters
+            self.utf8_bytes += part.utf8_bytes
+
+    def ids(self) -> np.ndarray:
+        """All of them so far."""
+        return np.concatenate(self._parts)

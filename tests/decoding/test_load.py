@@ -1,0 +1,80 @@
+"""A folder becomes what its model is for."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from limelight.config import (
+    DecoderOnlyConfig,
+    EncoderOnlyConfig,
+    ModelConfig,
+    RecurrentConfig,
+    RecurrentLanguageModelConfig,
+    RunConfig,
+    TransformerConfig,
+)
+from limelight.decoding.generate import TextGenerator
+from limelight.decoding.load import load
+from limelight.decoding.translate import Translator
+from limelight.errors import UserError
+from limelight.models.build import build_model
+from limelight.models.stored import save_model
+from limelight.tokens import Tokenizers, train_tokenizer
+from limelight.tokens.text import RESERVED
+from limelight.understanding import Filler
+
+STACK = {"d_model": 4, "heads": 2, "d_ff": 4}
+FAMILIES: dict[str, tuple[ModelConfig, type]] = {
+    "transformer": (TransformerConfig(**STACK, encoder_layers=1, decoder_layers=1), Translator),
+    "recurrent": (RecurrentConfig(embedding=3, hidden=3), Translator),
+    "decoder_only": (DecoderOnlyConfig(**STACK, layers=1), TextGenerator),
+    "recurrent_language_model": (RecurrentLanguageModelConfig(embedding=3, hidden=3), TextGenerator),
+    "encoder_only": (EncoderOnlyConfig(**STACK, layers=1), Filler),
+}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model folder of each family."""
+    folder = tmp_path_factory.mktemp("runs")
+    settings = {"vocabulary_size": None, "languages": (), "byte_fallback": False, "seed": 1, "sentences": 2}
+    one = train_tokenizer(["a dog", "two"], kind="characters", reserved=RESERVED, **settings)
+    both = Tokenizers(one, one)
+    for family, (config, _) in FAMILIES.items():
+        save_model(folder / family, build_model(config, both), both, RunConfig(model=config), notes={}, card="")
+    return folder
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_a_model_is_for(runs: Path, family: str) -> None:
+    for paths in (runs / family, str(runs / family), [runs / family]):
+        assert type(load(paths)) is FAMILIES[family][1]
+    assert type(load(runs / family, torch.device("cpu"))) is FAMILIES[family][1]
+
+
+def test_several_are_an_ensemble_of_translators(runs: Path) -> None:
+    ensemble = load([runs / "transformer", runs / "recurrent"])
+    assert isinstance(ensemble, Translator)
+    with pytest.raises(UserError, match="no model to load"):
+        load([])
+    with pytest.raises(UserError, match="this is a decoder_only model, which does not translate"):
+        load([runs / "transformer", runs / "decoder_only"])
+
+
+@pytest.mark.parametrize("family", ["transformer", "decoder_only"])
+def test_precision_is_that_of_the_search(runs: Path, family: str) -> None:
+    assert load(runs / family, precision="int8").searched is not load(runs / family).searched
+    with pytest.raises(UserError, match="unknown precision 'int4'"):
+        load(runs / family, precision="int4")
+
+
+def test_what_would_change_nothing_is_refused(runs: Path) -> None:
+    with pytest.raises(UserError, match="a shortlist is for translators, and this is a decoder_only model"):
+        load(runs / "decoder_only", shortlist=True)
+    with pytest.raises(UserError, match="a shortlist is for translators, and this is a encoder_only model"):
+        load(runs / "encoder_only", shortlist=True)
+    with pytest.raises(UserError, match="precision=bf16 is that of searching, and this encoder_only model searches no"):
+        load(runs / "encoder_only", precision="bf16")
+    with pytest.raises(UserError, match="shortlist"):  # there is none in the folder
+        load(runs / "transformer", shortlist=True)

@@ -1,0 +1,167 @@
+"""How well a text is predicted: held to one step after another, in double precision."""
+
+import json
+import math
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import torch
+
+from limelight.config import DecoderOnlyConfig, ModelConfig, RecurrentLanguageModelConfig
+from limelight.decoding.generate import TextGenerator
+from limelight.errors import UserError
+from limelight.evaluation import TextEvaluation, evaluate_text
+from limelight.evaluation import text as module
+from limelight.models.build import build_model
+from limelight.models.language_model import LanguageModel
+from limelight.tokens import Tokenizers, train_tokenizer
+from limelight.tokens.text import RESERVED, encode_text
+
+SIZES = {"layers": 2, "d_model": 12, "heads": 2, "d_ff": 13, "norm": "pre", "dropout": 0.3}
+CELLS = {cell: RecurrentLanguageModelConfig(cell=cell, embedding=5, hidden=7, dropout=0.3) for cell in ("rnn", "lstm")}
+CASES: dict[str, tuple[ModelConfig, int | None]] = {
+    "learned": (DecoderOnlyConfig(**SIZES, positions="learned", max_positions=11), 11),
+    "rotary": (DecoderOnlyConfig(**SIZES, positions="rotary"), 7),
+    "sinusoidal": (DecoderOnlyConfig(**SIZES), 1000),
+    "rnn": (CELLS["rnn"], None),
+    "lstm": (CELLS["lstm"], None),
+}
+TEXT = "the old dog\nsees a small cat\n\ntwo birds sïng.\n"
+
+
+def tokenizers_of(kind: str) -> Tokenizers:
+    settings = {"vocabulary_size": None, "languages": (), "byte_fallback": False, "seed": 1, "sentences": 3}
+    one = train_tokenizer([TEXT], kind=kind, reserved=RESERVED, **settings)
+    return Tokenizers(one, one)
+
+
+CHARACTERS = tokenizers_of("characters")
+
+
+def generator_of(name: str, tokenizers: Tokenizers = CHARACTERS) -> TextGenerator:
+    config, window = CASES[name]
+    model = build_model(config, tokenizers).double().train()
+    assert isinstance(model, LanguageModel)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight *= 2
+    return TextGenerator(model, tokenizers, window=window)
+
+
+def total_of(generator: TextGenerator, ids: list[int], window: int | None) -> float:
+    """Minus the log-probability of a text, one step after the other; a window begins anew when it is full."""
+    model = generator.model.eval()
+    nothing = torch.zeros(1, 0, dtype=torch.int64)
+    total = 0.0
+    with torch.no_grad():
+        for place, (read, wanted) in enumerate(pairwise(ids)):
+            if place == 0 or (window is not None and place % window == 0):
+                state = model.start(model.encode(nothing, nothing.bool()))
+            features, state = model.step(torch.tensor([[read]]), state)
+            total -= model.project(features[0, 0]).log_softmax(dim=-1)[wanted].item()
+    generator.model.train()
+    return total
+
+
+@pytest.mark.parametrize("at_once", [1, 13, 8192])
+@pytest.mark.parametrize("name", CASES)
+def test_the_loss_is_that_of_one_step_after_another(
+    name: str, at_once: int, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "AT_ONCE", at_once)
+    (tmp_path / "a.txt").write_text(TEXT, encoding="utf-8")
+    (tmp_path / "b.txt").write_text("a dog\r\n?", encoding="utf-8")
+    generator = generator_of(name)
+    found = evaluate_text(generator, [tmp_path / "a.txt", tmp_path / "b.txt"])
+    tokenizer = CHARACTERS.target
+    ids = [0, *encode_text(tokenizer, TEXT), 0, *encode_text(tokenizer, "a dog\n?\n"), 0]
+    window = CASES[name][1]
+    expected = total_of(generator, ids, window)
+    assert found.total == pytest.approx(expected, rel=1e-9)
+    assert (found.pieces, found.documents, found.unknown) == (len(ids) - 1, 2, 1)
+    characters = len(TEXT) + len("a dog\n?\n")
+    assert (found.characters, found.utf8_bytes) == (characters, characters + 1)
+    assert found.context == min(window or 10**9, found.pieces)
+    assert found.loss == pytest.approx(expected / found.pieces)
+    assert found.perplexity == pytest.approx(math.exp(expected / found.pieces))
+    assert found.loss_per_character == pytest.approx(expected / characters)
+    assert found.bits_per_byte == pytest.approx(expected / (characters + 1) / math.log(2))
+    assert all(each.training for each in generator.model.modules())
+
+
+@pytest.mark.parametrize("kind", ["characters", "bpe", "wordpiece"])
+def test_lines_may_be_documents(kind: str, tmp_path: Path, seed: int) -> None:
+    tokenizers = tokenizers_of(kind)
+    generator = generator_of("lstm", tokenizers)
+    (tmp_path / "a.txt").write_text(TEXT, encoding="utf-8")
+    found = evaluate_text(generator, [str(tmp_path / "a.txt")], by_line=True)
+    ids = [0]
+    for line in filter(None, TEXT.split("\n")):
+        ids += [*encode_text(tokenizers.target, line), 0]
+    assert found.total == pytest.approx(total_of(generator, ids, None), rel=1e-9)
+    assert (found.documents, found.characters) == (3, len(TEXT) - 1)  # the blank line is left out
+    assert found.provenance["document"] == "line"
+
+
+@pytest.mark.parametrize(("name", "reads"), [("rotary", "read"), ("lstm", "read_on")])
+def test_a_bound_is_on_what_is_read_at_once(
+    name: str, reads: str, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "AT_ONCE", 33)
+    (tmp_path / "a.txt").write_text(TEXT * 5, encoding="utf-8")
+    generator = generator_of(name)
+    sizes: list[int] = []
+    own = getattr(generator.model, reads)
+    monkeypatch.setattr(
+        generator.model, reads, lambda ids, *state, **how: (sizes.append(ids.numel()), own(ids, *state, **how))[1]
+    )
+    found = evaluate_text(generator, [tmp_path / "a.txt"])
+    assert max(sizes) <= 33
+    assert sum(sizes) == found.pieces
+
+
+def found_for(**changed: object) -> TextEvaluation:
+    values = {"total": 20.0, "pieces": 10, "unknown": 0, "documents": 2, "characters": 8, "utf8_bytes": 16,
+              "context": 7, "seconds": 0.5, "provenance": {"model": "m", "versions": {"torch": "2"}}}  # fmt: skip
+    return TextEvaluation(**{**values, **changed})  # type: ignore[arg-type]
+
+
+def test_figures_as_json_and_for_people() -> None:
+    found = json.loads(found_for().to_json())
+    assert found == {
+        "loss": 2.0,
+        "loss_per_character": 2.5,
+        "perplexity": round(math.exp(2), 6),
+        "bits_per_byte": round(1.25 / math.log(2), 6),
+        "pieces": 10,
+        "unknown": 0,
+        "characters": 8,
+        "bytes": 16,
+        "documents": 2,
+        "context": 7,
+        "seconds": 0.5,
+        "provenance": {"model": "m", "versions": {"torch": "2"}},
+    }
+    lines = found_for(unknown=3).table().splitlines()
+    assert lines[0].split() == ["loss", "2.0000", "per", "piece"]
+    assert "2 documents, 8 characters, 10 pieces, 3 of them unknown" in lines
+    assert lines[-2:] == ["model: m", "versions: torch 2"]
+    assert "unknown" not in found_for(seconds=0.0).table()
+    assert found_for(total=1e6).perplexity == math.inf
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b" \n\n", "there is nothing to evaluate: .*a.txt: the text is blank"),
+        (b"", "there is nothing to evaluate"),
+        (b"one\n\xff\n", r"a.txt:2: not valid UTF-8"),
+        (None, "a.txt: there is no such file"),
+    ],
+)
+def test_text_that_cannot_be_read_is_told(content: bytes | None, message: str, tmp_path: Path, seed: int) -> None:
+    if content is not None:
+        (tmp_path / "a.txt").write_bytes(content)
+    with pytest.raises(UserError, match=message):
+        evaluate_text(generator_of("rotary"), [tmp_path / "a.txt"])
