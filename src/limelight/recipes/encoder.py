@@ -40,7 +40,7 @@ def classifier() -> RunConfig:
     return recipe.model_copy(
         update={
             "recipe": "classifier",
-            "tokens": TokensConfig(kind="bpe", vocabulary_size=8000, sampling=0.1),
+            "tokens": TokensConfig(kind="bpe", sampling=0.1),
             "batching": BatchingConfig(tokens=2048, max_length=256),
             "model": recipe.model.model_copy(update={"dropout": 0.2}),
             "training": recipe.training.model_copy(

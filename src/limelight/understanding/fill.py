@@ -47,11 +47,11 @@ class Filler(Reader[MaskedModel]):
         pieces = tokenizer.pieces(range(tokenizer.padding))
         ordinary = np.zeros(tokenizer.padding, dtype=bool)
         ordinary[ordinary_pieces(tokenizer)] = True
-        spells_spaces = line_end(tokenizer) is None
+        self._spells_spaces = line_end(tokenizer) is None
         begins = np.array([piece.startswith(SPACE) for piece in pieces])
         bare = np.array([piece == SPACE for piece in pieces])
-        self._bare_space = set() if spells_spaces else set(np.flatnonzero(bare).tolist())
-        self._within = ordinary if spells_spaces else _some(ordinary & ~begins, ordinary)
+        self._bare_space = set() if self._spells_spaces else set(np.flatnonzero(bare).tolist())
+        self._within = ordinary if self._spells_spaces else _some(ordinary & ~begins, ordinary)
         self._beginning = _some(ordinary & begins & ~bare, ordinary)
 
     def fill(self, text: str, *, top: int = 5) -> Filled:
@@ -88,9 +88,11 @@ class Filler(Reader[MaskedModel]):
         begins: list[bool] = []
         for number in self.tokenizer.encode(text):
             if number == self.mask:
-                begins.append(bool(ids) and ids[-1] in self._bare_space)
-                if begins[-1]:
+                if ids and ids[-1] in self._bare_space:
                     ids.pop()
+                    begins.append(True)
+                else:
+                    begins.append(not ids and not self._spells_spaces)
             ids.append(number)
         return ids, begins
 

@@ -1,0 +1,77 @@
+"""What a look at unseen text measures where labels are chosen."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from limelight.config import BatchingConfig, EncoderOnlyConfig, RunConfig
+from limelight.errors import UserError
+from limelight.evaluation.labels import score_labels
+from limelight.models.build import build_model
+from limelight.models.encoder_only import Classifier
+from limelight.training.prepare_labels import PreparedLabels, prepare_labels
+from limelight.training.tasks.labels import Labels
+from limelight.understanding import Labeller
+from tests.training.readers import READING, label_run
+
+CPU = torch.device("cpu")
+
+
+def task_of(config: RunConfig, folder: Path) -> tuple[Labels, Classifier, PreparedLabels]:
+    prepared = prepare_labels(config, folder, lambda _: None)
+    model = build_model(config.model, prepared.tokenizers, prepared.labels)
+    assert isinstance(model, Classifier)
+    return Labels(config, prepared, model), model, prepared
+
+
+def test_figures_are_those_of_what_the_model_answers(tmp_path: Path, seed: int) -> None:
+    task, model, prepared = task_of(label_run(tmp_path / "text"), tmp_path / "run")
+    assert len(task.valid_batches) > 1
+    answers = Labeller(model, prepared.tokenizers.source).classify([pair.source for pair in prepared.valid])
+    truth = [prepared.labels.index(pair.target) for pair in prepared.valid]
+    scores = score_labels(prepared.labels, truth, [prepared.labels.index(each.label) for each in answers])
+    loss = -sum(
+        torch.tensor(each.probabilities[pair.target]).log().item()
+        for each, pair in zip(answers, prepared.valid, strict=True)
+    )
+    seen = task.validate(model.train(), precision="fp32", device=CPU)
+    assert seen.loss == pytest.approx(loss / len(answers), rel=1e-4)
+    assert seen.figures == {"accuracy": scores.accuracy, "macro_f1": scores.macro_f1}
+    middle = len(answers) // 2
+    pair = prepared.valid[middle]
+    assert dict(seen.example) == {"text": pair.source, "label": pair.target, "model": answers[middle].label}
+    assert seen.score("macro_f1") == scores.macro_f1
+
+
+def test_a_look_changes_nothing(tmp_path: Path, seed: int) -> None:
+    task, model, _ = task_of(label_run(tmp_path / "text"), tmp_path / "run")
+    model.train()
+    state = torch.get_rng_state()
+    assert task.validate(model, precision="fp32", device=CPU) == task.validate(model, precision="fp32", device=CPU)
+    assert model.training
+    assert torch.equal(torch.get_rng_state(), state)
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_what_there_is_to_learn_from_is_told(tmp_path: Path) -> None:
+    task, _, prepared = task_of(label_run(tmp_path / "text"), tmp_path / "run")
+    assert task.amount == f"{len(prepared.stores[0])} texts with 2 labels"
+    assert task.validates
+
+
+def test_without_unseen_text_nothing_is_validated(tmp_path: Path) -> None:
+    config = label_run(tmp_path / "text")
+    config = config.model_copy(update={"data": config.data.model_copy(update={"valid": ()})})
+    assert not task_of(config, tmp_path / "run")[0].validates
+
+
+def test_texts_longer_than_the_model_learns_places_for_are_refused(tmp_path: Path) -> None:
+    model = EncoderOnlyConfig(**{**READING.model_dump(), "positions": "learned", "max_positions": 9})
+    config = label_run(tmp_path / "text", model)
+    with pytest.raises(UserError, match=r"batching\.max_length=256 is more than the 9 positions the model learns"):
+        task_of(config, tmp_path / "run")
+    (tmp_path / "text" / "valid.tsv").write_text("sun 1\tday\nsun sun sun owl owl owl 2\tday\n", encoding="utf-8")
+    short = config.model_copy(update={"batching": BatchingConfig(tokens=90, max_length=9)})
+    with pytest.raises(UserError, match=r"valid\.tsv:2: this text for validation has \d+ pieces with its end"):
+        task_of(short, tmp_path / "run")

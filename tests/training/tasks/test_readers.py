@@ -1,0 +1,121 @@
+"""Runs of encoders alone: what they learn, that they go on bit for bit, and what becomes of an encoder."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+import torch
+
+from limelight.config import RunConfig
+from limelight.models.stored import load_model
+from limelight.training.signals import Stopped
+from limelight.understanding import load_filler, load_labeller
+from tests.training.helpers import go, last_weights, log_of, trace_of
+from tests.training.interrupted import Killed, interruption, kill
+from tests.training.readers import READING, label_run, masked_run
+
+RUNS = {"masked": masked_run, "labels": label_run}
+Whole = tuple[RunConfig, Path]
+
+
+@pytest.fixture(scope="module", params=RUNS)
+def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+    """A run that was never interrupted."""
+    folder = tmp_path_factory.mktemp("whole")
+    config = RUNS[request.param](folder / "text")
+    go(config, folder / "run")
+    return config, folder / "run"
+
+
+def test_the_whole_run_has_more_than_an_epoch_in_it(whole: Whole) -> None:
+    lines = log_of(whole[1])
+    assert [line["step"] for line in lines if line["event"] == "validation"] == [4, 8, 12]
+    assert {line["epoch"] for line in lines} > {0}
+
+
+def test_twice_the_same(whole: Whole, tmp_path: Path) -> None:
+    config, run = whole
+    torch.randn(17)
+    go(config, tmp_path / "again")
+    assert trace_of(tmp_path / "again") == trace_of(run)
+    assert last_weights(tmp_path / "again") == last_weights(run)
+
+
+@pytest.mark.parametrize("stops", [[1], [3, 4, 7], [2, 2, 11]])
+def test_stopping_at_a_bound_and_going_on(stops: list[int], whole: Whole, tmp_path: Path) -> None:
+    config, run = whole
+    for stop in stops:
+        go(config, tmp_path / "run", max_steps=stop)
+    go(config, tmp_path / "run")
+    assert trace_of(tmp_path / "run") == trace_of(run)
+    assert last_weights(tmp_path / "run") == last_weights(run)
+
+
+@pytest.mark.parametrize(("moment", "count"), [("update", 1), ("micro-batch", 8), ("part of a checkpoint", 7),
+                                               ("best model", 2), ("snapshot", 3), ("final", 1)])  # fmt: skip
+def test_killed_and_going_on(moment: str, count: int, whole: Whole, tmp_path: Path) -> None:
+    config, run = whole
+    with interruption(moment, count, kill), pytest.raises(Killed):
+        go(config, tmp_path / "run")
+    go(config, tmp_path / "run")
+    assert trace_of(tmp_path / "run") == trace_of(run)
+    assert last_weights(tmp_path / "run") == last_weights(run)
+
+
+def test_told_to_stop_within_an_update(whole: Whole, tmp_path: Path) -> None:
+    config, run = whole
+    with interruption("micro-batch", 8, lambda: os.kill(os.getpid(), signal.SIGTERM)), pytest.raises(Stopped):
+        go(config, tmp_path / "run")
+    go(config, tmp_path / "run")
+    assert trace_of(tmp_path / "run") == trace_of(run)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_bf16_trains_too(name: str, tmp_path: Path) -> None:
+    config = RUNS[name](tmp_path / "text")
+    go(config, tmp_path / "run", precision="bf16", max_steps=4)
+    losses = [line["loss"] for line in log_of(tmp_path / "run")]
+    assert len(losses) == 5
+    assert all(losses)  # what is not finite is written as null
+
+
+def test_a_masked_model_learns_which_word_follows_which(tmp_path: Path) -> None:
+    model = READING.model_copy(update={"dropout": 0.0, "d_model": 32, "d_ff": 64, "layers": 2})
+    config = masked_run(tmp_path / "text", model, learning_rate=1e-2, max_steps=150, warmup=10, validate_every=150,
+                        accumulate=1, average=1)  # fmt: skip
+    lines = ["sun rises and moon sets", "moon rises and sun sets"] * 60
+    (tmp_path / "text" / "text.txt").write_text("\n".join(lines), encoding="utf-8")
+    batching = config.batching.model_copy(update={"tokens": 700})
+    go(config.model_copy(update={"batching": batching}), tmp_path / "run")
+    filler = load_filler(tmp_path / "run")
+    for text, word in (("sun [MASK] and moon sets", "rises"), ("moon rises and sun [MASK]", "sets"),
+                       ("[MASK] rises and moon sets", "sun"), ("[MASK] rises and sun sets", "moon")):  # fmt: skip
+        assert filler.fill(text).masks[0][0].text == word, text
+
+
+def test_a_classifier_learns_its_labels(tmp_path: Path) -> None:
+    model = READING.model_copy(update={"dropout": 0.0, "d_model": 32, "d_ff": 64})
+    config = label_run(tmp_path / "text", model, learning_rate=1e-2, max_steps=60, warmup=10, validate_every=60)
+    go(config, tmp_path / "run")
+    (seen,) = [line for line in log_of(tmp_path / "run") if line["event"] == "validation"]
+    assert seen["accuracy"] == seen["macro_f1"] == 100
+    labeller = load_labeller(tmp_path / "run")
+    assert [each.label for each in labeller.classify(["moon sun 1", "moon star owl 2"])] == ["day", "night"]
+
+
+def test_a_classifier_begins_with_the_encoder_of_a_masked_model(tmp_path: Path) -> None:
+    go(masked_run(tmp_path / "plain"), tmp_path / "masked")
+    config = label_run(tmp_path / "text")
+    config = config.model_copy(
+        update={
+            "begin_with": str(tmp_path / "masked"),
+            "tokens": config.tokens.model_copy(update={"kind": "wordpiece", "sampling": 0.0}),
+        }
+    )
+    go(config, tmp_path / "run", max_steps=1, learning_rate=1e-12)
+    lent, found = (load_model(tmp_path / name).model.state_dict() for name in ("masked", "run"))
+    shared = [name for name in lent if name.startswith("encoder.")]
+    assert len(shared) == len(lent) - 1
+    for name in shared:
+        torch.testing.assert_close(found[name], lent[name], atol=1e-6, rtol=0)

@@ -1,0 +1,152 @@
+"""Texts with labels, from files to what training reads."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from limelight.config import Corpus, RunConfig
+from limelight.errors import UserError
+from limelight.models.stored import LABELS as LABELS_FILE
+from limelight.tokens import END
+from limelight.training.prepare_labels import PreparedLabels, prepare_labels
+from tests.training.helpers import go
+from tests.training.readers import LABELS, label_run, masked_run
+
+
+def prepare(config: RunConfig, run: Path) -> tuple[PreparedLabels, list[str]]:
+    said: list[str] = []
+    return prepare_labels(config, run, said.append), said
+
+
+def with_files(config: RunConfig, **files: str) -> RunConfig:
+    """The same run on other files, as their text."""
+    data = {side: (Corpus(files=(name,)),) for side, name in files.items()}
+    return config.model_copy(update={"data": config.data.model_copy(update=data)})
+
+
+def written(path: Path, text: str) -> str:
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def test_each_text_is_stored_with_the_number_of_its_label(tmp_path: Path) -> None:
+    config = label_run(tmp_path / "text")
+    prepared, said = prepare(config, tmp_path / "run")
+    assert prepared.labels == LABELS
+    assert prepared.tokenizers.one_vocabulary
+    lines = (tmp_path / "text" / "train.tsv").read_text().splitlines()
+    unique = list(dict.fromkeys(lines))
+    (store,) = prepared.stores
+    assert len(store) == len(unique)
+    for number, line in enumerate(unique):
+        text, label = line.split("\t")
+        assert store.sources[number].tolist() == [END, *prepared.tokenizers.source.encode(text)]
+        assert prepared.labels[store.targets[number].item()] == label
+    assert [pair.target for pair in prepared.valid] == [
+        line.split("\t")[1] for line in (tmp_path / "text" / "valid.tsv").read_text().splitlines()
+    ]
+    assert any(line.startswith("2 labels: ") for line in said)
+
+
+def test_what_is_asked_of_translations_is_not_asked_of_labels(tmp_path: Path) -> None:
+    """A label is shorter than any text, and may be the text itself; white space around it is nothing."""
+    long = "a very long text " * 9
+    train = written(tmp_path / "train.tsv", f"{long}\tx\nx\t x\ny\ty\nsomething else\ty \n")
+    prepared, _ = prepare(with_files(label_run(tmp_path / "text"), train=train, valid=train), tmp_path / "run")
+    assert prepared.labels == ("x", "y")
+    assert len(prepared.stores[0]) == 4
+
+
+def test_nothing_is_made_twice(tmp_path: Path) -> None:
+    config = label_run(tmp_path / "text")
+    first, _ = prepare(config, tmp_path / "run")
+    (tmp_path / "run" / "config.yaml").write_text("", encoding="utf-8")
+    again, said = prepare(config, tmp_path / "run")
+    assert said == []
+    assert again.labels == first.labels
+    assert np.array_equal(again.stores[0].sources.values, first.stores[0].sources.values)
+
+
+def test_labels_of_a_run_stay_and_a_new_one_is_refused(tmp_path: Path) -> None:
+    config = label_run(tmp_path / "text")
+    prepare(config, tmp_path / "run")
+    (tmp_path / "run" / "config.yaml").write_text("", encoding="utf-8")
+    path = tmp_path / "text" / "train.tsv"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    written(path, "\n".join([*lines, "between them\ttwilight"]) + "\n")
+    with pytest.raises(UserError, match=r"train\.tsv:68: 'twilight' is none of the labels in the training data: day, "):
+        prepare(config, tmp_path / "run")
+
+
+def test_labels_and_vocabulary_of_a_start_that_was_cut_short_are_made_anew(tmp_path: Path) -> None:
+    config = label_run(tmp_path / "text")
+    prepare(config, tmp_path / "run")
+    train = written(tmp_path / "other.tsv", "one\tA\ntwo\tB\nthree\tC\n" * 3)
+    other = with_files(config, train=train, valid=train)
+    tokens = other.tokens.model_copy(update={"vocabulary_size": None})
+    prepared, _ = prepare(other.model_copy(update={"tokens": tokens}), tmp_path / "run")
+    assert prepared.labels == ("A", "B", "C")
+    assert len(prepared.stores[0]) == 3
+
+
+def test_a_label_of_validation_alone_is_refused_with_its_place(tmp_path: Path) -> None:
+    valid = written(tmp_path / "valid.tsv", "sun\tday\nfog\tautumn\n")
+    with pytest.raises(
+        UserError, match=r"valid\.tsv:2: 'autumn' is none of the labels in the training data: day, night"
+    ):
+        prepare(with_files(label_run(tmp_path / "text"), valid=valid), tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (
+            "one\ta\ntwo\ta\n",
+            r"train\.tsv: 1 labels; a classifier chooses among 2 to 10,000: a line of it is a text, a tab",
+        ),
+        (f"one\ta\ntwo\t{'b' * 201}\n", r"train\.tsv:2: b+\.\.\. is no label: 201 characters"),
+        ("one\ta\ntwo\tb\x07\n", r"train\.tsv:2: b. is no label: it has characters that do not print"),
+        ("one\t\n", r"train\.tsv: there is nothing to train on: 0 of 1 pairs kept"),
+    ],
+)
+def test_what_has_no_labels_is_refused(text: str, fault: str, tmp_path: Path) -> None:
+    train = written(tmp_path / "train.tsv", text)
+    with pytest.raises(UserError, match=fault):
+        prepare(with_files(label_run(tmp_path / "text"), train=train), tmp_path / "run")
+
+
+def test_what_has_far_too_many_is_parallel_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("limelight.models.labels.MOST_LABELS", 5)
+    train = written(tmp_path / "train.tsv", "".join(f"text {number}\tlabel {number}\n" for number in range(6)))
+    with pytest.raises(UserError, match=r"train\.tsv: 6 labels; a classifier chooses among 2 to 5"):
+        prepare(with_files(label_run(tmp_path / "text"), train=train), tmp_path / "run")
+
+
+def test_the_vocabulary_may_be_that_of_a_masked_model(tmp_path: Path) -> None:
+    go(masked_run(tmp_path / "plain", max_steps=1), tmp_path / "masked")
+    config = label_run(tmp_path / "text").model_copy(update={"begin_with": str(tmp_path / "masked")})
+    prepared, said = prepare(config, tmp_path / "run")
+    assert f"the vocabulary is that of {tmp_path / 'masked'}" in said
+    assert "[MASK]" in prepared.tokenizers.source.pieces(range(prepared.tokenizers.source.size))
+
+
+def test_a_translator_with_two_vocabularies_lends_none(tmp_path: Path) -> None:
+    from tests.training.helpers import tiny_run, with_training
+
+    pairs = tiny_run(tmp_path / "pairs")
+    separate = pairs.model_copy(
+        update={
+            "tokens": pairs.tokens.model_copy(update={"joint": False}),
+            "model": pairs.model.model_copy(update={"tie": "two-way"}),
+        }
+    )
+    go(with_training(separate, bleu_sentences=0), tmp_path / "translator", max_steps=1)
+    config = label_run(tmp_path / "text").model_copy(update={"begin_with": str(tmp_path / "translator")})
+    with pytest.raises(UserError, match="translator: a classifier reads one language, and this model has a vocabulary"):
+        prepare(config, tmp_path / "run")
+
+
+def test_labels_stand_beside_the_vocabulary(tmp_path: Path) -> None:
+    prepare(label_run(tmp_path / "text"), tmp_path / "run")
+    assert (tmp_path / "run" / "tokenizer" / LABELS_FILE).is_file()
