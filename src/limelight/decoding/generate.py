@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, cast
@@ -87,6 +88,8 @@ class TextGenerator:
         bounds = [bound for bound in (window, longest_sequence(model)) if bound is not None]
         self.window = min(bounds, default=None)
         self.searched = model if precision is None else pack(model, precision)
+        if self.searched is not model:
+            self.searched.eval()  # a copy that nobody trains: once, and not at each step
 
     def generate(
         self,
@@ -164,7 +167,8 @@ class TextGenerator:
         for draft in drafts:
             draft.join(engine)
         while engine.busy:
-            with reading(self.searched):  # for a step alone: who is handed its result is not to be within it
+            # For a step alone: who is handed its result is not to be within it.
+            with reading(self.model) if self.searched is self.model else nullcontext():
                 ended = engine.step()
             grown = [drafts[sample].end(found[0].log_probability) for sample, found in ended]
             latest = [(drafts[sample], piece, gained) for sample, (piece,), (gained,) in engine.latest()]
