@@ -1,11 +1,13 @@
 """The model card says what a model is and where it comes from."""
 
-from limelight.config import Corpus, DataConfig, RunConfig, TrainingConfig
-from limelight.models.build import count_parameters
+import pytest
+
+from limelight.config import Corpus, DataConfig, EncoderOnlyConfig, RunConfig, TrainingConfig
+from limelight.models.build import build_model, count_parameters
 from limelight.tokens import Tokenizers
 from limelight.training.card import model_card
 from limelight.training.checkpoint import Progress
-from tests.models.helpers import Vocabulary, make_model
+from tests.models.helpers import Vocabulary, decoder_only, make_model
 from tests.training.helpers import RECURRENT
 
 CONFIG = RunConfig(
@@ -56,3 +58,44 @@ def test_what_was_not_measured_is_not_claimed() -> None:
     assert found["validated on"] == "nothing"
     assert found["validation BLEU (sacreBLEU 13a, cased, greedy)"] == "not measured"
     assert found["validation loss per piece"] == "not measured"
+
+
+@pytest.mark.parametrize(
+    ("kind", "title", "verb", "figure"),
+    [
+        ("writer", "plays.txt: a decoder_only model", "limelight generate", "validation bits per byte"),
+        ("masked", "plays.txt: a masked model (encoder_only)", "limelight fill", "validation loss per guessed piece"),
+        ("labels", "A classifier of texts (encoder_only)", "limelight classify", "validation macro-F1"),
+    ],
+)
+def test_other_models_say_what_they_are_for(kind: str, title: str, verb: str, figure: str) -> None:
+    plain = DataConfig(text=("books/plays.txt", "more.txt"))
+    section = decoder_only() if kind == "writer" else EncoderOnlyConfig(layers=1, d_model=6, heads=2, d_ff=7)
+    names = [f"l|{number}" for number in range(21)] if kind == "labels" else []
+    config = CONFIG.model_copy(update={"model": section, **({} if names else {"data": plain})})
+    both = Tokenizers(*[Vocabulary(31)] * 2)
+    notes = {"made_from": "update 3", "valid_bits_per_byte": "1.5", "valid_macro_f1": "1.5", "valid_loss": "1.5"}
+    text = model_card(config, build_model(section, both, names), both, PROGRESS, notes)
+    found = rows(text)
+    assert text.startswith(f"# {title}\n")
+    assert f"`{verb} --model FOLDER" in text
+    assert "translat" not in text
+    assert found[figure] == "1.5"
+    if names:
+        assert found["labels"].startswith("21: l/0, l/1, ")
+        assert found["labels"].endswith("l/19 ...")
+        assert found["validation accuracy"] == "not measured"
+    else:
+        assert found["trained on"] == "books/plays.txt, more.txt"
+        assert found["validated on"] == "the last 10 % of each text"
+
+
+def test_text_for_validation_is_named_and_none_is_nothing() -> None:
+    model, both = decoder_only(), Tokenizers(*[Vocabulary(31)] * 2)
+    for data, said in (
+        (DataConfig(text=("a.txt",), valid_text=("b.txt", "c.txt")), "b.txt, c.txt"),
+        (DataConfig(text=("a.txt",), held_out=0), "nothing"),
+    ):
+        config = CONFIG.model_copy(update={"model": model, "data": data})
+        text = model_card(config, build_model(model, both), both, PROGRESS, {"made_from": "update 3"})
+        assert rows(text)["validated on"] == said

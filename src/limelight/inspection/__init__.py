@@ -1,7 +1,17 @@
 """What a model attended to: as numbers, as a picture, in the terminal."""
 
-from limelight.inspection.attention_map import KINDS, AttentionMap, Link, attention_map, text_map
+from limelight.inspection.attention_map import KINDS, AttentionMap, Link, attention_map, reader_map, text_map
 from limelight.inspection.save import save, save_grid
 from limelight.inspection.terminal import text_picture
 
-__all__ = ["KINDS", "AttentionMap", "Link", "attention_map", "save", "save_grid", "text_map", "text_picture"]
+__all__ = [
+    "KINDS",
+    "AttentionMap",
+    "Link",
+    "attention_map",
+    "reader_map",
+    "save",
+    "save_grid",
+    "text_map",
+    "text_picture",
+]

@@ -17,9 +17,11 @@ import numpy.typing as npt
 from torch import Tensor
 
 from limelight.batching.batch import make_batch, make_blocks
+from limelight.batching.labels import begun, label_batch
 from limelight.errors import UserError
 from limelight.inspection.reading import reading
 from limelight.inspection.words import Groups, group_pieces, merge_rows_and_columns
+from limelight.models.encoder_only import EncoderOnly
 from limelight.models.interface import Seq2Seq
 from limelight.models.language_model import LanguageModel
 from limelight.models.state import AttentionWeights, KeepHeads
@@ -272,6 +274,29 @@ def text_map(
         _, weights = model.forward_with_attention(batch.to(device), keep_heads=keep_heads)
     words = (0, *(word + 1 for word in tokenizer.word_of(ids)))
     return _of_one_text(weights, (START_PIECE, *tokenizer.pieces(ids)), words)
+
+
+def reader_map(
+    model: EncoderOnly, tokenizer: Tokenizer, text: str, *, keep_heads: KeepHeads | None = None
+) -> AttentionMap:
+    """Let an encoder alone read a text, between two ends, and keep all it attended with: `encoder_self`."""
+    ids = tokenizer.encode(text)
+    batch = label_batch([begun(ids)], [0], padding=tokenizer.padding)
+    with reading(model) as device:
+        source, valid = batch.source.to(device), batch.source_valid.to(device)
+        _, weights = model.read(source, valid, keep_heads=keep_heads, want_weights=True)
+    words, size = (0, *(word + 1 for word in tokenizer.word_of(ids))), len(ids) + 2
+    return AttentionMap(
+        source_pieces=(START_PIECE, *tokenizer.pieces(ids), END_PIECE),
+        target_pieces=(),
+        read_pieces=(),
+        source_words=(*words, words[-1] + 1),
+        target_words=(),
+        read_words=(),
+        encoder_self=_stacked(weights, size, size),
+        decoder_self=_stacked([], 0, 0),
+        cross=_stacked([], 0, size),
+    )
 
 
 def _of_one_text(weights: AttentionWeights, pieces: tuple[str, ...], words: Groups) -> AttentionMap:

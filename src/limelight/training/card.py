@@ -1,13 +1,17 @@
 """The model card: what a model is, where it comes from, how good it was. Written for whoever finds the folder later."""
 
 import platform
+from collections.abc import Sequence
+from pathlib import Path
 
 import torch
 
 from limelight import __version__
 from limelight.config import Corpus, RunConfig
 from limelight.models.build import count_parameters
+from limelight.models.encoder_only import Classifier, MaskedModel
 from limelight.models.interface import Model
+from limelight.models.language_model import LanguageModel
 from limelight.tokens import Tokenizers
 from limelight.training.checkpoint import Progress
 
@@ -16,17 +20,17 @@ def model_card(
     config: RunConfig, model: Model, tokenizers: Tokenizers, progress: Progress, notes: dict[str, str]
 ) -> str:
     """The card as Markdown."""
-    pair = " -> ".join((config.data.train[0].source, config.data.train[0].target)) if config.data.train else "?"
     sizes = sorted({tokenizers.source.size, tokenizers.target.size})
+    title, use, figures = _kind_of(model, config)
     rows = [
         ("recipe", config.recipe),
         ("model", f"{config.model.family}, {count_parameters(model):,} parameters"),
         ("vocabulary", f"{config.tokens.kind}, {' and '.join(map(str, sizes))} ids"),
-        ("trained on", "; ".join(_describe(corpus) for corpus in config.data.train)),
-        ("validated on", "; ".join(_describe(corpus) for corpus in config.data.valid) or "nothing"),
+        ("trained on", "; ".join(map(_describe, config.data.train)) or ", ".join(config.data.text)),
+        ("validated on", _validated_on(config)),
+        *([("labels", _shortened(model.labels))] if isinstance(model, Classifier) else []),
         ("weights", notes["made_from"]),
-        ("validation BLEU (sacreBLEU 13a, cased, greedy)", notes.get("valid_bleu", "not measured")),
-        ("validation loss per piece", notes.get("valid_loss", "not measured")),
+        *((f"validation {name}", notes.get(f"valid_{figure}", "not measured")) for figure, name in figures.items()),
         (
             "training",
             f"{progress.step:,} updates, {progress.pieces:,} target pieces, {progress.seconds / 60:.1f} minutes",
@@ -36,10 +40,43 @@ def model_card(
     ]
     table = "\n".join(f"| {name} | {value} |" for name, value in rows)
     return (
-        f"# {pair}: a {config.model.family} translation model\n\n| | |\n|---|---|\n{table}\n\n"
-        'Use it with `limelight translate --model FOLDER`, or `limelight.load("FOLDER").translate(text)`.\n'
+        f"# {title}\n\n| | |\n|---|---|\n{table}\n\n{use}\n"
         "Every setting is in `config.yaml`; `limelight train --config config.yaml --out NEW` runs it again.\n"
     )
+
+
+def _kind_of(model: Model, config: RunConfig) -> tuple[str, str, dict[str, str]]:
+    """What the model is called, how it is used, and which figures of a validation tell how good it is."""
+    family, data = config.model.family, config.data
+    files = Path(data.text[0]).name if data.text else ""
+    if isinstance(model, MaskedModel):
+        use = 'Use it with `limelight fill --model FOLDER "A text with a [MASK]."`, or `--from` it a classifier begins.'
+        return f"{files}: a masked model ({family})", use, {"loss": "loss per guessed piece"}
+    if isinstance(model, Classifier):
+        use = "Use it with `limelight classify --model FOLDER FILE`."
+        figures = {"accuracy": "accuracy", "macro_f1": "macro-F1", "loss": "loss per text"}
+        return f"A classifier of texts ({family})", use, figures
+    if isinstance(model, LanguageModel):
+        use = 'Use it with `limelight generate --model FOLDER "A prompt"`.'
+        return f"{files}: a {family} model", use, {"bits_per_byte": "bits per byte", "loss": "loss per piece"}
+    pair = " -> ".join((data.train[0].source, data.train[0].target)) if data.train else "?"
+    use = 'Use it with `limelight translate --model FOLDER`, or `limelight.load("FOLDER").translate(text)`.'
+    figures = {"bleu": "BLEU (sacreBLEU 13a, cased, greedy)", "loss": "loss per piece"}
+    return f"{pair}: a {family} translation model", use, figures
+
+
+def _validated_on(config: RunConfig) -> str:
+    data = config.data
+    if data.train:
+        return "; ".join(map(_describe, data.valid)) or "nothing"
+    held_out = f"the last {100 * data.held_out:g} % of each text" if data.held_out else "nothing"
+    return ", ".join(data.valid_text) or held_out
+
+
+def _shortened(labels: Sequence[str]) -> str:
+    """The first labels, fit for a table."""
+    shown = ", ".join(label.replace("|", "/") for label in labels[:20])
+    return f"{len(labels):,}: {shown}{' ...' if len(labels) > 20 else ''}"
 
 
 def _describe(corpus: Corpus) -> str:

@@ -9,6 +9,7 @@ from limelight.batching.batch import Batch
 from limelight.batching.bucketing import cut_batches
 from limelight.batching.labels import begun, label_batch
 from limelight.errors import UserError
+from limelight.inspection.attention_map import AttentionMap, reader_map
 from limelight.inspection.reading import reading
 from limelight.models.encoder_only import EncoderOnly, Pooling, pool
 from limelight.models.room import longest_sequence, require_room
@@ -42,6 +43,18 @@ class Reader(Generic[ModelT]):
                 features, _ = self.model.read(ids, valid)
                 found[places] = pool(features, valid, pooling).float().cpu().numpy()
         return found
+
+    def attention(self, text: str) -> AttentionMap:
+        """What the model looks at while it reads `text`: `encoder_self`, from each piece to each.
+
+        Raises `UserError` for a blank text, and for one longer than the model can take.
+        """
+        if not text.strip():
+            raise UserError("the text is blank: there is nothing to look at; give a sentence")
+        longest = longest_sequence(self.model)
+        if longest is not None:
+            require_room(begun(self.tokenizer.encode(text)), longest, "this text")
+        return reader_map(self.model, self.tokenizer, text)
 
     def _batches(self, texts: Sequence[str], batch_tokens: int, first: int) -> Iterator[tuple[np.ndarray, Batch]]:
         """Texts of like length together: their numbers, and a batch that asks for one thing of each.

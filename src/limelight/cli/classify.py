@@ -1,0 +1,36 @@
+"""`limelight classify`."""
+
+import json
+from dataclasses import asdict
+
+from limelight.cli import options
+from limelight.cli.input import lines_of, typed
+from limelight.cli.models import find_models, open_labeller
+from limelight.cli.output import lines_to
+
+EXAMPLES = """
+[bold]Examples[/bold]
+  limelight classify --model runs/language < input.txt > labels.tsv
+  limelight classify --model runs/language input.txt.gz --json -o out.jsonl
+  echo "Where are you?" | limelight classify --model runs/language
+"""
+WITH_LESS_MEMORY = "Give a smaller --batch-tokens, or split very long lines"
+
+
+def classify(
+    file: options.Text = None,
+    model: options.OneModel = None,
+    output: options.Output = None,
+    as_json: options.AsJsonLines = False,
+    batch_tokens: options.BatchTokens = 16384,
+) -> None:
+    """Choose a label for each line: the label, a tab, its probability."""
+    folders, _ = find_models(model)
+    lines = lines_of(file)
+    with lines_to(output) as write:
+        labeller = open_labeller(folders)
+        for each in labeller.classify_stream(lines, batch_tokens=batch_tokens, chunk=1 if typed(file) else 1000):
+            if as_json:
+                write(json.dumps(asdict(each), ensure_ascii=False))
+            else:
+                write(f"{each.label}\t{each.probability:.4f}")

@@ -1,0 +1,88 @@
+"""`limelight fill`."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from limelight.understanding import load_filler
+from tests.cli.conftest import Limelight
+from tests.cli.readers import train_reader
+
+
+@pytest.fixture(scope="module")
+def filling(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A masked model of the English side of the corpus."""
+    place = tmp_path_factory.mktemp("fill")
+    lines = (corpus / "train.tsv").read_text(encoding="utf-8").splitlines()
+    (place / "train.txt").write_text("".join(line.split("\t")[0] + "\n" for line in lines), encoding="utf-8")
+    return train_reader("bert-tiny", ["--text", place / "train.txt"], place / "run")
+
+
+def test_each_mask_and_the_text_with_the_best(limelight: Limelight, filling: Path) -> None:
+    ended = limelight("fill", "--model", filling, "The [MASK] dog [MASK].", "--top", 3)
+    assert (ended.code, ended.err) == (0, "")
+    found = load_filler(filling).fill("The [MASK] dog [MASK].", top=3)
+    first, second, text = ended.out.splitlines()
+    for number, (line, guesses) in enumerate(zip((first, second), found.masks, strict=True), start=1):
+        shown = "  ".join(f"{guess.text} {guess.probability:.4f}" for guess in guesses)
+        assert line == f"[MASK] {number}: {shown}"
+        assert len(guesses) == 3
+    assert text == found.text
+    assert limelight("fill", "--model", filling, "The [MASK] dog [MASK].").out.splitlines()[0].count("0.") == 5
+
+
+def test_json_has_all_of_it(limelight: Limelight, filling: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "filled.jsonl"
+    ended = limelight("fill", "--model", filling, "The [MASK] dog.", "--json", "--top", 2, "-o", kept)
+    assert (ended.code, ended.out) == (0, "")
+    found = json.loads(kept.read_text(encoding="utf-8"))
+    assert list(found) == ["source", "text", "masks"]
+    assert found["source"] == "The [MASK] dog."
+    assert [list(guess) for guess in found["masks"][0]] == [["text", "probability"]] * 2
+
+
+def test_lines_come_from_standard_input(limelight: Limelight, filling: Path, typed: Callable[[bytes], None]) -> None:
+    typed(b"The [MASK] dog.\nTwo [MASK] birds.\n")
+    ended = limelight("fill", "--model", filling, "--json")
+    assert (ended.code, ended.err) == (0, "")
+    assert [json.loads(line)["source"] for line in ended.out.splitlines()] == ["The [MASK] dog.", "Two [MASK] birds."]
+    typed(b"The [MASK] dog.\nTwo birds.\n")
+    ended = limelight("fill", "--model", filling)
+    assert (ended.code, len(ended.out.splitlines())) == (2, 2)
+    assert ended.err.startswith("limelight: line 2: there is no [MASK] in this text")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["A dog."], "there is no [MASK] in this text: write it where a piece is to be guessed"),
+        (["[MASK]", "--top", "0"], "0 is not a whole number from 1 up"),
+        (["[MASK]", "--model", "{filling}"], "2 models: one reads at a time; give --model once"),
+    ],
+)
+def test_mistakes_are_told(limelight: Limelight, filling: Path, words: list[str], message: str) -> None:
+    ended = limelight("fill", "--model", filling, *[word.format(filling=filling) for word in words])
+    assert (ended.code, ended.out) == (2, "")
+    assert message in ended.err
+    assert ended.err.count("\n") == 1
+
+
+def test_other_verbs_send_to_this_one(limelight: Limelight, filling: Path, corpus: Path, trained: Path) -> None:
+    assert "limelight fill" in limelight("translate", "--model", filling, corpus / "train.tsv").err
+    assert "`limelight fill`" in limelight("classify", "--model", filling, corpus / "train.tsv").err
+    assert "`limelight fill`" in limelight("evaluate", "--model", filling, "--test", corpus / "test.tsv").err
+    assert "this is a transformer model" in limelight("fill", "--model", trained, "[MASK]").err
+    assert "which model?" in limelight("fill", "[MASK]").err
+
+
+def test_what_it_looks_at(limelight: Limelight, filling: Path) -> None:
+    ended = limelight("attention", "--model", filling, "The dog sings.")
+    assert (ended.code, ended.err) == (0, "")
+    assert [line.split()[0] for line in ended.out.splitlines() if "%" in line][:2] == ["<s>", "The"]
+    assert limelight("attention", "--model", filling, "The dog sings.", "--kind", "encoder") == ended
+    assert limelight("attention", "--model", filling, "The dog sings.", "--no-end").code == 0
+    refused = limelight("attention", "--model", filling, "The dog sings.", "--target", "x")
+    assert "--target x: an encoder alone reads one text and translates nothing; leave it out" in refused.err
+    assert "no attention of the kind cross" in limelight("attention", "--model", filling, "Dog.", "--kind", "cross").err
