@@ -54,6 +54,22 @@ def trained(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def writing(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run of a language model that has read the English side (train.txt); test.txt stands beside it, too."""
+    folder = tmp_path_factory.mktemp("writers") / "en"
+    for name in ("train", "test"):
+        lines = (corpus / f"{name}.tsv").read_text(encoding="utf-8").splitlines()
+        english = "".join(line.split("\t")[0] + "\n" for line in lines)
+        (folder.parent / f"{name}.txt").write_text(english, encoding="utf-8")
+    sizes = "model.layers=1 model.d_model=16 model.heads=2 model.d_ff=20 model.max_positions=16 batching.block=16"
+    fast = "batching.tokens=512 training.warmup=5 training.learning_rate=0.01 training.validate_every=20"
+    given = [word for setting in f"{sizes} {fast} training.device=cpu".split() for word in ("--set", setting)]
+    command = ["train", "--text", str(folder.parent / "train.txt"), "--recipe", "gpt-tiny", *given]
+    assert run([*command, "--max-steps", "40", "--out", str(folder), "--quiet"]) == 0
+    return folder
+
+
 @pytest.fixture
 def limelight(capsys: pytest.CaptureFixture[str]) -> Limelight:
     """Run a command line in this process."""

@@ -6,7 +6,7 @@ import pytest
 import typer
 
 import limelight as face
-from limelight.cli import attention, evaluate, shortlist, train, translate
+from limelight.cli import attention, evaluate, generate, shortlist, train, translate
 from limelight.cli.app import UsageError, app, run
 from limelight.cli.arguments import repeat_options
 from tests.cli.conftest import Limelight
@@ -14,6 +14,7 @@ from tests.cli.conftest import Limelight
 VERBS = {
     "train": train,
     "translate": translate,
+    "generate": generate,
     "evaluate": evaluate,
     "attention": attention,
     "shortlist": shortlist,
@@ -91,6 +92,9 @@ def test_the_version(limelight: Limelight) -> None:
         ("attention", "missing argument"),
         ("attention x --kind sideways", "'sideways' is not one of 'cross', 'encoder', 'decoder'"),
         ("attention x --layer -1", "invalid value for '--layer': -1 is not a whole number from 0 up"),
+        ("generate x --samples 0", "invalid value for '--samples': 0 is not a whole number from 1 up"),
+        ("generate x --max-pieces x", "invalid value for '--max-pieces': x is not a whole number from 1 up"),
+        ("generate x --temperature 0", "invalid value for '--temperature': 0 is not a number above 0"),
         ("evaluate", "missing option '--test'"),
         ("evaluate --test", "--test: name a file after it"),
         ("train", "missing option '--out'"),

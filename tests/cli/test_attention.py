@@ -105,3 +105,36 @@ def test_mistakes_are_told(limelight: Limelight, trained: Path, options: list[st
 def test_a_blank_sentence_is_told(limelight: Limelight, trained: Path, sentence: str) -> None:
     ended = limelight("attention", "--model", trained, sentence)
     assert (ended.code, "the text is blank" in ended.err) == (2, True)
+
+
+def test_a_text_that_a_language_model_reads(limelight: Limelight, writing: Path, tmp_path: Path) -> None:
+    ended = limelight("attention", "--model", writing, "The old dog")
+    assert (ended.code, ended.err) == (0, "")
+    assert [line.split()[0] for line in ended.out.splitlines() if "%" in line] == ["<s>", "The", "old", "dog"]
+    assert limelight("attention", "--model", writing, "The old dog", "--kind", "decoder") == ended
+    assert limelight("attention", "--model", writing, "The old dog", "-o", tmp_path / "map.json").code == 0
+    seen = AttentionMap.from_json((tmp_path / "map.json").read_text(encoding="utf-8"))
+    assert seen.kinds == ("decoder_self",)
+    assert limelight("attention", "--model", writing, "dog", "--grid", "-o", tmp_path / "map.png").code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ["dog", "--target", "x", "--beam", "2"],
+            "--target x and --beam 2: a language model reads one text and transl",
+        ),
+        (["dog", "--no-end"], "--no-end: a language model reads one text and translates nothing; leave it out"),
+        (["dog", "--kind", "cross"], "this model has no attention of the kind cross; it has decoder_self"),
+        ([" "], "the text is blank: there is nothing to look at"),
+        (["A dog runs on the grass."], "is longer than the 16 learned positions of this model"),
+    ],
+)
+def test_mistakes_with_a_language_model_are_told(
+    limelight: Limelight, writing: Path, options: list[str], message: str
+) -> None:
+    ended = limelight("attention", "--model", writing, *options)
+    assert (ended.code, ended.out) == (2, "")
+    assert message in ended.err
+    assert ended.err.count("\n") == 1

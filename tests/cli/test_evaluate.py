@@ -1,6 +1,7 @@
 """`limelight evaluate`."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -96,3 +97,71 @@ def test_an_unknown_precision_is_told(limelight: Limelight, trained: Path, corpu
     assert (ended.code, ended.out) == (2, "")
     assert "unknown precision 'int4': there are fp32, bf16, int8" in ended.err
     assert ended.err.count("\n") == 1
+
+
+# ---- text
+
+
+def test_a_language_model_reads_the_text(limelight: Limelight, writing: Path, tmp_path: Path) -> None:
+    test = writing.parent / "test.txt"
+    ended = limelight("evaluate", "--model", writing, "--test", test, "--json")
+    assert (ended.code, ended.err) == (0, "")
+    found = json.loads(ended.out)
+    assert found["loss"] < 3.3  # less than that of guessing among the letters
+    assert found["perplexity"] == pytest.approx(math.exp(found["loss"]), rel=1e-4)
+    assert found["characters"] == found["bytes"] == test.stat().st_size
+    assert found["bits_per_byte"] == pytest.approx(found["loss_per_character"] / math.log(2), rel=1e-4)
+    assert found["context"] == 16
+    where = found["provenance"]
+    assert (where["model"], where["seed"], where["test_files"]) == ([str(writing)], [1], [str(test)])
+    shown = limelight("evaluate", "--model", writing, "--test", test)
+    assert (shown.code, shown.err) == (0, "")
+    assert f"bits per byte   {found['bits_per_byte']:.4f}" in shown.out
+    twice = limelight("evaluate", "--model", writing, "--test", test, test, "--json")
+    assert json.loads(twice.out)["documents"] == 2
+
+
+def test_the_figure_is_that_of_the_runs_validation(limelight: Limelight, writing: Path, tmp_path: Path) -> None:
+    """What the run held out is read as the run read it."""
+    text = (writing.parent / "train.txt").read_text(encoding="utf-8")
+    cut = int(len(text) * 0.9)
+    (tmp_path / "held-out.txt").write_text(text[cut:], encoding="utf-8")
+    found = json.loads(limelight("evaluate", "--model", writing, "--test", tmp_path / "held-out.txt", "--json").out)
+    log = [json.loads(line) for line in (writing / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+    seen = [entry["loss"] for entry in log if entry["event"] == "validation"]
+    assert found["loss"] == pytest.approx(min(seen), abs=0.02)  # the run may validate in bf16
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--beam", "2"], "--beam 2: a language model reads the text and writes nothing; leave it out"),
+        (
+            ["--length-penalty", "1", "--precision", "int8"],
+            "--length-penalty 1.0 and --precision int8: a language model",
+        ),
+        (["-o", "{tmp}/kept.txt"], "kept.txt: a language model reads the text and writes nothing; leave it out"),
+        (["--model", "{writing}"], "2 models: one "),
+    ],
+)
+def test_what_makes_no_sense_for_text_is_told(
+    limelight: Limelight, writing: Path, tmp_path: Path, options: list[str], message: str
+) -> None:
+    words = [word.format(tmp=tmp_path, writing=writing) for word in options]
+    ended = limelight("evaluate", "--model", writing, "--test", writing.parent / "test.txt", *words)
+    assert (ended.code, ended.out) == (2, "")
+    assert message in ended.err
+    assert ended.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_text_that_cannot_be_read_is_named(limelight: Limelight, writing: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"one\n\xff\n")
+    (tmp_path / "blank.txt").write_bytes(b"\n")
+    for name, message in (
+        ("a.txt", "a.txt:2: not valid UTF-8"),
+        ("blank.txt", "the text is blank"),
+        ("no", "no such f"),
+    ):
+        ended = limelight("evaluate", "--model", writing, "--test", tmp_path / name)
+        assert (ended.code, message in ended.err) == (2, True)

@@ -23,7 +23,16 @@ def environment() -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "words", [[], ["--help"], ["train", "--help"], ["translate", "--beam", "0"], ["attention", "x", "--grid"]]
+    "words",
+    [
+        [],
+        ["--help"],
+        ["train", "--help"],
+        ["translate", "--beam", "0"],
+        ["attention", "x", "--grid"],
+        ["generate", "--help"],
+        ["generate", "x", "--greedy", "--seed", "1"],
+    ],
 )
 def test_help_and_slips_of_the_pen_wait_for_nothing_heavy(words: list[str], environment: dict[str, str]) -> None:
     code = (

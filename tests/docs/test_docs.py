@@ -21,7 +21,7 @@ import typer
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from limelight import Translation, config, shapes
+from limelight import Generated, Translation, config, shapes
 from limelight.cli.app import app
 from limelight.cli.arguments import repeat_options
 from limelight.config import DecodingConfig, RunConfig, TransformerConfig
@@ -29,6 +29,7 @@ from limelight.models.build import build_model
 from limelight.models.stored import save_model
 from limelight.recipes import RECIPES
 from limelight.tokens import Tokenizers, train_tokenizer
+from limelight.tokens.text import RESERVED
 from limelight.training.run import MAY_CHANGE
 
 ROOT = Path(__file__).parents[2]
@@ -168,10 +169,17 @@ def workplace(tmp_path_factory):
     tokenizers = Tokenizers(both, both)
     save_model(folder / "runs" / "en-de", build_model(sizes, tokenizers), tokenizers, whole, notes={}, card="")
     (folder / "input.txt").write_text("\n".join(texts), encoding="utf-8")
+    letters = train_tokenizer(
+        texts, kind="characters", vocabulary_size=None, languages=(), byte_fallback=False, seed=1, sentences=4,
+        reserved=RESERVED,
+    )  # fmt: skip
+    alone, spelled = config.DecoderOnlyConfig(layers=1, d_model=8, heads=2, d_ff=12), Tokenizers(letters, letters)
+    writer = RunConfig(model=alone)
+    save_model(folder / "runs" / "plays", build_model(alone, spelled), spelled, writer, notes={}, card="")
     return folder
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/attention.md", "docs/translation.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/attention.md", "docs/generating.md", "docs/translation.md"])
 def test_the_code_on_the_page_runs(page, workplace, monkeypatch, capsys):
     monkeypatch.chdir(workplace)
     names: dict[str, object] = {}
@@ -387,3 +395,8 @@ def test_every_recipe_has_a_row():
 def test_every_field_of_a_translation_has_a_row():
     table = read("docs/translation.md").partition("**`--json`**")[2].partition("\n## ")[0]
     assert re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE) == [field.name for field in fields(Translation)]
+
+
+def test_every_field_of_a_generated_text_has_a_row():
+    table = read("docs/generating.md").partition("\n## What `--json` says\n")[2].partition("\n## ")[0]
+    assert re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE) == [field.name for field in fields(Generated)]

@@ -12,7 +12,7 @@ from typing import cast
 import typer
 
 from limelight import __version__
-from limelight.cli import attention, evaluate, export, import_, shortlist, train, translate
+from limelight.cli import attention, classify, evaluate, export, fill, generate, import_, shortlist, train, translate
 from limelight.cli.arguments import repeat_options
 from limelight.cli.outcome import guarded, say, silence
 from limelight.errors import UserError
@@ -30,6 +30,9 @@ app = typer.Typer(
 VERBS: dict[str, tuple[ModuleType, Callable[..., None]]] = {
     "train": (train, train.train),
     "translate": (translate, translate.translate),
+    "generate": (generate, generate.generate),
+    "fill": (fill, fill.fill),
+    "classify": (classify, classify.classify),
     "evaluate": (evaluate, evaluate.evaluate),
     "attention": (attention, attention.attention),
     "shortlist": (shortlist, shortlist.shortlist),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from limelight.cli import options
-from limelight.cli.models import find_models, open_translator
+from limelight.cli.models import WRITERS, find_models, open_generator, open_reader, open_translator
 from limelight.cli.output import can_show, show
 from limelight.errors import UserError
 
@@ -23,6 +23,7 @@ EXAMPLES = """
   limelight attention --model runs/en-de "A dog runs." \\
       --target "Ein Hund rennt." -o map.svg
   limelight attention --model runs/en-de "A dog runs." --grid -o heads.png
+  limelight attention --model runs/plays "To be, or not to be" --layer 0
 """
 WITH_LESS_MEMORY = "Give a shorter sentence: a map has a weight for each pair of pieces in each head"
 
@@ -33,33 +34,53 @@ def attention(
     target: options.Forced = None,
     output: options.Picture = None,
     beam: options.Beam = None,
-    kind: options.KindOfMap = options.Kind.CROSS,
+    kind: options.KindOfMap = None,
     layer: options.Layer = None,
     head: options.Heads = None,
     grid: options.Grid = False,
     words: options.Words = True,
     end: options.End = True,
 ) -> None:
-    """Show what a model attends to while it translates a sentence."""
+    """Show what a model attends to while it translates a sentence, or reads a text."""
     _require_picture(output, kind=kind, layer=layer, head=head, grid=grid)
     from limelight.inspection import save, save_grid
 
-    folders, _ = find_models(model)
-    seen = open_translator(folders).attention(sentence, target=target, beam_size=beam)
+    folders, configs = find_models(model)
+    family = configs[0].model.family
+    if family == "encoder_only":
+        _refuse_sides("an encoder alone", target, beam, end=True)
+        seen, of_map = open_reader(folders).attention(sentence), (kind or options.Kind.ENCODER).of_map
+    elif family in WRITERS:
+        _refuse_sides("a language model", target, beam, end=end)
+        seen, of_map = open_generator(folders).attention(sentence), (kind or options.Kind.DECODER).of_map
+    else:
+        seen = open_translator(folders).attention(sentence, target=target, beam_size=beam)
+        of_map = (kind or options.Kind.CROSS).of_map
     seen = seen if end else seen.without_end()  # before words are merged: the pieces of a word then weigh alike
     seen = seen.merge_words() if words else seen
     if output is None:
-        show(_as_text(seen, kind.of_map, layer, head))
+        show(_as_text(seen, of_map, layer, head))
         return
     if grid:
-        save_grid(seen, output, kind=kind.of_map)
+        save_grid(seen, output, kind=of_map)
     else:
-        save(seen, output, kind=kind.of_map, layer=layer, heads=head)
+        save(seen, output, kind=of_map, layer=layer, heads=head)
     typer.echo(f"wrote {output}", err=True)
 
 
+def _refuse_sides(who: str, target: str | None, beam: int | None, *, end: bool) -> None:
+    """Raises `UserError` for options that need a source and a target beside it."""
+    given = (
+        [f"--target {target}"] * (target is not None)
+        + [f"--beam {beam}"] * (beam is not None)
+        + ["--no-end"] * (not end)
+    )
+    if given:
+        raise UserError(f"{' and '.join(given)}: {who} reads one text and translates nothing; leave it out")
+
+
 def _require_picture(
-    output: Path | None, *, kind: options.Kind, layer: int | None, head: list[int] | None, grid: bool
+    output: Path | None, *, kind: options.Kind | None, layer: int | None, head: list[int] | None, grid: bool
 ) -> None:
     """Raises `UserError` for a choice of what is drawn where nothing is drawn, or everything."""
     if grid and output is None:
@@ -69,7 +90,7 @@ def _require_picture(
     if grid and chosen:
         raise UserError(f"--grid draws every layer and head: leave out {' and '.join(chosen)}")
     chosen += ["--grid"] if grid else []
-    chosen += [f"--kind {kind.value}"] if kind is not options.Kind.CROSS else []
+    chosen += [f"--kind {kind.value}"] if kind is not None else []
     if output is not None and output.suffix.lower() == ".json" and chosen:
         raise UserError(f"{output}: .json holds every number of every kind: leave out {' and '.join(chosen)}")
 

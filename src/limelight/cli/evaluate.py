@@ -1,16 +1,33 @@
 """`limelight evaluate`."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
 
 from limelight.cli import options
 from limelight.cli.arguments import corpora
-from limelight.cli.models import find_models, open_translator
+from limelight.cli.models import WRITERS, find_models, open_generator, open_labeller, open_translator
 from limelight.cli.output import lines_to, show
+from limelight.errors import UserError
+
+if TYPE_CHECKING:
+    from limelight.config import RunConfig
+    from limelight.evaluation.evaluate import Evaluation
+    from limelight.evaluation.labels import LabelEvaluation
+    from limelight.evaluation.text import TextEvaluation
+    from limelight.text.pair import Pair
+
+    Found = tuple[Sequence[str], Evaluation | LabelEvaluation | TextEvaluation]
+    Measure = Callable[[list[str], list[RunConfig], list[str], dict[str, Any]], Found]
 
 EXAMPLES = """
 [bold]Examples[/bold]
   limelight evaluate --model runs/en-de --test test.en test.de
   limelight evaluate --model runs/en-de --test test.tsv --json > result.json
+  limelight evaluate --model runs/language --test labels.tsv
+  limelight evaluate --model runs/plays --test unseen.txt --json
 """
 WITH_LESS_MEMORY = "Give a smaller --beam, or split very long lines"
 
@@ -24,22 +41,68 @@ def evaluate(
     length_penalty: options.LengthPenalty = None,
     precision: options.Precision = None,
 ) -> None:
-    """Measure a model on text it has not seen: BLEU and chrF with signatures, also by source length."""
-    from limelight.text.readers import read_pairs
-
+    """Measure a model on text it has not seen: a translator by BLEU and chrF, a classifier by accuracy and F1, a
+    language model by its loss."""
     folders, configs = find_models(model)
-    pairs = [pair for corpus in corpora(test, "", "", "--test") for pair in read_pairs(corpus.files)]
-    from limelight.evaluation.evaluate import evaluate as measure
-
+    how = {"--beam": beam, "--length-penalty": length_penalty, "--precision": precision, "--output": output}
     with lines_to(output) if output else nullcontext() as write:
-        found = measure(
-            open_translator(folders, precision),
-            pairs,
-            beam_size=beam,
-            length_penalty=length_penalty,
-            origin={"model": folders, "seed": [config.training.seed for config in configs]},
-        )
+        texts, found = _measure_of(configs[0])(folders, configs, test, how)
         if write is not None:
-            for text in found.translations:
+            for text in texts:
                 write(text)
     show(found.to_json() if as_json else found.table())
+
+
+def _measure_of(config: RunConfig) -> Measure:
+    """What is measured depends on what the model is for."""
+    family = config.model.family
+    return _text if family in WRITERS else _labels if family == "encoder_only" else _translations
+
+
+def _translations(folders: list[str], configs: list[RunConfig], test: list[str], how: dict[str, Any]) -> Found:
+    from limelight.evaluation.evaluate import evaluate as measure
+
+    pairs = _pairs(test)
+    found = measure(
+        open_translator(folders, how["--precision"]),
+        pairs,
+        beam_size=how["--beam"],
+        length_penalty=how["--length-penalty"],
+        origin=_origin(folders, configs),
+    )
+    return found.translations, found
+
+
+def _labels(folders: list[str], configs: list[RunConfig], test: list[str], how: dict[str, Any]) -> Found:
+    from limelight.evaluation.labels import evaluate_labels
+
+    _refuse({**how, "--output": None}, "a classifier searches for nothing")
+    pairs = _pairs(test)
+    found = evaluate_labels(open_labeller(folders), pairs, origin=_origin(folders, configs))
+    return found.answers, found
+
+
+def _text(folders: list[str], configs: list[RunConfig], test: list[str], how: dict[str, Any]) -> Found:
+    from limelight.evaluation.text import evaluate_text
+
+    _refuse(how, "a language model reads the text and writes nothing")
+    by_line = configs[0].data.documents == "line"
+    return (), evaluate_text(open_generator(folders), test, by_line=by_line, origin=_origin(folders, configs))
+
+
+def _refuse(how: dict[str, Any], why: str) -> None:
+    """Raises `UserError` for options that would change nothing."""
+    given = [f"{name} {value}" for name, value in how.items() if value is not None]
+    if given:
+        raise UserError(f"{' and '.join(given)}: {why}; leave it out")
+
+
+def _pairs(test: list[str]) -> list[Pair]:
+    from limelight.text.readers import read_pairs
+
+    return [pair for corpus in corpora(test, "", "", "--test") for pair in read_pairs(corpus.files)]
+
+
+def _origin(folders: list[str], configs: list[RunConfig]) -> dict[str, Any]:
+    """Where the figures come from, as far as a command line knows."""
+    return {"model": folders, "seed": [config.training.seed for config in configs]}

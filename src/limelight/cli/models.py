@@ -11,7 +11,13 @@ from limelight.errors import UserError
 
 if TYPE_CHECKING:
     from limelight.config import RunConfig
+    from limelight.decoding.generate import TextGenerator
     from limelight.decoding.translate import Translator
+    from limelight.understanding import Filler, Labeller
+
+
+WRITERS = ("decoder_only", "recurrent_language_model")
+"""The families whose models are language models."""
 
 
 @contextmanager
@@ -57,3 +63,49 @@ def open_translator(folders: list[str], precision: str | None = None, *, shortli
 
     hold_memory_for_work()
     return load_translator(folders, precision=precision, shortlist=shortlist)
+
+
+@lasting()
+def open_generator(folders: list[str], precision: str | None = None) -> TextGenerator:
+    """The same for a model that writes."""
+    from limelight.decoding.generate import load_generator
+    from limelight.memory import hold_memory_for_work
+
+    hold_memory_for_work()
+    return load_generator(_only(folders), precision=precision)
+
+
+@lasting()
+def open_reader(folders: list[str]) -> Filler | Labeller:
+    """The same for an encoder alone, whatever it is for."""
+    from limelight.memory import hold_memory_for_work
+    from limelight.understanding import load_reader
+
+    hold_memory_for_work()
+    return load_reader(_only(folders))
+
+
+@lasting()
+def open_filler(folders: list[str]) -> Filler:
+    """The same for a model that fills in."""
+    from limelight.memory import hold_memory_for_work
+    from limelight.understanding import load_filler
+
+    hold_memory_for_work()
+    return load_filler(_only(folders))
+
+
+@lasting()
+def open_labeller(folders: list[str]) -> Labeller:
+    """The same for a model that chooses labels."""
+    from limelight.memory import hold_memory_for_work
+    from limelight.understanding import load_labeller
+
+    hold_memory_for_work()
+    return load_labeller(_only(folders))
+
+
+def _only(folders: list[str]) -> str:
+    if len(folders) > 1:
+        raise UserError(f"{len(folders)} models: one reads at a time; give --model once")
+    return folders[0]

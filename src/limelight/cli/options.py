@@ -237,6 +237,41 @@ Seed = Annotated[
     typer.Option("--seed", help="Draw the same again.", parser=whole_number(0), metavar="N", rich_help_panel=SAMPLING),
 ]
 
+# --- generate ---
+
+Prompt = Annotated[
+    str | None,
+    typer.Argument(help="Text to go on from; standard input when not given, or for -.", metavar="PROMPT"),
+]
+Samples = Annotated[
+    int, typer.Option("--samples", help="How many texts, drawn side by side.", parser=whole_number(1), metavar="N")
+]
+MaxPieces = Annotated[
+    int,
+    typer.Option(
+        "--max-pieces", help="Most pieces of each text; 500 when not given.", parser=whole_number(1), metavar="N"
+    ),
+]
+Stop = Annotated[
+    list[str] | None,
+    typer.Option("--stop", help="Text before which to stop; may be given several times.", metavar="TEXT"),
+]
+AsJsonTexts = Annotated[bool, typer.Option("--json", help="An object a line: text, prompt, tokens, ...", metavar="")]
+Greedy = Annotated[
+    bool,
+    typer.Option(
+        "--greedy", help="Always the most probable piece, nothing drawn.", metavar="", rich_help_panel=SAMPLING
+    ),
+]
+
+# --- fill ---
+
+MaskedText = Annotated[
+    str | None,
+    typer.Argument(help="A text with [MASK] in it; a line each from standard input when not given.", metavar="TEXT"),
+]
+Top = Annotated[int, typer.Option("--top", help="Guesses for each mask.", parser=whole_number(1), metavar="N")]
+
 # --- evaluate ---
 
 Test = Annotated[
@@ -268,7 +303,9 @@ class Kind(StrEnum):
         return self.value if self is Kind.CROSS else f"{self.value}_self"
 
 
-Sentence = Annotated[str, typer.Argument(help="The source sentence.", metavar="SENTENCE")]
+Sentence = Annotated[
+    str, typer.Argument(help="The source sentence; for a language model the text it reads.", metavar="SENTENCE")
+]
 OneModel = Annotated[list[str] | None, typer.Option("--model", help="Run or model folder.", metavar="RUN")]
 Forced = Annotated[
     str | None,
@@ -279,10 +316,10 @@ Picture = Annotated[
     typer.Option("--output", "-o", help="A picture (.png, .svg), or every number (.json); else text.", metavar="FILE"),
 ]
 KindOfMap = Annotated[
-    Kind,
+    Kind | None,
     typer.Option(
         "--kind",
-        help="Target to source, source to source, or target to target.",
+        help="Target to source (if nothing is said), source to source, or target to target, as in a text alone.",
         metavar="cross|encoder|decoder",
         rich_help_panel=DRAWING,
     ),

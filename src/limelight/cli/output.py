@@ -16,10 +16,17 @@ Write = Callable[[str], None]
 
 @contextmanager
 def lines_to(path: Path | None) -> Iterator[Write]:
-    """Within it, a function that writes a line; to standard output where no path is given.
+    """Within it, a function that writes a line; otherwise `text_to`."""
+    with text_to(path) as write:
+        yield lambda line: write(line + "\n")
 
-    Raises `UserError` at once where the file cannot be written, before any work is done. Lines come together beside its
-    place; if the work does not come to its end they stay there, and the exception gets a note that says so.
+
+@contextmanager
+def text_to(path: Path | None) -> Iterator[Write]:
+    """Within it, a function that writes some text; to standard output where no path is given.
+
+    Raises `UserError` at once where the file cannot be written, before any work is done. Text comes together beside its
+    place; if the work does not come to its end it stays there, and the exception gets a note that says so.
     """
     if path is None:
         # In UTF-8 whatever the environment says: text of any language must come through.
@@ -49,7 +56,7 @@ def lines_to(path: Path | None) -> Iterator[Write]:
 
 def show(text: str) -> None:
     """Text for people on standard output: a character that a terminal cannot show becomes a question mark."""
-    _standard_output(errors="replace")(text)
+    _standard_output(errors="replace")(text + "\n")
 
 
 def can_show(characters: str) -> bool:
@@ -80,9 +87,9 @@ def _standard_output(**settings: str) -> Write:
 
 
 def _writer(file: TextIOBase, name: str, *, flush: bool = False) -> Write:
-    def write(line: str) -> None:
+    def write(text: str) -> None:
         with _named(file, name):
-            file.write(line + "\n")
+            file.write(text)
             if flush:
                 file.flush()
 

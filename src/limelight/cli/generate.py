@@ -1,0 +1,127 @@
+"""`limelight generate`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import typer
+
+from limelight.cli import options
+from limelight.cli.input import lines_of
+from limelight.cli.models import find_models, open_generator
+from limelight.cli.output import Write, text_to
+from limelight.errors import UserError
+
+if TYPE_CHECKING:
+    from limelight.decoding.generate import Growth
+    from limelight.decoding.sampling import Sampling
+
+EXAMPLES = """
+[bold]Examples[/bold]
+  limelight generate --model runs/plays "ROMEO:"
+  limelight generate --model runs/plays "ROMEO:" --samples 3 --seed 7
+  limelight generate --model runs/plays --temperature 0.5 < act.txt
+  limelight generate --model runs/plays "ROMEO:" --greedy --stop "JULIET:"
+  limelight generate --model runs/plays "" --max-pieces 10000 -o play.txt
+"""
+WITH_LESS_MEMORY = "Give fewer --samples, or smaller --max-pieces"
+
+TEMPERATURE = 0.8
+"""Cooler than what was learned: the pieces that nobody would write have little chance, and texts still differ."""
+
+
+def generate(
+    prompt: options.Prompt = None,
+    model: options.OneModel = None,
+    samples: options.Samples = 1,
+    max_pieces: options.MaxPieces = 500,
+    stop: options.Stop = None,
+    output: options.Output = None,
+    as_json: options.AsJsonTexts = False,
+    precision: options.Precision = None,
+    greedy: options.Greedy = False,
+    temperature: options.Temperature = None,
+    top_k: options.TopK = None,
+    top_p: options.TopP = None,
+    seed: options.Seed = None,
+) -> None:
+    """Write on from a prompt, drawing pieces at a temperature of 0.8 if nothing else is said."""
+    sampling = _sampling(greedy, samples, {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed})
+    folders, _ = find_models(model)
+    begin = _prompt(prompt)
+    with text_to(output) as write:
+        generator = open_generator(folders, precision)
+        grown = generator.write(begin, samples=samples, max_pieces=max_pieces, sampling=sampling, stop=stop or ())
+        if as_json:
+            found = {each.sample: each.done for each in grown if each.done is not None}
+            for _, text in sorted(found.items()):
+                write(json.dumps(asdict(text), ensure_ascii=False) + "\n")
+        else:
+            _write(_shown(grown, begin, samples), write)
+
+
+def _prompt(given: str | None) -> str:
+    """The prompt, without the line end that a shell or an editor puts behind a text."""
+    if given is None or given == "-":
+        if sys.stdin is None:
+            raise UserError("standard input is closed: give the prompt as a word")
+        if sys.stdin.isatty():
+            typer.echo("The text to go on from; Ctrl-D ends it.", err=True)
+        return "\n".join(lines_of(None))
+    try:
+        given.encode("utf-8")
+    except UnicodeEncodeError:
+        raise UserError("the prompt is not valid UTF-8; give it in a file: limelight generate ... < FILE") from None
+    return given
+
+
+def _sampling(greedy: bool, samples: int, given: dict[str, float | int | None]) -> Sampling | None:
+    wanted = {name: value for name, value in given.items() if value is not None}
+    if greedy:
+        if wanted:
+            named = " and ".join(f"--{name.replace('_', '-')} {value}" for name, value in wanted.items())
+            raise UserError(f"{named}: with --greedy nothing is drawn; leave out one or the other")
+        if samples > 1:
+            raise UserError(f"--samples {samples}: with --greedy all would be the same; leave out one or the other")
+        return None
+    from limelight.decoding.sampling import Sampling
+
+    return Sampling(**{"temperature": TEMPERATURE, **wanted})  # type: ignore[arg-type]  # each name has its own type
+
+
+def _shown(grown: Iterable[Growth], prompt: str, samples: int) -> Iterator[str]:
+    """Prompt and text, one sample after the other: that which is shown comes as it is written, others wait."""
+    headings = [f"--- {number + 1} of {samples} ---\n" if samples > 1 else "" for number in range(samples)]
+    waiting = [heading + prompt for heading in headings]
+    done = [False] * samples
+    shown = 0
+    for sample, text, whole in grown:
+        waiting[sample] += text
+        done[sample] = whole is not None
+        while shown < samples:
+            if waiting[shown]:
+                yield waiting[shown]
+                waiting[shown] = ""
+            if not done[shown]:
+                break
+            yield "\n"
+            shown += 1
+
+
+def _write(parts: Iterable[str], write: Write) -> None:
+    """Write as it comes; a line that is cut short still ends."""
+    end = "\n"
+    try:
+        for part in parts:
+            write(part)
+            end = part[-1]
+    except BaseException:
+        if end != "\n":
+            with suppress(Exception):  # what is raised says why
+                write("\n")
+        raise

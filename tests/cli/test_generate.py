@@ -1,0 +1,174 @@
+"""`limelight generate`: a prompt in, the same and more out."""
+
+import json
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+import torch
+
+from limelight import Generated, load
+from limelight.decoding.engine import Engine
+from limelight.decoding.sampling import Sampling
+from limelight.models import packed
+from limelight.models.stored import load_model, save_model
+from tests.cli.conftest import Limelight
+
+Typed = Callable[[bytes], None]
+FEW = ["--max-pieces", "20"]
+
+
+def test_a_prompt_is_shown_and_gone_on_from(limelight: Limelight, writing: Path) -> None:
+    ended = limelight("generate", "--model", writing, "The old", "--seed", 3, *FEW)
+    assert (ended.code, ended.err) == (0, "")
+    (found,) = load(writing).generate("The old", max_pieces=20, sampling=Sampling(temperature=0.8, seed=3))
+    assert ended.out == f"The old{found.text}\n"
+    assert limelight("generate", "--model", writing / "best", "The old", "--seed", 3, *FEW) == ended
+    assert limelight("generate", "--model", writing, "The old", "--seed", 3, "--temperature", 0.8, *FEW) == ended
+    longer = limelight("generate", "--model", writing, "The old", "--seed", 3).out
+    assert len(longer) > 300  # far more than the model sees at once
+    assert longer.startswith(ended.out[:-1])
+
+
+@pytest.mark.parametrize("words", [["-"], []])
+@pytest.mark.parametrize(
+    ("given", "prompt"),
+    [(b"The old\n", "The old"), (b"The old", "The old"), (b"one\ntwo\r\n\n", "one\ntwo\n"), (b"", ""), (b"\n", "")],
+)
+def test_a_prompt_may_come_through_standard_input(
+    limelight: Limelight, writing: Path, typed: Typed, words: list[str], given: bytes, prompt: str
+) -> None:
+    typed(given)
+    ended = limelight("generate", "--model", writing, "--greedy", *FEW, *words)
+    assert ended == limelight("generate", "--model", writing, "--greedy", *FEW, prompt)
+    assert ended.out.startswith(prompt)
+
+
+def test_samples_stand_apart(limelight: Limelight, writing: Path) -> None:
+    ended = limelight("generate", "--model", writing, "A dog", "--samples", 3, "--seed", 5, *FEW)
+    sampling = Sampling(temperature=0.8, seed=5)
+    found = load(writing).generate("A dog", samples=3, max_pieces=20, sampling=sampling)
+    assert ended.out == "".join(f"--- {number} of 3 ---\nA dog{each.text}\n" for number, each in enumerate(found, 1))
+    lines = limelight("generate", "--model", writing, "A dog", "--samples", 3, "--seed", 5, "--json", *FEW).out
+    shown = [json.loads(line) for line in lines.splitlines()]
+    assert [each["text"] for each in shown] == [each.text for each in found]
+    assert all(set(each) == {field.name for field in fields(Generated)} for each in shown)
+    assert [each["prompt"] for each in shown] == ["A dog"] * 3
+
+
+def test_drawing_is_done_as_asked(limelight: Limelight, writing: Path) -> None:
+    def drawn(*options: object) -> str:
+        ended = limelight("generate", "--model", writing, "The", *FEW, *options)
+        assert (ended.code, ended.err) == (0, "")
+        return ended.out
+
+    assert drawn("--seed", 5, "--temperature", 5) != drawn("--seed", 6, "--temperature", 5)
+    assert drawn("--top-k", 1) == drawn("--greedy") == drawn("--top-p", 0.0001)
+    whole = drawn("--greedy")
+    stop = whole[8:10]
+    assert drawn("--greedy", "--stop", stop, "--stop", "never") == whole[: whole.index(stop, 3)] + "\n"
+
+
+def test_a_file_is_written(limelight: Limelight, writing: Path, tmp_path: Path) -> None:
+    there = tmp_path / "there.txt"
+    assert limelight("generate", "--model", writing, "The", "--greedy", "-o", there, *FEW) == (0, "", "")
+    assert there.read_text(encoding="utf-8") == limelight("generate", "--model", writing, "The", "--greedy", *FEW).out
+
+
+def test_what_is_written_is_seen_at_once(limelight: Limelight, writing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each part is written and flushed before the next piece is asked for."""
+    seen = []
+    step = Engine.step
+
+    def watching(self: Engine) -> object:
+        seen.append(flushed())
+        return step(self)
+
+    def flushed() -> str:
+        return sys.stdout.getvalue()  # type: ignore[attr-defined]  # what capsys put there
+
+    monkeypatch.setattr(Engine, "step", watching)
+    ended = limelight("generate", "--model", writing, "The", "--greedy", *FEW)
+    assert seen[:2] == ["", ended.out[: len(seen[1])]]
+    assert len(seen[1]) == 4
+    assert len(set(seen)) == len(seen)
+
+
+def test_a_line_that_is_cut_short_still_ends(
+    limelight: Limelight, writing: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step, steps = Engine.step, []
+
+    def interrupted(self: Engine) -> object:
+        steps.append(1)
+        if len(steps) == 5:
+            signal.raise_signal(signal.SIGINT)
+        return step(self)
+
+    monkeypatch.setattr(Engine, "step", interrupted)
+    ended = limelight("generate", "--model", writing, "The", "--greedy")
+    assert (ended.code, len(ended.out), ended.out[-1]) == (130, len("The") + 4 + 1, "\n")
+    assert ended.err.startswith("limelight: ")
+    assert ended.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
+def test_precision_is_that_of_the_search(
+    limelight: Limelight, writing: Path, precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    own = packed.linear_of
+    monkeypatch.setattr(packed, "linear_of", lambda name: asked.append(name) or own(name))
+    ended = limelight("generate", "--model", writing, "The", "--greedy", "--precision", precision, *FEW)
+    assert (ended.code, ended.err, asked) == (0, "", [precision])
+
+
+def test_a_model_that_predicts_no_numbers_is_told(
+    limelight: Limelight, writing: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder with NaN in it is refused; weights may still be too large."""
+    stored = load_model(writing)
+    with torch.no_grad():
+        for weight in stored.model.parameters():
+            weight.fill_(3e38)
+    save_model(tmp_path, stored.model, stored.tokenizers, stored.config, notes={}, card="")
+    for how in ([], ["--greedy"]):
+        ended = limelight("generate", "--model", tmp_path, "The", *how)
+        assert (ended.code, ended.out) == (1, "")
+        assert "what the model predicts is not a number (NaN)" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("x", "which model? Give --model RUN, the folder that `limelight train --out RUN` wrote"),
+        ("x --model nowhere", "nowhere: there is no such model"),
+        ("x --model {trained}", "this is a transformer model, which does not write text; use it with `limelight tra"),
+        ("x --model {writing} --model {writing}", "2 models: one "),
+        ("x --model {writing} --greedy --seed 1 --top-k 2", "--top-k 2 and --seed 1: with --greedy nothing is drawn"),
+        ("x --model {writing} --greedy --samples 2", "--samples 2: with --greedy all would be the same"),
+        ("x --model {writing} --precision int4", "unknown precision 'int4': there are fp32, bf16, int8"),
+        ("x --model {writing} -o nowhere/out.txt", "nowhere/out.txt: cannot be written: no such file or directory"),
+        ("x --model {writing} --stop=", "an empty stop text would end every text before it begins"),
+        ("\udcff --model {writing}", "the prompt is not valid UTF-8; give it in a file"),
+        ("--model {writing}", "standard input:1: not valid UTF-8 (byte 0xff at byte 1 of the line)"),
+    ],
+)
+def test_mistakes_are_told(
+    limelight: Limelight, trained: Path, writing: Path, typed: Typed, options: str, message: str
+) -> None:
+    typed(b"\xff\n")
+    ended = limelight("generate", *options.format(trained=trained, writing=writing).split())
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("limelight: ")
+    assert message in ended.err
+    assert ended.err.count("\n") == 1
+
+
+def test_a_closed_standard_input_is_told(limelight: Limelight, writing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    ended = limelight("generate", "--model", writing)
+    assert (ended.code, ended.err) == (2, "limelight: standard input is closed: give the prompt as a word\n")
