@@ -18,17 +18,16 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = ["Generated", "TextGenerator", "Translation", "Translator", "__version__", "load"]
 
-_PLACES = {
-    "Generated": "limelight.decoding.generate",
-    "TextGenerator": "limelight.decoding.generate",
-    "Translation": "limelight.decoding.translate",
-    "Translator": "limelight.decoding.translate",
-    "load": "limelight.decoding.load",
-}
-
 
 def __getattr__(name: str) -> Any:
     """Import torch only when something is asked for that needs it: `limelight --help` must not wait for it."""
-    if name not in _PLACES:
+    places = {
+        "Generated": "generate",
+        "TextGenerator": "generate",
+        "Translation": "translate",
+        "Translator": "translate",
+        "load": "load",
+    }
+    if name not in places:
         raise AttributeError(f"module 'limelight' has no attribute {name!r}")
-    return getattr(import_module(_PLACES[name]), name)
+    return getattr(import_module(f"limelight.decoding.{places[name]}"), name)
