@@ -207,7 +207,7 @@ def test_mistakes_are_told(
 def test_a_closed_standard_input_is_told(limelight: Limelight, trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", None)
     ended = limelight("translate", "--model", trained)
-    assert (ended.code, ended.err) == (2, "limelight: standard input is closed: name a file to translate\n")
+    assert (ended.code, ended.err) == (2, "limelight: standard input is closed: name a file to read\n")
 
 
 @pytest.mark.parametrize(

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict
-from io import BufferedIOBase
-from pathlib import Path
-from typing import TYPE_CHECKING, cast
-
-import typer
+from typing import TYPE_CHECKING
 
 from limelight.cli import options
+from limelight.cli.input import lines_of, typed
 from limelight.cli.models import find_models, open_translator
 from limelight.cli.output import lines_to
 from limelight.errors import UserError
@@ -58,13 +54,9 @@ def translate(
         raise UserError(f"--beam {beam} and --sample exclude each other: search for the best, or draw")
     sampling = _sampling(sample, {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed})
     folders, _ = find_models(model, to=to)
-    lines = _lines(file)
+    lines = lines_of(file)
     with lines_to(output) as write:
         translator = open_translator(folders, precision, shortlist=shortlist)
-        at_once = 1000
-        if file is None and sys.stdin.isatty():
-            at_once = 1
-            typer.echo("A sentence a line; Ctrl-D ends.", err=True)
         translations = translator.translate_stream(
             lines,
             beam_size=beam,
@@ -72,22 +64,11 @@ def translate(
             length_penalty=length_penalty,
             sampling=sampling,
             batch_tokens=batch_tokens,
-            chunk=at_once,
+            chunk=1 if typed(file) else 1000,
         )
         for number, translation in enumerate(translations):
             for line in _shown(translation, number, as_json=as_json, all_of_them=n_best > 1):
                 write(line)
-
-
-def _lines(file: Path | None) -> Iterator[str]:
-    """The lines to translate. Raises `UserError` at once where there are none to be had."""
-    from limelight.text.readers import read_lines, read_stream
-
-    if file is not None:
-        return read_lines(file)
-    if sys.stdin is None:
-        raise UserError("standard input is closed: name a file to translate")
-    return read_stream(cast(BufferedIOBase, sys.stdin.buffer), "standard input")
 
 
 def _sampling(sample: bool, given: dict[str, float | int | None]) -> Sampling | None:
