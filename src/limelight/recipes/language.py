@@ -12,7 +12,7 @@ from limelight.config import (
 
 def gpt_tiny() -> RunConfig:
     """The setting in which nanoGPT (Karpathy 2022) trains on a CPU: 4 layers, 4 heads, d=128, characters, blocks of 64,
-    12 of them in a batch, 2,000 updates, no dropout."""
+    12 of them in a batch, 2,000 updates, no dropout. The rate is twice as high as there: measured to be better."""
     return RunConfig(
         recipe="gpt-tiny",
         tokens=TokensConfig(kind="characters"),
@@ -31,7 +31,7 @@ def gpt_tiny() -> RunConfig:
         training=TrainingConfig(
             max_steps=2000,
             schedule="cosine",
-            learning_rate=1e-3,
+            learning_rate=2e-3,
             warmup=100,
             beta2=0.99,
             weight_decay=0.1,
@@ -53,14 +53,15 @@ def gpt_small() -> RunConfig:
             "recipe": "gpt-small",
             "batching": BatchingConfig(tokens=4096, block=256),
             "model": DecoderOnlyConfig(
-                layers=6,
+                layers=4,
                 d_model=256,
                 heads=4,
                 d_ff=1024,
                 activation="gelu",
                 dropout=0.2,
                 norm="pre",
-                positions="rotary",
+                positions="learned",
+                max_positions=256,
             ),
             "training": recipe.training.model_copy(
                 update={
@@ -84,6 +85,6 @@ def lstm_tiny() -> RunConfig:
         update={
             "recipe": "lstm-tiny",
             "model": RecurrentLanguageModelConfig(cell="lstm", layers=2, embedding=128, hidden=192, dropout=0.0),
-            "training": recipe.training.model_copy(update={"learning_rate": 2e-3, "weight_decay": 0.0}),
+            "training": recipe.training.model_copy(update={"weight_decay": 0.0}),
         }
     )

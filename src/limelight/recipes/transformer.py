@@ -99,23 +99,23 @@ def small() -> RunConfig:
 def quick() -> RunConfig:
     """Our own for a few minutes on a CPU and some ten thousand pairs; no paper, measured on Multi30k.
 
-    In so short a time the text is seen less than ten times: little dropout, no sub-word sampling, many small updates,
-    and a rate that falls to nothing by the clock.
+    In so short a time the text is seen six times: little dropout, no sub-word sampling, orthogonal steps (Jordan et al.
+    2024), which need half as many updates as Adam's, and a rate that falls to nothing by the clock.
     """
     recipe = small()
     return recipe.model_copy(
         update={
             "recipe": "quick",
             "tokens": TokensConfig(kind="bpe", joint=True),
-            "batching": BatchingConfig(tokens=2048),
-            "model": recipe.model.model_copy(update={"dropout": 0.15}),
+            "model": recipe.model.model_copy(update={"dropout": 0.1}),
             "training": TrainingConfig(
                 max_minutes=7,
                 schedule="cosine",
-                learning_rate=1.5e-3,
-                warmup=300,
-                validate_every=600,
-                checkpoint_every=600,
+                optimizer="muon",
+                learning_rate=3e-3,
+                warmup=100,
+                validate_every=400,
+                checkpoint_every=400,
                 bleu_sentences=200,
                 average=1,
             ),
