@@ -33,8 +33,8 @@ def bert_tiny() -> RunConfig:
 def classifier() -> RunConfig:
     """The same encoder with labels for texts; no paper, our own for some thousand texts.
 
-    It may begin with a `bert-tiny` (`--from`), whose encoder fits. Half of the dropout again, BPE-dropout (Provilkov et
-    al. 2020) and a rate that falls over a few epochs: labels are learned by heart soon.
+    It may begin with a `bert-tiny` (`--from`), whose encoder fits. BPE-dropout (Provilkov et al. 2020) and a rate that
+    falls over a few epochs, as labels are learned by heart soon.
     """
     recipe = bert_tiny()
     return recipe.model_copy(
@@ -42,11 +42,9 @@ def classifier() -> RunConfig:
             "recipe": "classifier",
             "tokens": TokensConfig(kind="bpe", sampling=0.1),
             "batching": BatchingConfig(tokens=2048, max_length=256),
-            "model": recipe.model.model_copy(update={"dropout": 0.2}),
             "training": recipe.training.model_copy(
                 update={
                     "max_minutes": 5,
-                    "learning_rate": 1e-3,
                     "warmup": 100,
                     "validate_every": 100,
                     "patience": 20,
