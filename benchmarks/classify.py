@@ -205,7 +205,7 @@ def classifier(parts: Parts, folder: Path, steps: int, masked: Path | None = Non
     corpora = {part: (Corpus(files=(_written(rows, folder / f"{part}.tsv"),)),)
                for part, rows in (("train", parts.train), ("valid", parts.valid))}  # fmt: skip
     config = _bounded(find_recipe("classifier"), steps)
-    settings = ["training.validate_every=50", *([f"begin_with={masked}", "tokens.sampling=0"] if masked else [])]
+    settings = ["training.validate_every=50", *([f"begin_with={masked}"] if masked else [])]
     config = override(config.model_copy(update={"data": config.data.model_copy(update=corpora)}), settings)
     began = time.monotonic()
     train(config, folder / "run", quiet=True)

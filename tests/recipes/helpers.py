@@ -4,12 +4,12 @@ import torch
 
 from limelight.config import RunConfig
 from limelight.models.build import build_model
-from limelight.models.interface import Seq2Seq
+from limelight.models.interface import Model
 from limelight.tokens import Tokenizers
 from tests.models.helpers import Vocabulary
 
 
-def outline(config: RunConfig, pieces: int) -> Seq2Seq:
+def outline(config: RunConfig, pieces: int) -> Model:
     """The model of a recipe with a vocabulary of so many pieces, on the device that holds nothing."""
     both = Vocabulary(pieces + 1)
     tokenizers = Tokenizers(both, both if config.tokens.joint else Vocabulary(pieces + 1))

@@ -33,14 +33,13 @@ def bert_tiny() -> RunConfig:
 def classifier() -> RunConfig:
     """The same encoder with labels for texts; no paper, our own for some thousand texts.
 
-    It may begin with a `bert-tiny` (`--from`), whose encoder fits. BPE-dropout (Provilkov et al. 2020) and a rate that
-    falls over a few epochs, as labels are learned by heart soon.
+    It may begin with a `bert-tiny` (`--from`), whose encoder fits. Small batches, and a rate that falls over a few
+    epochs: labels are learned by heart soon.
     """
     recipe = bert_tiny()
     return recipe.model_copy(
         update={
             "recipe": "classifier",
-            "tokens": TokensConfig(kind="bpe", sampling=0.1),
             "batching": BatchingConfig(tokens=2048, max_length=256),
             "training": recipe.training.model_copy(
                 update={
