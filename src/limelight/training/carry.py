@@ -9,11 +9,9 @@ from typing import Protocol, runtime_checkable
 from torch import Tensor
 
 from limelight.batching.batch import Batch
+from limelight.models.recurrent.cells import Carried
 from limelight.shapes import Float, Int
 from limelight.training.loss import Learner
-
-Carried = tuple[Tensor, ...]
-"""The state of all cells, a row for each row of a batch; empty before the first."""
 
 
 @runtime_checkable

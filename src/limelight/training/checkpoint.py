@@ -29,8 +29,8 @@ from torch import Tensor, nn
 from limelight.batching.stream import Position
 from limelight.errors import RunError, UserError
 from limelight.files import FORMER, PARTIAL, cause, remove, sha256, write_folder
+from limelight.models.recurrent.cells import Carried
 from limelight.models.weights import named_weights, put_weights, read_weights
-from limelight.training.carry import Carried
 
 CHECKPOINTS = "checkpoints"
 MANIFEST = "manifest.json"

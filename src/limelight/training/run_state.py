@@ -7,8 +7,8 @@ import torch
 
 from limelight.config import RunConfig
 from limelight.models.interface import Model
+from limelight.models.recurrent.cells import Carried
 from limelight.tokens import Tokenizers
-from limelight.training.carry import Carried
 from limelight.training.checkpoint import Progress
 from limelight.training.half import HalfCopy
 from limelight.training.report import Report
