@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from benchmarks.machine import describe_machine
-from benchmarks.output import table, write_result
+from benchmarks.output import RESULTS, table, write_result
 from limelight.models.build import count_parameters
 from limelight.models.stored import load_model
 from limelight.training.checkpoint import CHECKPOINTS, stored_progress
@@ -37,7 +37,7 @@ def main(
     ] = None,
 ) -> None:
     """Train each, print a table, write it down."""
-    found: dict[str, Any] = {}
+    found = stored_figures()
     for name in only or [PLAIN, *RECIPES]:
         print(f"{name} ...", file=sys.stderr, flush=True)
         found[name] = plain(text) if name == PLAIN else trained(name, text, out / name, set_ or [])
@@ -49,6 +49,13 @@ def main(
     }
     write_result("language-models", result)
     print(shown(found))
+
+
+def stored_figures() -> dict[str, Any]:
+    """What is known of those that are not measured now."""
+    path = RESULTS / "language-models.json"
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return {name: known[name] for name in (PLAIN, *RECIPES) if name in known}
 
 
 def plain(text: Path) -> dict[str, Any]:

@@ -84,7 +84,7 @@ def lstm_tiny() -> RunConfig:
     return recipe.model_copy(
         update={
             "recipe": "lstm-tiny",
-            "model": RecurrentLanguageModelConfig(cell="lstm", layers=2, embedding=128, hidden=192, dropout=0.0),
+            "model": RecurrentLanguageModelConfig(cell="lstm", layers=2, embedding=128, hidden=232, dropout=0.0),
             "training": recipe.training.model_copy(update={"weight_decay": 0.0}),
         }
     )
