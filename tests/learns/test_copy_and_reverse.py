@@ -1,4 +1,5 @@
-"""It must learn: random sequences copied and reversed, by a small Transformer and by each recurrent wiring.
+"""It must learn: random sequences copied and reversed, by a small Transformer, by a decoder alone that is given the
+source as its prompt, and by each recurrent wiring.
 
 Nothing can be learned by heart: every batch is drawn anew, and the sequences that decide are drawn after training.
 Accuracy counts whole sequences, decoded greedily, end included. A model may stop as soon as it is perfect on one draw.
@@ -10,7 +11,7 @@ from contextlib import nullcontext
 import pytest
 import torch
 
-from limelight.config import ModelConfig, RecurrentConfig, TransformerConfig
+from limelight.config import DecoderOnlyConfig, ModelConfig, RecurrentConfig, TransformerConfig
 from limelight.decoding.greedy import greedy_search
 from limelight.models.interface import Seq2Seq
 from limelight.training.optimizer import make_optimizer, set_rate
@@ -29,6 +30,10 @@ MODELS: dict[str, tuple[ModelConfig, int]] = {
     "transformer": (
         TransformerConfig(encoder_layers=2, decoder_layers=2, d_model=48, heads=4, d_ff=96, dropout=0.0),
         7,
+    ),
+    "decoder-only": (
+        DecoderOnlyConfig(layers=2, d_model=48, heads=4, d_ff=96, dropout=0.0, norm="pre", positions="rotary"),
+        5,
     ),
     "bahdanau": (RecurrentConfig(**SMALL, cell="gru", wiring="bahdanau", score="additive"), 7),
     "luong": (RecurrentConfig(**SMALL, cell="lstm", wiring="luong", score="general"), 7),
