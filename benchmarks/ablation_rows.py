@@ -25,7 +25,7 @@ RECURRENT = RecurrentConfig(
 """Luong et al. 2015 without input feeding. One direction: all that a score compares is equally wide then, and the rows
 differ in the score alone."""
 TRAINING = TrainingConfig(
-    schedule="cosine", learning_rate=1.5e-3, clip_norm=1.0, best_by="loss", bleu_sentences=0, average=1,
+    schedule="cosine", learning_rate=3e-3, clip_norm=1.0, best_by="loss", bleu_sentences=0, average=1,
     checkpoint_every=200, log_every=50, device="cpu", threads=1,
 )  # fmt: skip
 WARMUP = 8
