@@ -40,7 +40,10 @@ def test_words_keep_their_spaces() -> None:
 )
 def test_an_option_without_its_files_is_refused(given: str) -> None:
     option = "--valid" if "--valid --" in given else "--train"
-    with pytest.raises(UserError, match=rf"{option}: name a file after it: one \.tsv or \.jsonl file, or two files"):
+    with pytest.raises(
+        UserError,
+        match=rf"{option}: name a file after it: one \.tsv or \.jsonl file, two files line by line, or plain text",
+    ):
         repeat_options(given.split())
 
 

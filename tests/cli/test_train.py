@@ -106,7 +106,7 @@ def test_too_little_memory_is_told_with_a_way_out(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("", "there is nothing to train on: give --train FILE (or two files)"),
+        ("", "there is nothing to train on: a transformer model learns from --train FILE (or two files)"),
         ("--train", "--train: name a file after it"),
         ("--train one.en", "--train one.en: a file of one language needs its other language beside it"),
         ("--train none.tsv", "none.tsv: there is no such file (looked in "),

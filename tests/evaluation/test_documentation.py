@@ -3,10 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from limelight.config import DecodingConfig, RunConfig, TransformerConfig
+from limelight.config import DecoderOnlyConfig, DecodingConfig, RunConfig, TransformerConfig
 from limelight.models.build import build_model
 from limelight.models.stored import save_model
 from limelight.tokens import Tokenizers, train_tokenizer
+from limelight.tokens.text import RESERVED
 
 DOCS = Path(__file__).parents[2] / "docs"
 SIDES = {"test.en": "A dog runs on the grass.\nTwo birds sing.\n", "test.de": "Ein Hund rennt.\nZwei Vögel singen.\n"}
@@ -26,7 +27,26 @@ def workplace(tmp_path_factory):
     tokenizers = Tokenizers(tokenizer, tokenizer)
     config = RunConfig(model=TINY, decoding=DecodingConfig(max_length_factor=1, max_length_extra=3))
     save_model(folder / "runs" / "en-de", build_model(TINY, tokenizers), tokenizers, config, notes={}, card="")
+    _save_writer(folder / "runs" / "plays")
+    (folder / "unseen.txt").write_text("Two dogs.\nA bird sings.\n", encoding="utf-8")
     return folder
+
+
+def _save_writer(folder):
+    """A random language model of characters."""
+    letters = train_tokenizer(
+        ["A dog runs.\n"],
+        kind="characters",
+        vocabulary_size=None,
+        languages=(),
+        byte_fallback=False,
+        seed=1,
+        sentences=1,
+        reserved=RESERVED,
+    )
+    config = RunConfig(model=DecoderOnlyConfig(layers=1, d_model=8, heads=2, d_ff=12))
+    tokenizers = Tokenizers(letters, letters)
+    save_model(folder, build_model(config.model, tokenizers), tokenizers, config, notes={}, card="")
 
 
 @pytest.mark.parametrize("page", ["evaluation.md", "inspection.md"])

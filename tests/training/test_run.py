@@ -77,7 +77,7 @@ def test_only_settings_of_training_may_change() -> None:
 def test_a_run_that_nothing_would_end_is_refused(config: RunConfig, tmp_path: Path) -> None:
     endless = with_training(config, max_steps=None, max_minutes=None)
     endless = endless.model_copy(update={"data": endless.data.model_copy(update={"valid": ()})})
-    with pytest.raises(UserError, match=r"would never end.*--max-minutes or --max-steps, or --valid FILE"):
+    with pytest.raises(UserError, match=r"would never end.*--max-minutes or --max-steps, or text for validation"):
         train(endless, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
