@@ -134,12 +134,14 @@ def demo() -> RunConfig:
         ),
         training=TrainingConfig(
             max_minutes=2,
+            optimizer="muon",
+            schedule="cosine",
             learning_rate=3e-3,
-            warmup=200,
+            warmup=50,
             validate_every=200,
             checkpoint_every=400,
             bleu_sentences=200,
-            average=3,
+            average=1,
             log_every=50,
         ),
     )
