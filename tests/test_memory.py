@@ -33,14 +33,14 @@ def test_blocks_that_are_freed_are_used_again() -> None:
     assert held < 0.1 * handed_back, f"{held} page faults with memory held, {handed_back} without"
 
 
-def test_the_number_of_compiled_kernels_is_bounded_unless_somebody_has_chosen_one() -> None:
+@pytest.mark.parametrize(("name", "chosen"), [("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64"), ("GOMP_SPINCOUNT", "3000")])
+def test_kernels_and_spinning_are_bounded_unless_somebody_has_chosen(name: str, chosen: str) -> None:
     work = (
-        "import os; from limelight.memory import hold_memory_for_work; hold_memory_for_work(); "
-        "print(os.environ['ONEDNN_PRIMITIVE_CACHE_CAPACITY'])"
+        "import os, sys; from limelight.memory import hold_memory_for_work; hold_memory_for_work(); "
+        f"assert 'torch' not in sys.modules; print(os.environ['{name}'])"
     )
-    name = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
     bare = {key: value for key, value in os.environ.items() if key != name}
-    for environment, expected in ((bare, "64"), ({**bare, name: "7"}, "7")):
+    for environment, expected in ((bare, chosen), ({**bare, name: "7"}, "7")):
         found = subprocess.run(
             [sys.executable, "-c", work], env=environment, capture_output=True, text=True, check=True
         )

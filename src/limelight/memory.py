@@ -1,8 +1,13 @@
-"""How a process that trains or translates holds memory: freed blocks are kept, compiled kernels are not hoarded.
+"""How a process that trains or translates holds memory, and its threads: freed blocks are kept, compiled kernels are
+not hoarded, and nobody spins for long.
 
 glibc gives large blocks back as soon as they are freed, and asks for them again a moment later; each page of a fresh
 block then costs a fault and is cleared by the kernel. A training step allocates gigabytes in blocks that live for
 milliseconds: keeping them saves most of the faults (`python -m benchmarks.training_speed` counts them).
+
+Its threads wait for one another by spinning, by default so long that a single other process on the machine makes
+training ten to forty times slower: each waits for one that waits for a core. A short spin costs nothing where nobody
+else is at work.
 
 oneDNN compiles a kernel for every shape of a product and keeps 1,024 of them. Batches of sentences have new shapes all
 the time, so most are never used again and only take memory.
@@ -20,15 +25,18 @@ _MALLOC_OPTIONS = {
 
 
 _KERNELS = "64"
+_SPINS = "3000"
 
 
 def hold_memory_for_work() -> bool:
-    """Keep what is freed (glibc only; returns whether it does), and few compiled kernels (if none was used yet).
+    """Keep what is freed (glibc only; returns whether it does), few compiled kernels (if none was used yet), and spin
+    little while threads wait (if torch has not been imported yet).
 
     For processes that exist to train or translate. The library never does this by itself: the settings hold for the
     whole process, which may belong to somebody else.
     """
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", _KERNELS)
+    os.environ.setdefault("GOMP_SPINCOUNT", _SPINS)
     if platform.libc_ver()[0] != "glibc":
         return False
     mallopt = ctypes.CDLL(None).mallopt
