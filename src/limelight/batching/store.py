@@ -7,6 +7,7 @@ offsets. The texts are kept too, for sub-word sampling segments them anew in eve
 import json
 import os
 import shutil
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
@@ -123,7 +124,7 @@ class TokenStore:
 Writer = TypeVar("Writer", bound="FolderWriter")
 
 
-class FolderWriter:
+class FolderWriter(ABC):
     """A folder of flat files of ids, written beside its place and moved there when it is complete: never half of one.
 
     Use it in a `with` block: what was not finished when the block is left is removed. What cannot be written raises
@@ -139,17 +140,17 @@ class FolderWriter:
             self._partial.mkdir(parents=True)
             self._open(self._partial)
 
+    @abstractmethod
     def _open(self, partial: Path) -> None:
         """Open the files for writing."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _close(self) -> None:
         """Bring them to the disk."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _abandon(self) -> None:
         """Let go of them."""
-        raise NotImplementedError
 
     def __enter__(self: Writer) -> Writer:
         return self

@@ -23,16 +23,9 @@ from limelight.models.build import choose_device
 from limelight.models.language_model import LanguageModel
 from limelight.models.packed import pack
 from limelight.models.room import longest_sequence
-from limelight.models.stored import StoredModel, load_model
+from limelight.models.stored import StoredModel, load_model, require_verb
 from limelight.tokens import Tokenizers
 from limelight.tokens.text import decode_text, encode_text
-
-VERBS_OF_OTHERS = {
-    "transformer": "`limelight translate`",
-    "recurrent": "`limelight translate`",
-    "encoder_only": "`limelight fill` or `limelight classify`",
-}
-"""What is done with models that do not write."""
 
 BATCH_TOKENS = 16384
 """Pieces of prompts that are read at a time."""
@@ -276,10 +269,5 @@ def window_of(config: RunConfig) -> int | None:
 
 def _writing(stored: StoredModel) -> LanguageModel:
     """The model, if it is one that writes. Raises `UserError` that names the verb for one that does not."""
-    family = stored.config.model.family
-    if family in VERBS_OF_OTHERS:
-        raise UserError(
-            f"{stored.folder}: this is a {family} model, which does not write text; use it with "
-            f"{VERBS_OF_OTHERS[family]}"
-        )
+    require_verb(stored, "generate")
     return cast(LanguageModel, stored.model)

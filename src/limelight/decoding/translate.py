@@ -28,15 +28,8 @@ from limelight.models.build import choose_device
 from limelight.models.interface import Seq2Seq
 from limelight.models.packed import pack
 from limelight.models.room import longest_sequence, require_room
-from limelight.models.stored import SHORTLIST, StoredModel, load_model
+from limelight.models.stored import SHORTLIST, StoredModel, load_model, require_verb
 from limelight.tokens import Tokenizers
-
-VERBS_OF_OTHERS = {
-    "decoder_only": "`limelight generate`",
-    "recurrent_language_model": "`limelight generate`",
-    "encoder_only": "`limelight fill` or `limelight classify`",
-}
-"""What is done with models that do not translate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,12 +305,7 @@ def load_translator(
 
 def _translating(stored: StoredModel) -> Seq2Seq:
     """The model, if it is one that translates. Raises `UserError` that names the verb for one that does not."""
-    family = stored.config.model.family
-    if family in VERBS_OF_OTHERS:
-        raise UserError(
-            f"{stored.folder}: this is a {family} model, which does not translate; use it with "
-            f"{VERBS_OF_OTHERS[family]}"
-        )
+    require_verb(stored, "translate")
     return cast(Seq2Seq, stored.model)
 
 

@@ -32,6 +32,14 @@ TOKENIZER = "tokenizer"
 SHORTLIST = "shortlist.safetensors"
 LABELS = "labels.json"
 BEST = "best"
+VERBS = {
+    "transformer": "`limelight translate`",
+    "recurrent": "`limelight translate`",
+    "decoder_only": "`limelight generate`",
+    "recurrent_language_model": "`limelight generate`",
+    "encoder_only": "`limelight fill` or `limelight classify`",
+}
+"""What is done with the models of each family."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +107,15 @@ def load_model(path: str | Path, device: torch.device | None = None) -> StoredMo
 def _chooses(config: RunConfig, weights: Mapping[str, Tensor]) -> bool:
     """Whether these are weights of a classifier: an encoder alone without what a masked model guesses pieces with."""
     return isinstance(config.model, EncoderOnlyConfig) and "output_bias" not in weights
+
+
+def require_verb(stored: StoredModel, verb: str) -> None:
+    """Raises `UserError` for a model that is for something else than `limelight VERB`, naming what it is for."""
+    family = stored.config.model.family
+    if VERBS[family] != f"`limelight {verb}`":
+        raise UserError(
+            f"{stored.folder}: this is a {family} model, which does not {verb}; use it with {VERBS[family]}"
+        )
 
 
 def save_model(

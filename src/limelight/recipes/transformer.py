@@ -100,7 +100,7 @@ def quick() -> RunConfig:
     """Our own for a few minutes on a CPU and some ten thousand pairs; no paper, measured on Multi30k.
 
     In so short a time the text is seen six times: little dropout, no sub-word sampling, orthogonal steps (Jordan et al.
-    2024), which need half as many updates as Adam's, and a rate that falls to nothing by the clock.
+    2024), which need fewer updates than Adam's, and a rate that falls to nothing by the clock.
     """
     recipe = small()
     return recipe.model_copy(

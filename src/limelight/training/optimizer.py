@@ -53,7 +53,7 @@ class Muon(torch.optim.AdamW):
     by another that is a hundred times as steep (Jordan et al. 2024; Bernstein & Newhouse 2024). The rest is Adam.
 
     A step of a matrix is `LENGTH sqrt(max(rows, columns))` times the nearest orthogonal matrix to Nesterov's momentum.
-    On a CPU it costs about an eighth of an update of `small`, and saves half of the updates (docs/performance.md).
+    On a CPU it costs about a seventh of an update of `small`; what it saves stands in docs/performance.md.
     """
 
     def __init__(self, inner: list[nn.Parameter], groups: list[dict[str, Any]], **settings: Any) -> None:

@@ -186,15 +186,20 @@ def _tokenise(pairs: Iterator[Pair], encode: Encode, writer: StoreWriter, *, max
     return kept
 
 
+def vocabulary_sums(folder: Path) -> list[tuple[str, str]]:
+    """The files of the tokenizers, each with its SHA-256: what pieces on the disk depend on."""
+    return sorted(
+        (str(path.relative_to(folder)), hashlib.sha256(path.read_bytes()).hexdigest())
+        for path in folder.rglob("*")
+        if path.is_file()
+    )
+
+
 def _fingerprint(config: RunConfig, corpus: Corpus, folder: Path) -> str:
     """What a store depends on: the files as they are, the cleaning, the length limit, the vocabulary."""
     files = [(name, Path(name).stat().st_size, Path(name).stat().st_mtime_ns) for name in corpus.files]
     cleaning = config.data.model_dump(mode="json", exclude={"train", "valid"})
-    vocabulary = sorted(
-        (str(path.relative_to(folder.parent.parent)), hashlib.sha256(path.read_bytes()).hexdigest())
-        for path in (folder.parent.parent / TOKENIZER).rglob("*")
-        if path.is_file()
-    )
+    vocabulary = vocabulary_sums(folder.parent.parent / TOKENIZER)
     parts = [files, cleaning, config.batching.max_length, vocabulary]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 

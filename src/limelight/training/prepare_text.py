@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +18,8 @@ from limelight.text.open_text import require_lasting
 from limelight.text.skipped import SkipReport
 from limelight.tokens import MASK, Tokenizer, Tokenizers, load_tokenizers, save_tokenizers, train_tokenizer
 from limelight.tokens.text import RESERVED, encode_texts, line_end, reserved_id
+from limelight.training.prepare import Say, vocabulary_sums
 
-Say = Callable[[str], None]
 TRAIN, VALID = "text-train", "text-valid"
 PAIR = 120
 """Characters that make as good a pair of sentences as any, where a vocabulary's size is chosen."""
@@ -226,9 +226,5 @@ def _told(text: _Text, stores: list[TextStore]) -> Iterator[str]:
 def _fingerprint(text: _Text, folder: Path) -> str:
     """What the stores depend on: the files as they are, how they are read and divided, the vocabulary."""
     files = [(name, share, Path(name).stat().st_size, Path(name).stat().st_mtime_ns) for name, share in text.held_out]
-    vocabulary = sorted(
-        (str(path.relative_to(folder)), hashlib.sha256(path.read_bytes()).hexdigest())
-        for path in folder.rglob("*")
-        if path.is_file()
-    )
+    vocabulary = vocabulary_sums(folder)
     return hashlib.sha256(json.dumps([files, text.by_line, text.skip, vocabulary]).encode()).hexdigest()
