@@ -92,7 +92,7 @@ class TrainingConfig(Section):
     """Updates after which `cosine` reaches its floor; when not given, it does so at the bound of the run, in updates or
     in minutes."""
     optimizer: Literal["adam", "muon"] = "adam"
-    """Muon takes orthogonal steps with the matrices between layers: fewer updates, each about a seventh longer on a CPU."""
+    """Muon takes orthogonal steps with the matrices between layers: fewer updates, each a seventh longer on a CPU."""
     beta1: float = Field(0.9, ge=0, lt=1)
     beta2: float = Field(0.98, ge=0, lt=1)
     epsilon: float = Field(1e-9, gt=0)
