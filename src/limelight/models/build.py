@@ -96,18 +96,19 @@ def _build_encoder_only(config: EncoderOnlyConfig, size: int, labels: Sequence[s
 
 
 def _build_decoder_only(config: DecoderOnlyConfig, size: int) -> DecoderOnly:
+    layers = [_causal_layer(config) for _ in range(config.layers)]
+    if config.norm == "pre":
+        _shrink_addends(layers)
     # Learned positions are drawn as small as the embeddings and added as these are (Radford et al. 2018), sinusoids are
     # as large as embeddings times sqrt(d_model).
     decoder = CausalStack(
         TokenEmbedding(size, config.d_model, scale=config.positions != "learned"),
         _positions(config),
-        [_causal_layer(config) for _ in range(config.layers)],
+        layers,
         dropout=config.dropout,
         norm=_last_norm(config),
         rotary=_rotary(config),
     )
-    if config.norm == "pre":
-        _shrink_addends(decoder)
     return DecoderOnly(decoder, None if config.tie else _output(config.d_model, size), end_id=END)
 
 
@@ -170,11 +171,11 @@ def _causal_layer(config: DecoderOnlyConfig) -> CausalLayer:
 
 
 @torch.no_grad()
-def _shrink_addends(stack: CausalStack) -> None:
+def _shrink_addends(layers: Sequence[CausalLayer]) -> None:
     """Let what two sums a layer add up to begin as large as one of them (Radford et al. 2019, section 2.3)."""
-    for layer in stack.layers:
+    for layer in layers:
         for addend in (layer.attention.out_proj, layer.feed_forward.outer):
-            addend.weight /= (2 * len(stack.layers)) ** 0.5
+            addend.weight /= (2 * len(layers)) ** 0.5
 
 
 def _decoder_layer(config: TransformerConfig) -> DecoderLayer:
