@@ -51,17 +51,16 @@ def gpt_small() -> RunConfig:
     return recipe.model_copy(
         update={
             "recipe": "gpt-small",
-            "batching": BatchingConfig(tokens=4096, block=256),
+            "batching": BatchingConfig(tokens=1536, block=256),
             "model": DecoderOnlyConfig(
                 layers=4,
-                d_model=256,
+                d_model=192,
                 heads=4,
-                d_ff=1024,
+                d_ff=768,
                 activation="gelu",
                 dropout=0.2,
                 norm="pre",
-                positions="learned",
-                max_positions=256,
+                positions="rotary",
             ),
             "training": recipe.training.model_copy(
                 update={
@@ -69,8 +68,8 @@ def gpt_small() -> RunConfig:
                     "max_minutes": 15,
                     "optimizer": "muon",
                     "learning_rate": 3e-3,
-                    "validate_every": 100,
-                    "checkpoint_every": 200,
+                    "validate_every": 500,
+                    "checkpoint_every": 500,
                 }
             ),
         }
