@@ -1,4 +1,5 @@
-"""`limelight translate` on folders of strangers, in a process that may crash, hang or grow without harm to tests."""
+"""`limelight translate`, or `classify`, on folders of strangers, in a process that may crash, hang or grow without harm
+to tests."""
 
 import os
 import shutil
@@ -14,7 +15,7 @@ from typing import NamedTuple
 import torch
 
 from limelight.cli.app import run
-from limelight.config import ModelConfig, RecurrentConfig, RunConfig, TransformerConfig
+from limelight.config import EncoderOnlyConfig, ModelConfig, RecurrentConfig, RunConfig, TransformerConfig
 from limelight.models.build import build_model
 from limelight.models.stored import save_model
 from limelight.tokens import Tokenizers, train_tokenizer
@@ -24,6 +25,7 @@ SECONDS, MEGABYTES = 2.0, 500.0
 """What a refusal may take, of the processor and of memory."""
 
 WEIGHTS, CONFIG, METADATA = "model.safetensors", "config.yaml", "tokenizer/joint/tokenizer.yaml"
+LABELS = "labels.json"
 PIECES = {"bpe": "tokenizer/joint/spm.model", "unigram": "tokenizer/joint/spm.model",
           "wordpiece": "tokenizer/joint/tokenizer.json"}  # fmt: skip
 MODELS: dict[str, ModelConfig] = {
@@ -31,6 +33,10 @@ MODELS: dict[str, ModelConfig] = {
     "unigram": RecurrentConfig(embedding=7, hidden=8, score_size=5, tie="three-way"),
     "wordpiece": TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=8, heads=2, d_ff=12, norm="pre"),
 }
+CLASSIFIER = "classifier"
+"""The kind of a good folder that chooses among labels; those of translators have the kind of their pieces."""
+CHOICES = ("blue", "green", "red")
+
 TEXTS = [
     "the red cat sleeps here",
     "a green house stands there",
@@ -65,18 +71,18 @@ class Outcome(NamedTuple):
 
 
 class Watched:
-    """A process that translates with one folder after another; another takes its place when it has ended or hangs."""
+    """A process that uses one folder after another; another takes its place when it has ended or hangs."""
 
     def __init__(self, text: Path, good: Path) -> None:
         """The first folder that each process translates with is `good`: what Python imports is then in no figure."""
         self._text, self._good = text, good
         self._asking: Connection | None = None
 
-    def translate(self, folder: Path) -> Outcome:
-        """How `limelight translate --model FOLDER` ends."""
+    def use(self, folder: Path, kind: str) -> Outcome:
+        """How `limelight translate --model FOLDER` ends, or what is done with that kind of folder instead."""
         if self._asking is None:
             self._begin()
-        return self._ask(folder)
+        return self._ask(folder, ["classify"] if kind == CLASSIFIER else ["translate", "--beam", "2"])
 
     def end(self) -> None:
         if self._asking is not None:
@@ -90,12 +96,12 @@ class Watched:
         self._process = PROCESSES.Process(target=_answer, args=(self._text, answering))
         self._process.start()
         answering.close()
-        assert self._ask(self._good).code == 0, "the good folder does not translate"
+        assert self._ask(self._good, ["translate"]).code == 0, "the good folder does not translate"
 
-    def _ask(self, folder: Path) -> Outcome:
+    def _ask(self, folder: Path, verb: list[str]) -> Outcome:
         assert self._asking is not None
         try:
-            self._asking.send(folder)
+            self._asking.send([*verb, "--model", str(folder)])
             if self._asking.poll(PATIENCE):
                 return self._asking.recv()
             outcome = Outcome(None, "it hangs")
@@ -113,7 +119,7 @@ def _answer(text: Path, answering: Connection) -> None:
     with tempfile.TemporaryFile() as errors, suppress(EOFError):
         os.dup2(errors.fileno(), 2)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        while folder := answering.recv():
+        while words := answering.recv():
             ran.clear()
             errors.seek(0)
             errors.truncate()
@@ -121,7 +127,7 @@ def _answer(text: Path, answering: Connection) -> None:
                 Path("/proc/self/clear_refs").write_text("5")  # the largest memory is counted anew from here
             before, began = _memory("VmRSS"), time.process_time()
             try:
-                code = run(["translate", "--model", str(folder), "--beam", "2", str(text)])
+                code = run([*words, str(text)])
             except BaseException as error:  # what is raised here would be shown with a traceback
                 code = -1
                 os.write(2, f"{type(error).__name__}: {error}\n".encode())
@@ -150,6 +156,9 @@ class Folders:
             both, config = Tokenizers(tokenizer, tokenizer), RunConfig(model=model)
             torch.manual_seed(1)
             save_model(self.good(kind), build_model(model, both), both, config, notes={}, card="card")
+        chooser = EncoderOnlyConfig(layers=1, d_model=8, heads=2, d_ff=12)
+        classifier = build_model(chooser, both, CHOICES)
+        save_model(self.good(CLASSIFIER), classifier, both, RunConfig(model=chooser), notes={}, card="card")
         self._count, self.watched = 0, Watched(self.text, self.good())
 
     def good(self, kind: str = "bpe") -> Path:
@@ -163,10 +172,10 @@ class Folders:
         return folder
 
     def tried(self, change: Change, kind: str = "bpe") -> tuple[Path, Outcome]:
-        """A changed folder, removed by now, and how translating with it ended."""
+        """A changed folder, removed by now, and how using it ended."""
         folder = self.changed(change, kind)
         try:
-            return folder, self.watched.translate(folder)
+            return folder, self.watched.use(folder, kind)
         finally:
             shutil.rmtree(folder)
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 import yaml
 
-from tests.torture.hostile import CONFIG, WEIGHTS, Change
+from tests.torture.hostile import CHOICES, CONFIG, LABELS, WEIGHTS, Change
 
 Json = dict[str, Any]
 
@@ -272,4 +272,48 @@ def yaml_cases(canary: Path) -> dict[str, Change]:
         "merged": add_to_config("x: &x {seed: 1}\ny: {<<: *x}\n"),
         "100 MB": lambda folder: add_to_config("# " + "x" * 10**8)(folder),
         "1 TB": sparse(CONFIG, 2**40),
+    }
+
+
+# --- labels ---
+
+
+def label_cases() -> dict[str, Change]:
+    """What the labels of a classifier may be instead, and a file that is none."""
+
+    def listed(labels: Any) -> Change:
+        return write(LABELS, json.dumps(labels))
+
+    def instead(make: Callable[[Path], object]) -> Change:
+        def change(folder: Path) -> None:
+            (folder / LABELS).unlink()
+            make(folder / LABELS)
+
+        return change
+
+    no_json = [
+        *(b"", b"\0", b"blue\ngreen\nred", b"[", b'["blue", "green", "red"', b'["blue", "green", "red"] more', b"'a'"),
+        *(b"\xff\xfe", '["bl\xe4", "green", "red"]'.encode("latin-1"), json.dumps(CHOICES).encode("utf-16")),
+        *(b"[" * 100_000, b'{"a":' * 100_000, b"9" * 5000, b"[" + b"9" * 5000 + b"]"),
+    ]
+    no_list = [None, True, 7, "blue green red", {"blue": 0, "green": 1, "red": 2}, {"0": "blue"}, float("nan")]
+    others = [None, 7, 7.5, True, float("nan"), float("inf"), ["red"], {"red": 2}]
+    faulty = [
+        *("", " ", "red ", "\tred", "green", "blue", "x" * 201, "x" * 10**6),
+        *("a\0b", "a\nb", "a\tb", "\x1b[2Jevil", "\x7f", "a\u2028b", "a\u202eb", "a\u200bb", "\ud800", "\ue000"),
+    ]
+    numbers = [0, 1, 2, 4, 100, 10_001, 10**6]
+    return {
+        **each("no JSON", lambda content: write(LABELS, content), no_json),
+        **each("no list", listed, no_list),
+        **each("among them", lambda value: listed([*CHOICES[:2], value]), others),
+        **each("label", lambda label: listed([*CHOICES[:2], label]), faulty),
+        **each("number of labels", lambda count: listed([f"label {number}" for number in range(count)]), numbers),
+        "all the same": listed(["red"] * 3),
+        "100 MB": write(LABELS, json.dumps(["x" * 10**8])),
+        "1 TB": sparse(LABELS, 2**40),
+        "gone": instead(nothing),
+        "a folder": instead(Path.mkdir),
+        "a pipe that nobody writes": instead(os.mkfifo),
+        "a device": instead(lambda path: path.symlink_to("/dev/zero")),
     }

@@ -1,7 +1,8 @@
 """X8: model folders that a stranger made. Refused with a message, or harmless; nothing in them is ever executed.
 
-Every folder is a good one with one thing changed. Each is given to `limelight translate --model`, in a process that is
-watched: how it ends, what it says, what it takes of processor and memory, and whether any code of the folder's ran.
+Every folder is a good one with one thing changed. Each is given to `limelight translate --model`, or `classify`, in a
+process that is watched: how it ends, what it says, what it takes of processor and memory, and whether any code of the
+folder's ran.
 """
 
 import pickle
@@ -12,8 +13,19 @@ from pathlib import Path
 import pytest
 
 from tests.torture.conftest import Measured
-from tests.torture.hostile import CONFIG, METADATA, PIECES, WEIGHTS, Change, Folders, counted, faults
-from tests.torture.hostile_cases import config_cases, nothing, pickles, weights_cases, write
+from tests.torture.hostile import (
+    CLASSIFIER,
+    CONFIG,
+    LABELS,
+    METADATA,
+    PIECES,
+    WEIGHTS,
+    Change,
+    Folders,
+    counted,
+    faults,
+)
+from tests.torture.hostile_cases import config_cases, label_cases, nothing, pickles, weights_cases, write
 from tests.torture.hostile_pieces import (
     description_cases,
     harmless_cases,
@@ -44,6 +56,7 @@ GROUPS = {
     "tokenizer.json": ("wordpiece", lambda _: wordpiece_cases()),
     "other vocabularies": ("bpe", lambda _: other_vocabularies()),
     "links, fifos, devices": ("bpe", lambda _: place_cases()),
+    "labels": (CLASSIFIER, lambda _: label_cases()),
 }
 
 
@@ -84,6 +97,7 @@ def test_the_watch_sees_what_it_is_to_see(folders: Folders) -> None:
     place, good = folders.tried(nothing)
     assert list(faults(place, good, may_translate=False)) == ["ended with 0"]
     assert not list(faults(place, good, may_translate=True))
+    assert list(faults(*folders.tried(nothing, CLASSIFIER), may_translate=False)) == ["ended with 0"]
     empty, refused = folders.tried(write(WEIGHTS, b""))
     assert not list(faults(empty, refused, may_translate=False))
     assert list(faults(place, refused, may_translate=False)) == ["no path"]
@@ -123,6 +137,7 @@ TARGETS = {
     "recurrent configuration": ("unigram", CONFIG),
     "description": ("bpe", METADATA),
     "pieces": ("bpe", PIECES["bpe"]),
+    "labels": (CLASSIFIER, LABELS),
     "bpe pieces with their sum": ("bpe", None),
     "unigram pieces with their sum": ("unigram", None),
     "wordpiece pieces with their sum": ("wordpiece", None),

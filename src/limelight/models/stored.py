@@ -91,7 +91,7 @@ def load_model(path: str | Path, device: torch.device | None = None) -> StoredMo
     weights, notes = read_weights(folder / WEIGHTS)
     weights = expand(weights, where=str(folder / WEIGHTS))
     tokenizers = load_tokenizers(folder / TOKENIZER)
-    labels = read_labels(folder / LABELS) if _chooses(config, weights) else ()
+    labels = _read_labels(folder / LABELS, weights) if _chooses(config, weights) else ()
     try:
         with torch.device("meta"):  # shapes alone: sizes that are not those of the weights must cost no memory
             shapes = build_model(config.model, tokenizers, labels)
@@ -107,6 +107,15 @@ def load_model(path: str | Path, device: torch.device | None = None) -> StoredMo
 def _chooses(config: RunConfig, weights: Mapping[str, Tensor]) -> bool:
     """Whether these are weights of a classifier: an encoder alone without what a masked model guesses pieces with."""
     return isinstance(config.model, EncoderOnlyConfig) and "output_bias" not in weights
+
+
+def _read_labels(path: Path, weights: Mapping[str, Tensor]) -> tuple[str, ...]:
+    """The labels of a classifier with these weights. Raises `UserError` where there are more or fewer than it knows."""
+    labels = read_labels(path)
+    known = weights["output.bias"].numel() if "output.bias" in weights else len(labels)
+    if known != len(labels):
+        raise UserError(f"{path}: {len(labels):,} labels, and the weights beside it are those of {known:,}")
+    return labels
 
 
 def require_verb(stored: StoredModel, verb: str) -> None:

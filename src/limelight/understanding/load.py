@@ -7,7 +7,7 @@ import torch
 from limelight.errors import UserError
 from limelight.models.build import choose_device
 from limelight.models.encoder_only import Classifier, MaskedModel
-from limelight.models.stored import load_model
+from limelight.models.stored import VERBS, load_model
 from limelight.understanding.classify import Labeller
 from limelight.understanding.fill import Filler
 
@@ -24,7 +24,9 @@ def load_reader(path: str | Path, device: torch.device | None = None) -> Filler 
     if isinstance(stored.model, MaskedModel):
         return Filler(stored.model, stored.tokenizers.source)
     family = stored.config.model.family
-    raise UserError(f"{path}: this is a {family} model; what is an encoder alone has the family encoder_only")
+    raise UserError(
+        f"{path}: this is a {family} model, which neither fills in nor classifies; use it with {VERBS[family]}"
+    )
 
 
 def load_filler(path: str | Path, device: torch.device | None = None) -> Filler:
