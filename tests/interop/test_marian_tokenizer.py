@@ -1,6 +1,7 @@
 """Vocabularies there and back, and every way in which files do not belong together."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,9 +9,10 @@ import pytest
 import sentencepiece
 
 from limelight.errors import UserError
+from limelight.interop import export_ctranslate2, export_huggingface
 from limelight.interop.marian_tokenizer import pieces_of, read_tokenizers, refused_tokenizers, write_tokenizers
 from limelight.tokens import ListedTokenizer, Tokenizers, train_tokenizer
-from tests.interop.helpers import ENGLISH, GERMAN, MANY, make_tokenizers
+from tests.interop.helpers import ENGLISH, GERMAN, MANY, make_stored, make_tokenizers, transformer
 
 ALL = [*ENGLISH, *GERMAN, *MANY, "<2de> Das <ph3> hier", "a\tb\u3000c"]
 
@@ -91,12 +93,20 @@ def test_special_pieces_may_have_other_ids(folder: Path, joint: Tokenizers) -> N
     assert side.tokenizer.encode_batch(ALL) == joint.source.encode_batch(ALL)
 
 
-def test_word_pieces_stay_here() -> None:
+@pytest.mark.parametrize("kind", ["wordpiece", "characters"])
+def test_what_no_sentencepiece_model_holds_stays_here(kind: str, joint: Tokenizers, tmp_path: Path) -> None:
     both = train_tokenizer(
-        ENGLISH * 3, kind="wordpiece", vocabulary_size=None, languages=[], byte_fallback=False, seed=1, sentences=5
+        ENGLISH * 3, kind=kind, vocabulary_size=None, languages=[], byte_fallback=False, seed=1, sentences=5
     )
     (reason,) = refused_tokenizers(Tokenizers(both, both))
-    assert reason.startswith("tokens.kind=wordpiece")
+    assert reason == f"tokens.kind={kind}: elsewhere texts are split by a sentencepiece model (bpe or unigram)"
+    assert list(refused_tokenizers(Tokenizers(joint.source, both))) == [reason]
+    assert list(refused_tokenizers(joint)) == []
+    stored = make_stored(tmp_path / "run", transformer(), Tokenizers(both, both))
+    for export in (export_huggingface, export_ctranslate2):
+        with pytest.raises(UserError, match=rf"run: this model cannot .*{re.escape(reason)}"):
+            export(stored, tmp_path / "out")
+        assert not (tmp_path / "out").exists()
 
 
 def test_a_name_that_two_ids_have_is_refused(joint: Tokenizers) -> None:

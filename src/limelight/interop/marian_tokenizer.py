@@ -16,7 +16,14 @@ from limelight.interop.json_file import read_json, write_json
 from limelight.interop.marian_config import LONGEST
 from limelight.interop.normalisation import RULE_NAME, compiled_rules
 from limelight.interop.sentencepiece_file import pieces_in, rules_of, type_of, with_rules
-from limelight.tokens import ListedTokenizer, SentencePieceTokenizer, Tokenizer, Tokenizers, WordPieceTokenizer
+from limelight.tokens import (
+    CharacterTokenizer,
+    ListedTokenizer,
+    SentencePieceTokenizer,
+    Tokenizer,
+    Tokenizers,
+    WordPieceTokenizer,
+)
 from limelight.tokens.listed import listed_model
 from limelight.tokens.metadata import read_stored
 from limelight.tokens.tokenizer import END_PIECE, PADDING_PIECE, UNKNOWN_PIECE
@@ -45,8 +52,9 @@ class Side(NamedTuple):
 
 def refused_tokenizers(tokenizers: Tokenizers) -> Iterator[str]:
     """Why these tokenizers cannot leave Limelight."""
-    if any(isinstance(tokenizer, WordPieceTokenizer) for tokenizer in tokenizers):
-        yield "tokens.kind=wordpiece: elsewhere texts are split by a sentencepiece model (bpe or unigram)"
+    for refused, kind in ((WordPieceTokenizer, "wordpiece"), (CharacterTokenizer, "characters")):
+        if any(isinstance(tokenizer, refused) for tokenizer in tokenizers):
+            yield f"tokens.kind={kind}: elsewhere texts are split by a sentencepiece model (bpe or unigram)"
 
 
 # ---- out
