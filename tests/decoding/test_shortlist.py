@@ -391,9 +391,9 @@ def test_a_strangers_file_is_refused_by_name(tmp_path: Path, case: str) -> None:
 def test_half_a_file_is_refused_by_name(tmp_path: Path, cut: int) -> None:
     save_shortlist(tmp_path / "s", lists({1: [7]}, sources=11), characters())
     (tmp_path / "s").write_bytes((tmp_path / "s").read_bytes()[:cut])
-    with pytest.raises(UserError, match=f"^{tmp_path / 's'}: cannot read"):
+    with pytest.raises(UserError, match=f"^{tmp_path / 's'}: cannot read the shortlist: "):
         read_shortlist(tmp_path / "s", characters())
     (tmp_path / "s").unlink()
     (tmp_path / "s").mkdir()
-    with pytest.raises(UserError, match=f"^{tmp_path / 's'}: cannot read"):
+    with pytest.raises(UserError, match=f"^{tmp_path / 's'}: cannot read the shortlist: "):
         read_shortlist(tmp_path / "s", characters())

@@ -117,7 +117,7 @@ def read_shortlist(path: Path, tokenizers: Tokenizers) -> Shortlist:
     """The shortlist in a file. Raises `UserError` naming it where it is missing, damaged, or for other tokenizers."""
     if not path.exists():
         raise UserError(f"{path}: there is no shortlist yet; `limelight shortlist --model RUN` learns it")
-    tensors, notes = read_weights(path)
+    tensors, notes = read_weights(path, "shortlist")
     faults = [f"{name} is missing" for name in _AXES if name not in tensors]
     faults += [f"unknown {shown(name)}" for name in tensors if name not in _AXES]
     faults += [

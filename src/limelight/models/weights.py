@@ -39,7 +39,7 @@ def save_weights(path: Path, weights: Mapping[str, Tensor], notes: Mapping[str, 
         raise RunError(f"{path}: cannot write the weights: {cause(error)}; the file before it is untouched") from error
 
 
-def read_weights(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+def read_weights(path: Path, what: str = "weights") -> tuple[dict[str, Tensor], dict[str, str]]:
     """Tensors and notes of a file. Raises `UserError` naming the file when it is missing or damaged.
 
     The tensors are windows into the file, which take no memory before they are looked at.
@@ -49,9 +49,9 @@ def read_weights(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         with safe_open(path, framework="pt", device="cpu") as file:
             return {name: file.get_tensor(name) for name in file.keys()}, dict(file.metadata() or {})  # noqa: SIM118
     except OSError as error:
-        raise UserError(f"{path}: cannot read the weights: {error.strerror or error}") from None
+        raise UserError(f"{path}: cannot read the {what}: {error.strerror or error}") from None
     except (SafetensorError, ValueError, TypeError, RecursionError) as error:  # TypeError: a size torch cannot name
-        raise UserError(f"{path}: cannot read the weights: {shown(str(error).splitlines()[0])}") from None
+        raise UserError(f"{path}: cannot read the {what}: {shown(str(error).splitlines()[0])}") from None
 
 
 def _check_header(path: Path) -> None:
