@@ -107,11 +107,6 @@ def test_a_truncated_archive_names_file_and_line(config: RunConfig, tmp_path: Pa
         prepared(with_data(config, train=cut), tmp_path / "run")
 
 
-def test_no_corpus_at_all(config: RunConfig, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"nothing to train on: give --train FILE .* data\.train in --config"):
-        prepared(with_data(config, train=()), tmp_path / "run")
-
-
 def test_an_empty_corpus(config: RunConfig, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"no text|nothing"):
         prepared(with_data(config, train=corpus(tmp_path / "empty.tsv", b"")), tmp_path / "run")

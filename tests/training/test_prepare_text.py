@@ -215,11 +215,6 @@ def test_half_of_the_stores_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert text_of(prepared(config, run)[0], "valid") == [TEXT[int(0.9 * len(TEXT)) :]]
 
 
-def test_nothing_given(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"nothing to train on: give --text FILE\.\.\., or data\.text in --config"):
-        prepared(RunConfig(), tmp_path / "run")
-
-
 @pytest.mark.parametrize("content", ["", " \n\t\n"])
 @pytest.mark.parametrize("documents", ["file", "line"])
 def test_a_blank_text_is_named(content: str, documents: str, tmp_path: Path) -> None:

@@ -41,8 +41,6 @@ def prepare(config: RunConfig, run: Path, say: Say) -> Prepared:
 
     Raises `UserError` for text that cannot be read, naming file and line, and for a corpus with nothing left in it.
     """
-    if not config.data.train:
-        raise UserError("there is nothing to train on: give --train FILE (or two files), or data.train in --config")
     for corpus in (*config.data.train, *config.data.valid):
         for file in corpus.files:
             require_lasting(Path(file))

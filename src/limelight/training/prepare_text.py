@@ -42,8 +42,6 @@ def prepare_text(config: RunConfig, run: Path, say: Say) -> PreparedText:
     Raises `UserError` for text that cannot be read, naming file and line, and where there is nothing to train on or to
     validate with.
     """
-    if not config.data.text:
-        raise UserError("there is nothing to train on: give --text FILE..., or data.text in --config")
     for name in (*config.data.text, *config.data.valid_text):
         require_lasting(Path(name))
     text = _Text(config)
