@@ -1,6 +1,9 @@
 """`limelight train`: begin, go on, stop, and every mistake."""
 
+import json
 import os
+import random
+import shutil
 import signal
 from pathlib import Path
 
@@ -151,6 +154,34 @@ def test_mistakes_are_told_and_leave_no_run(
     assert ended.err.splitlines()[-1].startswith("limelight: ")
     assert message.format(**places) in ended.err
     assert not (tmp_path / "run" / "config.yaml").exists()
+
+
+def test_a_language_model_reads_a_text_of_one_long_line(limelight: Limelight, tmp_path: Path, seed: int) -> None:
+    """As text8 is: from the file to pieces, two updates, and an evaluation that reads all of it."""
+    words = " ".join(random.Random(seed).choices(["once", "upon", "a", "time", "there", "was", "water"], k=450_000))
+    (tmp_path / "text8").write_text(words, encoding="utf-8")
+    sizes = "model.layers=1 model.d_model=16 model.heads=2 model.d_ff=20 model.max_positions=16 batching.block=16"
+    others = "tokens.kind=bpe tokens.vocabulary_size=350 batching.tokens=512 data.held_out=0.01 training.device=cpu"
+    given = [word for setting in f"{sizes} {others}".split() for word in ("--set", setting)]
+    begin = ["train", "--text", tmp_path / "text8", "--recipe", "gpt-tiny", *given, "--quiet"]
+    assert limelight(*begin, "--max-steps", 2, "--out", tmp_path / "run").code == 0
+    ended = limelight("evaluate", "--model", tmp_path / "run", "--test", tmp_path / "text8", "--json")
+    assert ended.code == 0
+    assert json.loads(ended.out)["characters"] == len(words) + 1 > 2_000_000
+
+
+def test_a_run_begins_with_a_folder_whose_name_is_a_number(
+    limelight: Limelight, writing: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(writing / "best", tmp_path / "2024")
+    monkeypatch.chdir(tmp_path)
+    begin = ["train", "--config", writing / "config.yaml", "--max-steps", 1, "--quiet"]
+    ended = limelight(*begin, "--from", "2024", "--out", "run")
+    assert ended.code == 0
+    assert load_config(tmp_path / "run" / "config.yaml").begin_with == "2024"
+    ended = limelight(*begin, "--from", "", "--out", "next")
+    assert (ended.code, ended.err.partition(";")[0]) == (2, "limelight: --from: it is empty")
+    assert not (tmp_path / "next").exists()
 
 
 def test_a_folder_that_is_no_run_is_left_alone(limelight: Limelight, corpus: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from limelight.errors import UserError
 from limelight.text import documents as module
 from limelight.text.documents import Part, measure, read_documents
 from limelight.text.pair import BadLine
+from limelight.text.readers.lines import MAX_LINE_BYTES
 
 lines = st.lists(st.text(st.sampled_from("ab ä😀\t"), max_size=9), max_size=12)
 shares = st.floats(0, 1)
@@ -100,16 +101,27 @@ def test_lines_are_read_as_everywhere(by_line: bool, tmp_path: Path) -> None:
 BAD = {"not valid UTF-8": b"\xff\xfe\n", "NUL": b"a\0b\n", "longer than 1,000,000 bytes": b"x" * 1_000_001 + b"\n"}
 
 
-@pytest.mark.parametrize("reason", BAD)
-def test_a_bad_line_stops_with_its_place_or_is_skipped(reason: str, path: Path) -> None:
+@pytest.mark.parametrize(("reason", "by_line"), [(reason, by_line) for reason in BAD for by_line in (True, False)][:-1])
+def test_a_bad_line_stops_with_its_place_or_is_skipped(reason: str, by_line: bool, path: Path) -> None:
     write(path, b"one\n" + BAD[reason] + b"three\n")
     with pytest.raises(UserError, match=rf"text\.txt:2: .*{reason}"):
-        measure(path, by_line=False)
+        measure(path, by_line=by_line)
     skipped: list[BadLine] = []
-    extent = measure(path, by_line=False, on_bad_line=skipped.append)
-    parts = list(read_documents(path, extent, by_line=False, on_bad_line=skipped.append))
-    assert joined(parts, held_out=False) == "one\nthree\n"
+    extent = measure(path, by_line=by_line, on_bad_line=skipped.append)
+    parts = list(read_documents(path, extent, by_line=by_line, on_bad_line=skipped.append))
+    assert "".join(part.text + "\n" * part.is_line for part in parts) == "one\nthree\n"
     assert [line.line for line in skipped] == [2, 2]
+
+
+def test_a_document_may_be_one_line_of_any_length(path: Path) -> None:
+    """As text8 is: nothing is lost, no part is much larger than others, and no word is divided."""
+    words = "".join(f" {number:06}" for number in range(500_000))
+    write(path, words)
+    parts = parts_of(path, by_line=False)
+    assert joined(parts, held_out=False) == words + "\n"
+    assert len(parts) > 1
+    assert max(len(part.text) for part in parts) < module.PART + MAX_LINE_BYTES
+    assert all(part.text.startswith(" ") for part in parts)
 
 
 def test_a_truncated_archive_stops_in_any_case(tmp_path: Path) -> None:

@@ -2,18 +2,22 @@
 
 import gzip
 import os
+import random
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from limelight.batching.text_store import NO_TEXT
 from limelight.config import DataConfig, RunConfig, TokensConfig, TrainingConfig
 from limelight.errors import RunError, UserError
 from limelight.files import write_folder
+from limelight.text import documents
 from limelight.tokens import MASK, save_tokenizers, train_tokenizer
 from limelight.tokens.stored import Tokenizers
-from limelight.tokens.text import decode_text, reserved_id
+from limelight.tokens.text import decode_text, encode_text, reserved_id
 from limelight.training import prepare_text as module
 from limelight.training.prepare_text import PreparedText, prepare_text
 
@@ -72,6 +76,38 @@ def test_a_file_is_one_document_and_its_last_tenth_is_for_validation(kind: str, 
     assert found.tokenizers.target.pieces([reserved_id(found.tokenizers.target, MASK)]) == [MASK]
     assert said[0] == f"learned a {kind} vocabulary of {found.tokenizers.target.padding}"
     assert said[1] == f"to train on: 1 documents, {cut:,} characters, {len(found.train.ids):,} pieces"
+
+
+@pytest.mark.parametrize("kind", ["characters", "bpe", "unigram", "wordpiece"])
+def test_a_text_that_is_one_long_line_is_read_in_parts_and_is_the_same(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents, "PART", 100_000)
+    text = " ".join(LINES * 300) + "\n"
+    config = configured(tmp_path, kind, text=(write(tmp_path / "line.txt", text),), held_out=0.0)
+    assert len(text) > 1_100_000
+    found, _ = prepared(config, tmp_path / "run")
+    assert found.train.ids.tolist() == [0, *encode_text(found.tokenizers.target, text), 0]
+    assert (found.train.documents, found.train.characters) == (1, len(text))
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece"])
+def test_a_vocabulary_is_learned_from_a_line_without_a_space(kind: str, seed: int, tmp_path: Path) -> None:
+    line = "".join(random.Random(seed).choices("abcdefgh", k=50_000))
+    config = configured(tmp_path, kind, text=(write(tmp_path / "line.txt", line),), held_out=0.0)
+    found, _ = prepared(config, tmp_path / "run")
+    assert text_of(found, "train") == [line + "\n"]
+
+
+@given(st.text(st.sampled_from("ab c")), st.integers(2, 9))
+def test_sentences_for_a_vocabulary_are_short_and_lose_nothing(line: str, most: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "SENTENCE", most)
+        found = list(module._divided(line))
+    assert "".join(found) == line
+    assert max(map(len, found)) <= most
+    if max(map(len, line.split()), default=0) < most - 1:
+        assert [word for sentence in found for word in sentence.split()] == line.split()
 
 
 @pytest.mark.parametrize("kind", ["characters", "bpe"])

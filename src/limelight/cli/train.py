@@ -62,11 +62,14 @@ def train(
     if valid_text:
         data["valid_text"] = tuple(valid_text)
     resolved = resolved.model_copy(update={"data": resolved.data.model_copy(update=data)})
+    if begin_with is not None:
+        if not begin_with:
+            raise UserError("--from: it is empty; name the run or model folder to begin with, or leave it out")
+        resolved = resolved.model_copy(update={"begin_with": begin_with})  # as it is: a folder may be named 2024
     named = {
         "data.on_bad_line": on_bad_line,
         "training.max_minutes": max_minutes,
         "training.max_steps": max_steps,
-        "begin_with": begin_with,
     }
     given = [f"{name}={value}" for name, value in named.items() if value is not None]
     resolved = override(resolved, [*(settings or []), *given])

@@ -1,6 +1,7 @@
 """Plain text as documents: a file is one, or each of its lines is; the last share of each file may be held out.
 
-Nothing of the size of a file is ever held: a document is handed on in parts.
+Nothing of the size of a file is ever held: a document is handed on in parts. So a line of a file that is one document
+may be of any length, as in corpora without line ends; one that is a document itself may not.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 from limelight.errors import UserError
 from limelight.text.open_text import open_text, require_file
 from limelight.text.pair import BadLine
-from limelight.text.readers.lines import scan_lines
+from limelight.text.readers.lines import scan_lines, scan_text
 
 OnBadLine = Callable[[BadLine], None]
 
@@ -22,7 +23,8 @@ PART = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some text of a document: whole lines with their ends, but where a document is a line, or is cut."""
+    """Some text of a document: whole lines with their ends, but where a document is a line, or is cut, or where a line
+    is too long: what goes on with one begins with white space, if it has any."""
 
     text: str
     ends: bool
@@ -67,13 +69,13 @@ def measure(file: str | Path, *, by_line: bool, on_bad_line: OnBadLine | None = 
     """
     documents = blank = characters = 0
     seen = False
-    for line in _lines(Path(file), on_bad_line):
-        full = bool(line) and not line.isspace()
+    for text in _read(Path(file), on_bad_line, by_line=by_line):
+        full = bool(text) and not text.isspace()
         seen |= full
         if by_line:
             documents, blank = documents + full, blank + (not full)
         if full or not by_line:
-            characters += len(line) + 1
+            characters += len(text) + by_line
     if by_line:
         return Extent(documents, blank, characters)
     return Extent(1, 0, characters) if seen else Extent(0, 1, 0)
@@ -103,30 +105,31 @@ def read_documents(
 
 
 def _documents(file: Path, by_line: bool, on_bad_line: OnBadLine | None) -> Iterator[Part]:
-    lines = _lines(file, on_bad_line)
+    texts = _read(file, on_bad_line, by_line=by_line)
     if by_line:
-        for line in lines:
+        for line in texts:
             if line and not line.isspace():
                 yield Part(line, True, False, is_line=True)
         return
     held: list[str] = []
     size = 0
-    for line in lines:
+    for text in texts:
         if size >= PART:  # asked only here, so that the last part is never an empty one
-            yield Part("\n".join([*held, ""]), False, False, is_line=False)
+            yield Part("".join(held), False, False, is_line=False)
             held, size = [], 0
-        held.append(line)
-        size += len(line) + 1
-    yield Part("\n".join([*held, ""]), True, False, is_line=False)
+        held.append(text)
+        size += len(text)
+    yield Part("".join(held), True, False, is_line=False)
 
 
-def _lines(file: Path, on_bad_line: OnBadLine | None) -> Iterator[str]:
+def _read(file: Path, on_bad_line: OnBadLine | None, *, by_line: bool) -> Iterator[str]:
+    """Lines without their ends or, of a file that is a document, all of its text."""
     require_file(file)
     with open_text(file) as stream:
-        for line in scan_lines(stream, str(file)):
-            if isinstance(line, str):
-                yield line
-            elif on_bad_line is None or line.fatal:
-                raise UserError(str(line))
+        for text in (scan_lines if by_line else scan_text)(stream, str(file)):
+            if isinstance(text, str):
+                yield text
+            elif on_bad_line is None or text.fatal:
+                raise UserError(str(text))
             else:
-                on_bad_line(line)
+                on_bad_line(text)

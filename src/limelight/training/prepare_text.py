@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from limelight.batching.store import DESCRIPTION, store_matches
@@ -23,6 +24,9 @@ from limelight.training.prepare import Say, vocabulary_sums
 TRAIN, VALID = "text-train", "text-valid"
 PAIR = 120
 """Characters that make as good a pair of sentences as any, where a vocabulary's size is chosen."""
+SENTENCE = 4_000
+"""Characters of a line that a vocabulary is learned from at a time: the libraries leave out sentences of a megabyte
+and fail at words of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +142,21 @@ def _taken_over(begin_with: str) -> Tokenizers:
 def _sentences(parts: Iterable[Part], *, lines: bool) -> Iterator[str]:
     """What a vocabulary is learned from: lines, or whatever there is of characters."""
     for part in parts:
-        yield from part.text.split("\n") if lines else (part.text,)
+        if lines:
+            yield from chain.from_iterable(map(_divided, part.text.split("\n")))
+        else:
+            yield part.text
+
+
+def _divided(line: str) -> Iterator[str]:
+    """A line in sentences of at most `SENTENCE` characters: each but the first begins with a space, if it has one."""
+    place = 0
+    while len(line) - place > SENTENCE:
+        space = line.rfind(" ", place + 1, place + SENTENCE)
+        cut = space if space > 0 else place + SENTENCE
+        yield line[place:cut]
+        place = cut
+    yield line[place:]
 
 
 def _stores(config: RunConfig, text: _Text, tokenizers: Tokenizers, run: Path, say: Say) -> tuple[TextStore, TextStore]:

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from limelight.errors import UserError
 from limelight.text import BadLine, read_lines, read_stream
 from limelight.text.open_text import open_text
-from limelight.text.readers.lines import MAX_LINE_BYTES, scan_lines
+from limelight.text.readers import lines as module
+from limelight.text.readers.lines import MAX_LINE_BYTES, scan_lines, scan_text
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,
@@ -209,3 +210,61 @@ def test_read_stream_names_the_stream_and_leaves_it_open() -> None:
     with pytest.raises(UserError, match=r"^standard input:2: not valid UTF-8"):
         next(lines)
     assert not stream.closed
+
+
+# --- a text whose lines may be of any length ---
+
+
+def scan_all(content: bytes, most: int) -> list[str | BadLine]:
+    """The pieces of a text, where a line is long from `most` bytes on."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "MAX_LINE_BYTES", most)
+        return list(scan_text(io.BytesIO(content), "f"))
+
+
+@given(st.text(st.sampled_from("ab \t\r\nä😀\ufeff")), st.integers(4, 15))
+def test_a_text_in_pieces_is_the_text_of_its_lines(text: str, most: int) -> None:
+    content = text.encode()
+    found = scan_all(content, most)
+    assert "".join(map(str, found)) == "".join(f"{line}\n" for line in scan(content))
+    assert all(len(str(piece).encode()) <= most + 1 for piece in found)
+
+
+@given(st.lists(st.text("abc", min_size=1, max_size=5), min_size=1), st.integers(7, 15))
+def test_words_shorter_than_a_piece_stay_whole(words: list[str], most: int) -> None:
+    pieces = scan_all(" ".join(words).encode(), most)
+    assert [word for piece in pieces for word in str(piece).split()] == words
+
+
+@given(st.binary(), st.integers(4, 15))
+def test_any_bytes_give_pieces_and_what_is_wrong_with_others(content: bytes, most: int) -> None:
+    for item in scan_all(content, most):
+        assert isinstance(item, str) or (item.file, item.fatal) == ("f", False)
+
+
+@pytest.mark.parametrize("wrong", [b"\xff", b"\0"])
+def test_what_is_wrong_with_a_piece_leaves_the_rest_of_its_line(wrong: bytes) -> None:
+    found = scan_all(b"one\ntwo thr" + wrong + b"ee four" + b" five" + b"\nsix\n", 9)
+    bad = [item for item in found if isinstance(item, BadLine)]
+    assert [item for item in found if isinstance(item, str)] == ["one\n", "two", " four", " five\n", "six\n"]
+    assert [item.line for item in bad] == [2]
+    if wrong == b"\xff":
+        assert "byte 0xff at byte 8 of the line" in bad[0].reason
+    last = scan_all(b"one two t" + wrong + b"\nthree\n", 7)
+    assert [item for item in last if isinstance(item, str)] == ["one two", "\n", "three\n"]
+
+
+def test_a_text_out_of_a_damaged_archive_stops(tmp_path: Path) -> None:
+    whole = gzip.compress(bytes(range(1, 9)) * 1000)
+    path = tmp_path / "cut.gz"
+    path.write_bytes(whole[:-9])
+    with open_text(path) as stream:
+        *_, last = scan_text(stream, "f")
+    assert isinstance(last, BadLine)
+    assert last.fatal
+    assert "the file is damaged or cut off here" in last.reason
+
+
+def test_other_encodings_are_told_in_a_text_too() -> None:
+    found = next(scan_text(io.BytesIO("text".encode("utf-16")), "f"))
+    assert "the file looks like UTF-16; convert it to UTF-8" in str(found)

@@ -17,7 +17,8 @@ from limelight.text.open_text import open_text, require_file
 from limelight.text.pair import BadLine
 
 MAX_LINE_BYTES = 1_000_000
-"""Longer lines are reported and skipped without being held in memory."""
+"""Longer lines are reported and skipped without being held in memory; of a text without sentences they come in pieces.
+"""
 
 MAX_SKIPPED_BYTES = 100_000_000
 """How far we read on where there is nothing to be had: for the end of a line that is too long, to count lines without a
@@ -79,8 +80,7 @@ def scan_lines(stream: BufferedIOBase, name: str) -> Iterator[str | BadLine]:
             too_long = len(raw) > MAX_LINE_BYTES and not raw.endswith(b"\n")
             endless = too_long and not _skip_line(stream)
         except OSError as error:
-            reason = f"the file is damaged or cut off here ({error}), so no line of it is sure; fetch it again"
-            yield BadLine(name, number, reason, fatal=True)
+            yield _damaged(name, number, error)
             return
         if endless:
             reason = f"no line end within {MAX_SKIPPED_BYTES:,} bytes; is this file text, with line ends of \\n?"
@@ -93,6 +93,46 @@ def scan_lines(stream: BufferedIOBase, name: str) -> Iterator[str | BadLine]:
             yield _decode(raw, name, number)
 
 
+def scan_text(stream: BufferedIOBase, name: str) -> Iterator[str | BadLine]:
+    """All of a text whose lines may be of any length, in order: each line with its end, the last one too, and one of
+    more than `MAX_LINE_BYTES` piece by piece.
+
+    A piece but the first begins with a space or a tab, unless there is none in as many bytes. What is wrong with a
+    piece leaves the rest of its line as it is.
+    """
+    number, place, rest = 1, 0, b""
+    while True:
+        try:
+            raw = rest + stream.readline(MAX_LINE_BYTES + 1 - len(rest))
+        except OSError as error:
+            yield _damaged(name, number, error)
+            return
+        if not raw:
+            return
+        ends = len(raw) <= MAX_LINE_BYTES or raw.endswith(b"\n")
+        cut = len(raw) if ends else _cut(raw)
+        found = _decode(raw[:cut], name, number, place=place, ends=ends)
+        yield found if isinstance(found, BadLine) else found + "\n" * ends
+        if ends and place and isinstance(found, BadLine):
+            yield "\n"  # what came before it in the line still ends
+        number, place, rest = number + ends, 0 if ends else place + cut, raw[cut:]
+
+
+def _cut(raw: bytes) -> int:
+    """Where to divide some of a line: before its last space or tab; where there is none, before its last character."""
+    cut = max(raw.rfind(b" ", 1), raw.rfind(b"\t", 1))
+    if cut < 0:
+        cut = len(raw) - 1
+        while cut > len(raw) - 4 and raw[cut] & 0xC0 == 0x80:  # in the middle of a character
+            cut -= 1
+    return cut
+
+
+def _damaged(name: str, number: int, error: OSError) -> BadLine:
+    reason = f"the file is damaged or cut off here ({error}), so no line of it is sure; fetch it again"
+    return BadLine(name, number, reason, fatal=True)
+
+
 def _skip_line(stream: BufferedIOBase) -> bool:
     """Read to the end of a line that is too long, a bounded piece at a time; False where no end comes in sight."""
     for _ in range(MAX_SKIPPED_BYTES // MAX_LINE_BYTES):
@@ -102,21 +142,25 @@ def _skip_line(stream: BufferedIOBase) -> bool:
     return False
 
 
-def _decode(raw: bytes, name: str, number: int) -> str | BadLine:
+def _decode(raw: bytes, name: str, number: int, *, place: int = 0, ends: bool = True) -> str | BadLine:
+    """The text of a line, or of some of it: what begins at byte `place` of it, and whether the line ends with it."""
+    first = number == 1 and not place
     try:
-        text = raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+        text = (raw.removesuffix(b"\n").removesuffix(b"\r") if ends else raw).decode("utf-8")
     except UnicodeDecodeError as error:
-        reason = f"not valid UTF-8 (byte 0x{raw[error.start]:02x} at byte {error.start + 1} of the line)"
-        return BadLine(name, number, f"{reason}; {_advice(raw, number) or 'convert the file to UTF-8'}")
+        reason = f"not valid UTF-8 (byte 0x{raw[error.start]:02x} at byte {place + error.start + 1} of the line)"
+        return BadLine(name, number, f"{reason}; {_advice(raw, first=first) or 'convert the file to UTF-8'}")
     if "\0" in text:
-        return BadLine(name, number, f"the line holds a NUL character; {_advice(raw, number) or 'is this file text?'}")
-    return text.removeprefix("\ufeff")
+        advice = _advice(raw, first=first) or "is this file text?"
+        return BadLine(name, number, f"the line holds a NUL character; {advice}")
+    return text if place else text.removeprefix("\ufeff")
 
 
-def _advice(raw: bytes, number: int) -> str:
-    """What the file seems to be instead of text, and what to do about it; empty where nothing tells."""
+def _advice(raw: bytes, *, first: bool) -> str:
+    """What the file seems to be instead of text, and what to do about it; empty where nothing tells. `first`: whether
+    the file begins with these bytes."""
     for beginning, words in _LOOKS_LIKE.items():
-        if number == 1 and raw.startswith(beginning):
+        if first and raw.startswith(beginning):
             return f"the file looks like {words}"
     # Western text in UTF-16 has a NUL in every second byte and none between them.
     fewer, more = sorted((raw[::2].count(0), raw[1::2].count(0)))
