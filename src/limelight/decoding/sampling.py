@@ -16,6 +16,9 @@ from limelight.errors import RunError, UserError
 from limelight.models.interface import Seq2Seq
 from limelight.shapes import Bool, Float, Int
 
+COLDEST = 1e-6
+"""The lowest temperature: a logit divided by it is still a number in fp32, and only the most probable is drawn."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
@@ -31,8 +34,11 @@ class Sampling:
     """Draws the same again; None draws afresh every time."""
 
     def __post_init__(self) -> None:
-        if self.temperature == 0:
-            raise UserError("temperature 0 leaves nothing to draw: use greedy search (a beam of 1, no sampling)")
+        if 0 <= self.temperature < COLDEST:
+            raise UserError(
+                f"temperature {self.temperature:g} leaves nothing to draw: use greedy search (a beam of 1, no "
+                f"sampling), or a temperature of at least {COLDEST:g}"
+            )
         if not 0 < self.temperature < float("inf"):
             raise UserError(f"temperature must be above 0 and finite, not {self.temperature}")
         if self.top_k < 0:
