@@ -6,19 +6,12 @@ import pytest
 import typer
 
 import limelight as face
-from limelight.cli import attention, evaluate, generate, shortlist, train, translate
+from limelight.cli.app import VERBS as COLLECTED
 from limelight.cli.app import UsageError, app, run
 from limelight.cli.arguments import repeat_options
 from tests.cli.conftest import Limelight
 
-VERBS = {
-    "train": train,
-    "translate": translate,
-    "generate": generate,
-    "evaluate": evaluate,
-    "attention": attention,
-    "shortlist": shortlist,
-}
+VERBS = {name: module for name, (module, _) in COLLECTED.items()}
 COMMANDS = typer.main.get_command(app).commands
 
 
@@ -42,6 +35,18 @@ def test_help_fits_into_eighty_columns(limelight: Limelight, verb: str, option: 
     assert "…" not in ended.out
 
 
+@pytest.mark.parametrize("verb", ["", *VERBS])
+@pytest.mark.parametrize("columns", ["80", "120"])
+def test_flags_stand_there_without_a_type(
+    limelight: Limelight, verb: str, columns: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    shown = limelight(*verb.split(), "--help").out
+    assert "bool" not in shown.lower()
+    line = next(line for line in shown.splitlines() if "--help" in line and "-h" in line.split())
+    assert line.replace("│", "").split()[:5] == ["--help", "-h", "Show", "this", "message"]
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_help_names_every_option_and_shows_the_examples_unbroken(limelight: Limelight, verb: str) -> None:
     shown = [line.strip() for line in limelight(verb, "--help").out.splitlines()]
@@ -57,8 +62,9 @@ def test_the_examples_in_the_help_can_be_parsed(verb: str) -> None:
     for line in examples_of(verb):
         words = shlex.split(line.partition("|")[2] or line)
         words = words[: min(words.index(sign) if sign in words else len(words) for sign in "<>")]
-        assert words[:2] == ["limelight", verb]
-        COMMANDS[verb].make_context(verb, repeat_options(words[2:]))
+        assert words[0] == "limelight"
+        COMMANDS[words[1]].make_context(words[1], repeat_options(words[2:]))
+    assert any(f"limelight {verb} " in line for line in examples_of(verb))
 
 
 def test_verbs_come_in_the_order_they_are_used_in(limelight: Limelight) -> None:

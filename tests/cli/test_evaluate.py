@@ -95,7 +95,7 @@ def test_the_place_of_the_translations_is_tried_before_the_work(
 def test_an_unknown_precision_is_told(limelight: Limelight, trained: Path, corpus: Path) -> None:
     ended = limelight("evaluate", "--model", trained, "--test", corpus / "test.tsv", "--precision", "int4")
     assert (ended.code, ended.out) == (2, "")
-    assert "unknown precision 'int4': there are fp32, bf16, int8" in ended.err
+    assert "invalid value for '--precision': 'int4' is not one of 'fp32', 'bf16', 'int8'" in ended.err
     assert ended.err.count("\n") == 1
 
 

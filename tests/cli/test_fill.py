@@ -72,7 +72,8 @@ def test_mistakes_are_told(limelight: Limelight, filling: Path, words: list[str]
 def test_other_verbs_send_to_this_one(limelight: Limelight, filling: Path, corpus: Path, trained: Path) -> None:
     assert "limelight fill" in limelight("translate", "--model", filling, corpus / "train.tsv").err
     assert "`limelight fill`" in limelight("classify", "--model", filling, corpus / "train.tsv").err
-    assert "`limelight fill`" in limelight("evaluate", "--model", filling, "--test", corpus / "test.tsv").err
+    for name in ("test.tsv", "text.txt"):
+        assert "`limelight fill`" in limelight("evaluate", "--model", filling, "--test", corpus / name).err
     assert "this is a transformer model" in limelight("fill", "--model", trained, "[MASK]").err
     assert "which model?" in limelight("fill", "[MASK]").err
 

@@ -188,7 +188,7 @@ def test_the_target_language_is_checked(limelight: Limelight, trained: Path, tex
         ("--model {trained} -o nowhere/out.txt", "nowhere/out.txt: cannot be written: no such file or directory"),
         ("--model {trained} -o {corpus}", "is a folder; give -o the name of a file"),
         ("--model {trained} --n-best 9 --beam 4", "--n-best 9: a beam holds as many as it is wide, and --beam is 4"),
-        ("--model {trained} --precision int4", "unknown precision 'int4': there are fp32, bf16, int8"),
+        ("--model {trained} --precision int4", "'int4' is not one of 'fp32', 'bf16', 'int8'"),
         ("--model {trained} --sample --beam 4", "--beam 4 and --sample exclude each other"),
         ("--model {trained} --top-k 3 --seed 1", "--top-k 3 and --seed 1: how to draw matters only with --sample"),
     ],

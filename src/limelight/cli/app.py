@@ -7,9 +7,10 @@ import sys
 from collections.abc import Callable
 from io import TextIOBase
 from types import ModuleType
-from typing import cast
+from typing import Any, cast
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from limelight import __version__
 from limelight.cli import attention, classify, evaluate, export, fill, generate, import_, shortlist, train, translate
@@ -18,8 +19,29 @@ from limelight.cli.outcome import guarded, say, silence
 from limelight.errors import UserError
 
 HELP = ["-h", "--help"]
+
+
+class _CleanHelp:
+    """A command whose `--help` stands in the help like every other flag: typer shows what type it has, too."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """The option, without the name of its type."""
+        option = super().get_help_option(ctx)  # type: ignore[misc]  # of the command that this is mixed into
+        option.metavar = ""
+        return option
+
+
+class Verb(_CleanHelp, TyperCommand):
+    """`limelight VERB`."""
+
+
+class Verbs(_CleanHelp, TyperGroup):
+    """`limelight`."""
+
+
 app = typer.Typer(
     name="limelight",
+    cls=Verbs,
     help="Train, run and explain attention-based translation models.",
     epilog="`limelight VERB --help` shows the options of each, with examples.",
     add_completion=False,
@@ -40,7 +62,7 @@ VERBS: dict[str, tuple[ModuleType, Callable[..., None]]] = {
     "import": (import_, import_.import_),
 }
 for name, (module, verb) in VERBS.items():
-    app.command(name, epilog=module.EXAMPLES, context_settings={"help_option_names": HELP})(
+    app.command(name, cls=Verb, epilog=module.EXAMPLES, context_settings={"help_option_names": HELP})(
         guarded(verb, with_less_memory=module.WITH_LESS_MEMORY)
     )
 
@@ -89,6 +111,6 @@ def run(arguments: list[str]) -> int:
 
 def _usage_fault(error: Exception, arguments: list[str]) -> str:
     """What is wrong with the command line, and where to read how it should look."""
-    fault = getattr(error, "format_message", error.__str__)().strip().rstrip(".")
+    fault = getattr(error, "format_message", error.__str__)().strip().rstrip(".").replace("Value error, ", "")
     command = " ".join(["limelight", *(word for word in arguments[:1] if word in VERBS)])
     return f"{fault[:1].lower()}{fault[1:]}; see `{command} --help`"

@@ -77,8 +77,8 @@ def _labels(folders: list[str], configs: list[RunConfig], test: list[str], how: 
     from limelight.evaluation.labels import evaluate_labels
 
     _refuse({**how, "--output": None}, "a classifier searches for nothing")
-    pairs = _pairs(test)
-    found = evaluate_labels(open_labeller(folders), pairs, origin=_origin(folders, configs))
+    labeller = open_labeller(folders)  # first: of a masked model no file would do
+    found = evaluate_labels(labeller, _pairs(test), origin=_origin(folders, configs))
     return found.answers, found
 
 

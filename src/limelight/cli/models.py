@@ -40,7 +40,7 @@ def find_models(folders: list[str] | None, *, to: str = "") -> tuple[list[str], 
 
     Raises `UserError` when none is named, when one holds no model, or when it does not translate to `to`.
     """
-    if not folders:
+    if not folders or "" in folders:
         raise UserError("which model? Give --model RUN, the folder that `limelight train --out RUN` wrote")
     from limelight.config import load_config
     from limelight.models.stored import CONFIG, find_model

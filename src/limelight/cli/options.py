@@ -177,8 +177,18 @@ NBest = Annotated[
         metavar="N",
     ),
 ]
+
+
+class PrecisionName(StrEnum):
+    """The words of `--precision`."""
+
+    FP32 = "fp32"
+    BF16 = "bf16"
+    INT8 = "int8"
+
+
 Precision = Annotated[
-    str | None,
+    PrecisionName | None,
     typer.Option(
         "--precision",
         help="Numbers to multiply in: [bold]fp32[/bold], [bold]bf16[/bold], or the fastest, [bold]int8[/bold].",
