@@ -49,7 +49,7 @@ class Row(NamedTuple):
 ROWS = (
     *(Row(f"base-{seed}", "base", seed=seed) for seed in range(1, 6)),
     *(Row(f"heads-{heads}", "A", (f"model.heads={heads}",)) for heads in (1, 2, 8, 16)),
-    *(Row(f"head-size-{size}", "B", (f"model.head_size={size}",)) for size in (8, 16)),
+    *(Row(f"key-size-{size}", "B", (f"model.head_size={size}", "model.value_size=32")) for size in (8, 16)),
     *(Row(f"layers-{n}", "C", (f"model.encoder_layers={n}", f"model.decoder_layers={n}")) for n in (1, 4)),
     *(Row(f"d-model-{width}", "C", (f"model.d_model={width}",)) for width in (64, 256)),
     *(Row(f"d-ff-{width}", "C", (f"model.d_ff={width}",)) for width in (256, 1024)),

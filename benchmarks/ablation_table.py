@@ -15,11 +15,11 @@ QUANTILES = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.3
 METRICS = {"PPL": ("perplexity", -1), "BLEU": ("bleu", 1)}
 """By its name in the table: the figure, and whether more of it is better."""
 TITLES = {
-    "base": "base", "A": "(A) heads, at equal cost", "B": "(B) head size", "C": "(C) depth and width",
+    "base": "base", "A": "(A) heads, at equal cost", "B": "(B) key size", "C": "(C) depth and width",
     "D": "(D) dropout, label smoothing", "E": "(E) learned positions", "F": "not in the paper",
     "recurrent": "recurrent, dot", "score": "another score",
 }  # fmt: skip
-TRANSFORMER_HEAD = ("N", "d_model", "d_ff", "h", "d_k", "P_drop", "smoothing", "else")
+TRANSFORMER_HEAD = ("N", "d_model", "d_ff", "h", "d_k", "d_v", "P_drop", "smoothing", "else")
 RECURRENT_HEAD = ("score",)
 MEASURED_HEAD = ("PPL (val)", "BLEU (test)", "parameters, M", "target tokens/s", "more than chance")
 
@@ -137,12 +137,14 @@ def settings_of(row: Row) -> dict[str, object]:
     if isinstance(model, RecurrentConfig):
         return {"score": "none: one fixed vector" if model.wiring == "fixed" else model.score}
     assert isinstance(model, TransformerConfig)
+    head_size = model.head_size or model.d_model // model.heads
     return {
         "N": model.encoder_layers,
         "d_model": model.d_model,
         "d_ff": model.d_ff,
         "h": model.heads,
-        "d_k": model.head_size or model.d_model // model.heads,
+        "d_k": head_size,
+        "d_v": model.value_size or head_size,
         "P_drop": f"{model.dropout:g}",
         "smoothing": f"{config.training.label_smoothing:g}",
         "else": ", ".join(IN_WORDS[choice] for choice in (model.positions, model.norm, model.tie)),

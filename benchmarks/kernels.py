@@ -102,7 +102,7 @@ def lineage(sentences: int, width: int, past: int, room: int) -> np.ndarray:
 def own_past(past: int) -> dict[str, float]:
     """A decoding step: 64 sentences with 4 hypotheses each, 8 heads of 64, so many positions before. The loops look up
     each hypothesis' own past; products compare with all that its sentence has, or with copies of its own."""
-    joint, stored = (torch.randn(*shape, 8, 64).numpy() for shape in ((64, 4, 3), (2, 64, 4, 64)))
+    joint, stored = (torch.randn(shape).numpy() for shape in ((64, 4, 3 * 8 * 64), (2, 64, 4, 64, 8, 64)))
     ancestors, ages, context = lineage(64, 4, past, room=64), np.full(64, past), np.empty((64, 4, 8, 64), np.float32)
     queries, single, parents = torch.randn(64, 8, 4, 64), torch.randn(256, 8, 1, 64), torch.randperm(256)
     copied = torch.randn(2, 256, 8, past + 1, 64)
@@ -125,14 +125,14 @@ def own_past(past: int) -> dict[str, float]:
 def own_source(length: int) -> dict[str, float]:
     """The same step: sources of at most so many positions, two thirds of them on average, as they stand in batches."""
     lengths = np.random.default_rng(1).integers(length // 3, length + 1, size=64)
-    queries, memory = torch.randn(64, 4, 8, 64), torch.randn(64, length, 2, 8, 64)
+    queries, memory = torch.randn(64, 4, 8, 64), torch.randn(2, 64, length, 8, 64)
     context = np.empty((64, 4, 8, 64), dtype=np.float32)
     padded = torch.arange(length) >= torch.from_numpy(lengths)[:, None]
     bias = torch.zeros(64, 1, 1, length).masked_fill_(padded[:, None, None], -1e30)
-    apart, keys, values = queries.transpose(1, 2).contiguous(), *memory.permute(2, 0, 3, 1, 4).contiguous()
+    apart, keys, values = queries.transpose(1, 2).contiguous(), *memory.transpose(2, 3).contiguous()
     upright = keys.transpose(-1, -2).contiguous().transpose(-1, -2)
     return {
-        "compiled loops": median_us(lambda: attend_source(queries.numpy(), memory.numpy(), lengths, context)),
+        "compiled loops": median_us(lambda: attend_source(queries.numpy(), *memory.numpy(), lengths, context)),
         "products": median_us(lambda: attend(apart, upright, values, bias=bias)),
     }
 

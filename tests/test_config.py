@@ -34,6 +34,7 @@ models = st.one_of(
         encoder_layers=st.integers(1, 12),
         heads=st.integers(1, 16),
         head_size=st.none() | st.integers(1, 64),
+        value_size=st.none() | st.integers(1, 64),
         dropout=st.floats(0, 1, exclude_max=True),
         tie=st.sampled_from(["three-way", "two-way", "none"]),
     ),

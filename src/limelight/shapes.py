@@ -15,8 +15,9 @@ A shape is written in full in each public signature, with these names and no oth
 | key        | K      | positions that are looked at                                      |
 | model      | D      | width of a Transformer                                            |
 | heads      | H      | attention heads                                                   |
-| head_size  |        | width of one head                                                 |
-| inner      |        | heads times head_size                                             |
+| head_size  |        | width of one head's queries and keys                              |
+| size       |        | width of one head's keys, or of its values                        |
+| inner      |        | width of all heads, end to end                                    |
 | query_size |        | width of what asks, where it may differ from what is looked at    |
 | key_size   |        | width of what is compared                                         |
 | value_size |        | width of what is summed                                           |

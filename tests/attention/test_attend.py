@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 from torch.autograd import gradcheck
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from limelight.attention import Additive, Concat, Dot, General, ScaledDot, attend, dot, scaled_dot
 from limelight.attention.attend import FEW_QUERIES, SHORT, ScoreFunction
@@ -94,6 +95,34 @@ def test_fused_equals_readable_in_the_precisions_of_training(dtype: torch.dtype,
     assert fused.dtype == readable.dtype == dtype
     tolerance = 1e-5 if dtype == torch.float32 else 3e-2
     torch.testing.assert_close(fused, readable, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("value_size", [SIZE - 4, SIZE, SIZE + 6])
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [(torch.float64, 1e-10), (torch.float32, 1e-5), (torch.bfloat16, 3e-2)]
+)
+@pytest.mark.parametrize(("masked", "causal"), [(False, False), (False, True), (True, False), (True, True)])
+def test_the_kernel_takes_values_of_any_width(
+    value_size: int, dtype: torch.dtype, tolerance: float, masked: bool, causal: bool, seed: int
+) -> None:
+    """And it is the kernel that never holds the weights: where that cannot be had, torch is told to fail."""
+    query, key = FEW_QUERIES + 3, SHORT + 1
+    queries, keys, values = (
+        torch.randn(1, 2, *shape).to(dtype).requires_grad_()
+        for shape in ((query, SIZE), (key, SIZE), (key, value_size))
+    )
+    may_attend = torch.rand(1, 1, query, key) < 0.6 if masked else None
+    with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+        context, _ = attend(queries, keys, values, may_attend=may_attend, causal=causal)
+        context.sum().backward()
+    permitted = torch.ones(query, key, dtype=torch.bool) if may_attend is None else may_attend[0, 0]
+    if causal:
+        permitted = permitted & (torch.arange(key) <= torch.arange(query)[:, None] + key - query)
+    assert (context.dtype, context.shape) == (dtype, (1, 2, query, value_size))
+    exact = [part.detach().double() for part in (queries, keys, values)]
+    for head in range(2):
+        expected = looped(*(part[0, head] for part in exact), permitted)
+        torch.testing.assert_close(context[0, head].double(), expected, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from limelight.attention.compiled import attend_past, attend_source
 BATCH, WIDTH, HEADS, SIZE, ROOM, SOURCE = 5, 3, 2, 7, 13, 11
 AGES = (0, 4, 12, 1, 7)
 LENGTHS = (1, 11, 6, 2, 10)
+VALUE_SIZES = (5, SIZE, 17)
 FAR = 1e6
 """Where nobody may look lies this: who looked there all the same would be far off."""
 
@@ -21,6 +22,16 @@ FAR = 1e6
 @pytest.fixture
 def numbers(seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)
+
+
+@pytest.fixture(params=VALUE_SIZES)
+def value_size(request: pytest.FixtureRequest) -> int:
+    return request.param
+
+
+@pytest.fixture
+def past(numbers: np.random.Generator, value_size: int) -> "Past":
+    return Past(numbers, value_size)
 
 
 def normal(numbers: np.random.Generator, *shape: int) -> np.ndarray:
@@ -33,22 +44,30 @@ def looked_up(query: np.ndarray, keys: list[np.ndarray], values: list[np.ndarray
     powers = [math.exp((score - max(scores)) / math.sqrt(len(query))) for score in scores]
     weights = [power / math.fsum(powers) for power in powers]
     return np.array(
-        [math.fsum(w * float(value[part]) for w, value in zip(weights, values, strict=True)) for part in range(SIZE)]
+        [
+            math.fsum(w * float(part) for w, part in zip(weights, parts, strict=True))
+            for parts in zip(*values, strict=True)
+        ]
     )
 
 
 class Past:
     """Random arguments of `attend_past`: rows of different age, whose hypotheses come from one another."""
 
-    def __init__(self, numbers: np.random.Generator) -> None:
-        self.joint = normal(numbers, BATCH, WIDTH, 3, HEADS, SIZE)
-        self.keys, self.values = (np.full((BATCH, WIDTH, ROOM, HEADS, SIZE), FAR, np.float32) for _ in range(2))
+    def __init__(self, numbers: np.random.Generator, value_size: int) -> None:
+        # Of the new position: (batch, width, heads, size) each
+        self.new = [normal(numbers, BATCH, WIDTH, HEADS, size) for size in (SIZE, SIZE, value_size)]
+        self.joint = np.concatenate([part.reshape(BATCH, WIDTH, -1) for part in self.new], axis=2)
+        self.keys, self.values = (
+            np.full((BATCH, WIDTH, ROOM, HEADS, size), FAR, np.float32) for size in (SIZE, value_size)
+        )
         self.ancestors = np.full((BATCH, WIDTH, ROOM), 10**9)
         self.ages = np.array(AGES)
         for row, age in enumerate(AGES):
-            self.keys[row, :, :age], self.values[row, :, :age] = normal(numbers, 2, WIDTH, age, HEADS, SIZE)
+            self.keys[row, :, :age] = normal(numbers, WIDTH, age, HEADS, SIZE)
+            self.values[row, :, :age] = normal(numbers, WIDTH, age, HEADS, value_size)
             self.ancestors[row, :, :age] = numbers.integers(WIDTH, size=(WIDTH, age))
-        self.context = np.full((BATCH, WIDTH, HEADS, SIZE), np.nan, np.float32)
+        self.context = np.full((BATCH, WIDTH, HEADS, value_size), np.nan, np.float32)
 
     def attend(self) -> None:
         attend_past(self.joint, self.keys, self.values, self.ancestors, self.ages, self.context)
@@ -57,7 +76,7 @@ class Past:
         """Keys and values of what a hypothesis has read, the new position last."""
         places = list(enumerate(self.ancestors[row, hypothesis, : AGES[row]]))
         past = [(self.keys[row, who, place, head], self.values[row, who, place, head]) for place, who in places]
-        keys, values = zip(*past, tuple(self.joint[row, hypothesis, 1:, head]), strict=True)
+        keys, values = zip(*past, tuple(part[row, hypothesis, head] for part in self.new[1:]), strict=True)
         return list(keys), list(values)
 
 
@@ -65,54 +84,52 @@ def every_head() -> Iterator[tuple[int, int, int]]:
     return product(range(BATCH), range(WIDTH), range(HEADS))
 
 
-def test_each_hypothesis_looks_at_its_own_past_and_itself(numbers: np.random.Generator) -> None:
-    past = Past(numbers)
+def test_each_hypothesis_looks_at_its_own_past_and_itself(past: Past) -> None:
     past.attend()
     for row, hypothesis, head in every_head():
-        expected = looked_up(past.joint[row, hypothesis, 0, head], *past.own(row, hypothesis, head))
+        expected = looked_up(past.new[0][row, hypothesis, head], *past.own(row, hypothesis, head))
         np.testing.assert_allclose(past.context[row, hypothesis, head], expected, rtol=1e-5, atol=1e-5)
 
 
-def test_it_writes_the_new_position_into_its_place_and_nothing_else(numbers: np.random.Generator) -> None:
-    past = Past(numbers)
+def test_it_writes_the_new_position_into_its_place_and_nothing_else(past: Past) -> None:
     before = [array.copy() for array in (past.joint, past.keys, past.values, past.ancestors, past.ages)]
     for row, age in enumerate(AGES):
-        before[1][row, :, age], before[2][row, :, age] = past.joint[row, :, 1], past.joint[row, :, 2]
+        before[1][row, :, age], before[2][row, :, age] = past.new[1][row], past.new[2][row]
         before[3][row, :, age] = range(WIDTH)
     past.attend()
     for array, expected in zip((past.joint, past.keys, past.values, past.ancestors, past.ages), before, strict=True):
         np.testing.assert_array_equal(array, expected)
 
 
-def test_products_of_the_same_heads_give_the_same(numbers: np.random.Generator) -> None:
-    past = Past(numbers)
+def test_products_of_the_same_heads_give_the_same(past: Past) -> None:
     past.attend()
     for row, hypothesis in product(range(BATCH), range(WIDTH)):
         heads = [past.own(row, hypothesis, head) for head in range(HEADS)]
         keys, values = (torch.from_numpy(np.array([each[part] for each in heads])) for part in (0, 1))
-        expected, _ = attend(torch.from_numpy(past.joint[row, hypothesis, 0])[:, None], keys, values)
+        expected, _ = attend(torch.from_numpy(past.new[0][row, hypothesis])[:, None], keys, values)
         np.testing.assert_allclose(past.context[row, hypothesis], expected[:, 0], rtol=1e-5, atol=1e-5)
 
 
-def test_each_hypothesis_looks_at_its_real_source(numbers: np.random.Generator) -> None:
-    queries, context = normal(numbers, BATCH, WIDTH, HEADS, SIZE), np.full((BATCH, WIDTH, HEADS, SIZE), np.nan, "f")
-    memory = normal(numbers, BATCH, SOURCE, 2, HEADS, SIZE)
+def test_each_hypothesis_looks_at_its_real_source(numbers: np.random.Generator, value_size: int) -> None:
+    queries, context = (
+        normal(numbers, BATCH, WIDTH, HEADS, SIZE),
+        np.full((BATCH, WIDTH, HEADS, value_size), np.nan, "f"),
+    )
+    keys, values = (normal(numbers, BATCH, SOURCE, HEADS, size) for size in (SIZE, value_size))
     for row, length in enumerate(LENGTHS):
-        memory[row, length:] = FAR
-    given = queries.copy(), memory.copy()
-    attend_source(queries, memory, np.array(LENGTHS), context)
-    np.testing.assert_array_equal(queries, given[0])
-    np.testing.assert_array_equal(memory, given[1])
+        keys[row, length:] = values[row, length:] = FAR
+    given = queries.copy(), keys.copy(), values.copy()
+    attend_source(queries, keys, values, np.array(LENGTHS), context)
+    for array, expected in zip((queries, keys, values), given, strict=True):
+        np.testing.assert_array_equal(array, expected)
     for row, hypothesis, head in every_head():
-        keys, values = (list(memory[row, : LENGTHS[row], part, head]) for part in (0, 1))
-        expected = looked_up(queries[row, hypothesis, head], keys, values)
+        real = (list(part[row, : LENGTHS[row], head]) for part in (keys, values))
+        expected = looked_up(queries[row, hypothesis, head], *real)
         np.testing.assert_allclose(context[row, hypothesis, head], expected, rtol=1e-5, atol=1e-5)
 
     valid = torch.arange(SOURCE) < torch.tensor(LENGTHS)[:, None]
-    asked, keys, values = (
-        torch.from_numpy(part).transpose(1, 2) for part in (queries, memory[:, :, 0], memory[:, :, 1])
-    )
-    products, _ = attend(asked, keys, values, may_attend=valid[:, None, None])
+    given = (torch.from_numpy(part).transpose(1, 2) for part in (queries, keys, values))
+    products, _ = attend(*given, may_attend=valid[:, None, None])
     np.testing.assert_allclose(context, products.transpose(1, 2), rtol=1e-5, atol=1e-5)
 
 
@@ -120,8 +137,8 @@ def test_each_hypothesis_looks_at_its_real_source(numbers: np.random.Generator) 
 def test_large_scores_do_not_overflow(numbers: np.random.Generator, size: float) -> None:
     """All of the weight lies on the key that stands out."""
     queries = np.full((1, 1, 1, SIZE), size, np.float32)
-    memory = numbers.uniform(-0.1, 0.1, size=(1, SOURCE, 2, 1, SIZE)).astype(np.float32)
-    memory[0, 4, 0] = np.sign(size)
+    keys, values = numbers.uniform(-0.1, 0.1, size=(2, 1, SOURCE, 1, SIZE)).astype(np.float32)
+    keys[0, 4] = np.sign(size)
     context = np.empty((1, 1, 1, SIZE), np.float32)
-    attend_source(queries, memory, np.array([SOURCE]), context)
-    np.testing.assert_allclose(context[0, 0, 0], memory[0, 4, 1, 0], rtol=1e-6)
+    attend_source(queries, keys, values, np.array([SOURCE]), context)
+    np.testing.assert_allclose(context[0, 0, 0], values[0, 4, 0], rtol=1e-6)

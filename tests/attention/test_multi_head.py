@@ -1,5 +1,7 @@
 """Multi-head attention: equal to torch's with the same weights, and heads that can be switched off."""
 
+import math
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -99,6 +101,64 @@ def test_heads_may_be_of_any_size(seed: int) -> None:
     expected = functional.linear(inputs, attention.query_proj.weight[5:10], attention.query_proj.bias[5:10])
     torch.testing.assert_close(heads[:, 1], expected)
     assert call(attention, inputs, inputs)[0].shape == (2, 7, 11)
+
+
+def one_by_one(
+    attention: MultiHeadAttention, inputs: Tensor, scores: Tensor, permitted: Tensor, kept: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Output and weights of one text that looks at itself, head by head and position by position; d_k and d_v."""
+
+    def part(projection: nn.Linear, head: int, size: int) -> list[Tensor]:
+        rows = slice(head * size, (head + 1) * size)
+        return [projection.weight[rows] @ vector + projection.bias[rows] for vector in inputs]
+
+    heads, d_k, d_v = attention.heads, attention.head_size, attention.value_size
+    outputs, weights = [attention.out_proj.bias.clone() for _ in inputs], torch.zeros(heads, len(inputs), len(inputs))
+    for head in range(heads):
+        queries, keys = part(attention.query_proj, head, d_k), part(attention.key_proj, head, d_k)
+        values = part(attention.value_proj, head, d_v)
+        columns = attention.out_proj.weight[:, head * d_v : (head + 1) * d_v]
+        for place, query in enumerate(queries):
+            seen = [other for other in range(len(inputs)) if permitted[place, other]]
+            powers = [math.exp(float(query @ keys[other]) / d_k**0.5 + float(scores[place, other])) for other in seen]
+            for other, power in zip(seen, powers, strict=True):
+                weights[head, place, other] = power / math.fsum(powers)
+                outputs[place] = outputs[place] + kept[head] * columns @ (power / math.fsum(powers) * values[other])
+    return torch.stack(outputs), weights
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("value_size", [1, 3, 9])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("options", [(), ("bias",), ("want_weights",), ("bias", "want_weights")])
+def test_values_may_be_of_another_size_than_keys(
+    value_size: int, causal: bool, options: tuple[str, ...], seed: int
+) -> None:
+    """Both paths, with masks and heads that are switched off, against the equations (table 3, row B)."""
+    length = 11  # more queries than are too few for the fused kernel
+    attention = make(head_size=5, value_size=value_size)
+    inputs, kept = torch.randn(BATCH, length, D_MODEL).double(), torch.tensor([1.0, 0.0, 0.3]).double()
+    valid = torch.arange(length) < torch.tensor([[length], [7]])
+    bias = torch.randn(length, length).double()
+    given = {"bias": bias} if "bias" in options else {}
+    output, weights = attention(
+        *attention.project_self(inputs), may_attend=permit_keys(valid), causal=causal, keep_heads=kept,
+        want_weights="want_weights" in options, **given,
+    )  # fmt: skip
+    scores = bias if given else torch.zeros(length, length)
+    past = torch.ones(length, length).tril().bool() if causal else torch.ones(length, length).bool()
+    for row in range(BATCH):
+        expected, seen = one_by_one(attention, inputs[row], scores, past & valid[row], kept)
+        torch.testing.assert_close(output[row], expected, rtol=1e-10, atol=1e-10)
+        if weights is not None:
+            torch.testing.assert_close(weights[row].float(), seen, rtol=1e-6, atol=1e-6)
+    assert (weights is not None) == ("want_weights" in options)
+
+
+def test_values_are_as_large_as_keys_unless_they_are_told_apart() -> None:
+    assert [MultiHeadAttention(12, 3, **sizes).value_size for sizes in ({}, {"head_size": 5}, {"value_size": 7})] == [
+        4, 5, 7,
+    ]  # fmt: skip
 
 
 def test_queries_and_keys_are_rotated_and_values_are_not(seed: int) -> None:

@@ -9,11 +9,12 @@ from limelight.attention.packed import PackedCrossAttention, PackedSelfAttention
 from limelight.layers.packed import FullLinear
 
 BATCH, LENGTH, KEYS, HEADS, SIZE, MODEL = 2, 5, 7, 3, 4, 11
+VALUE_SIZES = (3, SIZE, 13)
 
 
-@pytest.fixture
-def attention(seed: int) -> MultiHeadAttention:
-    made = MultiHeadAttention(MODEL, HEADS, head_size=SIZE)
+@pytest.fixture(params=VALUE_SIZES)
+def attention(request: pytest.FixtureRequest, seed: int) -> MultiHeadAttention:
+    made = MultiHeadAttention(MODEL, HEADS, head_size=SIZE, value_size=request.param)
     with torch.no_grad():
         for bias in (made.query_proj.bias, made.key_proj.bias, made.value_proj.bias, made.out_proj.bias):
             bias.normal_()
@@ -55,13 +56,9 @@ def test_what_looks_at_the_source_gets_the_same_keys_and_values(attention: Multi
 @torch.inference_mode()
 def test_joined_they_stand_side_by_side(attention: MultiHeadAttention) -> None:
     inputs = torch.randn(BATCH, LENGTH, MODEL)
-    joint = PackedSelfAttention(attention, FullLinear).joint(inputs)
-    assert joint.shape == (BATCH, LENGTH, 3, HEADS, SIZE)
-    memory = PackedCrossAttention(attention, FullLinear).joint_memory(inputs)
-    assert memory.shape == (BATCH, LENGTH, 2, HEADS, SIZE)
-    expected = [part.transpose(1, 2) for part in attention.project_self(inputs)]
-    assert_same(joint, torch.stack(expected, dim=2))
-    assert_same(memory, torch.stack(expected[1:], dim=2))
+    expected = [part.transpose(1, 2).flatten(2) for part in attention.project_self(inputs)]
+    assert_same(PackedSelfAttention(attention, FullLinear).joint_proj(inputs), torch.cat(expected, dim=2))
+    assert_same(PackedCrossAttention(attention, FullLinear).memory_proj(inputs), torch.cat(expected[1:], dim=2))
 
 
 def test_what_reads_the_same_is_one_product(attention: MultiHeadAttention) -> None:
@@ -72,11 +69,12 @@ def test_what_reads_the_same_is_one_product(attention: MultiHeadAttention) -> No
         made.append(tuple(weight.shape))
         return FullLinear(weight, bias)
 
+    keys, values = HEADS * SIZE, HEADS * attention.value_size
     PackedSelfAttention(attention, linear)
-    assert made == [(3 * HEADS * SIZE, MODEL), (MODEL, HEADS * SIZE)]
+    assert made == [(2 * keys + values, MODEL), (MODEL, values)]
     made.clear()
     PackedCrossAttention(attention, linear)
-    assert made == [(HEADS * SIZE, MODEL), (2 * HEADS * SIZE, MODEL), (MODEL, HEADS * SIZE)]
+    assert made == [(keys, MODEL), (keys + values, MODEL), (MODEL, values)]
 
 
 def test_it_holds_no_weights_that_could_be_trained(attention: MultiHeadAttention) -> None:

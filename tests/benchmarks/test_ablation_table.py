@@ -63,12 +63,19 @@ def test_perplexities_are_compared_as_ratios() -> None:
 
 
 def test_a_row_shows_what_it_changes_and_the_base_everything() -> None:
-    found = {**SEEDS, "heads-2": result(8.9), "heads-16": result(), "layers-1": result(), "smoothing-0": result()}
+    found = {
+        **SEEDS,
+        "heads-2": result(8.9),
+        "heads-16": result(),
+        "key-size-16": result(),
+        "layers-1": result(),
+        "smoothing-0": result(),
+    }
     lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in tables(found).splitlines()]
-    head, _, base, two, sixteen, layers, smoothing = lines
-    assert base[1:8] == ["2", "128", "512", "4", "32", "0.1", "0.1"]
-    assert base[8].startswith("sinusoids, norm after")
-    assert base[9:] == ["8.03 ± 0.02", "20.30 ± 0.16", "1.44", "12,346", "5 seeds"]
+    head, _, base, two, sixteen, keys, layers, smoothing = lines
+    assert base[1:9] == ["2", "128", "512", "4", "32", "32", "0.1", "0.1"]
+    assert base[9].startswith("sinusoids, norm after")
+    assert base[10:] == ["8.03 ± 0.02", "20.30 ± 0.16", "1.44", "12,346", "5 seeds"]
     assert two == [
         "(A) heads, at equal cost",
         "",
@@ -76,19 +83,21 @@ def test_a_row_shows_what_it_changes_and_the_base_everything() -> None:
         "",
         "2",
         "64",
+        "64",
         "",
         "",
         "",
         "8.90",
-        *two[10:12],
+        *two[11:13],
         "12,346",
-        two[13],
+        two[14],
     ]
-    assert two[13] == "PPL worse"
-    assert sixteen[:6] == ["", "", "", "", "16", "8"]
+    assert two[14] == "PPL worse"
+    assert sixteen[:7] == ["", "", "", "", "16", "8", "8"]
+    assert keys[:10] == ["(B) key size", "", "", "", "", "16", "", "", "", ""]
     assert [name for name, cell in zip(head, layers, strict=True) if cell][:3] == ["", "N", "PPL (val)"]
     assert layers[1] == "1"
-    assert smoothing[7] == "0"
+    assert smoothing[8] == "0"
 
 
 def test_the_recurrent_rows_have_a_table_and_a_base_of_their_own() -> None:

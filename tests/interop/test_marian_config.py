@@ -43,12 +43,13 @@ def test_what_transformers_leaves_out_has_its_defaults() -> None:
         (transformer(positions="rotary", head_size=4), "model.positions=rotary"),
         (transformer(positions="learned"), "model.positions=learned"),
         (transformer(head_size=6), "model.head_size=6"),
+        (transformer(value_size=6), "model.value_size=6: the heads of a Marian model share its width among them"),
     ],
 )
 def test_a_model_that_is_no_marian_model_is_refused(config: ModelConfig, reason: str) -> None:
     (only,) = refused_by_marian(config)
     assert re.match(reason, only)
-    assert list(refused_by_marian(transformer(head_size=4))) == []
+    assert list(refused_by_marian(transformer(head_size=4, value_size=4))) == []
 
 
 def test_reasons_come_together() -> None:

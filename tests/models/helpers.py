@@ -46,6 +46,8 @@ def every_language_model() -> Iterator[tuple[str, ModelConfig]]:
     yield "decoder-only-learned", decoder_only(norm="pre", positions="learned", max_positions=37, activation="gelu")
     yield "decoder-only-rotary", decoder_only(positions="rotary")
     yield "decoder-only-pre-rotary", decoder_only(norm="pre", positions="rotary")
+    yield "decoder-only-wide-values", decoder_only(value_size=5)
+    yield "decoder-only-narrow-values", decoder_only(head_size=4, value_size=3, norm="pre", positions="rotary")
     yield "decoder-only-split-heads", decoder_only(d_model=12, head_size=None, layers=1, activation="swish")
     for cell in ("rnn", "gru", "lstm"):
         yield f"{cell}-writes", recurrent_language_model(cell=cell)
@@ -65,6 +67,9 @@ def every_model() -> Iterator[tuple[str, ModelConfig]]:
     for tie in ("two-way", "none"):
         yield f"transformer-{tie}", transformer(tie=tie)
     yield "transformer-deep-encoder", transformer(encoder_layers=3, decoder_layers=1)
+    yield "transformer-wide-values", transformer(value_size=5)
+    yield "transformer-narrow-values", transformer(head_size=4, value_size=3, norm="pre")
+    yield "transformer-narrow-values-rotary", transformer(head_size=4, value_size=3, positions="rotary")
     yield "transformer-split-heads", transformer(d_model=12, head_size=None, activation="gelu")
 
     for cell in ("rnn", "gru", "lstm"):

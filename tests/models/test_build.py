@@ -45,6 +45,18 @@ def test_rotary_with_odd_heads_is_refused() -> None:
         make_model(TransformerConfig(**SMALL, positions="rotary", head_size=3))
 
 
+def test_each_part_of_the_paper_has_its_width() -> None:
+    """Keys and values of their own widths (Vaswani et al. 2017, table 3, row B) in every attention that there is."""
+    shapes = {"query_proj": (6, 12), "key_proj": (6, 12), "value_proj": (15, 12), "out_proj": (12, 15)}
+    made = dict(make_model(TransformerConfig(**SMALL, head_size=2, value_size=5)).named_parameters())
+    found = {name: tuple(weight.shape) for name, weight in made.items() if name.endswith("_proj.weight")}
+    assert found == {
+        f"{place}.{name}.weight": shape
+        for place in ("encoder.layers.0.attention", "decoder.layers.0.attention", "decoder.layers.0.cross_attention")
+        for name, shape in shapes.items()
+    }
+
+
 def test_shared_parameters_count_once() -> None:
     def count(tie: str) -> int:
         return count_parameters(make_model(TransformerConfig(**SMALL, tie=tie), 29, 29))

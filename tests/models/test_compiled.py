@@ -16,6 +16,8 @@ CONFIGS = {
     "post": transformer(),
     "pre": transformer(norm="pre"),
     "learned": transformer(positions="learned", max_positions=19),
+    "wide-values": transformer(value_size=5),
+    "narrow-values": transformer(head_size=7, value_size=3, norm="pre"),
     "split": transformer(d_model=12, head_size=None, activation="gelu"),
 }
 
@@ -105,9 +107,9 @@ def test_a_released_place_begins_anew(seed: int) -> None:
 
 @torch.inference_mode()
 def test_the_source_is_stored_once_however_many_hypotheses_look_at_it(seed: int) -> None:
-    ready = packed(make_model(transformer()).eval())
+    ready = packed(make_model(transformer(value_size=5)).eval())
     state = begun(ready, random_sources(ready, (6, 2)), 5)
-    assert [tuple(source.shape) for source in state.sources] == [(2, 7, 2, 3, 2)] * 2
+    assert [tuple(part.shape) for source in state.sources for part in source] == [(2, 7, 3, 2), (2, 7, 3, 5)] * 2
     assert state.lengths.tolist() == [7, 3]
 
 
@@ -155,8 +157,8 @@ def test_a_long_source_that_has_gone_takes_no_room(seed: int) -> None:
     followed = Followed(ready, random_sources(ready, (50, 3)), 2, tolerance=TOLERANCE)
     followed.step()
     followed.admit(random_sources(ready, (4, 2)), [0, 2])
-    assert [source.shape[1] for source in followed.state.sources] == [5, 5]
+    assert [part.shape[1] for source in followed.state.sources for part in source] == [5] * 4
     followed.step()
     followed.admit(random_sources(ready, (3,)), [1])
-    assert [source.shape[1] for source in followed.state.sources] == [5, 5]
+    assert [part.shape[1] for source in followed.state.sources for part in source] == [5] * 4
     followed.step()

@@ -46,7 +46,7 @@ def rotated(vector: Tensor, place: int) -> Tensor:
 
 def attention(layer: CausalLayer, read: list[Tensor], *, rotary: bool) -> list[Tensor]:
     """What each position takes from itself and those before it, head by head."""
-    part, size = layer.attention, layer.attention.head_size
+    part, size, value_size = layer.attention, layer.attention.head_size, layer.attention.value_size
     outputs = []
     for place in range(len(read)):
         heads = []
@@ -59,6 +59,7 @@ def attention(layer: CausalLayer, read: list[Tensor], *, rotary: bool) -> list[T
             if rotary:
                 query, keys = rotated(query, place), [rotated(key, at) for at, key in enumerate(keys)]
             powers = [math.exp(float(query @ key) / math.sqrt(size)) for key in keys]
+            own = slice(head * value_size, (head + 1) * value_size)
             values = [part.value_proj.weight[own] @ read[at] + part.value_proj.bias[own] for at in range(place + 1)]
             heads.append(sum(power / sum(powers) * value for power, value in zip(powers, values, strict=True)))
         outputs.append(part.out_proj.weight @ torch.cat(heads) + part.out_proj.bias)
@@ -101,8 +102,12 @@ def features_of(model: DecoderOnly, ids: list[int], config: DecoderOnlyConfig) -
 @torch.no_grad()
 @pytest.mark.parametrize("norm", ["post", "pre"])
 @pytest.mark.parametrize(("positions", "activation"), [("sinusoidal", "relu"), ("learned", "gelu"), ("rotary", "relu")])
-def test_it_is_its_equations(norm: str, positions: str, activation: str, seed: int) -> None:
+@pytest.mark.parametrize(("head_size", "value_size"), [(2, None), (2, 5), (4, 3)])
+def test_it_is_its_equations(
+    norm: str, positions: str, activation: str, head_size: int, value_size: int | None, seed: int
+) -> None:
     settings = {"norm": norm, "positions": positions, "activation": activation, "max_positions": 13}
+    settings |= {"head_size": head_size, "value_size": value_size}
     model = exact(**settings)
     rows = [[0, *row] for row in random_rows((6, 3), 29)]
     batch = batch_as_it_stands(model, [rows[0][:4], []], [rows[0][5:], rows[1][1:]])

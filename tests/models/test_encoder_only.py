@@ -19,6 +19,8 @@ KINDS = {
     "pre": {"norm": "pre", "activation": "gelu"},
     "learned": {"positions": "learned", "max_positions": 17},
     "rotary": {"positions": "rotary", "norm": "pre"},
+    "wide-values": {"value_size": 5},
+    "narrow-values": {"head_size": 7, "value_size": 3, "norm": "pre"},
     "split-heads": {"d_model": 12, "head_size": None},
 }
 LABELS = ("a", "b", "c", "d", "e")

@@ -22,6 +22,8 @@ CONFIGS = {
     "post": transformer(),
     "pre": transformer(norm="pre"),
     "learned": transformer(positions="learned", max_positions=19),
+    "wide-values": transformer(value_size=5),
+    "narrow-values": transformer(head_size=7, value_size=3, norm="pre"),
     "split": transformer(d_model=12, head_size=None, activation="gelu", tie="two-way"),
     "untied": transformer(norm="pre", activation="swish", tie="none", output_bias=True),
     "deep": transformer(encoder_layers=1, decoder_layers=3, sinusoid_layout="halves"),

@@ -37,20 +37,26 @@ def attend_past(
     """Write the new keys and values, and let each hypothesis look at its own past and at itself.
 
     Args:
-        joint: (batch, width, 3, heads, head_size): query, key and value of the new position.
-        keys, values: (batch, width, room, heads, head_size): those of the positions before; written to.
+        joint: (batch, width, inner): queries, keys and values of all heads at the new position, end to end.
+        keys: (batch, width, room, heads, head_size): those of the positions before; written to.
+        values: (batch, width, room, heads, value_size): likewise.
         ancestors: (batch, width, room): which hypothesis of its sentence each one was, at each position; written to.
         ages: (batch,): how many positions there are already.
-        context: (batch, width, heads, head_size): is filled.
+        context: (batch, width, heads, value_size): is filled.
     """
     batch, width, room, heads, head_size = keys.shape
+    value_size = values.shape[4]
+    inner = heads * head_size
     scale = np.float32(1 / math.sqrt(head_size))
+    queries = np.empty((width, heads, head_size), dtype=np.float32)
     scores = np.empty((width, heads, room), dtype=np.float32)
     for row in range(batch):
         age = ages[row]
         for hypothesis in range(width):
-            keys[row, hypothesis, age] = joint[row, hypothesis, 1]
-            values[row, hypothesis, age] = joint[row, hypothesis, 2]
+            new = joint[row, hypothesis]
+            queries[hypothesis] = new[:inner].reshape(heads, head_size)
+            keys[row, hypothesis, age] = new[inner : 2 * inner].reshape(heads, head_size)
+            values[row, hypothesis, age] = new[2 * inner :].reshape(heads, value_size)
             ancestors[row, hypothesis, age] = hypothesis
         for place in range(age + 1):
             for hypothesis in range(width):
@@ -58,7 +64,7 @@ def attend_past(
                 for head in range(heads):
                     product = np.float32(0)
                     for part in range(head_size):
-                        product += joint[row, hypothesis, 0, head, part] * found[head, part]
+                        product += queries[hypothesis, head, part] * found[head, part]
                     scores[hypothesis, head, place] = product * scale
         context[row] = 0
         for hypothesis in range(width):
@@ -69,23 +75,25 @@ def attend_past(
                 found = values[row, ancestors[row, hypothesis, place], place]
                 for head in range(heads):
                     weight = scores[hypothesis, head, place]
-                    for part in range(head_size):
+                    for part in range(value_size):
                         context[row, hypothesis, head, part] += weight * found[head, part]
 
 
 @compiled
-def attend_source(queries: Numbers, memory: Numbers, lengths: Integers, context: Numbers) -> None:
+def attend_source(queries: Numbers, keys: Numbers, values: Numbers, lengths: Integers, context: Numbers) -> None:
     """Let each hypothesis look at its source.
 
     Args:
         queries: (batch, width, heads, head_size).
-        memory: (batch, source, 2, heads, head_size): keys and values of the source.
+        keys: (batch, source, heads, head_size): those of the source.
+        values: (batch, source, heads, value_size): likewise.
         lengths: (batch,): how many of them are real.
-        context: (batch, width, heads, head_size): is filled.
+        context: (batch, width, heads, value_size): is filled.
     """
     batch, width, heads, head_size = queries.shape
+    value_size = values.shape[3]
     scale = np.float32(1 / math.sqrt(head_size))
-    scores = np.empty((width, heads, memory.shape[1]), dtype=np.float32)
+    scores = np.empty((width, heads, keys.shape[1]), dtype=np.float32)
     for row in range(batch):
         length = lengths[row]
         for place in range(length):
@@ -93,7 +101,7 @@ def attend_source(queries: Numbers, memory: Numbers, lengths: Integers, context:
                 for head in range(heads):
                     product = np.float32(0)
                     for part in range(head_size):
-                        product += queries[row, hypothesis, head, part] * memory[row, place, 0, head, part]
+                        product += queries[row, hypothesis, head, part] * keys[row, place, head, part]
                     scores[hypothesis, head, place] = product * scale
         context[row] = 0
         for hypothesis in range(width):
@@ -103,5 +111,5 @@ def attend_source(queries: Numbers, memory: Numbers, lengths: Integers, context:
             for hypothesis in range(width):
                 for head in range(heads):
                     weight = scores[hypothesis, head, place]
-                    for part in range(head_size):
-                        context[row, hypothesis, head, part] += weight * memory[row, place, 1, head, part]
+                    for part in range(value_size):
+                        context[row, hypothesis, head, part] += weight * values[row, place, head, part]

@@ -21,20 +21,23 @@ class MultiHeadAttention(nn.Module):
     Args:
         d_model: width of what comes in and goes out.
         heads: number of heads; must divide `d_model` unless `head_size` is given.
-        head_size: width of a head's queries, keys and values (d_k = d_v in the paper); `d_model / heads` by default.
+        head_size: width of a head's queries and keys (d_k in the paper); `d_model / heads` by default.
+        value_size: width of a head's values (d_v); as large as `head_size` by default.
     """
 
-    def __init__(self, d_model: int, heads: int, *, head_size: int | None = None) -> None:
+    def __init__(
+        self, d_model: int, heads: int, *, head_size: int | None = None, value_size: int | None = None
+    ) -> None:
         super().__init__()
         if head_size is None and d_model % heads:
             raise UserError(f"d_model={d_model} cannot be split over heads={heads}; take a divisor or set head_size")
         self.heads = heads
         self.head_size = head_size or d_model // heads
-        inner = heads * self.head_size
-        self.query_proj = nn.Linear(d_model, inner)
-        self.key_proj = nn.Linear(d_model, inner)
-        self.value_proj = nn.Linear(d_model, inner)
-        self.out_proj = nn.Linear(inner, d_model)
+        self.value_size = value_size or self.head_size
+        self.query_proj = nn.Linear(d_model, heads * self.head_size)
+        self.key_proj = nn.Linear(d_model, heads * self.head_size)
+        self.value_proj = nn.Linear(d_model, heads * self.value_size)
+        self.out_proj = nn.Linear(heads * self.value_size, d_model)
         # Xavier over the three input projections as if they were one matrix, as the paper's own code did.
         for projection in (self.query_proj, self.key_proj, self.value_proj):
             nn.init.xavier_uniform_(projection.weight, gain=2**-0.5)
@@ -51,7 +54,7 @@ class MultiHeadAttention(nn.Module):
 
     def project_memory(
         self, memory: Float[Tensor, "batch key model"], rotate: Rotate | None = None
-    ) -> tuple[Float[Tensor, "batch heads key head_size"], Float[Tensor, "batch heads key head_size"]]:
+    ) -> tuple[Float[Tensor, "batch heads key head_size"], Float[Tensor, "batch heads key value_size"]]:
         """Keys and values of what is looked at: once per source sentence, once per step for the decoder's own past."""
         keys = self._split(self.key_proj(memory))
         return keys if rotate is None else rotate(keys), self._split(self.value_proj(memory))
@@ -66,7 +69,7 @@ class MultiHeadAttention(nn.Module):
         self,
         queries: Float[Tensor, "batch heads query head_size"],
         keys: Float[Tensor, "batch heads key head_size"],
-        values: Float[Tensor, "batch heads key head_size"],
+        values: Float[Tensor, "batch heads key value_size"],
         *,
         may_attend: Bool[Tensor, "..."] | None = None,
         bias: Float[Tensor, "..."] | None = None,
@@ -85,11 +88,11 @@ class MultiHeadAttention(nn.Module):
             context = context * keep_heads.to(context.dtype)[:, None, None]
         return self.out_proj(self._merge(context)), weights
 
-    def _split(self, projected: Float[Tensor, "batch length inner"]) -> Float[Tensor, "batch heads length head_size"]:
-        # (batch, length, heads * head_size) -> (batch, heads, length, head_size)
-        return projected.unflatten(-1, (self.heads, self.head_size)).transpose(1, 2)
+    def _split(self, projected: Float[Tensor, "batch length inner"]) -> Float[Tensor, "batch heads length size"]:
+        # (batch, length, heads * size) -> (batch, heads, length, size)
+        return projected.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
     @staticmethod
-    def _merge(context: Float[Tensor, "batch heads length head_size"]) -> Float[Tensor, "batch length inner"]:
-        # (batch, heads, length, head_size) -> (batch, length, heads * head_size)
+    def _merge(context: Float[Tensor, "batch heads length value_size"]) -> Float[Tensor, "batch length inner"]:
+        # (batch, heads, length, value_size) -> (batch, length, heads * value_size)
         return context.transpose(1, 2).flatten(-2)

@@ -13,19 +13,16 @@ class PackedSelfAttention(MultiHeadAttention):
 
     def __init__(self, attention: MultiHeadAttention, linear: MakeLinear) -> None:
         nn.Module.__init__(self)
-        self.heads, self.head_size = attention.heads, attention.head_size
-        self.joint_proj = _joined(linear, attention.query_proj, attention.key_proj, attention.value_proj)
+        self.heads, self.head_size, self.value_size = attention.heads, attention.head_size, attention.value_size
+        layers = (attention.query_proj, attention.key_proj, attention.value_proj)
+        self.widths = [layer.out_features for layer in layers]
+        self.joint_proj = _joined(linear, *layers)
         self.out_proj = linear(attention.out_proj.weight, attention.out_proj.bias)
-
-    def joint(self, inputs: Float[Tensor, "batch length model"]) -> Float[Tensor, "batch length 3 heads head_size"]:
-        """Queries, keys and values side by side."""
-        return self.joint_proj(inputs).unflatten(-1, (3, self.heads, self.head_size))
 
     def project_self(
         self, inputs: Float[Tensor, "batch length model"], rotate: Rotate | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        # (batch, length, 3, heads, head_size) -> three of (batch, heads, length, head_size)
-        queries, keys, values = self.joint(inputs).permute(2, 0, 3, 1, 4)
+        queries, keys, values = map(self._split, self.joint_proj(inputs).split(self.widths, dim=-1))
         return (queries, keys, values) if rotate is None else (rotate(queries), rotate(keys), values)
 
 
@@ -34,20 +31,17 @@ class PackedCrossAttention(MultiHeadAttention):
 
     def __init__(self, attention: MultiHeadAttention, linear: MakeLinear) -> None:
         nn.Module.__init__(self)
-        self.heads, self.head_size = attention.heads, attention.head_size
+        self.heads, self.head_size, self.value_size = attention.heads, attention.head_size, attention.value_size
+        layers = (attention.key_proj, attention.value_proj)
+        self.widths = [layer.out_features for layer in layers]
         self.query_proj = linear(attention.query_proj.weight, attention.query_proj.bias)
-        self.memory_proj = _joined(linear, attention.key_proj, attention.value_proj)
+        self.memory_proj = _joined(linear, *layers)
         self.out_proj = linear(attention.out_proj.weight, attention.out_proj.bias)
-
-    def joint_memory(self, memory: Float[Tensor, "batch key model"]) -> Float[Tensor, "batch key 2 heads head_size"]:
-        """Keys and values side by side."""
-        return self.memory_proj(memory).unflatten(-1, (2, self.heads, self.head_size))
 
     def project_memory(
         self, memory: Float[Tensor, "batch key model"], rotate: Rotate | None = None
     ) -> tuple[Tensor, Tensor]:
-        # (batch, key, 2, heads, head_size) -> two of (batch, heads, key, head_size)
-        keys, values = self.joint_memory(memory).permute(2, 0, 3, 1, 4)
+        keys, values = map(self._split, self.memory_proj(memory).split(self.widths, dim=-1))
         return keys if rotate is None else rotate(keys), values
 
 

@@ -13,7 +13,9 @@ class _Stack(Section):
     d_model: Width = 512
     heads: Width = 8
     head_size: int | None = Field(None, ge=1, le=1_000_000)
-    """Width of one head's queries, keys and values; `d_model / heads` when not given."""
+    """Width of one head's queries and keys (d_k in the paper); `d_model / heads` when not given."""
+    value_size: int | None = Field(None, ge=1, le=1_000_000)
+    """Width of one head's values (d_v); as large as `head_size` when not given."""
     d_ff: Width = 2048
     activation: Literal["relu", "gelu", "swish"] = "relu"
     dropout: float = Field(0.1, ge=0, lt=1)

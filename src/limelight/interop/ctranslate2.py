@@ -17,7 +17,7 @@ from limelight.errors import UserError
 from limelight.files import write_folder, writing
 from limelight.interop.folders import CARD, NOTHING_LEFT, exported_card, require_new
 from limelight.interop.marian_tokenizer import refused_tokenizers, write_sentencepiece
-from limelight.interop.names import OUTPUT_BIAS, ctranslate2_rows, refuse, require_complete
+from limelight.interop.names import OUTPUT_BIAS, ctranslate2_rows, odd_heads, refuse, require_complete
 from limelight.layers.positions import sinusoids
 from limelight.models.stored import StoredModel
 from limelight.models.weights import named_weights
@@ -77,8 +77,8 @@ def _refused(config: ModelConfig) -> Iterator[str]:
         return
     if config.positions == "rotary":
         yield "model.positions=rotary: only sinusoids and learned positions can be written for it"
-    if config.head_size not in (None, config.d_model // config.heads):
-        yield f"model.head_size={config.head_size}: its heads share the width among them"
+    for setting in odd_heads(config):
+        yield f"{setting}: its heads share the width among them"
 
 
 def _specify(stored: StoredModel, config: TransformerConfig) -> TransformerSpec:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from limelight.config import ModelConfig, RunConfig, TransformerConfig, config_from
 from limelight.errors import UserError
-from limelight.interop.names import refuse
+from limelight.interop.names import odd_heads, refuse
 from limelight.tokens import END
 from limelight.tokens.stored import KINDS
 from limelight.untrusted import shown
@@ -54,8 +54,8 @@ def refused_by_marian(config: ModelConfig) -> Iterator[str]:
         )
     if config.positions != "sinusoidal":
         yield f"model.positions={config.positions}: a Marian model has sinusoids"
-    if config.head_size not in (None, config.d_model // config.heads):
-        yield f"model.head_size={config.head_size}: the heads of a Marian model share its width among them"
+    for setting in odd_heads(config):
+        yield f"{setting}: the heads of a Marian model share its width among them"
 
 
 def to_marian(config: TransformerConfig, *, source_size: int, target_size: int) -> dict[str, Any]:

@@ -163,6 +163,14 @@ def _listed(names: set[str], most: int = 12) -> str:
     return ", ".join(shown(name) for name in listed[:most]) + more
 
 
+def odd_heads(config: TransformerConfig) -> Iterator[str]:
+    """The settings by which heads do not share the width of the model among them, as those of other formats do."""
+    for name in ("head_size", "value_size"):
+        size = getattr(config, name)
+        if size is not None and size * config.heads != config.d_model:
+            yield f"model.{name}={size}"
+
+
 def refuse(reasons: Iterable[str], what: str) -> None:
     """Raise `UserError` with every reason, if there is any."""
     listed = list(reasons)

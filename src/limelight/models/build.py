@@ -132,7 +132,7 @@ def _output(width: int, size: int) -> nn.Linear:
 
 
 def _attention(config: StackConfig) -> MultiHeadAttention:
-    return MultiHeadAttention(config.d_model, config.heads, head_size=config.head_size)
+    return MultiHeadAttention(config.d_model, config.heads, head_size=config.head_size, value_size=config.value_size)
 
 
 def _feed_forward(config: StackConfig) -> FeedForward:

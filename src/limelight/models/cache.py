@@ -26,7 +26,7 @@ SQUEEZE_EVERY = 4
 class Buffer:
     """Columns that are written once, and how many are."""
 
-    def __init__(self, columns: Float[Tensor, "batch heads room head_size"]) -> None:
+    def __init__(self, columns: Float[Tensor, "batch heads room size"]) -> None:
         self.columns = columns
         self.written = 0
 
@@ -39,16 +39,16 @@ class Columns:
     length: int
 
     @classmethod
-    def empty(cls, like: Float[Tensor, "batch heads key head_size"]) -> "Columns":
+    def empty(cls, like: Float[Tensor, "batch heads key size"]) -> "Columns":
         """No columns yet, and no room for any."""
         return cls(Buffer(like[:, :, :0]), 0)
 
     @classmethod
-    def begun(cls, columns: Float[Tensor, "batch heads columns head_size"], *, width: int) -> "Columns":
+    def begun(cls, columns: Float[Tensor, "batch heads columns size"], *, width: int) -> "Columns":
         """What a text begins with, copied, and room for the first steps of so many hypotheses."""
         return _copied(columns, room=columns.shape[2] + FIRST_ROOM * width)
 
-    def append(self, new: Float[Tensor, "batch heads width head_size"]) -> "Columns":
+    def append(self, new: Float[Tensor, "batch heads width size"]) -> "Columns":
         """These columns and the new ones. In place, unless there is no room or others have been written behind."""
         width = new.shape[2]
         length = self.length + width
@@ -58,7 +58,7 @@ class Columns:
         self.buffer.written = length
         return Columns(self.buffer, length)
 
-    def view(self) -> Float[Tensor, "batch heads columns head_size"]:
+    def view(self) -> Float[Tensor, "batch heads columns size"]:
         """The columns themselves, not a copy."""
         return self.buffer.columns[:, :, : self.length]
 
@@ -91,7 +91,7 @@ class Columns:
         return _copied(self.view()[rows, :, places].transpose(1, 2), room=self.buffer.columns.shape[2])
 
 
-def _copied(columns: Float[Tensor, "batch heads columns head_size"], *, room: int) -> Columns:
+def _copied(columns: Float[Tensor, "batch heads columns size"], *, room: int) -> Columns:
     """The columns in a buffer of their own that has room for more."""
     batch, heads, length, size = columns.shape
     buffer = Buffer(columns.new_empty(batch, heads, room, size))

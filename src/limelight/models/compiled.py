@@ -5,13 +5,14 @@ and only that table moves when hypotheses change places. Every sentence has its 
 step, and no padding is ever looked at.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import cast
 
 import torch
 from torch import Tensor
 
-from limelight.attention.packed import PackedCrossAttention, PackedSelfAttention
+from limelight.attention.packed import PackedSelfAttention
 from limelight.models.cache import put_rows
 from limelight.models.state import KeepHeads, State
 from limelight.models.transformer import DecoderLayer, Transformer, TransformerMemory, TransformerState
@@ -23,8 +24,13 @@ try:
 except ImportError:  # numba is an extra; without it steps are made of products
     loops = None  # type: ignore[assignment]
 
-Cached = Float[Tensor, "batch width room heads head_size"]
-Layers = tuple[tuple[Cached, Cached], ...]
+Pairs = tuple[tuple[Tensor, Tensor], ...]
+Layers = tuple[
+    tuple[Float[Tensor, "batch width room heads head_size"], Float[Tensor, "batch width room heads value_size"]], ...
+]
+Sources = tuple[
+    tuple[Float[Tensor, "batch source heads head_size"], Float[Tensor, "batch source heads value_size"]], ...
+]
 
 FIRST_ROOM = 64
 """Positions there is room for at first; it doubles when they are full."""
@@ -46,7 +52,8 @@ class CompiledState(State):
     """Which hypothesis of its sentence each one was, at each position."""
     ages: Int[Tensor, " batch"]
     """Positions each sentence's hypotheses have read."""
-    sources: tuple[Float[Tensor, "batch source 2 heads head_size"], ...]
+    sources: Sources
+    """Keys and values."""
     lengths: Int[Tensor, " batch"]
     """Real positions of each source."""
 
@@ -63,10 +70,10 @@ class CompiledState(State):
             return few
 
         return CompiledState(
-            tuple((kept(keys), kept(values)) for keys, values in self.past),
+            _changed(self.past, kept),
             self.ancestors[sentences],
             ages,
-            tuple(source[sentences] for source in self.sources),
+            _changed(self.sources, lambda part: part[sentences]),
             self.lengths[sentences],
         )
 
@@ -75,10 +82,13 @@ class CompiledState(State):
         if batch > len(ancestors):
             past, ancestors = self._widened(batch, ancestors.shape[2])
         lengths = put_rows(self.lengths, fresh.lengths, places)
-        longest, joined = int(lengths.max()), zip(self.sources, fresh.sources, strict=True)
-        sources = tuple(put_rows(one, other, places, axis=1) for one, other in joined)
-        if 2 * longest <= sources[0].shape[1]:
-            sources = tuple(source[:, :longest].contiguous() for source in sources)
+        longest = int(lengths.max())
+        sources = tuple(
+            (put_rows(keys, fresh_keys, places, axis=1), put_rows(values, fresh_values, places, axis=1))
+            for (keys, values), (fresh_keys, fresh_values) in zip(self.sources, fresh.sources, strict=True)
+        )
+        if 2 * longest <= sources[0][0].shape[1]:
+            sources = _changed(sources, lambda part: part[:, :longest].contiguous())
         # Of the past nothing is written: at age 0 none of it is looked at.
         return CompiledState(past, ancestors, put_rows(self.ages, fresh.ages, places), sources, lengths)
 
@@ -104,7 +114,7 @@ class CompiledState(State):
 
         ancestors = self.ancestors.new_zeros(batch, self.ancestors.shape[1], room)
         ancestors[: len(self.ages), :, : self.ancestors.shape[2]] = self.ancestors
-        return tuple((widened(keys), widened(values)) for keys, values in self.past), ancestors
+        return _changed(self.past, widened), ancestors
 
 
 class CompiledTransformer(Transformer):
@@ -142,12 +152,13 @@ class CompiledTransformer(Transformer):
         plain = self.decoder.rotary is None and memory.keep_heads is None
         if loops is None or not plain or features.dtype != torch.float32 or features.device.type != "cpu":
             return super().start(memory, width)
-        layers = self._layers()
-        heads, size = layers[0].attention.heads, layers[0].attention.head_size
-        batch = len(features)
-        shape = (batch, width, FIRST_ROOM, heads, size)
+        batch, attention = len(features), self._layers()[0].attention
+        room = (batch, width, FIRST_ROOM, attention.heads)
         return CompiledState(
-            tuple((features.new_empty(shape), features.new_empty(shape)) for _ in layers),
+            tuple(
+                (features.new_empty(*room, attention.head_size), features.new_empty(*room, attention.value_size))
+                for _ in self.decoder.layers
+            ),
             torch.zeros(batch, width, FIRST_ROOM, dtype=torch.int64),
             torch.zeros(batch, dtype=torch.int64),
             self._sources(features),
@@ -168,47 +179,52 @@ class CompiledTransformer(Transformer):
             return self.decoder.leave(hidden), replace(state, ages=state.ages + 1)
         for layer, (keys, values), source in zip(self._layers(), state.past, state.sources, strict=True):
             hidden = _attend_past(layer, hidden, keys, values, state)
-            hidden = _attend_source(layer, hidden, source, state.lengths)
+            hidden = _attend_source(layer, hidden, *source, state.lengths)
             changed = layer.feed_forward(layer.feed_forward_sublayer.before(hidden))
             hidden = layer.feed_forward_sublayer.after(hidden, changed)
         features = hidden if decoder.norm is None else decoder.norm(hidden)
         return features, replace(state, ages=state.ages + 1)
 
-    def _sources(self, features: Float[Tensor, "batch source model"]) -> tuple[Tensor, ...]:
+    def _sources(self, features: Float[Tensor, "batch source model"]) -> Sources:
         """Keys and values of the sources for each layer."""
         if self.few is not None and len(features) == 1 and features.shape[1] <= SHORT:
             return self.few.memories(features)
-        return tuple(
-            cast(PackedCrossAttention, layer.cross_attention).joint_memory(features) for layer in self._layers()
-        )
+        projected = tuple(layer.cross_attention.project_memory(features) for layer in self._layers())
+        # (batch, heads, source, size) -> (batch, source, heads, size)
+        return _changed(projected, lambda part: part.transpose(1, 2).contiguous())
 
     def _layers(self) -> list[DecoderLayer]:
         return cast(list[DecoderLayer], list(self.decoder.layers))
+
+
+def _changed(layers: Pairs, change: Callable[[Tensor], Tensor]) -> Pairs:
+    """The same done to the keys and to the values of each layer."""
+    return tuple((change(keys), change(values)) for keys, values in layers)
 
 
 def _step_few(few: "FewRows", hidden: Tensor, state: CompiledState) -> None:
     """All layers for one position of few hypotheses, which are changed in place."""
     rows = hidden.detach().flatten(0, 1).numpy()
     ancestors, ages, lengths = state.ancestors.numpy(), state.ages.numpy(), state.lengths.numpy()
-    for layer, (keys, values), memory in zip(few.decoder, state.past, state.sources, strict=True):
-        layer.look_back(rows, keys.numpy(), values.numpy(), ancestors, ages)
-        layer.look_at_source(rows, memory.numpy(), lengths)
+    for layer, past, source in zip(few.decoder, state.past, state.sources, strict=True):
+        layer.look_back(rows, past[0].numpy(), past[1].numpy(), ancestors, ages)
+        layer.look_at_source(rows, source[0].numpy(), source[1].numpy(), lengths)
         layer.think(rows)
 
 
 def _attend_past(layer: DecoderLayer, hidden: Tensor, keys: Tensor, values: Tensor, state: CompiledState) -> Tensor:
     """Masked self-attention of one position, inside its residual connection."""
-    joint = cast(PackedSelfAttention, layer.attention).joint(layer.attention_sublayer.before(hidden))
-    context = torch.empty_like(joint[:, :, 0])
+    joint = cast(PackedSelfAttention, layer.attention).joint_proj(layer.attention_sublayer.before(hidden))
+    context = values.new_empty(*joint.shape[:2], *values.shape[-2:])
     loops.attend_past(
         joint.numpy(), keys.numpy(), values.numpy(), state.ancestors.numpy(), state.ages.numpy(), context.numpy()
     )
     return layer.attention_sublayer.after(hidden, layer.attention.out_proj(context.flatten(2)))
 
 
-def _attend_source(layer: DecoderLayer, hidden: Tensor, source: Tensor, lengths: Tensor) -> Tensor:
+def _attend_source(layer: DecoderLayer, hidden: Tensor, keys: Tensor, values: Tensor, lengths: Tensor) -> Tensor:
     """Cross-attention of one position, inside its residual connection."""
-    queries = layer.cross_attention.query_proj(layer.cross_sublayer.before(hidden)).unflatten(-1, source.shape[-2:])
-    context = torch.empty_like(queries)
-    loops.attend_source(queries.numpy(), source.numpy(), lengths.numpy(), context.numpy())
+    queries = layer.cross_attention.query_proj(layer.cross_sublayer.before(hidden)).unflatten(-1, keys.shape[-2:])
+    context = values.new_empty(*queries.shape[:2], *values.shape[-2:])
+    loops.attend_source(queries.numpy(), keys.numpy(), values.numpy(), lengths.numpy(), context.numpy())
     return layer.cross_sublayer.after(hidden, layer.cross_attention.out_proj(context.flatten(2)))

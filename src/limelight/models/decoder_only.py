@@ -23,7 +23,7 @@ class Prompt(Memory):
     """Keys and values of the source, for each layer: all that later positions look at."""
 
     layers: tuple[
-        tuple[Float[Tensor, "batch heads source head_size"], Float[Tensor, "batch heads source head_size"]], ...
+        tuple[Float[Tensor, "batch heads source head_size"], Float[Tensor, "batch heads source value_size"]], ...
     ]
     source_valid: Bool[Tensor, "batch source"]
     keep_heads: KeepHeads | None
@@ -34,7 +34,7 @@ class CausalOutput(NamedTuple):
 
     features: Float[Tensor, "batch length model"]
     keys: Float[Tensor, "batch heads length head_size"]
-    values: Float[Tensor, "batch heads length head_size"]
+    values: Float[Tensor, "batch heads length value_size"]
     weights: Float[Tensor, "batch heads length length"] | None
 
 

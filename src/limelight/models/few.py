@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from limelight.attention.compiled import Integers, attend_past, attend_source
+from limelight.attention.multi_head import MultiHeadAttention
 from limelight.layers.compiled import ByteLinear, Norm, Numbers, byte_linear, enter, leave, multiply, think
 from limelight.layers.feed_forward import ACTIVATIONS
 from limelight.layers.packed import integer_rows
@@ -27,13 +28,15 @@ class FewAttention(NamedTuple):
     entry: ByteLinear
     """To queries, keys and values of what looks at itself; to the queries of what looks at the source."""
     exit: ByteLinear
-    heads: tuple[int, int]
-    """How many, and their size."""
+    keys: tuple[int, int]
+    """How many heads, and the width of their keys and queries."""
+    values: tuple[int, int]
+    """How many heads, and the width of their values."""
 
-    def asked(self, rows: Numbers, parts: int) -> Numbers:
-        """The first product: (rows, parts, heads, head_size)."""
-        asked = np.empty((len(rows), parts, *self.heads), dtype=np.float32)
-        enter(rows, self.norm, self.entry, asked.reshape(len(rows), -1))
+    def asked(self, rows: Numbers) -> Numbers:
+        """The first product: (rows, inner)."""
+        asked = np.empty((len(rows), len(self.entry.scales)), dtype=np.float32)
+        enter(rows, self.norm, self.entry, asked)
         return asked
 
     def answered(self, rows: Numbers, context: Numbers) -> None:
@@ -56,7 +59,7 @@ class FewLayer:
     def __init__(self, layer: Layer) -> None:
         attention, norm = layer.attention, _norm_of(layer.attention_sublayer)
         joint = _linear(attention.query_proj, attention.key_proj, attention.value_proj)
-        self.attention = FewAttention(norm, joint, _linear(attention.out_proj), (attention.heads, attention.head_size))
+        self.attention = FewAttention(norm, joint, _linear(attention.out_proj), *_sizes(attention))
         network = layer.feed_forward
         activation = list(ACTIVATIONS.values()).index(type(network.activation))
         self.thoughts = FewThoughts(
@@ -65,16 +68,15 @@ class FewLayer:
 
     def look(self, rows: Numbers) -> None:
         """All positions of one sentence look at one another."""
-        joint = self.attention.asked(rows, 3)
-        # Of one sentence with a hypothesis for each position: (positions, part, ...) -> (1, positions, [part,] ...)
-        queries, memory = np.ascontiguousarray(joint[None, :, 0]), np.ascontiguousarray(joint[None, :, 1:])
-        self.attention.answered(rows, _seen(queries, memory, np.array([len(rows)])))
+        sizes = (self.attention.keys, self.attention.keys, self.attention.values)
+        # Of one sentence with a hypothesis for each position
+        queries, keys, values = _parted(self.attention.asked(rows), *sizes)
+        self.attention.answered(rows, _seen(queries, keys, values, np.array([len(rows)])))
 
     def look_back(self, rows: Numbers, keys: Numbers, values: Numbers, ancestors: Integers, ages: Integers) -> None:
         """Each hypothesis looks at its own past and itself; see `attend_past`."""
-        joint = self.attention.asked(rows, 3)
-        joint = joint.reshape(*ancestors.shape[:2], *joint.shape[1:])
-        context = np.empty_like(joint[:, :, 0])
+        joint = self.attention.asked(rows).reshape(*ancestors.shape[:2], -1)
+        context = np.empty((*ancestors.shape[:2], *self.attention.values), dtype=np.float32)
         attend_past(joint, keys, values, ancestors, ages, context)
         self.attention.answered(rows, context)
 
@@ -89,21 +91,19 @@ class FewDecoderLayer(FewLayer):
     def __init__(self, layer: DecoderLayer) -> None:
         super().__init__(layer)
         cross, norm = layer.cross_attention, _norm_of(layer.cross_sublayer)
-        self.cross = FewAttention(
-            norm, _linear(cross.query_proj), _linear(cross.out_proj), (cross.heads, cross.head_size)
-        )
+        self.cross = FewAttention(norm, _linear(cross.query_proj), _linear(cross.out_proj), *_sizes(cross))
         self.memory_proj = _linear(cross.key_proj, cross.value_proj)
 
-    def memory(self, source: Numbers) -> Numbers:
-        """Keys and values, (1, source, 2, heads, head_size), of one sentence's source, (source, model)."""
-        joint = np.empty((1, len(source), 2, *self.cross.heads), dtype=np.float32)
-        multiply(source, self.memory_proj, joint.reshape(len(source), -1))
-        return joint
+    def memory(self, source: Numbers) -> list[Numbers]:
+        """Keys, (1, source, heads, head_size), and values, (1, source, heads, value_size), of one sentence's source."""
+        joint = np.empty((len(source), len(self.memory_proj.scales)), dtype=np.float32)
+        multiply(source, self.memory_proj, joint)
+        return _parted(joint, self.cross.keys, self.cross.values)
 
-    def look_at_source(self, rows: Numbers, memory: Numbers, lengths: Integers) -> None:
+    def look_at_source(self, rows: Numbers, keys: Numbers, values: Numbers, lengths: Integers) -> None:
         """Each hypothesis looks at its source; see `attend_source`."""
-        queries = self.cross.asked(rows, 1).reshape(len(lengths), -1, *self.cross.heads)
-        self.cross.answered(rows, _seen(queries, memory, lengths))
+        queries = self.cross.asked(rows).reshape(len(lengths), -1, *self.cross.keys)
+        self.cross.answered(rows, _seen(queries, keys, values, lengths))
 
 
 class FewRows:
@@ -121,14 +121,28 @@ class FewRows:
             layer.think(rows)
         return hidden
 
-    def memories(self, features: Float[Tensor, "1 source model"]) -> tuple[Tensor, ...]:
+    def memories(self, features: Float[Tensor, "1 source model"]) -> tuple[tuple[Tensor, Tensor], ...]:
         """Keys and values of a sentence's source for each layer of the decoder."""
-        return tuple(torch.from_numpy(layer.memory(features.detach()[0].numpy())) for layer in self.decoder)
+        rows = features.detach()[0].numpy()
+        memories = (layer.memory(rows) for layer in self.decoder)
+        return tuple((torch.from_numpy(keys), torch.from_numpy(values)) for keys, values in memories)
 
 
-def _seen(queries: Numbers, memory: Numbers, lengths: Integers) -> Numbers:
-    context = np.empty_like(queries)
-    attend_source(queries, memory, lengths, context)
+def _sizes(attention: MultiHeadAttention) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Heads by the width of their keys, and by that of their values."""
+    return (attention.heads, attention.head_size), (attention.heads, attention.value_size)
+
+
+def _parted(joint: Numbers, *sizes: tuple[int, int]) -> list[Numbers]:
+    """What (positions, inner) holds side by side, each as (1, positions, heads, size)."""
+    ends = np.cumsum([heads * size for heads, size in sizes])[:-1]
+    parts = zip(np.split(joint, ends, axis=1), sizes, strict=True)
+    return [np.ascontiguousarray(part).reshape(1, len(joint), *size) for part, size in parts]
+
+
+def _seen(queries: Numbers, keys: Numbers, values: Numbers, lengths: Integers) -> Numbers:
+    context = np.empty((*queries.shape[:2], *values.shape[2:]), dtype=np.float32)
+    attend_source(queries, keys, values, lengths, context)
     return context
 
 

@@ -160,7 +160,7 @@ class Look(NamedTuple):
 
     hidden: Float[Tensor, "batch length model"]
     keys: Float[Tensor, "batch heads length head_size"]
-    values: Float[Tensor, "batch heads length head_size"]
+    values: Float[Tensor, "batch heads length value_size"]
     weights: Float[Tensor, "batch heads length length"] | None
 
 
@@ -168,7 +168,7 @@ class SourceView(NamedTuple):
     """The encoder's output as one decoder layer looks at it; `may_attend` is None where no source is padded."""
 
     keys: Float[Tensor, "batch heads source head_size"]
-    values: Float[Tensor, "batch heads source head_size"]
+    values: Float[Tensor, "batch heads source value_size"]
     may_attend: Bool[Tensor, "batch 1 1 source"] | None
 
 
