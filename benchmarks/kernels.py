@@ -26,6 +26,7 @@ from limelight.layers import packed
 from limelight.layers.dropout import Dropout
 from limelight.layers.packed import FullLinear, HalfLinear, IntegerLinear
 from limelight.memory import hold_memory_for_work
+from limelight.models.state import Living
 from limelight.training import cross_entropy
 from limelight.training.cross_entropy import linear_cross_entropy
 
@@ -102,8 +103,9 @@ def lineage(sentences: int, width: int, past: int, room: int) -> np.ndarray:
 def own_past(past: int) -> dict[str, float]:
     """A decoding step: 64 sentences with 4 hypotheses each, 8 heads of 64, so many positions before. The loops look up
     each hypothesis' own past; products compare with all that its sentence has, or with copies of its own."""
-    joint, stored = (torch.randn(shape).numpy() for shape in ((64, 4, 3 * 8 * 64), (2, 64, 4, 64, 8, 64)))
-    ancestors, ages, context = lineage(64, 4, past, room=64), np.full(64, past), np.empty((64, 4, 8, 64), np.float32)
+    joint, stored = (torch.randn(shape).numpy() for shape in ((256, 3 * 8 * 64), (2, 64, 4, 64, 8, 64)))
+    ancestors, ages, context = lineage(64, 4, past, room=64), np.full(64, past), np.empty((256, 8, 64), np.float32)
+    firsts = Living.of(np.full(64, 4)).firsts
     queries, single, parents = torch.randn(64, 8, 4, 64), torch.randn(256, 8, 1, 64), torch.randperm(256)
     copied = torch.randn(2, 256, 8, past + 1, 64)
 
@@ -113,7 +115,7 @@ def own_past(past: int) -> dict[str, float]:
 
     seen = max(sum(len(set(place)) for place in sentence.T[:past].tolist()) for sentence in ancestors)
     return {
-        "compiled loops": median_us(lambda: attend_past(joint, *stored, ancestors, ages, context)),
+        "compiled loops": median_us(lambda: attend_past(joint, firsts, *stored, ancestors, ages, context)),
         "products with the columns that are seen": products(seen + 4),
         "products with all columns": products(4 * (past + 1)),
         "products with copies": median_us(lambda: attend(single, *copied[:, parents])),
@@ -126,13 +128,14 @@ def own_source(length: int) -> dict[str, float]:
     """The same step: sources of at most so many positions, two thirds of them on average, as they stand in batches."""
     lengths = np.random.default_rng(1).integers(length // 3, length + 1, size=64)
     queries, memory = torch.randn(64, 4, 8, 64), torch.randn(2, 64, length, 8, 64)
-    context = np.empty((64, 4, 8, 64), dtype=np.float32)
+    rows, firsts = queries.flatten(0, 1).numpy(), Living.of(np.full(64, 4)).firsts
+    context = np.empty_like(rows)
     padded = torch.arange(length) >= torch.from_numpy(lengths)[:, None]
     bias = torch.zeros(64, 1, 1, length).masked_fill_(padded[:, None, None], -1e30)
     apart, keys, values = queries.transpose(1, 2).contiguous(), *memory.transpose(2, 3).contiguous()
     upright = keys.transpose(-1, -2).contiguous().transpose(-1, -2)
     return {
-        "compiled loops": median_us(lambda: attend_source(queries.numpy(), *memory.numpy(), lengths, context)),
+        "compiled loops": median_us(lambda: attend_source(rows, firsts, *memory.numpy(), lengths, context)),
         "products": median_us(lambda: attend(apart, upright, values, bias=bias)),
     }
 
@@ -153,10 +156,10 @@ def linear(rows: int, outputs: int) -> dict[str, float]:
 @torch.inference_mode()
 def best_of_many() -> dict[str, float]:
     """The best 5 of 4 hypotheses' 32,000 continuations, for 64 sentences; and what it takes to normalise them."""
-    logits, before = torch.randn(64, 4, 32_000), torch.randn(64, 4)
+    logits, before, living = torch.randn(256, 32_000), torch.randn(256), Living.of(np.full(64, 4))
     return {
-        "in blocks": median_us(lambda: top.best_continuations(logits, before, 4)),
-        "torch.topk": median_us(lambda: (logits + before[..., None]).flatten(1).topk(5, dim=-1)),
+        "in blocks": median_us(lambda: top.best_continuations(logits, before, living, 4)),
+        "torch.topk": median_us(lambda: (logits + before[:, None]).view(64, -1).topk(5, dim=-1)),
         "log softmax": median_us(lambda: logits.log_softmax(dim=-1)),
         "log softmax in place": median_us(lambda: torch.log_softmax(logits, dim=-1, out=logits)),
     }

@@ -14,6 +14,8 @@ from limelight.attention.compiled import attend_past, attend_source
 BATCH, WIDTH, HEADS, SIZE, ROOM, SOURCE = 5, 3, 2, 7, 13, 11
 AGES = (0, 4, 12, 1, 7)
 LENGTHS = (1, 11, 6, 2, 10)
+LIVING = (3, 1, 2, 0, 3)
+FIRSTS = np.array([0, 3, 4, 6, 6, 9])
 VALUE_SIZES = (5, SIZE, 17)
 FAR = 1e6
 """Where nobody may look lies this: who looked there all the same would be far off."""
@@ -55,9 +57,9 @@ class Past:
     """Random arguments of `attend_past`: rows of different age, whose hypotheses come from one another."""
 
     def __init__(self, numbers: np.random.Generator, value_size: int) -> None:
-        # Of the new position: (batch, width, heads, size) each
-        self.new = [normal(numbers, BATCH, WIDTH, HEADS, size) for size in (SIZE, SIZE, value_size)]
-        self.joint = np.concatenate([part.reshape(BATCH, WIDTH, -1) for part in self.new], axis=2)
+        # Of the new position: (rows, heads, size) each
+        self.new = [normal(numbers, FIRSTS[-1], HEADS, size) for size in (SIZE, SIZE, value_size)]
+        self.joint = np.concatenate([part.reshape(FIRSTS[-1], -1) for part in self.new], axis=1)
         self.keys, self.values = (
             np.full((BATCH, WIDTH, ROOM, HEADS, size), FAR, np.float32) for size in (SIZE, value_size)
         )
@@ -67,35 +69,38 @@ class Past:
             self.keys[row, :, :age] = normal(numbers, WIDTH, age, HEADS, SIZE)
             self.values[row, :, :age] = normal(numbers, WIDTH, age, HEADS, value_size)
             self.ancestors[row, :, :age] = numbers.integers(WIDTH, size=(WIDTH, age))
-        self.context = np.full((BATCH, WIDTH, HEADS, value_size), np.nan, np.float32)
+        self.context = np.full((FIRSTS[-1], HEADS, value_size), np.nan, np.float32)
 
     def attend(self) -> None:
-        attend_past(self.joint, self.keys, self.values, self.ancestors, self.ages, self.context)
+        attend_past(self.joint, FIRSTS, self.keys, self.values, self.ancestors, self.ages, self.context)
 
-    def own(self, row: int, hypothesis: int, head: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    def own(self, sentence: int, hypothesis: int, head: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Keys and values of what a hypothesis has read, the new position last."""
-        places = list(enumerate(self.ancestors[row, hypothesis, : AGES[row]]))
-        past = [(self.keys[row, who, place, head], self.values[row, who, place, head]) for place, who in places]
-        keys, values = zip(*past, tuple(part[row, hypothesis, head] for part in self.new[1:]), strict=True)
+        places = list(enumerate(self.ancestors[sentence, hypothesis, : AGES[sentence]]))
+        past = [tuple(part[sentence, who, place, head] for part in (self.keys, self.values)) for place, who in places]
+        row = FIRSTS[sentence] + hypothesis
+        keys, values = zip(*past, tuple(part[row, head] for part in self.new[1:]), strict=True)
         return list(keys), list(values)
 
 
-def every_head() -> Iterator[tuple[int, int, int]]:
-    return product(range(BATCH), range(WIDTH), range(HEADS))
+def every_row() -> Iterator[tuple[int, int, int]]:
+    """A row, the sentence it belongs to, and which of its hypotheses it is."""
+    for sentence, (first, living) in enumerate(zip(FIRSTS, LIVING, strict=False)):
+        yield from ((int(first) + hypothesis, sentence, hypothesis) for hypothesis in range(living))
 
 
 def test_each_hypothesis_looks_at_its_own_past_and_itself(past: Past) -> None:
     past.attend()
-    for row, hypothesis, head in every_head():
-        expected = looked_up(past.new[0][row, hypothesis, head], *past.own(row, hypothesis, head))
-        np.testing.assert_allclose(past.context[row, hypothesis, head], expected, rtol=1e-5, atol=1e-5)
+    for (row, sentence, hypothesis), head in product(every_row(), range(HEADS)):
+        expected = looked_up(past.new[0][row, head], *past.own(sentence, hypothesis, head))
+        np.testing.assert_allclose(past.context[row, head], expected, rtol=1e-5, atol=1e-5)
 
 
 def test_it_writes_the_new_position_into_its_place_and_nothing_else(past: Past) -> None:
     before = [array.copy() for array in (past.joint, past.keys, past.values, past.ancestors, past.ages)]
-    for row, age in enumerate(AGES):
-        before[1][row, :, age], before[2][row, :, age] = past.new[1][row], past.new[2][row]
-        before[3][row, :, age] = range(WIDTH)
+    for row, sentence, hypothesis in every_row():
+        place = sentence, hypothesis, AGES[sentence]
+        before[1][place], before[2][place], before[3][place] = past.new[1][row], past.new[2][row], hypothesis
     past.attend()
     for array, expected in zip((past.joint, past.keys, past.values, past.ancestors, past.ages), before, strict=True):
         np.testing.assert_array_equal(array, expected)
@@ -103,42 +108,39 @@ def test_it_writes_the_new_position_into_its_place_and_nothing_else(past: Past) 
 
 def test_products_of_the_same_heads_give_the_same(past: Past) -> None:
     past.attend()
-    for row, hypothesis in product(range(BATCH), range(WIDTH)):
-        heads = [past.own(row, hypothesis, head) for head in range(HEADS)]
+    for row, sentence, hypothesis in every_row():
+        heads = [past.own(sentence, hypothesis, head) for head in range(HEADS)]
         keys, values = (torch.from_numpy(np.array([each[part] for each in heads])) for part in (0, 1))
-        expected, _ = attend(torch.from_numpy(past.new[0][row, hypothesis])[:, None], keys, values)
-        np.testing.assert_allclose(past.context[row, hypothesis], expected[:, 0], rtol=1e-5, atol=1e-5)
+        expected, _ = attend(torch.from_numpy(past.new[0][row])[:, None], keys, values)
+        np.testing.assert_allclose(past.context[row], expected[:, 0], rtol=1e-5, atol=1e-5)
 
 
 def test_each_hypothesis_looks_at_its_real_source(numbers: np.random.Generator, value_size: int) -> None:
-    queries, context = (
-        normal(numbers, BATCH, WIDTH, HEADS, SIZE),
-        np.full((BATCH, WIDTH, HEADS, value_size), np.nan, "f"),
-    )
+    queries, context = normal(numbers, FIRSTS[-1], HEADS, SIZE), np.full((FIRSTS[-1], HEADS, value_size), np.nan, "f")
     keys, values = (normal(numbers, BATCH, SOURCE, HEADS, size) for size in (SIZE, value_size))
     for row, length in enumerate(LENGTHS):
         keys[row, length:] = values[row, length:] = FAR
     given = queries.copy(), keys.copy(), values.copy()
-    attend_source(queries, keys, values, np.array(LENGTHS), context)
+    attend_source(queries, FIRSTS, keys, values, np.array(LENGTHS), context)
     for array, expected in zip((queries, keys, values), given, strict=True):
         np.testing.assert_array_equal(array, expected)
-    for row, hypothesis, head in every_head():
-        real = (list(part[row, : LENGTHS[row], head]) for part in (keys, values))
-        expected = looked_up(queries[row, hypothesis, head], *real)
-        np.testing.assert_allclose(context[row, hypothesis, head], expected, rtol=1e-5, atol=1e-5)
+    for (row, sentence, _), head in product(every_row(), range(HEADS)):
+        real = (list(part[sentence, : LENGTHS[sentence], head]) for part in (keys, values))
+        np.testing.assert_allclose(context[row, head], looked_up(queries[row, head], *real), rtol=1e-5, atol=1e-5)
 
-    valid = torch.arange(SOURCE) < torch.tensor(LENGTHS)[:, None]
-    given = (torch.from_numpy(part).transpose(1, 2) for part in (queries, keys, values))
-    products, _ = attend(*given, may_attend=valid[:, None, None])
-    np.testing.assert_allclose(context, products.transpose(1, 2), rtol=1e-5, atol=1e-5)
+    sentences = [sentence for _, sentence, _ in every_row()]
+    valid = torch.arange(SOURCE) < torch.tensor(LENGTHS)[sentences, None]
+    memory = (torch.from_numpy(part[sentences]).transpose(1, 2) for part in (keys, values))
+    products, _ = attend(torch.from_numpy(queries)[:, :, None], *memory, may_attend=valid[:, None, None])
+    np.testing.assert_allclose(context, products[:, :, 0], rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("size", [1e3, -1e3])
 def test_large_scores_do_not_overflow(numbers: np.random.Generator, size: float) -> None:
     """All of the weight lies on the key that stands out."""
-    queries = np.full((1, 1, 1, SIZE), size, np.float32)
+    queries = np.full((1, 1, SIZE), size, np.float32)
     keys, values = numbers.uniform(-0.1, 0.1, size=(2, 1, SOURCE, 1, SIZE)).astype(np.float32)
     keys[0, 4] = np.sign(size)
-    context = np.empty((1, 1, 1, SIZE), np.float32)
-    attend_source(queries, keys, values, np.array([SOURCE]), context)
-    np.testing.assert_allclose(context[0, 0, 0], values[0, 4, 0], rtol=1e-6)
+    context = np.empty((1, 1, SIZE), np.float32)
+    attend_source(queries, np.array([0, 1]), keys, values, np.array([SOURCE]), context)
+    np.testing.assert_allclose(context[0, 0], values[0, 4, 0], rtol=1e-6)

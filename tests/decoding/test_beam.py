@@ -29,10 +29,10 @@ ALPHAS = (0.0, 0.6, 1.0, 2.5)
 
 def plain_beam(
     model: TableModel, kind: int, *, beam: int, longest: int, alpha: float, forced: Sequence[int] = (),
-    enough: float = math.inf,
+    enough: float = math.inf, prune: float = math.inf,
 ) -> list[tuple[float, tuple[int, ...]]]:  # fmt: skip
     """The same search for one sentence with lists: all that ended until `enough` have, best first."""
-    live, finished = [(0.0, ())], []
+    live, finished, ended, most = [(0.0, ())], [], [], -math.inf
     for position in range(longest + 1):
         options = []
         for log_probability, ids in live:
@@ -41,12 +41,18 @@ def plain_beam(
                 gained = log_probabilities(model, kind, [*ids, piece])[-1]
                 options.append((log_probability + gained, (*ids, piece)))
         options.sort(key=lambda option: -option[0])
+        most = max(most, options[0][0])
         for log_probability, ids in options[:beam]:
-            if ids[-1] == model.end_id:
+            if ids[-1] == model.end_id and log_probability >= most - prune:
+                ended.append(log_probability)
                 finished.append((penalised(log_probability, len(ids), alpha), ids[:-1]))
         if len(finished) >= enough:
             break
         live = [option for option in options[: 2 * beam] if option[1][-1] != model.end_id][:beam]
+        live = [option for option in live if option[0] >= most - prune]
+        most = max(ended, default=-math.inf)
+        if not live:
+            break
     return sorted(finished, key=lambda result: -result[0])
 
 
@@ -184,6 +190,55 @@ def test_with_a_patience_of_one_a_search_takes_as_many_steps_as_it_needs(seed: i
     # At the first step one ends, at each further one both do: 1, 3, 5, 7.
     assert [steps[patience] for patience in (0.5, 1.0, 2.0, 3.0)] == [1, 2, 3, 4]
     assert steps[math.inf] > 4
+
+
+def pruned(
+    model: TableModel, prune: float, *, beam: int, longest: int, alpha: float = 0.6, prefix: Sequence[int] = ()
+) -> list[list[Hypothesis]]:
+    special = {"start_id": model.start_id, "end_id": model.end_id}
+    search = BeamSearch(beam, n_best=1, alpha=alpha, patience=math.inf, prune=prune, **special)
+    kinds = range(len(model.logits))
+    return decode_batch(model, search, *sources(*kinds), [Request(longest, tuple(prefix))] * len(kinds))
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("beam", [2, 3, 5])
+@pytest.mark.parametrize("prune", [0.01, 0.5, 2.0, 1000.0])
+@pytest.mark.parametrize("prefix", [(), (3, 1)])
+def test_pruning_is_that_of_the_plain_loop(
+    seed: int, beam: int, alpha: float, prune: float, prefix: tuple[int, ...]
+) -> None:
+    model, longest = random_model(7, 5), 11
+    for kind, (found,) in enumerate(pruned(model, prune, beam=beam, longest=longest, alpha=alpha, prefix=prefix)):
+        expected = plain_beam(model, kind, beam=beam, longest=longest, alpha=alpha, prune=prune, forced=prefix)
+        if expected:
+            assert found.ids == expected[0][1]
+            assert found.score == pytest.approx(expected[0][0], abs=1e-6)
+        else:
+            assert not found.finished
+
+
+class Counting(TableModel):
+    """Knows how many hypotheses lived at each step."""
+
+    def __init__(self, logits: torch.Tensor) -> None:
+        super().__init__(logits)
+        self.lived: list[int] = []
+
+    def step_some(self, ids, state, living):
+        self.lived.append(living.rows)
+        return super().step_some(ids, state, living)
+
+
+def test_what_is_given_up_is_not_asked_for(seed: int) -> None:
+    logits = random_model(1, 5, spread=3).logits
+    logits[..., 0] = -60  # none ends
+    everything, few = Counting(logits), Counting(logits)
+    pruned(everything, math.inf, beam=4, longest=12)
+    pruned(few, 0.5, beam=4, longest=12)
+    assert everything.lived == [1] + [4] * 12
+    assert len(few.lived) == 13
+    assert sum(few.lived) < sum(everything.lived)
 
 
 def test_a_prefix_leads_every_hypothesis_and_counts(seed: int) -> None:

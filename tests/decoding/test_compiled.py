@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -9,6 +10,7 @@ from torch import Tensor
 from limelight.decoding import top
 from limelight.decoding.compiled import find_largest_sums
 from limelight.decoding.top import BLOCK, best_continuations
+from limelight.models.state import Living
 
 VOCABULARIES = (1, 7, BLOCK - 1, BLOCK, BLOCK + 1, 5 * BLOCK + 11)
 BEAMS = [(1, 1), (1, 2), (3, 7), (5, 11)]
@@ -24,9 +26,12 @@ def different(batch: int, width: int, vocab: int) -> tuple[Tensor, Tensor]:
 
 
 def found(log_probabilities: Tensor, before: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    values = torch.full((len(before), count), math.nan)
-    places = torch.full((len(before), count), -1)
-    find_largest_sums(log_probabilities.numpy(), before.numpy(), BLOCK, values.numpy(), places.numpy())
+    """Where all hypotheses live."""
+    batch, width = before.shape
+    values = torch.full((batch, count), math.nan)
+    places = torch.full((batch, count), -1)
+    rows, firsts = log_probabilities.flatten(0, 1), Living.of(np.full(batch, width)).firsts
+    find_largest_sums(rows.numpy(), before.flatten().numpy(), firsts, BLOCK, values.numpy(), places.numpy())
     return values, places
 
 
@@ -51,6 +56,21 @@ def test_of_equal_sums_any_are_found_but_none_twice(seed: int, vocab: int, width
     assert torch.equal(values, sums.sort(dim=1, descending=True).values[:, :count])
     assert torch.equal(values, sums.gather(1, places))
     assert all(len(set(row)) == count for row in places.tolist())
+
+
+@pytest.mark.parametrize("vocab", VOCABULARIES)
+def test_sentences_have_as_many_hypotheses_as_live(seed: int, vocab: int) -> None:
+    counts = (2, 0, 3, 1, 0)
+    given, before = different(1, sum(counts), vocab)
+    values, places = torch.full((len(counts), 5), -math.inf), torch.full((len(counts), 5), -1)
+    firsts = Living.of(np.array(counts)).firsts
+    find_largest_sums(given[0].numpy(), before[0].numpy(), firsts, BLOCK, values.numpy(), places.numpy())
+    for sentence, rows in enumerate((given + before[..., None])[0].split(counts)):
+        sums, expected = rows.flatten().sort(descending=True)
+        some = min(5, len(sums))
+        assert torch.equal(values[sentence, :some], sums[:some])
+        assert torch.equal(places[sentence, :some], expected[:some])
+        assert (places[sentence, some:] == -1).all()
 
 
 def test_what_is_impossible_comes_last(seed: int) -> None:
@@ -78,10 +98,17 @@ def test_what_is_no_number_breaks_no_other_row(seed: int) -> None:
 def test_torch_finds_the_same_without_numba(
     seed: int, monkeypatch: pytest.MonkeyPatch, vocab: int, transposed: bool
 ) -> None:
-    given, before = different(2, 3, vocab)
+    counts = np.array([3, 1, 0, 4])
+    given, before = (part[0] for part in different(1, 8, vocab))
     if transposed:
-        given = given.transpose(0, 2).contiguous().transpose(0, 2)
-    compiled = best_continuations(given, before, 6)
+        given = given.T.contiguous().T
+    compiled = best_continuations(given, before, Living.of(counts), 6)
     monkeypatch.setattr(top, "loops", None)
-    for one, other in zip(compiled, best_continuations(given, before, 6), strict=True):
-        assert torch.equal(one, other)
+    by_torch = best_continuations(given, before, Living.of(counts), 6)
+    np.testing.assert_array_equal(compiled.log_probabilities, by_torch.log_probabilities)
+    there = compiled.log_probabilities > -math.inf
+    assert there.sum(axis=1).tolist() == [6, 6, 0, 6]
+    for one, other in zip(compiled[1:3], by_torch[1:3], strict=True):
+        np.testing.assert_array_equal(one[there], other[there])
+    assert not compiled.tied.any()
+    assert not by_torch.tied.any()

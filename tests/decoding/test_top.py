@@ -3,19 +3,22 @@
 import math
 import random
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
+from limelight.decoding import top
 from limelight.decoding.top import (
     BLOCK,
     FEW,
-    best_continuations,
+    Continuations,
     in_full,
     most_probable,
     normalised,
     top_logits_with_ties,
 )
+from limelight.models.state import Living
 
 SMALL = (2, 7, 1009)
 LARGE = (FEW - 1, FEW, FEW + 1, FEW + BLOCK - 1, FEW + BLOCK, 2 * FEW + 37)
@@ -66,8 +69,14 @@ def continued(log_probabilities: Tensor, before: Tensor, count: int) -> list[lis
     return [[(place // vocab, place % vocab) for place in row] for row in by_sorting(sums, count)]
 
 
-def pairs(parents: Tensor, ids: Tensor) -> list[list[tuple[int, int]]]:
-    return [list(zip(*each, strict=True)) for each in zip(parents.tolist(), ids.tolist(), strict=True)]
+def best_continuations(log_probabilities: Tensor, before: Tensor, count: int) -> Continuations:
+    """Where all hypotheses live."""
+    living = Living.of(np.full(before.shape[0], before.shape[1]))
+    return top.best_continuations(log_probabilities.flatten(0, 1), before.flatten(), living, count)
+
+
+def pairs(found: Continuations) -> list[list[tuple[int, int]]]:
+    return [list(zip(*each, strict=True)) for each in zip(found.parents.tolist(), found.ids.tolist(), strict=True)]
 
 
 @pytest.mark.parametrize("vocab", [*SMALL, *LARGE])
@@ -78,9 +87,9 @@ def test_without_equal_sums_it_is_the_sort(seed: int, vocab: int, width: int, co
     before += torch.arange(width) / 2**12
     found = best_continuations(spread, before, count)
     assert not found.tied.any()
-    assert pairs(found.parents, found.ids) == continued(spread, before, count)
-    rows = torch.arange(2)[:, None]
-    assert torch.equal(found.log_probabilities, spread[rows, found.parents, found.ids])
+    assert pairs(found) == continued(spread, before, count)
+    rows = np.arange(2)[:, None]
+    np.testing.assert_array_equal(found.log_probabilities, spread.numpy()[rows, found.parents, found.ids])
 
 
 @pytest.mark.parametrize("vocab", [*SMALL, *LARGE])
@@ -91,7 +100,7 @@ def test_a_hypothesis_that_is_not_there_is_not_continued(seed: int, vocab: int) 
     found = best_continuations(spread, before, count)
     assert not found.tied.any()
     assert found.parents.tolist() == [[parent] * count for parent in (0, 1, 2, 1, 0)]
-    assert pairs(found.parents, found.ids) == continued(spread, before, count)
+    assert pairs(found) == continued(spread, before, count)
 
 
 @pytest.mark.parametrize("vocab", LARGE)
@@ -109,10 +118,10 @@ def test_ties_are_noticed_wherever_they_stand(seed: int, vocab: int) -> None:
     before = torch.zeros(1, 2, dtype=torch.float64)
     for one, other in places.values():
         spread = all_different(1, 2, vocab)
-        top = float(spread.max())
-        spread.view(-1)[[one, other]] = top + 2
+        most = float(spread.max())
+        spread.view(-1)[[one, other]] = most + 2
         assert best_continuations(spread, before, 4).tied.tolist() == [True]
-        spread.view(-1)[other] = top + 1
+        spread.view(-1)[other] = most + 1
         assert best_continuations(spread, before, 4).tied.tolist() == [False]
 
 
@@ -185,20 +194,24 @@ def test_normalising_makes_no_second_table(seed: int) -> None:
 
 
 def test_a_random_search_finds_what_sorting_finds(seed: int) -> None:
-    """Any width, vocabulary and number; some ties, some hypotheses that are not there, some impossible pieces."""
+    """Any width, vocabulary and number, any of the hypotheses living; some ties, some impossible pieces."""
     random.seed(seed)
     for _ in range(30):
         width, vocab = random.choice((1, 2, 5)), random.choice((5, 300, FEW + random.randrange(2 * BLOCK)))
-        spread, before = all_different(3, width, vocab), torch.randn(3, width).double().round(decimals=1)
-        before += torch.arange(width) / 2**12
-        spread[torch.rand(3, width, vocab) < 0.1] = -torch.inf
-        before[torch.rand(3, width) < 0.2] = -torch.inf
+        living = Living.of(np.array([random.randint(0, width) for _ in range(3)] + [1]))
+        spread = all_different(int(living.firsts[-1]), vocab)
+        before = torch.randn(len(spread)).double().round(decimals=1) + torch.arange(len(spread)) / 2**12
+        spread[torch.rand(spread.shape) < 0.1] = -torch.inf
         count = random.randint(1, 2 * width)
-        found = best_continuations(spread, before, count)
-        expected = continued(spread, before, count)
-        for row, tied in enumerate(found.tied.tolist()):
-            if not tied:
-                assert pairs(found.parents, found.ids)[row] == expected[row]
-            else:  # what is equal can only be what is impossible
-                sums = (spread + before[..., None])[row].flatten().sort(descending=True).values[: count + 1]
-                assert sums[-1] == -torch.inf
+        found = top.best_continuations(spread, before, living, count)
+        assert found.ids.shape == (4, count)
+        assert not found.tied.any()  # what is impossible has no order
+        gained = (spread + before[:, None]).split(living.counts.tolist())
+        for sentence, sums in enumerate(gained):
+            expected = sums.flatten().sort(descending=True).values[:count]
+            expected = expected[expected > -torch.inf]
+            there = found.log_probabilities[sentence] > -np.inf
+            assert there.tolist() == [True] * len(expected) + [False] * (count - len(expected))
+            if len(expected):
+                chosen = found.parents[sentence][there], found.ids[sentence][there]
+                assert sums[chosen].tolist() == expected.tolist()

@@ -60,7 +60,7 @@ def test_patience_is_a_setting(seed: int, patience: float) -> None:
     logits = torch.zeros(1, 1009, 11, dtype=torch.float64)
     logits[..., 0] = math.log(10)
     model = TableModel(logits)
-    Translator(model, characters(), DecodingConfig(patience=patience, length_penalty=2.5)).translate(
+    Translator(model, characters(), DecodingConfig(patience=patience, prune=1000, length_penalty=2.5)).translate(
         "face", beam_size=4
     )
     ended = [1, 4, 4, 4, 4]  # at the first step one, then all four

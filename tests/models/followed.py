@@ -3,13 +3,14 @@
 import random
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from limelight.batching.batch import pad_rows
 from limelight.models.interface import Seq2Seq
 from limelight.models.language_model import LanguageModel
-from limelight.models.state import State
+from limelight.models.state import Living, State
 from tests.models.helpers import batch_as_it_stands, random_rows
 
 EXACT = 1e-9
@@ -48,6 +49,8 @@ class Followed:
         self.sources: list[list[int] | None] = list(sources)
         """None where a sentence is dead: what comes out there does not matter."""
         self.read: list[list[list[int]]] = [[[] for _ in range(width)] for _ in sources]
+        self.living = [width] * len(sources)
+        """How many hypotheses of each sentence are still read: its first ones."""
 
     @classmethod
     def at_random(cls, model: Seq2Seq, seed: int, **how: object) -> "Followed":
@@ -56,28 +59,40 @@ class Followed:
         return cls(model, random_sources(model, (3, 5)), random.choice((1, 2, 3)), **how)
 
     def step(self) -> None:
-        """Every hypothesis reads a piece; those that have just begun read the start."""
+        """Every living hypothesis reads a piece, if there is any; those that have just begun read the start."""
+        if not any(self.living):
+            return
         for hypotheses in self.read:
             for pieces in hypotheses:
                 pieces.append(int(torch.randint(1, self.model.target_padding, ())) if pieces else self.model.start_id)
         last = torch.tensor([[pieces[-1] for pieces in hypotheses] for hypotheses in self.read])
-        features, self.state = self.model.step(last, self.state)
+        living = Living.of(np.array(self.living))
+        features, self.state = self.model.step_some(last, self.state, living)
+        assert len(features) == sum(self.living)
         # What was read without the start is a target; the features behind its last piece predict what comes next.
         alive = [
-            (row, column, source, self.read[row][column][1:])
+            (int(living.firsts[row]) + column, source, self.read[row][column][1:])
             for row, source in enumerate(self.sources)
             if source is not None
-            for column in range(self.width)
+            for column in range(self.living[row])
         ]
         if alive:
-            rows, columns, sources, targets = zip(*alive, strict=True)
+            rows, sources, targets = zip(*alive, strict=True)
             expected = self.truth(batch_as_it_stands(self.truth, list(sources), list(targets)))
             last = [len(target) for target in targets]
-            found = features[list(rows), list(columns)]
-            assert_same(found, expected[torch.arange(len(last)), last], self.tolerance)
+            assert_same(features[list(rows)], expected[torch.arange(len(last)), last], self.tolerance)
+
+    def thin(self) -> None:
+        """Some hypotheses are given up, and all of the sentences that are dead."""
+        self.living = [
+            random.randint(1, living) if source is not None else 0
+            for living, source in zip(self.living, self.sources, strict=True)
+        ]
 
     def reorder(self) -> None:
-        parents = torch.randint(self.width, (len(self.read), self.width))
+        """Every hypothesis goes on from one that lives."""
+        parents = torch.tensor([random.choices(range(max(1, living)), k=self.width) for living in self.living])
+        self.living = [self.width if living else 0 for living in self.living]
         self.state = self.state.reorder(parents)
         self.read = [
             [list(hypotheses[parent]) for parent in chosen]
@@ -88,14 +103,17 @@ class Followed:
         self.state = self.state.keep(torch.tensor(rows))
         self.sources = [self.sources[row] for row in rows]
         self.read = [[list(pieces) for pieces in self.read[row]] for row in rows]
+        self.living = [self.living[row] for row in rows]
 
     def admit(self, sources: list[list[int]], places: list[int]) -> None:
         self.state = self.state.admit(begun(self.model, sources, self.width), torch.tensor(places))
         more = max(0, max(places) + 1 - len(self.sources))
         self.sources += [None] * more
         self.read += [[] for _ in range(more)]
+        self.living += [0] * more
         for source, place in zip(sources, places, strict=True):
             self.sources[place], self.read[place] = source, [[] for _ in range(self.width)]
+            self.living[place] = self.width
 
     def release(self, rows: list[int]) -> None:
         self.state = self.state.release(torch.tensor(rows))
@@ -106,7 +124,7 @@ class Followed:
         """Steps, and between them whatever a state can do, in an order that Python's `random` decides."""
         for _ in range(steps):
             self.step()
-            deed = random.choice(("reorder", "keep", "admit", "release", "nothing"))
+            deed = random.choice(("reorder", "keep", "admit", "release", "thin", "nothing"))
             rows = len(self.sources)
             if deed == "reorder":
                 self.reorder()
@@ -114,6 +132,8 @@ class Followed:
                 self.keep(random.sample(range(rows), random.randint(1, rows)))
             elif deed == "release":
                 self.release([random.randrange(rows)])
+            elif deed == "thin":
+                self.thin()
             elif deed == "admit":
                 count = random.randint(1, 3)
                 free = random.sample(range(rows), random.randint(0, min(rows, count)))

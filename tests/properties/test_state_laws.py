@@ -6,10 +6,12 @@ from the source and all the pieces of each hypothesis at once.
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 import torch
 
 from limelight.models.interface import Seq2Seq
+from limelight.models.state import Living
 from tests.models.followed import Followed, assert_same, begun, random_sources
 from tests.models.helpers import every_model, exact_model
 
@@ -41,6 +43,25 @@ def test_reorder_moves_hypotheses_of_a_sentence(model: Seq2Seq, seed: int) -> No
         followed.step()
         followed.reorder()
     followed.step()
+
+
+def test_hypotheses_that_are_given_up_change_no_other(model: Seq2Seq, seed: int) -> None:
+    followed = Followed(model, random_sources(model, LENGTHS), 4)
+    for _ in range(4):
+        followed.step()
+        followed.thin()
+        followed.step()
+        followed.reorder()
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_a_step_is_that_of_hypotheses_which_all_live(model: Seq2Seq, width: int, seed: int) -> None:
+    sources = random_sources(model, LENGTHS)
+    states = [begun(model, sources, width) for _ in range(2)]
+    ids = torch.full((len(sources), width), model.start_id)
+    features, _ = model.step(ids, states[0])
+    some, _ = model.step_some(ids, states[1], Living.of(np.full(len(sources), width)))
+    assert_same(some, features.flatten(0, 1))
 
 
 @pytest.mark.parametrize("width", [1, 2])

@@ -32,17 +32,24 @@ def _softmax(scores: Numbers, length: int) -> None:
 
 @compiled
 def attend_past(
-    joint: Numbers, keys: Numbers, values: Numbers, ancestors: Integers, ages: Integers, context: Numbers
+    joint: Numbers,
+    firsts: Integers,
+    keys: Numbers,
+    values: Numbers,
+    ancestors: Integers,
+    ages: Integers,
+    context: Numbers,
 ) -> None:
     """Write the new keys and values, and let each hypothesis look at its own past and at itself.
 
     Args:
-        joint: (batch, width, inner): queries, keys and values of all heads at the new position, end to end.
+        joint: (rows, inner): of each hypothesis queries, keys and values of all heads at the new position, end to end.
+        firsts: (batch + 1,): where the rows of each sentence begin; they are those of its first hypotheses.
         keys: (batch, width, room, heads, head_size): those of the positions before; written to.
         values: (batch, width, room, heads, value_size): likewise.
         ancestors: (batch, width, room): which hypothesis of its sentence each one was, at each position; written to.
         ages: (batch,): how many positions there are already.
-        context: (batch, width, heads, value_size): is filled.
+        context: (rows, heads, value_size): is filled.
     """
     batch, width, room, heads, head_size = keys.shape
     value_size = values.shape[4]
@@ -50,66 +57,74 @@ def attend_past(
     scale = np.float32(1 / math.sqrt(head_size))
     queries = np.empty((width, heads, head_size), dtype=np.float32)
     scores = np.empty((width, heads, room), dtype=np.float32)
-    for row in range(batch):
-        age = ages[row]
-        for hypothesis in range(width):
-            new = joint[row, hypothesis]
+    for sentence in range(batch):
+        age, first = ages[sentence], firsts[sentence]
+        living = firsts[sentence + 1] - first
+        for hypothesis in range(living):
+            new = joint[first + hypothesis]
             queries[hypothesis] = new[:inner].reshape(heads, head_size)
-            keys[row, hypothesis, age] = new[inner : 2 * inner].reshape(heads, head_size)
-            values[row, hypothesis, age] = new[2 * inner :].reshape(heads, value_size)
-            ancestors[row, hypothesis, age] = hypothesis
+            keys[sentence, hypothesis, age] = new[inner : 2 * inner].reshape(heads, head_size)
+            values[sentence, hypothesis, age] = new[2 * inner :].reshape(heads, value_size)
+            ancestors[sentence, hypothesis, age] = hypothesis
         for place in range(age + 1):
-            for hypothesis in range(width):
-                found = keys[row, ancestors[row, hypothesis, place], place]
+            for hypothesis in range(living):
+                found = keys[sentence, ancestors[sentence, hypothesis, place], place]
                 for head in range(heads):
                     product = np.float32(0)
                     for part in range(head_size):
                         product += queries[hypothesis, head, part] * found[head, part]
                     scores[hypothesis, head, place] = product * scale
-        context[row] = 0
-        for hypothesis in range(width):
+        for hypothesis in range(living):
+            context[first + hypothesis] = 0
             for head in range(heads):
                 _softmax(scores[hypothesis, head], age + 1)
         for place in range(age + 1):
-            for hypothesis in range(width):
-                found = values[row, ancestors[row, hypothesis, place], place]
+            for hypothesis in range(living):
+                found = values[sentence, ancestors[sentence, hypothesis, place], place]
                 for head in range(heads):
                     weight = scores[hypothesis, head, place]
                     for part in range(value_size):
-                        context[row, hypothesis, head, part] += weight * found[head, part]
+                        context[first + hypothesis, head, part] += weight * found[head, part]
 
 
 @compiled
-def attend_source(queries: Numbers, keys: Numbers, values: Numbers, lengths: Integers, context: Numbers) -> None:
+def attend_source(
+    queries: Numbers, firsts: Integers, keys: Numbers, values: Numbers, lengths: Integers, context: Numbers
+) -> None:
     """Let each hypothesis look at its source.
 
     Args:
-        queries: (batch, width, heads, head_size).
+        queries: (rows, heads, head_size).
+        firsts: (batch + 1,): where the rows of each sentence begin.
         keys: (batch, source, heads, head_size): those of the source.
         values: (batch, source, heads, value_size): likewise.
         lengths: (batch,): how many of them are real.
-        context: (batch, width, heads, value_size): is filled.
+        context: (rows, heads, value_size): is filled.
     """
-    batch, width, heads, head_size = queries.shape
+    _, heads, head_size = queries.shape
     value_size = values.shape[3]
     scale = np.float32(1 / math.sqrt(head_size))
+    width = 0
+    for sentence in range(len(lengths)):
+        width = max(width, firsts[sentence + 1] - firsts[sentence])
     scores = np.empty((width, heads, keys.shape[1]), dtype=np.float32)
-    for row in range(batch):
-        length = lengths[row]
+    for sentence in range(len(lengths)):
+        length, first = lengths[sentence], firsts[sentence]
+        living = firsts[sentence + 1] - first
         for place in range(length):
-            for hypothesis in range(width):
+            for hypothesis in range(living):
                 for head in range(heads):
                     product = np.float32(0)
                     for part in range(head_size):
-                        product += queries[row, hypothesis, head, part] * keys[row, place, head, part]
+                        product += queries[first + hypothesis, head, part] * keys[sentence, place, head, part]
                     scores[hypothesis, head, place] = product * scale
-        context[row] = 0
-        for hypothesis in range(width):
+        for hypothesis in range(living):
+            context[first + hypothesis] = 0
             for head in range(heads):
                 _softmax(scores[hypothesis, head], length)
         for place in range(length):
-            for hypothesis in range(width):
+            for hypothesis in range(living):
                 for head in range(heads):
                     weight = scores[hypothesis, head, place]
                     for part in range(value_size):
-                        context[row, hypothesis, head, part] += weight * values[row, place, head, part]
+                        context[first + hypothesis, head, part] += weight * values[sentence, place, head, part]

@@ -136,6 +136,9 @@ class DecodingConfig(Section):
     patience: float = Field(1.0, gt=0)
     """A sentence is decided once `patience * beam_size` hypotheses ended (Kasai et al. 2022), or earlier where none
     can get better; a large value waits until none can."""
+    prune: float = Field(4.0, gt=0)
+    """Hypotheses whose log-probability is so far below the best one's are given up (Freitag and Al-Onaizan 2017); a
+    large value gives up none. Never done where more than the best translation is asked for."""
     max_length_factor: float = Field(1.5, gt=0, le=100)
     """A translation has at most `factor * source pieces + extra` pieces (the paper: source + 50)."""
     max_length_extra: int = Field(20, ge=1, le=1000)

@@ -5,7 +5,9 @@ score best. Finished ones never take the place of live ones. Every step goes lik
 
  (1) read     the model reads the last piece of every live hypothesis and predicts the next;
  (2) rank     the 2 * beam_size best continuations of a sentence are put in order, by log-probability. At most
-              beam_size of them end, so enough are left to go on with;
+              beam_size of them end, so enough are left to go on with. Those that are so much less probable than the
+              best one, or than one that has finished, that they will hardly win may be given up (`prune`: Freitag and
+              Al-Onaizan 2017, "Beam Search Strategies for Neural Machine Translation", absolute threshold pruning);
  (3) finish   those that end and stand among the first beam_size are scored with the length penalty, and the best
               finished ones are kept;
  (4) go on    the first beam_size that do not end become the live hypotheses;
@@ -43,6 +45,7 @@ from limelight.decoding.search import (
 from limelight.decoding.top import best_continuations, top_logits_with_ties
 from limelight.errors import UserError
 from limelight.models.interface import Seq2Seq
+from limelight.models.state import Living
 from limelight.shapes import Bool, Float, Int
 
 
@@ -94,47 +97,58 @@ def check_beam(beam_size: int, n_best: int, alpha: float) -> None:
 class BeamSearch(Search):
     """The live hypotheses of every sentence, best first, and the best that have finished.
 
-    A log-probability of -inf marks a live hypothesis that there is not yet, or that is impossible.
+    A log-probability of -inf marks a live hypothesis that there is not yet, that is impossible, or given up. Those
+    stand behind the others.
     """
 
     def __init__(
-        self, beam_size: int, *, n_best: int, alpha: float, patience: float, start_id: int, end_id: int
-    ) -> None:
+        self, beam_size: int, *, n_best: int, alpha: float, patience: float, prune: float = math.inf,
+        start_id: int, end_id: int,
+    ) -> None:  # fmt: skip
         super().__init__(beam_size, start_id=start_id, end_id=end_id)
-        self.n_best, self.alpha, self.enough = n_best, alpha, patience * beam_size
+        self.n_best, self.alpha, self.enough, self.prune = n_best, alpha, patience * beam_size, prune
         self.finished: list[list[Hypothesis]] = []
         """The `n_best` best of each sentence, best first; of equal ones the earlier."""
         self.endings: Integers = np.zeros(0, dtype=np.int64)
         """How many hypotheses of each sentence have finished."""
         self.worst: Numbers = np.zeros(0)
         """The score a further one has to beat."""
+        self.most: Numbers = np.zeros(0)
+        """The largest log-probability of those that have finished."""
 
     def admit(self, requests: Sequence[Request], places: Integers) -> None:
         more = max(0, int(places.max()) + 1 - len(self.finished))
         self.finished += [[] for _ in range(more)]
-        self.endings, self.worst = np.pad(self.endings, (0, more)), np.pad(self.worst, (0, more))
+        self.endings = np.pad(self.endings, (0, more))
+        self.worst, self.most = np.pad(self.worst, (0, more)), np.pad(self.most, (0, more))
         super().admit(requests, places)
         self.log_probabilities[places, 1:] = -np.inf  # one empty hypothesis; the other places are empty
-        self.endings[places], self.worst[places] = 0, -np.inf
+        self.endings[places], self.worst[places], self.most[places] = 0, -np.inf, -np.inf
         for place in places:
             self.finished[place] = []
 
     def keep(self, places: Integers) -> None:
         super().keep(places)
-        self.endings, self.worst = self.endings[places], self.worst[places]
+        self.endings, self.worst, self.most = self.endings[places], self.worst[places], self.most[places]
         self.finished = [self.finished[place] for place in places]
 
+    def living(self) -> Living:
+        there = (self.log_probabilities > -np.inf).sum(axis=1).clip(min=1)
+        return Living.of(np.where(self.open, there, 0))
+
     def advance(
-        self, log_probabilities: Float[Tensor, "batch width vocab"], ids: Integers | None = None
+        self, log_probabilities: Float[Tensor, "rows vocab"], living: Living, ids: Integers | None = None
     ) -> tuple[Integers | None, Integers]:
         rows = np.flatnonzero(self.open)
-        gained, parents, columns = self._continuations(log_probabilities, self.forced(ids))  # (2)
+        gained, parents, columns = self._continuations(log_probabilities, living, self.forced(ids))  # (2)
         scores = (gained + np.take_along_axis(self.log_probabilities, parents, axis=1))[rows]
+        scores[scores < np.maximum(scores[:, :1], self.most[rows, None]) - self.prune] = -np.inf
         parents, pieces = parents[rows], (columns if ids is None else ids[columns])[rows]
         ends = pieces == self.end_id
         self._finish(rows, scores, parents, ends)  # (3)
 
-        # At most one continuation of each of the beam_size parents ends, so at least beam_size of twice as many do not.
+        # At most one continuation of each parent ends. Where others are too few, ends stand in the beam, impossible.
+        scores = np.where(ends, -np.inf, scores)
         going_on = np.argsort(ends, axis=1, kind="stable")[:, : self.width]  # (4)
         chosen, pieces = np.take_along_axis(parents, going_on, axis=1), np.take_along_axis(pieces, going_on, axis=1)
         at_limit = self.positions[rows] == self.limits[rows]  # these may end but not go on: they stay as they are
@@ -146,27 +160,29 @@ class BeamSearch(Search):
         moved[rows] = chosen
         return moved, decided
 
-    def _continuations(self, log_probabilities: Tensor, forced: dict[int, int]) -> tuple[Numbers, Integers, Integers]:
+    def _continuations(
+        self, log_probabilities: Tensor, living: Living, forced: dict[int, int]
+    ) -> tuple[Numbers, Integers, Integers]:
         """(2) The best 2 * beam_size continuations of each sentence: log-probability, parent, column; best first.
 
         Equal ones stand in the order of their parents, then their columns. Waits for the device once; again only where
         equal ones leave it open which they are.
         """
-        before = torch.from_numpy(self.log_probabilities).to(log_probabilities)
-        best = best_continuations(log_probabilities, before, 2 * self.width)
-        tied = best.tied[:, None].expand(-1, best.ids.shape[1])
-        gained, *places = torch.stack([best.log_probabilities.double(), best.parents, best.ids, tied]).cpu().numpy()
-        parents, columns, open_ = (each.astype(np.int64) for each in places)
-        unsettled = set(np.flatnonzero(open_.any(axis=1) & self.open)) - set(forced)
-        for row in sorted(unsettled):
-            gained[row], parents[row], columns[row] = self._settled(int(row), log_probabilities[row])
-        for place, column in forced.items():
-            own = log_probabilities[place, :, column]
-            gained[place], parents[place], columns[place] = self._forced(place, own, column)
+        among = living.among(self.width)
+        before = self.log_probabilities.ravel() if among is None else self.log_probabilities.ravel()[among]
+        gained, parents, columns, tied = best_continuations(
+            log_probabilities, torch.from_numpy(before).to(log_probabilities), living, 2 * self.width
+        )
+        for place in sorted({*np.flatnonzero(tied).tolist(), *forced}):
+            own = log_probabilities[living.firsts[place] : living.firsts[place + 1]]
+            few = self._forced(place, own, forced[place]) if place in forced else self._settled(place, own)
+            for all_of_them, some, nothing in zip((gained, parents, columns), few, (-np.inf, 0, 0), strict=True):
+                all_of_them[place] = nothing
+                all_of_them[place, : len(some)] = some
         return gained, parents, columns
 
     def _settled(
-        self, place: int, log_probabilities: Float[Tensor, "width vocab"]
+        self, place: int, log_probabilities: Float[Tensor, "rows vocab"]
     ) -> tuple[Numbers, Integers, Integers]:
         """The continuations of one sentence where some are equal.
 
@@ -174,17 +190,18 @@ class BeamSearch(Search):
         end.
         """
         top = top_logits_with_ties(log_probabilities, self.width + 1)
-        each = top.ids.shape[1]
+        before, each = self.log_probabilities[place, : len(log_probabilities)], top.ids.shape[1]
         gained, columns = numbers(top.logits).ravel(), top.ids.cpu().numpy().ravel()
-        order = np.argsort(-(gained + self.log_probabilities[place].repeat(each)), kind="stable")[: 2 * self.width]
+        order = np.argsort(-(gained + before.repeat(each)), kind="stable")[: 2 * self.width]
         return gained[order], order // each, columns[order]
 
-    def _forced(self, place: int, gained: Float[Tensor, " width"], column: int) -> tuple[Numbers, Integers, Integers]:
-        """The continuations of one sentence with the one piece that is possible, and others that are not."""
-        own = numbers(gained)
-        parents = np.argsort(-(own + self.log_probabilities[place]), kind="stable")
-        impossible = np.full(self.width, -np.inf)
-        return np.append(own[parents], impossible), np.tile(parents, 2), np.full(2 * self.width, column)
+    def _forced(
+        self, place: int, log_probabilities: Float[Tensor, "rows vocab"], column: int
+    ) -> tuple[Numbers, Integers, Integers]:
+        """The continuations of one sentence with the one piece that is possible."""
+        own = numbers(log_probabilities[:, column])
+        parents = np.argsort(-(own + self.log_probabilities[place, : len(own)]), kind="stable")
+        return own[parents], parents, np.full(len(own), column)
 
     def _finish(self, rows: Integers, scores: Numbers, parents: Integers, ends: Truths) -> None:
         """(3) Keep the best of those that end now and of those before."""
@@ -199,6 +216,7 @@ class BeamSearch(Search):
             kept.sort(key=lambda hypothesis: -hypothesis.score)
             self.finished[place] = kept[: self.n_best]
             self.endings[place] += 1
+            self.most[place] = max(self.most[place], log_probability)
             if len(kept) >= self.n_best:
                 self.worst[place] = self.finished[place][-1].score
 

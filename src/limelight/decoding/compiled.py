@@ -12,31 +12,34 @@ from limelight.layers.compiled import Numbers, compiled, larger
 
 @partial(compiled, exact=True)
 def find_largest_sums(
-    log_probabilities: Numbers, before: Numbers, block_size: int, values: Numbers, places: Integers
+    log_probabilities: Numbers, before: Numbers, firsts: Integers, block_size: int, sums: Numbers, places: Integers
 ) -> None:
     """The largest sums of each sentence, best first, equal ones in any order.
 
     Args:
-        log_probabilities: (batch, width, vocab).
-        before: (batch, width): what is added to those of a hypothesis; -inf where there is none.
+        log_probabilities: (rows, vocab): of each hypothesis, sentence by sentence.
+        before: (rows,): what is added to those of a hypothesis.
+        firsts: (batch + 1,): where the rows of each sentence begin.
         block_size: pieces that are looked at together.
-        values, places: (batch, rank): are filled with the sums, and where in width * vocab they stand.
+        sums, places: (batch, rank): are filled with the sums, and where among the sentence's rows * vocab they stand;
+            where there are fewer, the rest is left as it is.
     """
-    batch, width, vocab = log_probabilities.shape
-    for row in range(batch):
-        found = 0
-        for hypothesis in range(width):
+    vocab = log_probabilities.shape[1]
+    for sentence in range(len(sums)):
+        found, first = 0, firsts[sentence]
+        for row in range(first, firsts[sentence + 1]):
             for start in range(0, vocab, block_size):
-                block = log_probabilities[row, hypothesis, start : start + block_size]
-                if found == values.shape[1] and not _largest(block) + before[row, hypothesis] > values[row, -1]:
+                block = log_probabilities[row, start : start + block_size]
+                if found == sums.shape[1] and not _largest(block) + before[row] > sums[sentence, -1]:
                     continue
                 for inside in range(len(block)):
-                    total = block[inside] + before[row, hypothesis]
-                    if found < values.shape[1]:
+                    total = block[inside] + before[row]
+                    if found < sums.shape[1]:
                         found += 1
-                    elif not total > values[row, -1]:
+                    elif not total > sums[sentence, -1]:
                         continue
-                    _insert(total, hypothesis * vocab + start + inside, values[row, :found], places[row, :found])
+                    place = (row - first) * vocab + start + inside
+                    _insert(total, place, sums[sentence, :found], places[sentence, :found])
 
 
 @partial(compiled, exact=True)

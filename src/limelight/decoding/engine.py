@@ -196,9 +196,10 @@ def begin(
 def take_step(
     model: Seq2Seq, search: Search, state: State, output: Output, device: torch.device
 ) -> tuple[State, Integers]:
-    """One position for every hypothesis: the state after it, and the places that are decided."""
-    features, state = model.step(torch.from_numpy(search.ids).to(device), state)
-    parents, decided = search.advance(normalised(output.project(features)), output.ids)
+    """One position for every hypothesis that lives: the state after it, and the places that are decided."""
+    living = search.living()
+    features, state = model.step_some(torch.from_numpy(search.ids).to(device), state, living)
+    parents, decided = search.advance(normalised(output.project(features)), living, output.ids)
     if parents is not None:
         state = state.reorder(torch.from_numpy(parents).to(device))
     return state, decided

@@ -13,7 +13,7 @@ from limelight.decoding.top import in_full
 from limelight.errors import UserError
 from limelight.inspection.reading import reading
 from limelight.models.interface import Seq2Seq
-from limelight.models.state import AttentionWeights, KeepHeads, Memory, State
+from limelight.models.state import AttentionWeights, KeepHeads, Living, Memory, State
 from limelight.shapes import Bool, Float, Int
 
 
@@ -92,6 +92,14 @@ class Ensemble(Seq2Seq):
         assert isinstance(state, EnsembleState)
         pairs = zip(self._each(), state.members, strict=True)
         features, states = zip(*(member.step(ids, part) for member, part in pairs), strict=True)
+        return torch.cat(features, dim=-1), EnsembleState(states)
+
+    def step_some(
+        self, ids: Int[Tensor, "batch width"], state: State, living: Living
+    ) -> tuple[Float[Tensor, "rows features"], EnsembleState]:
+        assert isinstance(state, EnsembleState)
+        pairs = zip(self._each(), state.members, strict=True)
+        features, states = zip(*(member.step_some(ids, part, living) for member, part in pairs), strict=True)
         return torch.cat(features, dim=-1), EnsembleState(states)
 
     def forward(self, batch: Batch, *, keep_heads: KeepHeads | None = None) -> Float[Tensor, "batch target features"]:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from limelight.decoding.engine import decode_batch
@@ -11,9 +10,10 @@ from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.search import Integers, Numbers, Request, Search, numbers, requests_for
 from limelight.decoding.top import most_probable
 from limelight.models.interface import Seq2Seq
+from limelight.models.state import Living
 from limelight.shapes import Bool, Float, Int
 
-Choose = Callable[[Float[Tensor, "batch width vocab"]], Int[Tensor, "batch width"]]
+Choose = Callable[[Float[Tensor, "rows vocab"]], Int[Tensor, " rows"]]
 """Log-probabilities of a step (fp32 or better) to the column with which each hypothesis goes on."""
 
 
@@ -65,16 +65,16 @@ class PathSearch(Search):
         self.lengths, self.ended = self.lengths[places], self.ended[places]
 
     def advance(
-        self, log_probabilities: Float[Tensor, "batch width vocab"], ids: Integers | None = None
+        self, log_probabilities: Float[Tensor, "rows vocab"], living: Living, ids: Integers | None = None
     ) -> tuple[Integers | None, Integers]:
         rows = np.flatnonzero(self.open)
-        columns, gained = self._chosen(log_probabilities, self.forced(ids))
-        pieces, positions = (columns if ids is None else ids[columns])[rows], self.positions[rows]
+        columns, gained = self._chosen(log_probabilities, living, self.forced(ids))
+        pieces, positions = columns if ids is None else ids[columns], self.positions[rows]
         going_on = self.lengths[rows] < 0
         ended = going_on & (pieces == self.end_id)
         cut = going_on & ~ended & (positions == self.limits[rows])[:, None]
 
-        self.log_probabilities[rows] += np.where(going_on & ~cut, gained[rows], 0.0)
+        self.log_probabilities[rows] += np.where(going_on & ~cut, gained, 0.0)
         self.pieces[rows, :, positions] = pieces
         self.lengths[rows] = np.where(ended | cut, positions[:, None], self.lengths[rows])
         self.ended[rows] |= ended
@@ -84,14 +84,13 @@ class PathSearch(Search):
         self.open[decided] = False
         return None, decided
 
-    def _chosen(self, log_probabilities: Tensor, forced: dict[int, int]) -> tuple[Integers, Numbers]:
-        """The column of every hypothesis' next piece, and what the model thinks of it."""
+    def _chosen(self, log_probabilities: Tensor, living: Living, forced: dict[int, int]) -> tuple[Integers, Numbers]:
+        """The column of every hypothesis' next piece, and what the model thinks of it: (open sentences, width)."""
         columns = self.choose(log_probabilities)
-        if forced:
-            places = torch.tensor(list(forced), device=columns.device)
-            columns[places] = torch.tensor(list(forced.values()), device=columns.device)[:, None]
-        gained = log_probabilities.gather(-1, columns[..., None])[..., 0]
-        return columns.cpu().numpy(), numbers(gained)
+        for place, column in forced.items():
+            columns[living.firsts[place] : living.firsts[place + 1]] = column
+        gained = log_probabilities.gather(-1, columns[:, None])
+        return columns.cpu().numpy().reshape(-1, self.width), numbers(gained).reshape(-1, self.width)
 
     def results(self, place: int) -> list[Hypothesis]:
         """All of them, best first."""

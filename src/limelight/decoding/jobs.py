@@ -14,6 +14,7 @@ class Plan(NamedTuple):
     n_best: int
     length_penalty: float
     patience: float
+    prune: float
     sampling: Sampling | None
     generator: torch.Generator | None
     batch_tokens: int

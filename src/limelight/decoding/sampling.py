@@ -70,8 +70,8 @@ def sample_search(
 def path_search(model: Seq2Seq, sampling: Sampling, generator: torch.Generator, width: int = 1) -> PathSearch:
     """The search that draws `width` hypotheses of each source."""
 
-    def choose(logits: Float[Tensor, "batch width vocab"]) -> Int[Tensor, "batch width"]:
-        return draw(logits.flatten(0, 1), sampling, generator).view(logits.shape[:2])
+    def choose(logits: Float[Tensor, "rows vocab"]) -> Int[Tensor, " rows"]:
+        return draw(logits, sampling, generator)
 
     return PathSearch(width, choose=choose, start_id=model.start_id, end_id=model.end_id)
 

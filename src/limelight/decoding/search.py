@@ -15,9 +15,9 @@ from torch import Tensor
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.errors import UserError
 from limelight.models.interface import Seq2Seq
+from limelight.models.state import Integers, Living
 from limelight.shapes import Float
 
-Integers = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
 Truths = npt.NDArray[np.bool_]
 
@@ -72,11 +72,15 @@ class Search(ABC):
         self.log_probabilities = self.log_probabilities[places]
         self.prefixes = [self.prefixes[place] for place in places]
 
+    def living(self) -> Living:
+        """The hypotheses that are worth another step."""
+        return Living.of(np.where(self.open, self.width, 0))
+
     @abstractmethod
     def advance(
-        self, log_probabilities: Float[Tensor, "batch width vocab"], ids: Integers | None = None
+        self, log_probabilities: Float[Tensor, "rows vocab"], living: Living, ids: Integers | None = None
     ) -> tuple[Integers | None, Integers]:
-        """Choose the next pieces, given what the model thinks of each (fp32 or better).
+        """Choose the next pieces, given what the model thinks of each (fp32 or better) after each living hypothesis.
 
         `ids` are those of a shortlist, one for each column, rising; without it the columns are the ids.
 

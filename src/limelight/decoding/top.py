@@ -2,10 +2,14 @@
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
-from limelight.shapes import Bool, Float, Int
+from limelight.decoding.search import Integers, Numbers, Truths
+from limelight.models.state import Living
+from limelight.shapes import Float, Int
 
 try:
     from limelight.decoding import compiled as loops
@@ -13,7 +17,7 @@ except ImportError:  # numba is an extra; without it torch does it
     loops = None  # type: ignore[assignment]
 
 BLOCK = 64
-"""Logits that are looked at together; see `_largest_sums` and `python -m benchmarks.kernels`."""
+"""Logits that are looked at together; see `_largest` and `python -m benchmarks.kernels`."""
 
 FEW = 2048
 """Below so many classes the plain ways are as fast."""
@@ -27,16 +31,19 @@ class Top(NamedTuple):
 
 
 class Continuations(NamedTuple):
-    """The best continuations of each sentence, over all its hypotheses, best first."""
+    """The best continuations of each sentence, over all its hypotheses, best first; on the host.
 
-    log_probabilities: Float[Tensor, "batch rank"]
-    """Of the piece alone, given the hypothesis."""
-    parents: Int[Tensor, "batch rank"]
-    """Which hypothesis is continued."""
-    ids: Int[Tensor, "batch rank"]
-    """With which piece."""
-    tied: Bool[Tensor, " batch"]
-    """Where equal ones leave it open which they are, or in which order."""
+    Where there are fewer, the rest are impossible ones: a log-probability of -inf.
+    """
+
+    log_probabilities: Numbers
+    """(batch, rank): of the piece alone, given the hypothesis."""
+    parents: Integers
+    """(batch, rank): which hypothesis is continued."""
+    ids: Integers
+    """(batch, rank): with which piece."""
+    tied: Truths
+    """(batch,): where equal sums leave it open which they are, or in which order."""
 
 
 def in_full(logits: Float[Tensor, "*rows vocab"]) -> Float[Tensor, "*rows vocab"]:
@@ -54,51 +61,66 @@ def normalised(logits: Float[Tensor, "*rows vocab"]) -> Float[Tensor, "*rows voc
 
 
 def best_continuations(
-    log_probabilities: Float[Tensor, "batch width vocab"], before: Float[Tensor, "batch width"], count: int
+    log_probabilities: Float[Tensor, "rows vocab"], before: Float[Tensor, " rows"], living: Living, count: int
 ) -> Continuations:
-    """The `count` pieces of each sentence that give the greatest sums with what their hypotheses have already.
+    """The `count` pieces of each sentence that give the greatest sums with what its living hypotheses have already.
 
     Torch picks among equal sums as it likes. Looking at one more than is wanted shows whether it had a choice; where it
-    had, `top_logits_with_ties` has to settle it. The answer stays on the device, so that asking does not wait for it.
+    had, `top_logits_with_ties` has to settle it. Waits for the device once.
     """
-    _, width, vocab = log_probabilities.shape
-    values, places = _largest_sums(log_probabilities, before, min(count + 1, width * vocab))
-    tied = (values[:, 1:] == values[:, :-1]).any(dim=-1)
-    places = places[:, :count]
-    return Continuations(log_probabilities.flatten(1).gather(1, places), places // vocab, places % vocab, tied)
+    fast = loops is not None and log_probabilities.device.type == "cpu" and log_probabilities.dtype == torch.float32
+    found = (_best_in_loops if fast else _best_in_torch)(log_probabilities, before, living, count + 1)
+    sums, gained, parents, ids = found
+    tied = ((sums[:, 1:] == sums[:, :-1]) & (sums[:, 1:] > -np.inf)).any(axis=1)
+    return Continuations(gained[:, :-1], parents[:, :-1], ids[:, :-1], tied)
 
 
-def _largest_sums(
-    log_probabilities: Float[Tensor, "batch width vocab"], before: Float[Tensor, "batch width"], count: int
-) -> tuple[Float[Tensor, "batch rank"], Int[Tensor, "batch rank"]]:
-    """The largest sums of each sentence and where they stand in its width * vocab, equal ones in any order.
+Best = tuple[Numbers, Numbers, Integers, Integers]
+"""Sums, log-probabilities, parents and ids of the best continuations, (batch, rank) each; equal ones in any order."""
 
-    On a CPU a maximum is much cheaper than a sort: the largest sums stand in those blocks whose maxima are largest.
+
+def _best_in_loops(log_probabilities: Tensor, before: Tensor, living: Living, count: int) -> Best:
+    batch, vocab = len(living.firsts) - 1, log_probabilities.shape[1]
+    table = log_probabilities.contiguous().numpy()
+    sums, places = np.full((batch, count), -np.inf, dtype=np.float32), np.zeros((batch, count), dtype=np.int64)
+    loops.find_largest_sums(table, before.numpy(), living.firsts, BLOCK, sums, places)
+    parents, ids = np.divmod(places, vocab)
+    rows = np.minimum(living.firsts[:-1, None] + parents, len(table) - 1)  # a sentence without rows may stand last
+    gained = np.where(sums > -np.inf, table[rows, ids], -np.inf)
+    return sums.astype(np.float64), gained.astype(np.float64), parents, ids
+
+
+def _best_in_torch(log_probabilities: Tensor, before: Tensor, living: Living, count: int) -> Best:
+    batch, width, each = len(living.firsts) - 1, int(living.counts.max()), min(count, log_probabilities.shape[1])
+    gained, ids = _largest(log_probabilities, each)
+    among = living.among(width)
+    places = slice(None) if among is None else torch.from_numpy(among).to(ids.device)
+
+    def of_sentences(part: Tensor, nothing: float = 0.0) -> Tensor:
+        table = part.new_full((batch * width, each), nothing)
+        table[places] = part
+        return functional.pad(table.view(batch, -1), (0, max(0, count - width * each)), value=nothing)
+
+    sums, best = of_sentences(gained + before[:, None], -torch.inf).topk(count, dim=1)
+    parts = (sums, of_sentences(gained, -torch.inf).gather(1, best), best // each, of_sentences(ids).gather(1, best))
+    values, log_probabilities_, parents, columns = torch.stack([part.double() for part in parts]).cpu().numpy()
+    return values, log_probabilities_, parents.astype(np.int64).clip(max=width - 1), columns.astype(np.int64)
+
+
+def _largest(logits: Float[Tensor, "rows vocab"], count: int) -> tuple[Tensor, Tensor]:
+    """The largest logits of each row and their ids, equal ones in any order.
+
+    On a CPU a maximum is much cheaper than a sort: they stand in those blocks whose maxima are largest.
     """
-    batch, width, vocab = log_probabilities.shape
-    if loops is not None and log_probabilities.device.type == "cpu" and log_probabilities.dtype == torch.float32:
-        values, places = torch.empty(batch, count), torch.empty(batch, count, dtype=torch.int64)
-        loops.find_largest_sums(
-            log_probabilities.contiguous().numpy(), before.numpy(), BLOCK, values.numpy(), places.numpy()
-        )
-        return values, places
-    if not _in_blocks(log_probabilities) or count >= width * (vocab // BLOCK):
-        return torch.topk((log_probabilities + before[..., None]).flatten(1), count, dim=-1)
-    blocks, tail = _blocks(log_probabilities)
-    chosen = (blocks.amax(dim=-1) + before[..., None]).flatten(1).topk(count, dim=-1).indices
-    parents, block = chosen // blocks.shape[2], chosen % blocks.shape[2]
-    rows = torch.arange(len(chosen))[:, None]
-    inside = blocks[rows, parents, block] + before.gather(1, parents)[..., None]
-    starts = parents * vocab + block * BLOCK
-    places = starts[..., None] + torch.arange(BLOCK)
-    if tail.shape[-1]:
-        last = torch.arange(vocab - tail.shape[-1], vocab) + torch.arange(width)[:, None] * vocab
-        sums = torch.cat([inside.flatten(1), (tail + before[..., None]).flatten(1)], dim=-1)
-        places = torch.cat([places.flatten(1), last.flatten().expand(len(sums), -1)], dim=-1)
-    else:
-        sums, places = inside.flatten(1), places.flatten(1)
-    values, best = sums.topk(count, dim=-1)
-    return values, places.gather(1, best)
+    if not _in_blocks(logits) or count >= logits.shape[1] // BLOCK:
+        return torch.topk(logits, count, dim=1)
+    blocks, tail = _blocks(logits)
+    chosen = blocks.amax(dim=-1).topk(count, dim=1).indices
+    inside = blocks.gather(1, chosen[..., None].expand(-1, -1, BLOCK)).flatten(1)
+    ids = (chosen[..., None] * BLOCK + torch.arange(BLOCK)).flatten(1)
+    last = torch.arange(logits.shape[1] - tail.shape[1], logits.shape[1]).expand(len(logits), -1)
+    values, best = torch.cat([inside, tail], dim=1).topk(count, dim=1)
+    return values, torch.cat([ids, last], dim=1).gather(1, best)
 
 
 def most_probable(logits: Float[Tensor, "*rows vocab"]) -> Int[Tensor, "*rows"]:

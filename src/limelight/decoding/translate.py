@@ -1,5 +1,6 @@
 """The one way from text to text: for the library, the command line, the server and validation."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -181,13 +182,14 @@ class Translator:
             # Whoever asks for n translations wants a beam that holds so many, unless they say how wide it shall be.
             width = beam_size if beam_size is not None else max(self.config.beam_size, n_best)
             check_beam(width, n_best, alpha)
-            return Plan(width, n_best, alpha, self.config.patience, None, None, batch_tokens)
+            prune = self.config.prune if n_best == 1 else math.inf
+            return Plan(width, n_best, alpha, self.config.patience, prune, None, None, batch_tokens)
         if beam_size not in (None, 1):
             raise UserError(f"beam_size={beam_size} and sampling exclude each other: search for the best, or draw")
         if n_best < 1:
             raise UserError(f"n_best must be at least 1, not {n_best}")
         drawing = generator_for(sampling, self.device)
-        return Plan(1, n_best, alpha, self.config.patience, sampling, drawing, batch_tokens)
+        return Plan(1, n_best, alpha, self.config.patience, math.inf, sampling, drawing, batch_tokens)
 
     def _translate(self, texts: Sequence[str], prefixes: Sequence[str], plan: Plan, first: int) -> list[Translation]:
         """Translations in the order of the texts; the place of the first text in the whole input is for messages."""
@@ -233,8 +235,9 @@ class Translator:
         if plan.beam_size == 1:
             return PathSearch(1, choose=most_probable, **special)
         return BeamSearch(
-            plan.beam_size, n_best=plan.n_best, alpha=plan.length_penalty, patience=plan.patience, **special
-        )
+            plan.beam_size, n_best=plan.n_best, alpha=plan.length_penalty, patience=plan.patience, prune=plan.prune,
+            **special,
+        )  # fmt: skip
 
     def _ranked(self, hypotheses: list[Hypothesis], plan: Plan) -> list[Hypothesis]:
         """What greedy search finds gets the score that a beam would give it; drawn hypotheses are not normalised."""

@@ -9,12 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import cast
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from limelight.attention.packed import PackedSelfAttention
 from limelight.models.cache import put_rows
-from limelight.models.state import KeepHeads, State
+from limelight.models.state import KeepHeads, Living, State
 from limelight.models.transformer import DecoderLayer, Transformer, TransformerMemory, TransformerState
 from limelight.shapes import Bool, Float, Int
 
@@ -170,20 +171,30 @@ class CompiledTransformer(Transformer):
     ) -> tuple[Float[Tensor, "batch width features"], TransformerState | CompiledState]:
         if isinstance(state, TransformerState):
             return super().step(ids, state)
+        features, state = self.step_some(ids, state, Living.of(np.full(len(ids), ids.shape[1])))
+        return features.unflatten(0, tuple(ids.shape)), state
+
+    def step_some(  # type: ignore[override]
+        self, ids: Int[Tensor, "batch width"], state: TransformerState | CompiledState, living: Living
+    ) -> tuple[Float[Tensor, "rows features"], TransformerState | CompiledState]:
+        if isinstance(state, TransformerState):
+            return super().step_some(ids, state, living)
         state, decoder = state.with_room(), self.decoder
-        hidden = decoder.embedding(ids)
+        among = living.among(ids.shape[1])
+        read = ids.flatten() if among is None else ids.flatten()[torch.from_numpy(among)]
+        hidden = decoder.embedding(read[None])
         if decoder.positions is not None:
-            hidden = decoder.positions.at(hidden, state.ages, most=state.ancestors.shape[2])
-        if self.few is not None and ids.numel() <= FEW:
-            _step_few(self.few, hidden, state)
-            return self.decoder.leave(hidden), replace(state, ages=state.ages + 1)
-        for layer, (keys, values), source in zip(self._layers(), state.past, state.sources, strict=True):
-            hidden = _attend_past(layer, hidden, keys, values, state)
-            hidden = _attend_source(layer, hidden, *source, state.lengths)
-            changed = layer.feed_forward(layer.feed_forward_sublayer.before(hidden))
-            hidden = layer.feed_forward_sublayer.after(hidden, changed)
-        features = hidden if decoder.norm is None else decoder.norm(hidden)
-        return features, replace(state, ages=state.ages + 1)
+            ages = state.ages[torch.from_numpy(living.sentences)]
+            hidden = decoder.positions.at(hidden.transpose(0, 1), ages, most=state.ancestors.shape[2]).transpose(0, 1)
+        if self.few is not None and len(read) <= FEW:
+            _step_few(self.few, hidden, state, living)
+        else:
+            for layer, past, source in zip(self._layers(), state.past, state.sources, strict=True):
+                hidden = _attend_past(layer, hidden, past, state, living)
+                hidden = _attend_source(layer, hidden, source, state, living)
+                changed = layer.feed_forward(layer.feed_forward_sublayer.before(hidden))
+                hidden = layer.feed_forward_sublayer.after(hidden, changed)
+        return decoder.leave(hidden)[0], replace(state, ages=state.ages + 1)
 
     def _sources(self, features: Float[Tensor, "batch source model"]) -> Sources:
         """Keys and values of the sources for each layer."""
@@ -202,29 +213,46 @@ def _changed(layers: Pairs, change: Callable[[Tensor], Tensor]) -> Pairs:
     return tuple((change(keys), change(values)) for keys, values in layers)
 
 
-def _step_few(few: "FewRows", hidden: Tensor, state: CompiledState) -> None:
+def _step_few(few: "FewRows", hidden: Float[Tensor, "1 rows model"], state: CompiledState, living: Living) -> None:
     """All layers for one position of few hypotheses, which are changed in place."""
-    rows = hidden.detach().flatten(0, 1).numpy()
+    rows = hidden.detach()[0].numpy()
     ancestors, ages, lengths = state.ancestors.numpy(), state.ages.numpy(), state.lengths.numpy()
     for layer, past, source in zip(few.decoder, state.past, state.sources, strict=True):
-        layer.look_back(rows, past[0].numpy(), past[1].numpy(), ancestors, ages)
-        layer.look_at_source(rows, source[0].numpy(), source[1].numpy(), lengths)
+        layer.look_back(rows, living.firsts, past[0].numpy(), past[1].numpy(), ancestors, ages)
+        layer.look_at_source(rows, living.firsts, source[0].numpy(), source[1].numpy(), lengths)
         layer.think(rows)
 
 
-def _attend_past(layer: DecoderLayer, hidden: Tensor, keys: Tensor, values: Tensor, state: CompiledState) -> Tensor:
+def _attend_past(
+    layer: DecoderLayer,
+    hidden: Float[Tensor, "1 rows model"],
+    past: tuple[Tensor, Tensor],
+    state: CompiledState,
+    living: Living,
+) -> Float[Tensor, "1 rows model"]:
     """Masked self-attention of one position, inside its residual connection."""
-    joint = cast(PackedSelfAttention, layer.attention).joint_proj(layer.attention_sublayer.before(hidden))
-    context = values.new_empty(*joint.shape[:2], *values.shape[-2:])
+    joint = cast(PackedSelfAttention, layer.attention).joint_proj(layer.attention_sublayer.before(hidden))[0]
+    keys, values = past
+    context = values.new_empty(len(joint), *values.shape[-2:])
     loops.attend_past(
-        joint.numpy(), keys.numpy(), values.numpy(), state.ancestors.numpy(), state.ages.numpy(), context.numpy()
-    )
-    return layer.attention_sublayer.after(hidden, layer.attention.out_proj(context.flatten(2)))
+        joint.numpy(), living.firsts, keys.numpy(), values.numpy(), state.ancestors.numpy(), state.ages.numpy(),
+        context.numpy(),
+    )  # fmt: skip
+    return layer.attention_sublayer.after(hidden, layer.attention.out_proj(context.flatten(1)[None]))
 
 
-def _attend_source(layer: DecoderLayer, hidden: Tensor, keys: Tensor, values: Tensor, lengths: Tensor) -> Tensor:
+def _attend_source(
+    layer: DecoderLayer,
+    hidden: Float[Tensor, "1 rows model"],
+    source: tuple[Tensor, Tensor],
+    state: CompiledState,
+    living: Living,
+) -> Float[Tensor, "1 rows model"]:
     """Cross-attention of one position, inside its residual connection."""
-    queries = layer.cross_attention.query_proj(layer.cross_sublayer.before(hidden)).unflatten(-1, keys.shape[-2:])
-    context = values.new_empty(*queries.shape[:2], *values.shape[-2:])
-    loops.attend_source(queries.numpy(), keys.numpy(), values.numpy(), lengths.numpy(), context.numpy())
-    return layer.cross_sublayer.after(hidden, layer.cross_attention.out_proj(context.flatten(2)))
+    keys, values = source
+    queries = layer.cross_attention.query_proj(layer.cross_sublayer.before(hidden))[0].unflatten(-1, keys.shape[-2:])
+    context = values.new_empty(len(queries), *values.shape[-2:])
+    loops.attend_source(
+        queries.numpy(), living.firsts, keys.numpy(), values.numpy(), state.lengths.numpy(), context.numpy()
+    )
+    return layer.cross_sublayer.after(hidden, layer.cross_attention.out_proj(context.flatten(1)[None]))

@@ -69,15 +69,17 @@ class FewLayer:
     def look(self, rows: Numbers) -> None:
         """All positions of one sentence look at one another."""
         sizes = (self.attention.keys, self.attention.keys, self.attention.values)
-        # Of one sentence with a hypothesis for each position
         queries, keys, values = _parted(self.attention.asked(rows), *sizes)
-        self.attention.answered(rows, _seen(queries, keys, values, np.array([len(rows)])))
+        # One sentence with a hypothesis for each position, which are its source as well.
+        all_of_them = np.array([0, len(rows)])
+        self.attention.answered(rows, _seen(queries, all_of_them, keys[None], values[None], all_of_them[1:]))
 
-    def look_back(self, rows: Numbers, keys: Numbers, values: Numbers, ancestors: Integers, ages: Integers) -> None:
+    def look_back(
+        self, rows: Numbers, firsts: Integers, keys: Numbers, values: Numbers, ancestors: Integers, ages: Integers
+    ) -> None:
         """Each hypothesis looks at its own past and itself; see `attend_past`."""
-        joint = self.attention.asked(rows).reshape(*ancestors.shape[:2], -1)
-        context = np.empty((*ancestors.shape[:2], *self.attention.values), dtype=np.float32)
-        attend_past(joint, keys, values, ancestors, ages, context)
+        context = np.empty((len(rows), *self.attention.values), dtype=np.float32)
+        attend_past(self.attention.asked(rows), firsts, keys, values, ancestors, ages, context)
         self.attention.answered(rows, context)
 
     def think(self, rows: Numbers) -> None:
@@ -98,12 +100,14 @@ class FewDecoderLayer(FewLayer):
         """Keys, (1, source, heads, head_size), and values, (1, source, heads, value_size), of one sentence's source."""
         joint = np.empty((len(source), len(self.memory_proj.scales)), dtype=np.float32)
         multiply(source, self.memory_proj, joint)
-        return _parted(joint, self.cross.keys, self.cross.values)
+        return [part[None] for part in _parted(joint, self.cross.keys, self.cross.values)]
 
-    def look_at_source(self, rows: Numbers, keys: Numbers, values: Numbers, lengths: Integers) -> None:
+    def look_at_source(
+        self, rows: Numbers, firsts: Integers, keys: Numbers, values: Numbers, lengths: Integers
+    ) -> None:
         """Each hypothesis looks at its source; see `attend_source`."""
-        queries = self.cross.asked(rows).reshape(len(lengths), -1, *self.cross.keys)
-        self.cross.answered(rows, _seen(queries, keys, values, lengths))
+        queries = self.cross.asked(rows).reshape(len(rows), *self.cross.keys)
+        self.cross.answered(rows, _seen(queries, firsts, keys, values, lengths))
 
 
 class FewRows:
@@ -134,15 +138,15 @@ def _sizes(attention: MultiHeadAttention) -> tuple[tuple[int, int], tuple[int, i
 
 
 def _parted(joint: Numbers, *sizes: tuple[int, int]) -> list[Numbers]:
-    """What (positions, inner) holds side by side, each as (1, positions, heads, size)."""
+    """What (positions, inner) holds side by side, each as (positions, heads, size)."""
     ends = np.cumsum([heads * size for heads, size in sizes])[:-1]
     parts = zip(np.split(joint, ends, axis=1), sizes, strict=True)
-    return [np.ascontiguousarray(part).reshape(1, len(joint), *size) for part, size in parts]
+    return [np.ascontiguousarray(part).reshape(len(joint), *size) for part, size in parts]
 
 
-def _seen(queries: Numbers, keys: Numbers, values: Numbers, lengths: Integers) -> Numbers:
-    context = np.empty((*queries.shape[:2], *values.shape[2:]), dtype=np.float32)
-    attend_source(queries, keys, values, lengths, context)
+def _seen(queries: Numbers, firsts: Integers, keys: Numbers, values: Numbers, lengths: Integers) -> Numbers:
+    context = np.empty((len(queries), *values.shape[2:]), dtype=np.float32)
+    attend_source(queries, firsts, keys, values, lengths, context)
     return context
 
 

@@ -3,10 +3,11 @@
 from abc import ABC, abstractmethod
 from typing import Generic, TypeVar
 
+import torch
 from torch import Tensor, nn
 
 from limelight.batching.batch import Batch
-from limelight.models.state import AttentionWeights, KeepHeads, Memory, State
+from limelight.models.state import AttentionWeights, KeepHeads, Living, Memory, State
 from limelight.shapes import Bool, Float, Int
 
 MemoryT = TypeVar("MemoryT", bound=Memory)
@@ -69,6 +70,17 @@ class Seq2Seq(Model, Generic[MemoryT, StateT]):
         self, ids: Int[Tensor, "batch width"], state: StateT
     ) -> tuple[Float[Tensor, "batch width features"], StateT]:
         """Read one piece per hypothesis; return the features that predict the next, and the state after it."""
+
+    def step_some(
+        self, ids: Int[Tensor, "batch width"], state: StateT, living: Living
+    ) -> tuple[Float[Tensor, "rows features"], StateT]:
+        """`step` for the hypotheses that live: their features alone, sentence by sentence.
+
+        Models that can spare themselves the others override it; here they are read as well.
+        """
+        features, state = self.step(ids, state)
+        features, among = features.flatten(0, 1), living.among(ids.shape[1])
+        return features if among is None else features[torch.from_numpy(among).to(ids.device)], state
 
     @abstractmethod
     def forward(self, batch: Batch, *, keep_heads: KeepHeads | None = None) -> Float[Tensor, "batch target features"]:

@@ -7,11 +7,15 @@ a module: whoever decodes holds them, moves their hypotheses and drops them.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 from torch import Tensor
 
 from limelight.shapes import Bool, Float, Int
+
+Integers = npt.NDArray[np.int64]
 
 KeepHeads = Mapping[str, Tensor]
 """How much each attention head contributes, by `encoder.0.self`, `decoder.1.self`, `decoder.1.cross`: a vector of one
@@ -52,6 +56,43 @@ class State(ABC):
     def release(self: Own, places: Int[Tensor, " places"]) -> Own:
         """The sentences there are decided: they are still carried along, but what becomes of them does not matter."""
         return self
+
+
+class Living(NamedTuple):
+    """Which hypotheses of a batch still matter: the first so many of each sentence, none of one that is decided.
+
+    They are rows of a table, sentence by sentence. All this stands on the host, as the search does.
+    """
+
+    firsts: Integers
+    """(batch + 1,): where the rows of each sentence begin, and where the last ones end."""
+
+    @classmethod
+    def of(cls, counts: Integers) -> "Living":
+        """From how many live of each sentence."""
+        return cls(np.concatenate([[0], counts.cumsum()]))
+
+    @property
+    def rows(self) -> int:
+        """How many live of all."""
+        return int(self.firsts[-1])
+
+    @property
+    def counts(self) -> Integers:
+        """How many live of each sentence."""
+        return np.diff(self.firsts)
+
+    @property
+    def sentences(self) -> Integers:
+        """The sentence of each row."""
+        return np.repeat(np.arange(len(self.firsts) - 1), self.counts)
+
+    def among(self, width: int) -> Integers | None:
+        """Where each row stands among `width` hypotheses of every sentence; None where all of them live."""
+        if self.rows == (len(self.firsts) - 1) * width:
+            return None
+        sentences = self.sentences
+        return sentences * width + np.arange(len(sentences)) - self.firsts[sentences]
 
 
 @dataclass(frozen=True, slots=True)
