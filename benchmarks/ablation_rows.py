@@ -76,7 +76,7 @@ def config_of(row: Row, data: Path, steps: int) -> RunConfig:
         batching=BatchingConfig(tokens=2048),
         model=RECURRENT if row.base == "recurrent" else TRANSFORMER,
         training=TRAINING,
-        decoding=DecodingConfig(beam_size=4, length_penalty=0.6),
+        decoding=DecodingConfig(beam_size=4, length_penalty=0.6, prune=1000),
     )
     bounds = (
         f"training.max_steps={steps}", f"training.validate_every={steps}", f"training.warmup={steps // WARMUP}",
