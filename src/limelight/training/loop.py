@@ -8,7 +8,7 @@ from limelight.batching.batch import Batch
 from limelight.batching.stream import Position
 from limelight.config import RunConfig
 from limelight.errors import RunError
-from limelight.training.carry import Carrying, ReadsOn
+from limelight.training.carry import FORGET, Carrying, ReadsOn
 from limelight.training.checkpoint import (
     CHECKPOINTS,
     Progress,
@@ -103,7 +103,7 @@ def _one_update(run: Run, batches: Iterator[tuple[Batch, Position]]) -> None:
 def _computing(run: Run) -> Learner:
     """What makes the features of this update: the model, its bf16 copy, or either with what it remembers."""
     model = run.model if run.half is None else run.half.refreshed()
-    return Carrying(model, run.carried) if isinstance(model, ReadsOn) else model
+    return Carrying(model, run.carried, forget=FORGET) if isinstance(model, ReadsOn) else model
 
 
 def _next_batches(run: Run, batches: Iterator[tuple[Batch, Position]]) -> tuple[list[Batch], Position]:

@@ -1,0 +1,69 @@
+"""Where a batch begins: behind the one before, or now and then with nothing."""
+
+import pytest
+import torch
+
+from limelight.batching.batch import Batch, make_blocks
+from limelight.models.recurrent_language_model import RecurrentLanguageModel
+from limelight.training.carry import FORGET, Carrying
+from tests.models.helpers import exact_model, recurrent_language_model
+
+CELLS = ("rnn", "gru", "lstm")
+ROWS, BLOCK = 7, 5
+
+
+def model_of(cell: str) -> RecurrentLanguageModel:
+    model = exact_model(recurrent_language_model(cell=cell, layers=2))
+    assert isinstance(model, RecurrentLanguageModel)
+    return model
+
+
+def batch(rows: int = ROWS) -> Batch:
+    return make_blocks(torch.randint(1, 28, (rows, BLOCK + 1)).numpy())
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_row_goes_on_or_begins_with_nothing(seed: int, cell: str) -> None:
+    model = model_of(cell)
+    before, after = batch(), batch()
+    carrying = Carrying(model, (), forget=0.5)
+    carrying(before)
+    torch.manual_seed(seed)
+    kept = torch.rand(ROWS, 1)[:, 0] >= 0.5
+    torch.manual_seed(seed)
+    found = carrying(after)
+    going_on, _ = model.read_on(after.target_in, model.read_on(before.target_in, None)[1])
+    beginning, _ = model.read_on(after.target_in, None)
+    torch.testing.assert_close(found, torch.where(kept[:, None, None], going_on, beginning))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(("forget", "differs"), [(0.0, False), (1.0, True)])
+def test_all_or_none(seed: int, forget: float, differs: bool) -> None:
+    model = model_of("gru")
+    before, after = batch(), batch()
+    carrying = Carrying(model, (), forget=forget)
+    carrying(before)
+    going_on, _ = model.read_on(after.target_in, model.read_on(before.target_in, None)[1])
+    assert torch.allclose(carrying(after), going_on) != differs
+
+
+def test_who_never_forgets_draws_nothing(seed: int) -> None:
+    """A validation changes no training."""
+    carrying, some = Carrying(model_of("lstm"), ()), batch()
+    state = torch.random.get_rng_state()
+    carrying(some)
+    carrying(some)
+    assert torch.equal(torch.random.get_rng_state(), state)
+
+
+def test_in_training_one_row_in_a_hundred_forgets(seed: int) -> None:
+    model, rows = model_of("rnn"), 20_000
+    carrying = Carrying(model, (torch.ones(2, rows, 13, dtype=torch.float64),), forget=FORGET)
+    seen = []
+    read_on = model.read_on
+    model.read_on = lambda ids, carried: seen.append(carried) or read_on(ids, carried)  # type: ignore[method-assign]
+    carrying(batch(rows))
+    forgotten = (seen[0][0] == 0).all(dim=(0, 2)).double().mean().item()
+    assert 0.006 < forgotten < 0.015  # five standard deviations
