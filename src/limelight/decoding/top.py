@@ -91,6 +91,7 @@ def _best_in_loops(log_probabilities: Tensor, before: Tensor, living: Living, co
 
 
 def _best_in_torch(log_probabilities: Tensor, before: Tensor, living: Living, count: int) -> Best:
+    """The best of each hypothesis, then the best of those of a sentence."""
     batch, width, each = len(living.firsts) - 1, int(living.counts.max()), min(count, log_probabilities.shape[1])
     gained, ids = _largest(log_probabilities, each)
     among = living.among(width)
@@ -102,9 +103,10 @@ def _best_in_torch(log_probabilities: Tensor, before: Tensor, living: Living, co
         return functional.pad(table.view(batch, -1), (0, max(0, count - width * each)), value=nothing)
 
     sums, best = of_sentences(gained + before[:, None], -torch.inf).topk(count, dim=1)
-    parts = (sums, of_sentences(gained, -torch.inf).gather(1, best), best // each, of_sentences(ids).gather(1, best))
-    values, log_probabilities_, parents, columns = torch.stack([part.double() for part in parts]).cpu().numpy()
-    return values, log_probabilities_, parents.astype(np.int64).clip(max=width - 1), columns.astype(np.int64)
+    parents = (best // each).clamp(max=width - 1)
+    parts = sums, of_sentences(gained, -torch.inf).gather(1, best), parents, of_sentences(ids).gather(1, best)
+    on_the_host = torch.stack([part.double() for part in parts]).cpu().numpy()
+    return on_the_host[0], on_the_host[1], on_the_host[2].astype(np.int64), on_the_host[3].astype(np.int64)
 
 
 def _largest(logits: Float[Tensor, "rows vocab"], count: int) -> tuple[Tensor, Tensor]:
