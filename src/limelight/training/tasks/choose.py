@@ -72,3 +72,7 @@ def _require_one_kind(config: RunConfig) -> None:
         raise UserError(f"--train is for pairs, and a {family} model learns from plain text: give --text FILE...")
     if data.text and data.train:
         raise UserError("--text and --train are two different tasks: give one of them")
+    if data.text and data.valid:
+        raise UserError("--valid is for pairs and --text for plain text: give text for validation with --valid-text")
+    if data.train and data.valid_text:
+        raise UserError("--valid-text is for plain text and --train for pairs: give pairs for validation with --valid")
