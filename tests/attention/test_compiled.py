@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from limelight.attention import attend
-from limelight.attention.compiled import attend_past, attend_source
+from limelight.attention.compiled import _powers, attend_past, attend_source
 
 BATCH, WIDTH, HEADS, SIZE, ROOM, SOURCE = 5, 3, 2, 7, 13, 11
 AGES = (0, 4, 12, 1, 7)
@@ -144,3 +144,17 @@ def test_large_scores_do_not_overflow(numbers: np.random.Generator, size: float)
     context = np.empty((1, 1, SIZE), np.float32)
     attend_source(queries, np.array([0, 1]), keys, values, np.array([SOURCE]), context)
     np.testing.assert_allclose(context[0, 0], values[0, 4, 0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("spread", [0.1, 10.0, 60.0])
+def test_powers_are_those_of_double_precision(numbers: np.random.Generator, spread: float) -> None:
+    """To single precision beside the largest, which is 1; what is below 2^-126 may be anything as small."""
+    scores = (spread * numbers.normal(size=(37, 5))).astype(np.float32)
+    scores[3, 2] += 200
+    exact = np.exp(scores.astype(np.float64) - scores.max(axis=0))
+    totals = np.empty(5, dtype=np.float32)
+    _powers(scores, totals)
+    np.testing.assert_allclose(scores, exact, rtol=0, atol=5e-7)
+    np.testing.assert_allclose(scores, exact, rtol=3e-5, atol=2.0**-125)  # exp makes 87 roundings of a score of -87
+    np.testing.assert_allclose(totals, exact.sum(axis=0), rtol=3e-6)
+    assert (scores.max(axis=0) == 1).all()

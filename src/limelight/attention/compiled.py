@@ -11,23 +11,42 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from limelight.layers.compiled import Numbers, compiled
+from limelight.layers.compiled import Numbers, compiled, larger, power_of_two
 
 Integers = npt.NDArray[np.int64]
 
+LOG2_E, LN_2 = np.float32(math.log2(math.e)), np.float32(math.log(2))
+
 
 @compiled
-def _softmax(scores: Numbers, length: int) -> None:
-    """exp(s) / sum of exp(s) over the first `length` scores, in place."""
-    most = scores[0]
-    for place in range(1, length):
-        most = max(most, scores[place])
-    total = np.float32(0)
-    for place in range(length):
-        scores[place] = math.exp(scores[place] - most)
-        total += scores[place]
-    for place in range(length):
-        scores[place] /= total
+def _powers(scores: Numbers, totals: Numbers) -> None:
+    """exp(s - the largest s) of each head over all places, in place, and their totals; (places, heads) and (heads,).
+
+    The library's exp takes one number at a time. This is a loop that takes sixteen: 2^x is 2^n, with n whole, times 2^f
+    with f between -1/2 and 1/2, by its series. A softmax has the digits of single precision all the same.
+    """
+    places, heads = scores.shape
+    for head in range(heads):
+        totals[head] = scores[0, head]
+    for place in range(1, places):
+        for head in range(heads):
+            totals[head] = larger(totals[head], scores[place, head])
+    for place in range(places):
+        for head in range(heads):
+            scores[place, head] -= totals[head]
+    flat = scores.reshape(-1)
+    for each in range(len(flat)):
+        exponent = larger(flat[each] * LOG2_E, np.float32(-126))
+        whole = np.int32(exponent - np.float32(0.5))  # towards zero, and so to the nearest: no exponent is above zero
+        part = (exponent - np.float32(whole)) * LN_2
+        series = np.float32(1 / 720)
+        for factor in (1 / 120, 1 / 24, 1 / 6, 1 / 2, 1.0, 1.0):
+            series = series * part + np.float32(factor)
+        flat[each] = series * power_of_two(whole)
+    totals[:] = 0
+    for place in range(places):
+        for head in range(heads):
+            totals[head] += scores[place, head]
 
 
 @compiled
@@ -56,7 +75,7 @@ def attend_past(
     inner = heads * head_size
     scale = np.float32(1 / math.sqrt(head_size))
     queries = np.empty((width, heads, head_size), dtype=np.float32)
-    scores = np.empty((width, heads, room), dtype=np.float32)
+    scores, totals = np.empty((width, room, heads), dtype=np.float32), np.empty((width, heads), dtype=np.float32)
     for sentence in range(batch):
         age, first = ages[sentence], firsts[sentence]
         living = firsts[sentence + 1] - first
@@ -73,16 +92,15 @@ def attend_past(
                     product = np.float32(0)
                     for part in range(head_size):
                         product += queries[hypothesis, head, part] * found[head, part]
-                    scores[hypothesis, head, place] = product * scale
+                    scores[hypothesis, place, head] = product * scale
         for hypothesis in range(living):
             context[first + hypothesis] = 0
-            for head in range(heads):
-                _softmax(scores[hypothesis, head], age + 1)
+            _powers(scores[hypothesis, : age + 1], totals[hypothesis])
         for place in range(age + 1):
             for hypothesis in range(living):
                 found = values[sentence, ancestors[sentence, hypothesis, place], place]
                 for head in range(heads):
-                    weight = scores[hypothesis, head, place]
+                    weight = scores[hypothesis, place, head] / totals[hypothesis, head]
                     for part in range(value_size):
                         context[first + hypothesis, head, part] += weight * found[head, part]
 
@@ -107,7 +125,8 @@ def attend_source(
     width = 0
     for sentence in range(len(lengths)):
         width = max(width, firsts[sentence + 1] - firsts[sentence])
-    scores = np.empty((width, heads, keys.shape[1]), dtype=np.float32)
+    scores = np.empty((width, keys.shape[1], heads), dtype=np.float32)
+    totals = np.empty((width, heads), dtype=np.float32)
     for sentence in range(len(lengths)):
         length, first = lengths[sentence], firsts[sentence]
         living = firsts[sentence + 1] - first
@@ -117,14 +136,13 @@ def attend_source(
                     product = np.float32(0)
                     for part in range(head_size):
                         product += queries[first + hypothesis, head, part] * keys[sentence, place, head, part]
-                    scores[hypothesis, head, place] = product * scale
+                    scores[hypothesis, place, head] = product * scale
         for hypothesis in range(living):
             context[first + hypothesis] = 0
-            for head in range(heads):
-                _softmax(scores[hypothesis, head], length)
+            _powers(scores[hypothesis, :length], totals[hypothesis])
         for place in range(length):
             for hypothesis in range(living):
                 for head in range(heads):
-                    weight = scores[hypothesis, head, place]
+                    weight = scores[hypothesis, place, head] / totals[hypothesis, head]
                     for part in range(value_size):
                         context[first + hypothesis, head, part] += weight * values[sentence, place, head, part]

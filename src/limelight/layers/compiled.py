@@ -155,6 +155,17 @@ def larger(typing: Any, one: Any, other: Any) -> Any:
     return types.float32(types.float32, types.float32), generate
 
 
+@instruction
+def power_of_two(typing: Any, exponent: Any) -> Any:
+    """2 to a whole number from -126 to 127, by writing down its bits."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        bits = builder.shl(builder.add(given[0], ir.Constant(ir.IntType(32), 127)), ir.Constant(ir.IntType(32), 23))
+        return builder.bitcast(bits, ir.FloatType())
+
+    return types.float32(types.int32), generate
+
+
 # --- linear layers ---
 
 
