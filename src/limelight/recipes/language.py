@@ -58,7 +58,7 @@ def gpt_small() -> RunConfig:
                 heads=4,
                 d_ff=768,
                 activation="gelu",
-                dropout=0.2,
+                dropout=0.1,
                 norm="pre",
                 positions="rotary",
             ),
