@@ -184,7 +184,10 @@ def test_every_known_key_can_be_set_to_what_it_is() -> None:
         ("training.learning_rate=nan", "input should be a finite number, not nan"),
         ("model.dropout=1", "model.dropout: input should be less than 1, not 1"),
         ("tokens.kind=word", "tokens.kind: input should be 'bpe', 'unigram', 'wordpiece' or 'characters', not 'word'"),
-        ("model.cell=gru", "model.cell is no setting of a transformer model; choose a recipe of a family that has it"),
+        (
+            "model.cell=gru",
+            "model.cell is no setting of a model of the family transformer; choose a recipe of a family that has it",
+        ),
         ("model.family=recurrent", "the recipe's model is a transformer; choose another --recipe"),
     ],
 )
@@ -196,7 +199,7 @@ def test_a_wrong_setting_is_refused_with_a_way_out(assignment: str, message: str
 
 def test_a_setting_of_a_transformer_is_refused_by_a_recurrent_model() -> None:
     said = refused_setting("model.heads=3", config=RunConfig(model=RecurrentConfig()))
-    assert "model.heads is no setting of a recurrent model" in said
+    assert "model.heads is no setting of a model of the family recurrent" in said
 
 
 @pytest.mark.parametrize(
@@ -208,7 +211,10 @@ def test_a_setting_of_a_transformer_is_refused_by_a_recurrent_model() -> None:
         ({"training": {"joint": True}}, "unknown setting training.joint; did you mean tokens.joint?"),
         ({"model": {"heads": 2}}, "model: say which family the model is of"),
         ({"model": {"family": "transfomer"}}, "'transformer', 'recurrent'"),
-        ({"model": {"family": "recurrent", "heads": 3}}, "model.heads is no setting of a recurrent model"),
+        (
+            {"model": {"family": "recurrent", "heads": 3}},
+            "model.heads is no setting of a model of the family recurrent",
+        ),
         ({"model": {"family": "recurrent", "cel": "gru"}}, "unknown setting model.cel; did you mean model.cell?"),
         (
             {"data": {"train": [{"files": ["a"], "sorce": "en"}]}},

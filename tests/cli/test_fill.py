@@ -74,7 +74,7 @@ def test_other_verbs_send_to_this_one(limelight: Limelight, filling: Path, corpu
     assert "`limelight fill`" in limelight("classify", "--model", filling, corpus / "train.tsv").err
     for name in ("test.tsv", "text.txt"):
         assert "`limelight fill`" in limelight("evaluate", "--model", filling, "--test", corpus / name).err
-    assert "this is a transformer model" in limelight("fill", "--model", trained, "[MASK]").err
+    assert "this is a model of the family transformer" in limelight("fill", "--model", trained, "[MASK]").err
     assert "which model?" in limelight("fill", "[MASK]").err
 
 

@@ -147,7 +147,10 @@ def test_a_model_that_predicts_no_numbers_is_told(
         ("x", "which model? Give --model RUN, the folder that `limelight train --out RUN` wrote"),
         ("x --model=", "which model? Give --model RUN, the folder that `limelight train --out RUN` wrote"),
         ("x --model nowhere", "nowhere: there is no such model"),
-        ("x --model {trained}", "this is a transformer model, which does not generate; use it with `limelight tra"),
+        (
+            "x --model {trained}",
+            "this is a model of the family transformer, which does not generate; use it with `limelight tra",
+        ),
         ("x --model {writing} --model {writing}", "2 models: one "),
         ("x --model {writing} --greedy --seed 1 --top-k 2", "--top-k 2 and --seed 1: with --greedy nothing is drawn"),
         ("x --model {writing} --greedy --samples 2", "--samples 2: with --greedy all would be the same"),

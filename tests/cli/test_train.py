@@ -109,7 +109,7 @@ def test_too_little_memory_is_told_with_a_way_out(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("", "there is nothing to train on: a transformer model learns from --train FILE (or two files)"),
+        ("", "there is nothing to train on: a model of the family transformer learns from --train FILE (or two files)"),
         ("--train", "--train: name a file after it"),
         ("--train one.en", "--train one.en: a file of one language needs its other language beside it"),
         ("--train none.tsv", "none.tsv: there is no such file (looked in "),
@@ -134,7 +134,10 @@ def test_too_little_memory_is_told_with_a_way_out(
         ("--train {corpus}/train.tsv --set training.seed", "--set training.seed: write it as section.key=value"),
         ("--train {corpus}/train.tsv --set training.seed=x", "training.seed: "),
         ("--train {corpus}/train.tsv --set model.dropout=1", "model.dropout: input should be less than 1, not 1"),
-        ("--train {corpus}/train.tsv --set model.cell=gru", "model.cell is no setting of a transformer model"),
+        (
+            "--train {corpus}/train.tsv --set model.cell=gru",
+            "model.cell is no setting of a model of the family transformer",
+        ),
         ("--train {corpus}/train.tsv --set tokens.vocabulary_size=64", "tokens.vocabulary_size is 64"),
     ],
 )

@@ -296,11 +296,11 @@ def test_a_folder_is_all_it_takes(tmp_path: Path, config: ModelConfig, window: i
     ("config", "message"),
     [
         (TransformerConfig(d_model=4, heads=2, d_ff=4, encoder_layers=1, decoder_layers=1),
-         "this is a transformer model, which does not generate; use it with `limelight translate`"),
+         "this is a model of the family transformer, which does not generate; use it with `limelight translate`"),
         (RecurrentConfig(embedding=3, hidden=3),
-         "this is a recurrent model, which does not generate; use it with `limelight translate`"),
+         "this is a model of the family recurrent, which does not generate; use it with `limelight translate`"),
         (EncoderOnlyConfig(d_model=4, heads=2, d_ff=4, layers=1),
-         "this is a encoder_only model, which does not generate; use it with `limelight fill` or `limelight cl"),
+         "this is a model of the family encoder_only, which does not generate; use it with `limelight fill` or"),
     ],
 )  # fmt: skip
 def test_another_model_is_told_with_its_verb(tmp_path: Path, config: ModelConfig, message: str, seed: int) -> None:

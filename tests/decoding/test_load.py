@@ -58,7 +58,7 @@ def test_several_are_an_ensemble_of_translators(runs: Path) -> None:
     assert isinstance(ensemble, Translator)
     with pytest.raises(UserError, match="no model to load"):
         load([])
-    with pytest.raises(UserError, match="this is a decoder_only model, which does not translate"):
+    with pytest.raises(UserError, match="this is a model of the family decoder_only, which does not translate"):
         load([runs / "transformer", runs / "decoder_only"])
 
 
@@ -70,9 +70,13 @@ def test_precision_is_that_of_the_search(runs: Path, family: str) -> None:
 
 
 def test_what_would_change_nothing_is_refused(runs: Path) -> None:
-    with pytest.raises(UserError, match="a shortlist is for translators, and this is a decoder_only model"):
+    with pytest.raises(
+        UserError, match="a shortlist is for translators, and this is a model of the family decoder_only"
+    ):
         load(runs / "decoder_only", shortlist=True)
-    with pytest.raises(UserError, match="a shortlist is for translators, and this is a encoder_only model"):
+    with pytest.raises(
+        UserError, match="a shortlist is for translators, and this is a model of the family encoder_only"
+    ):
         load(runs / "encoder_only", shortlist=True)
     with pytest.raises(UserError, match="precision=bf16 is that of searching, and this encoder_only model searches no"):
         load(runs / "encoder_only", precision="bf16")

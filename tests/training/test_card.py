@@ -63,7 +63,7 @@ def test_what_was_not_measured_is_not_claimed() -> None:
 @pytest.mark.parametrize(
     ("kind", "title", "verb", "figure"),
     [
-        ("writer", "plays.txt: a decoder_only model", "limelight generate", "validation bits per byte"),
+        ("writer", "plays.txt: a model of the family decoder_only", "limelight generate", "validation bits per byte"),
         ("masked", "plays.txt: a masked model (encoder_only)", "limelight fill", "validation loss per guessed piece"),
         ("labels", "A classifier of texts (encoder_only)", "limelight classify", "validation macro-F1"),
     ],

@@ -57,7 +57,7 @@ def test_a_reader_of_the_other_kind_is_named_with_its_verb(folders: dict[str, Pa
         load_labeller(folders["masked"])
     with pytest.raises(
         UserError,
-        match=r"translator: this is a transformer model, which neither .*; use it with `limelight translate`$",
+        match=r"this is a model of the family transformer, which neither .*; use it with `limelight translate`$",
     ):
         load_reader(folders["translator"])
 

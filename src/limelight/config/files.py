@@ -132,7 +132,7 @@ def _unknown(name: str, place: str, siblings: list[str], family: str | None) -> 
     """What to say of a setting that does not exist: the near ones in its own section, then its name in another."""
     key = name.removeprefix(f"{place}.").partition(".")[0]
     if place == "model" and name in known_keys():
-        return f"{name} is no setting of a {family} model; choose a recipe of a family that has it"
+        return f"{name} is no setting of a model of the family {family}; choose a recipe of a family that has it"
     options = [f"{place}.{sibling}" if place else sibling for sibling in siblings]
     near = [option for option in options if option.rpartition(".")[2] in difflib.get_close_matches(key, siblings)]
     near = near or [known for known in known_keys(family) if known.endswith(f".{key}")]

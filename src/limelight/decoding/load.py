@@ -35,7 +35,7 @@ def load(
     if family in ("transformer", "recurrent"):
         return load_translator(path, device, precision=precision, shortlist=shortlist)
     if shortlist:
-        raise UserError(f"{path}: a shortlist is for translators, and this is a {family} model")
+        raise UserError(f"{path}: a shortlist is for translators, and this is a model of the family {family}")
     if family != "encoder_only":
         return load_generator(path, device, precision=precision)
     if precision is not None:

@@ -123,7 +123,8 @@ def require_verb(stored: StoredModel, verb: str) -> None:
     family = stored.config.model.family
     if VERBS[family] != f"`limelight {verb}`":
         raise UserError(
-            f"{stored.folder}: this is a {family} model, which does not {verb}; use it with {VERBS[family]}"
+            f"{stored.folder}: this is a model of the family {family}, which does not {verb}; "
+            f"use it with {VERBS[family]}"
         )
 
 

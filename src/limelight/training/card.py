@@ -58,7 +58,11 @@ def _kind_of(model: Model, config: RunConfig) -> tuple[str, str, dict[str, str]]
         return f"A classifier of texts ({family})", use, figures
     if isinstance(model, LanguageModel):
         use = 'Use it with `limelight generate --model FOLDER "A prompt"`.'
-        return f"{files}: a {family} model", use, {"bits_per_byte": "bits per byte", "loss": "loss per piece"}
+        return (
+            f"{files}: a model of the family {family}",
+            use,
+            {"bits_per_byte": "bits per byte", "loss": "loss per piece"},
+        )
     pair = " -> ".join((data.train[0].source, data.train[0].target)) if data.train else "?"
     use = 'Use it with `limelight translate --model FOLDER`, or `limelight.load("FOLDER").translate(text)`.'
     figures = {"bleu": "BLEU (sacreBLEU 13a, cased, greedy)", "loss": "loss per piece"}

@@ -25,7 +25,8 @@ def load_reader(path: str | Path, device: torch.device | None = None) -> Filler 
         return Filler(stored.model, stored.tokenizers.source)
     family = stored.config.model.family
     raise UserError(
-        f"{path}: this is a {family} model, which neither fills in nor classifies; use it with {VERBS[family]}"
+        f"{path}: this is a model of the family {family}, which neither fills in nor classifies; "
+        f"use it with {VERBS[family]}"
     )
 
 

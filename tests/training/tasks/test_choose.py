@@ -20,13 +20,13 @@ from limelight.training.tasks import prepare_data
 
 PAIRS, TEXT = {"train": (Corpus(files=("pairs.tsv",)),)}, {"text": ("text.txt",)}
 FAULTS = [
-    (TransformerConfig(), {}, "nothing to train on: a transformer model learns from --train FILE"),
-    (RecurrentConfig(), TEXT, "--text is for models of plain text, and this is a recurrent model"),
+    (TransformerConfig(), {}, "nothing to train on: a model of the family transformer learns from --train FILE"),
+    (RecurrentConfig(), TEXT, "--text is for models of plain text, and this is a model of the family recurrent"),
     (TransformerConfig(), PAIRS | TEXT, "--text is for models of plain text"),
-    (DecoderOnlyConfig(), {}, "nothing to train on: a decoder_only model learns from --text FILE"),
-    (DecoderOnlyConfig(), PAIRS, "--train is for pairs, and a decoder_only model learns from plain text"),
+    (DecoderOnlyConfig(), {}, "nothing to train on: a model of the family decoder_only learns from --text FILE"),
+    (DecoderOnlyConfig(), PAIRS, "--train is for pairs, and a model of the family decoder_only learns from plain text"),
     (RecurrentLanguageModelConfig(), PAIRS | TEXT, "--train is for pairs"),
-    (EncoderOnlyConfig(), {}, r"encoder_only model learns from --text FILE\.\.\. or --train FILE"),
+    (EncoderOnlyConfig(), {}, r"the family encoder_only learns from --text FILE\.\.\. or --train FILE"),
     (EncoderOnlyConfig(), PAIRS | TEXT, "--text and --train are two different tasks"),
     (DecoderOnlyConfig(), TEXT | {"valid": PAIRS["train"]}, "give text for validation with --valid-text"),
     (TransformerConfig(), PAIRS | {"valid_text": TEXT["text"]}, "give pairs for validation with --valid"),

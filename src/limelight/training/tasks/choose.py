@@ -65,11 +65,15 @@ def _require_one_kind(config: RunConfig) -> None:
     takes_pairs = not takes_text or isinstance(config.model, EncoderOnlyConfig)
     if not data.text and not data.train:
         ways = ["--text FILE..."] * takes_text + ["--train FILE (or two files)"] * takes_pairs
-        raise UserError(f"there is nothing to train on: a {family} model learns from {' or '.join(ways)}")
+        raise UserError(f"there is nothing to train on: a model of the family {family} learns from {' or '.join(ways)}")
     if data.text and not takes_text:
-        raise UserError(f"--text is for models of plain text, and this is a {family} model: give --train, or a recipe")
+        raise UserError(
+            f"--text is for models of plain text, and this is a model of the family {family}: give --train, or a recipe"
+        )
     if data.train and not takes_pairs:
-        raise UserError(f"--train is for pairs, and a {family} model learns from plain text: give --text FILE...")
+        raise UserError(
+            f"--train is for pairs, and a model of the family {family} learns from plain text: give --text FILE..."
+        )
     if data.text and data.train:
         raise UserError("--text and --train are two different tasks: give one of them")
     if data.text and data.valid:
