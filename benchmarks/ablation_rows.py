@@ -58,6 +58,7 @@ ROWS = (
     Row("positions-learned", "E", ("model.positions=learned",)),
     Row("positions-rotary", "F", ("model.positions=rotary",)),
     Row("norm-first", "F", ("model.norm=pre",)),
+    Row("norm-first-4", "F", ("model.norm=pre", "model.encoder_layers=4", "model.decoder_layers=4")),
     Row("two-way", "F", ("model.tie=two-way",)),
     Row("untied", "F", ("model.tie=none",)),
     *(Row(f"dot-{seed}", "recurrent", seed=seed) for seed in range(1, 4)),
