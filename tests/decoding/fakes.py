@@ -43,6 +43,8 @@ class TableModel(Seq2Seq):
         self.end_id, self.start_id = 0, logits.shape[-1]
         self.source_padding, self.target_padding = source_padding, logits.shape[-1]
         self.rows_read: list[int] = []
+        self.lived: list[int] = []
+        """How many hypotheses were asked for at each step of a search."""
 
     def encode(self, source, source_valid, *, keep_heads=None):
         return Rows(source[:, 0] % len(self.logits), torch.zeros_like(source[:, :1]), source_valid)
@@ -54,6 +56,10 @@ class TableModel(Seq2Seq):
         self.rows_read.append(ids.numel())
         history = (state.history * 5 + ids + 1) % self.logits.shape[1]
         return self.logits[state.kinds[:, None], history], Rows(state.kinds, history, state.source_valid)
+
+    def step_some(self, ids, state, living):
+        self.lived.append(living.rows)
+        return super().step_some(ids, state, living)
 
     def project(self, features):
         return features

@@ -218,22 +218,10 @@ def test_pruning_is_that_of_the_plain_loop(
             assert not found.finished
 
 
-class Counting(TableModel):
-    """Knows how many hypotheses lived at each step."""
-
-    def __init__(self, logits: torch.Tensor) -> None:
-        super().__init__(logits)
-        self.lived: list[int] = []
-
-    def step_some(self, ids, state, living):
-        self.lived.append(living.rows)
-        return super().step_some(ids, state, living)
-
-
 def test_what_is_given_up_is_not_asked_for(seed: int) -> None:
     logits = random_model(1, 5, spread=3).logits
     logits[..., 0] = -60  # none ends
-    everything, few = Counting(logits), Counting(logits)
+    everything, few = TableModel(logits), TableModel(logits)
     pruned(everything, math.inf, beam=4, longest=12)
     pruned(few, 0.5, beam=4, longest=12)
     assert everything.lived == [1] + [4] * 12

@@ -68,6 +68,18 @@ def test_patience_is_a_setting(seed: int, patience: float) -> None:
     assert len(model.rows_read) == steps
 
 
+@pytest.mark.parametrize(("n_best", "prune", "alone"), [(1, 0.5, True), (1, 1000, False), (2, 0.5, False)])
+def test_pruning_is_a_setting_for_who_wants_the_best_alone(n_best: int, prune: float, alone: bool) -> None:
+    """One piece is a thousand times as probable as all others together: one hypothesis alone stays within reach."""
+    logits = torch.zeros(1, 1009, 11, dtype=torch.float64)
+    logits[..., 3] = math.log(10_000)
+    model = TableModel(logits)
+    one = Translator(model, characters(), DecodingConfig(prune=prune, max_length_extra=3))
+    one.translate("face", beam_size=4, n_best=n_best)
+    assert model.lived[0] == 1
+    assert (set(model.lived[1:]) == {1}) == alone
+
+
 @pytest.mark.parametrize("batch_tokens", [1, 17, 4096])
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_results_come_in_the_order_of_the_texts_whatever_the_batches(
