@@ -1,5 +1,6 @@
 """The configuration: a closed schema, overrides that are strict, messages that help, nothing ever executed."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,21 @@ def test_a_file_holds_every_setting_and_is_enough_to_run_again(tmp_path: Path) -
     stored = yaml.safe_load((tmp_path / "config.yaml").read_text(encoding="utf-8"))
     written = {f"{section}.{key}" for section, keys in stored.items() if isinstance(keys, dict) for key in keys}
     assert written == set(known_keys("transformer"))
+
+
+def test_the_format_is_written_and_the_one_before_is_read(tmp_path: Path) -> None:
+    assert dump_config(RunConfig()).startswith("format: 2\n")
+    values = yaml.safe_load(dump_config(RunConfig()))
+    assert config_from({**values, "format": 1}) == config_from(values) == RunConfig()
+    del values["format"]
+    assert config_from(values) == RunConfig()
+
+
+@pytest.mark.parametrize("other", [0, 3, "2", True, None, 2.0, [2]])
+def test_another_format_is_refused(other: object) -> None:
+    assert re.search(
+        r"format is .*, and this version of Limelight reads formats 1 to 2; use", refused({"format": other})
+    )
 
 
 def test_text_of_any_language_stays_readable_in_the_file() -> None:

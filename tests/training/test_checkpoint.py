@@ -18,9 +18,11 @@ from limelight.errors import RunError, UserError
 from limelight.files import clear_leftovers
 from limelight.training import checkpoint
 from limelight.training.checkpoint import (
+    FORMAT,
     MANIFEST,
     PARTS,
     Progress,
+    check_format,
     find_damage,
     random_states,
     restore_newest,
@@ -111,6 +113,7 @@ STRANGE = {
     "a key too few": (json.dumps(_without("loss_sum")), "loss_sum is known to one side alone"),
     "no position": (json.dumps(_without("position")), "position is known to one side alone"),
     "another position": (json.dumps({**FULL.to_json(), "position": {"shard": 3}}), "shard"),
+    "another format": (json.dumps({**FULL.to_json(), "format": 3}), "it has format 3, and this version reads format 2"),
     "a list": ("[]", "not the progress of a run"),
     "no JSON": ("{", "not the progress of a run"),
 }
@@ -139,6 +142,20 @@ def test_progress_of_another_version_is_told_before_anything_is_changed(
         fresh.restore(tmp_path)
     assert same(fresh.tensors(), before)
     assert [progress.step for progress in stored_progress(tmp_path)] == [5]
+
+
+def test_a_checkpoint_of_another_format_is_refused_with_a_remedy(seed: int, tmp_path: Path) -> None:
+    folder = tmp_path / "run" / "checkpoints"
+    place = Trained().save(folder, 7)
+    check_format(folder)
+    assert json.loads((place / PARTS[-1]).read_text())["format"] == FORMAT == 2
+    remedy = rf"use the version that wrote it, or start a new run with --from {tmp_path / 'run'}$"
+    for content, stored in ((_without("format"), 1), ({**FULL.to_json(), "format": 9}, 9)):
+        rewritten(place, PARTS[-1], json.dumps(content))
+        with pytest.raises(UserError, match=rf"has format {stored}, .* resumes format 2 .*{remedy}"):
+            check_format(folder)
+    (place / PARTS[-1]).write_text("{}")  # damaged: reported by `restore_newest`
+    check_format(folder)
 
 
 def test_random_states_there_and_back(seed: int) -> None:

@@ -1,6 +1,7 @@
 """Which configuration a run is taken up with, and what is said to whom."""
 
 import errno
+import json
 import os
 import shutil
 import signal
@@ -11,6 +12,7 @@ import pytest
 from limelight.config import RunConfig, dump_config, load_config
 from limelight.decoding.translate import load_translator
 from limelight.errors import UserError
+from limelight.files import sha256
 from limelight.training.checkpoint import Progress, find_damage
 from limelight.training.lock import only_trainer
 from limelight.training.run import MAY_CHANGE, settle, train
@@ -80,6 +82,20 @@ def test_a_run_that_nothing_would_end_is_refused(config: RunConfig, tmp_path: Pa
     with pytest.raises(UserError, match=r"would never end.*--max-minutes or --max-steps, or text for validation"):
         train(endless, tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_run_of_another_format_is_refused_before_any_work(config: RunConfig, tmp_path: Path) -> None:
+    go(config, tmp_path / "run")
+    place = checkpoints_of(tmp_path / "run")[-1]
+    values = json.loads((place / "progress.json").read_text())
+    del values["format"]
+    (place / "progress.json").write_text(json.dumps(values))
+    sums = json.loads((place / "manifest.json").read_text())
+    (place / "manifest.json").write_text(json.dumps({**sums, "progress.json": sha256(place / "progress.json")}))
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*")}
+    with pytest.raises(UserError, match=r"has format 1, .* start a new run with --from"):
+        go(config, tmp_path / "run", max_steps=9, log_every=7)
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*")} == before
 
 
 def test_a_folder_of_something_else_is_refused(config: RunConfig, tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ from limelight.errors import UserError
 from limelight.untrusted import MOST_YAML, read_plain, read_yaml, shown
 
 FAMILIES = [kind.model_fields["family"].default for kind in get_args(get_args(ModelConfig)[0])]
+FORMAT = 2
+"""What `config.yaml` is written in. Format 1, which named no format, is read as well."""
 MOST_FAULTS = 20
 """So many faults of a configuration are told at once."""
 
@@ -49,13 +51,19 @@ def save_config(config: RunConfig, path: str | Path) -> None:
 
 def dump_config(config: RunConfig) -> str:
     """The configuration as YAML, every setting spelled out."""
-    return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+    return yaml.safe_dump({"format": FORMAT, **config.model_dump(mode="json")}, sort_keys=False, allow_unicode=True)
 
 
 def config_from(values: dict[Any, Any], where: str = "configuration") -> RunConfig:
     """Check plain values against the closed schema. Raises `UserError` that lists the faults, or the first ones."""
+    stored = values.get("format", 1)
+    if type(stored) is not int or not 1 <= stored <= FORMAT:
+        raise UserError(
+            f"{where}: format is {shown(repr(stored))}, and this version of Limelight reads formats 1 to {FORMAT}; use "
+            "the version that wrote it, or a later one"
+        )
     try:
-        return RunConfig.model_validate(values)
+        return RunConfig.model_validate({key: value for key, value in values.items() if key != "format"})
     except ValidationError as error:
         faults = [shown(_describe(fault), 500) for fault in error.errors()[:MOST_FAULTS]]
         more = error.error_count() - len(faults)

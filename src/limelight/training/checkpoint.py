@@ -5,7 +5,7 @@
         optimizer.safetensors   Adam's moments and counts, by the names of the weights
         random.safetensors      the states of torch's generators
         carried.safetensors     what a recurrent language model remembers of the text; empty for all others
-        progress.json           counters, position in the data, the record of validations
+        progress.json           format, counters, position in the data, the record of validations
         manifest.json           SHA-256 of each of these; a folder without it, or with another sum, is not a checkpoint
 
 The learning rate and the scaler have no state: the rate is a function of the update, and bf16 needs no scaler.
@@ -26,14 +26,19 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from limelight import __version__
 from limelight.batching.stream import Position
 from limelight.errors import RunError, UserError
 from limelight.files import FORMER, PARTIAL, cause, remove, sha256, write_folder
 from limelight.models.recurrent.cells import Carried
 from limelight.models.weights import named_weights, put_weights, read_weights
+from limelight.untrusted import shown
 
 CHECKPOINTS = "checkpoints"
 MANIFEST = "manifest.json"
+FORMAT = 2
+"""Raised once for a version that draws other random numbers or stores something else. A checkpoint of another format
+cannot be resumed bit for bit and is refused. One without a format has format 1."""
 PARTS = ("weights.safetensors", "optimizer.safetensors", "random.safetensors", "carried.safetensors", "progress.json")
 
 
@@ -70,11 +75,14 @@ class Progress:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `progress.json`."""
-        return asdict(self)
+        return {"format": FORMAT, **asdict(self)}
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Progress":
         """The way back from `to_json`. Raises `ValueError` or `TypeError` for what is not all of it, or more."""
+        stored, values = values.get("format", 1), {key: value for key, value in values.items() if key != "format"}
+        if stored != FORMAT:
+            raise ValueError(f"it has format {stored}, and this version reads format {FORMAT}")
         other = sorted(values.keys() ^ {each.name for each in fields(cls)})
         if other:
             raise ValueError(f"{', '.join(other)} is known to one side alone")
@@ -164,6 +172,33 @@ def restore_newest(
             "copy of one back, or remove this folder to begin anew with the same vocabulary"
         )
     return None
+
+
+def check_format(folder: Path) -> None:
+    """Raises `UserError` if a checkpoint has a format that this version cannot resume bit for bit. Reads no weights.
+
+    A damaged checkpoint is left to `restore_newest`, which reports the damage.
+    """
+    for place in _numbered(folder):
+        stored = _stored_format(place)
+        if stored != FORMAT:
+            raise UserError(
+                f"{place}: this checkpoint has format {shown(repr(stored))}, from another version of Limelight. "
+                f"Limelight {__version__} resumes format {FORMAT} and would not continue this run exactly. Its model "
+                "can still be used. To train on, use the version that wrote it, or start a new run with "
+                f"--from {folder.parent}"
+            )
+
+
+def _stored_format(place: Path) -> Any:
+    """The format of a checkpoint; of a damaged one the current format, as nothing can be said about it."""
+    try:
+        text = (place / PARTS[4]).read_bytes()
+        if json.loads((place / MANIFEST).read_text(encoding="utf-8"))[PARTS[4]] != sha256(place / PARTS[4]):
+            return FORMAT
+        return json.loads(text).get("format", 1)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return FORMAT
 
 
 def restore_carried(folder: Path, progress: Progress, device: torch.device) -> Carried:

@@ -11,7 +11,7 @@ from limelight.files import cause, clear_leftovers, write_whole
 from limelight.models.build import choose_device, count_parameters
 from limelight.models.stored import CONFIG
 from limelight.training.begin import borrow_weights
-from limelight.training.checkpoint import CHECKPOINTS, Progress, restore_carried, restore_newest
+from limelight.training.checkpoint import CHECKPOINTS, Progress, check_format, restore_carried, restore_newest
 from limelight.training.half import HalfCopy
 from limelight.training.lock import only_trainer
 from limelight.training.loop import run_training, why_over
@@ -43,6 +43,7 @@ def train(config: RunConfig, folder: str | Path, *, quiet: bool = False) -> Prog
     _require_end(config)
     _require_run_or_nothing(folder)
     with only_trainer(folder) as locked:
+        check_format(folder / CHECKPOINTS)
         settle(config, folder)
         report = Report(folder, config.training, quiet=quiet)
         try:
