@@ -146,8 +146,8 @@ def linear(rows: int, outputs: int) -> dict[str, float]:
     weight, inputs = torch.randn(outputs, 512) / 23, torch.randn(rows, 512)
     layers = {"fp32": FullLinear(weight, None), "bf16": HalfLinear(weight, None), "int8": IntegerLinear(weight, None)}
     times = {name: median_us(lambda layer=layer: layer(inputs)) for name, layer in layers.items()}
-    for engine in packed._engines():
-        with patch.object(packed, "_engines", lambda engine=engine: [engine]):
+    for engine in packed.int8_engines():
+        with patch.object(packed, "int8_engines", lambda engine=engine: [engine]):
             layer = IntegerLinear(weight, None)
         times[f"int8 by {engine}"] = median_us(lambda layer=layer: layer(inputs))
     return times

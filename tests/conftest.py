@@ -48,6 +48,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--torture", action="store_true", help="run tests/torture with its full figures")
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """`@pytest.mark.needs("bf16")` skips a test where the CPU has no such instructions, naming them."""
+    from limelight.capabilities import cpu_capability
+
+    for mark in item.iter_markers("needs"):
+        for name in mark.args:
+            _, available, reason = cpu_capability(name)
+            if not available:
+                pytest.skip(f"needs {name}: {reason}")
+
+
 @pytest.fixture
 def seed() -> int:
     """A fresh seed, set for torch too; `LIMELIGHT_SEED=n` repeats a run. Pytest shows the print when the test fails."""

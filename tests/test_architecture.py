@@ -21,7 +21,7 @@ Sources = dict[str, str]
 FLOORS = (
     {"errors", "files", "memory", "shapes", "untrusted"},
     {"config", "text", "tokens"},
-    {"batching", "attention", "layers", "recipes"},
+    {"batching", "attention", "capabilities", "layers", "recipes"},
     {"models"},
     {"decoding", "interop", "inspection", "understanding"},
     {"evaluation", "serving"},

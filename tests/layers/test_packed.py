@@ -97,7 +97,7 @@ def test_both_libraries_for_int8_give_the_same(seed: int, monkeypatch: pytest.Mo
     inputs[-1] = inputs[0]  # no number of the last row changes the scale
     many, few = layer(inputs), layer(inputs[:-1])
     assert used == [layer.packed_wide, layer.packed]
-    assert (layer.packed is layer.packed_wide) == (len(packed._engines()) == 1)
+    assert (layer.packed is layer.packed_wide) == (len(packed.int8_engines()) == 1)
     torch.testing.assert_close(many[:-1], few, rtol=1e-5, atol=1e-5)
     narrow = IntegerLinear(torch.randn(packed.WIDE - 1, 13), None)
     assert narrow.packed is narrow.packed_wide
@@ -160,7 +160,7 @@ def test_an_unknown_precision_is_refused() -> None:
 
 
 def test_int8_needs_a_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packed, "_engines", lambda: [])
+    monkeypatch.setattr(packed, "int8_engines", lambda: [])
     with pytest.raises(
         UserError, match=r"precision int8: this build of torch has no int8 products .* use fp32 or bf16"
     ):

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from limelight.capabilities import has, int8_engines
 from limelight.errors import UserError
 from limelight.layers.feed_forward import FeedForward
 from limelight.shapes import Float, Int
@@ -27,9 +28,6 @@ MakeLinear = Callable[[Tensor, Tensor | None], Any]
 """A matrix (out, in) and a bias to a layer that multiplies with them."""
 
 _multiply = torch.ops.quantized.linear_dynamic.default
-
-REDUCED = not torch.cpu._is_vnni_supported()
-"""Without VNNI pairs of products are summed in 16 bits, which full activations overflow: they get seven bits there."""
 
 SMALLEST = 1e-30
 """Of the largest activation of a position, so that nothing is divided by zero."""
@@ -43,7 +41,7 @@ def linear_of(precision: str) -> MakeLinear:
     kinds: dict[str, MakeLinear] = {"fp32": FullLinear, "bf16": HalfLinear, "int8": IntegerLinear}
     if precision not in kinds:
         raise UserError(f"unknown precision {precision!r}: there are {', '.join(kinds)}")
-    if precision == "int8" and not _engines():
+    if precision == "int8" and not int8_engines():
         raise UserError("precision int8: this build of torch has no int8 products for this machine; use fp32 or bf16")
     return kinds[precision]
 
@@ -92,7 +90,9 @@ class IntegerLinear(nn.Module):
     def __init__(self, weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"] | None) -> None:
         super().__init__()
         rows, scales = integer_rows(weight.detach())
-        plain, *others = _engines()
+        plain, *others = int8_engines()
+        # Without VNNI x86 sums pairs of products in 16 bits, which full activations overflow: they get seven bits.
+        self.reduced = not (has("vnni") or has("neon"))
         bias = None if bias is None else bias.detach().float()
         self.packed = _pack(rows, scales, bias, plain)
         self.packed_wide = _pack(rows, scales, bias, others[0]) if others and len(rows) >= WIDE else self.packed
@@ -100,7 +100,7 @@ class IntegerLinear(nn.Module):
     def forward(self, inputs: Float[Tensor, "... in"]) -> Float[Tensor, "... out"]:
         """The product."""
         many = inputs.numel() >= MANY * inputs.shape[-1]
-        return _multiply(inputs, self.packed_wide if many else self.packed, REDUCED)
+        return _multiply(inputs, self.packed_wide if many else self.packed, self.reduced)
 
 
 class LooseIntegerLinear(nn.Module):
@@ -155,11 +155,6 @@ def integer_rows(weight: Float[Tensor, "out in"]) -> tuple[Int[Tensor, "out in"]
     scales = weight.float().abs().amax(dim=1) / 127
     safe = scales.where(scales > 0, torch.ones_like(scales))
     return (weight.float() / safe[:, None]).round().to(torch.int8), safe
-
-
-def _engines() -> list[str]:
-    """Torch's libraries for int8 products on this machine, best for few rows first."""
-    return [name for name in ("fbgemm", "onednn") if name in torch.backends.quantized.supported_engines]
 
 
 def _pack(rows: Tensor, scales: Tensor, bias: Tensor | None, engine: str) -> object:

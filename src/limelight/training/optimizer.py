@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from limelight.capabilities import multiplies_bf16
 from limelight.layers.embedding import TokenEmbedding
 from limelight.layers.positions import LearnedPositions
 from limelight.shapes import Float
-from limelight.training.precision import multiplies_bf16
 
 MOMENTUM = 0.95
 LENGTH = 0.4

@@ -4,6 +4,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 import torch
 
+from limelight.capabilities import multiplies_bf16
 from limelight.errors import UserError
 
 
@@ -14,13 +15,6 @@ def choose_precision(name: str, device: torch.device) -> str:
     if name == "bf16" and device.type == "cuda" and not multiplies_bf16(device):
         raise UserError("training.precision=bf16, but this GPU cannot multiply bf16; set training.precision=fp32")
     return name
-
-
-def multiplies_bf16(device: torch.device) -> bool:
-    """Whether bf16 products are done by the hardware: on a CPU AVX-512-BF16 or AMX, four times the rate of fp32."""
-    if device.type == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
-    return torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()
 
 
 def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:

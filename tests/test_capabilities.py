@@ -1,0 +1,161 @@
+"""What the machine can do: the environment only ever takes away, and every answer has its reason."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import torch
+
+from limelight import capabilities
+from limelight.capabilities import LEVELS, cpu_capability, describe, gpus, has, int8_engines, multiplies_bf16
+from limelight.errors import UserError
+
+EVERYTHING = dict.fromkeys(("avx2", "avx512_f", "avx512_vnni", "avx512_bf16", "amx_tile"), True)
+CPU, CUDA = torch.device("cpu"), torch.device("cuda")
+NAMES = ("avx2", "avx512", "vnni", "bf16", "amx")
+
+
+@pytest.fixture(autouse=True)
+def no_ceiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("LIMELIGHT_CAPABILITIES", "ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA"):
+        monkeypatch.delenv(variable, raising=False)
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_a(monkeypatch, EVERYTHING)
+
+
+def on_a(monkeypatch: pytest.MonkeyPatch, flags: Mapping[str, bool]) -> None:
+    monkeypatch.setattr(capabilities, "processor", lambda: flags)
+
+
+def available() -> list[str]:
+    return [name for name in NAMES if has(name)]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_level_permits_itself_and_those_before_it(level: str, large: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LIMELIGHT_CAPABILITIES", level.upper())
+    assert available() == list(NAMES[: LEVELS.index(level)])
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "left"),
+    [
+        ("ATEN_CPU_CAPABILITY", "default", 0),
+        ("ATEN_CPU_CAPABILITY", "avx2", 1),
+        ("ATEN_CPU_CAPABILITY", "AVX2", 1),
+        ("ATEN_CPU_CAPABILITY", "avx512", 5),
+        ("ONEDNN_MAX_CPU_ISA", "SSE41", 0),
+        ("ONEDNN_MAX_CPU_ISA", "AVX2", 1),
+        ("ONEDNN_MAX_CPU_ISA", "avx2_vnni", 1),
+        ("ONEDNN_MAX_CPU_ISA", "AVX512_CORE", 2),
+        ("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_VNNI", 3),
+        ("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16", 4),
+        ("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_AMX", 5),
+        ("ONEDNN_MAX_CPU_ISA", "ALL", 5),
+        ("ONEDNN_MAX_CPU_ISA", "", 5),
+    ],
+)
+def test_limits_of_torch_are_limits_here(
+    variable: str, value: str, left: int, large: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+    assert available() == list(NAMES[:left])
+
+
+def test_the_lowest_limit_counts(large: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LIMELIGHT_CAPABILITIES", "bf16")
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX512_CORE")
+    assert available() == ["avx2", "avx512"]
+
+
+def test_no_level_adds_what_the_processor_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_a(monkeypatch, {"avx2": True, "avx512_f": False})
+    monkeypatch.setenv("LIMELIGHT_CAPABILITIES", "all")
+    assert available() == ["avx2"]
+
+
+def test_an_unknown_level_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LIMELIGHT_CAPABILITIES", "sse9")
+    with pytest.raises(
+        UserError, match="LIMELIGHT_CAPABILITIES=sse9: there is baseline, avx2, avx512, vnni, bf16, all"
+    ):
+        has("avx2")
+
+
+def test_reasons_name_the_flag_or_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_a(monkeypatch, {"avx2": True, "avx512_vnni": True})
+    monkeypatch.setenv("LIMELIGHT_CAPABILITIES", "avx2")
+    assert cpu_capability("avx2").reason == "the processor has avx2"
+    assert cpu_capability("avx512").reason == "the processor has no avx512_f"
+    assert cpu_capability("vnni").reason == "the processor has avx512_vnni, but LIMELIGHT_CAPABILITIES=avx2 forbids it"
+
+
+@pytest.mark.parametrize("flag", ["avx512_bf16", "amx_bf16", "bf16", "sve_bf16"])
+def test_bf16_has_many_names_and_one_library(flag: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    on_a(monkeypatch, {flag: True})
+    assert multiplies_bf16(CPU) == has("bf16") == torch.backends.mkldnn.is_available()
+    monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
+    assert not multiplies_bf16(CPU)
+    assert cpu_capability("bf16").reason.endswith("torch was built without oneDNN")
+
+
+def test_a_gpu_answers_for_itself(large: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the CPU has; a GPU that is not there multiplies nothing."""
+    if not torch.cuda.is_available():
+        assert not multiplies_bf16(CUDA)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda index: f"GPU {index}")
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda index: (7 + index, 5))
+    monkeypatch.setattr(capabilities, "_cuda_bf16", lambda index: index == 1)
+    assert [multiplies_bf16(torch.device(name)) for name in ("cuda", "cuda:0", "cuda:1")] == [True, False, True]
+    assert [gpu.name for gpu in gpus()][:2] == ["cuda:0", "cuda:1"]
+    assert gpus()[0].reason == "GPU 0, compute capability 7.5, no bf16 products"
+    assert gpus()[1].reason == "GPU 1, compute capability 8.5, bf16 products"
+
+
+def test_the_table_has_a_line_for_everything(large: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
+    head, *lines = describe().splitlines()
+    assert head == "CPU (unknown)"
+    assert "  avx2    yes  the processor has avx2" in lines
+    assert "  bf16    no   the processor has avx512_bf16, but ONEDNN_MAX_CPU_ISA=AVX2 forbids it" in lines
+    assert sum(line.startswith("  int8") for line in lines) == 1
+    assert set(int8_engines()) <= set(torch.backends.quantized.supported_engines)
+
+
+def test_this_processor_is_asked() -> None:
+    capabilities.processor.cache_clear()
+    found = capabilities.processor()
+    assert has("avx2") == bool(found.get("avx2"))
+    assert has("vnni") == torch.cpu._is_vnni_supported()
+
+
+def test_an_older_torch_is_asked_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    newer = dict(capabilities.processor())
+    monkeypatch.delattr(torch.cpu, "get_capabilities")
+    for name, flag in (("_is_avx2_supported", "avx2"), ("_is_avx512_supported", "avx512_f")):
+        monkeypatch.setattr(torch.cpu, name, lambda flag=flag: newer[flag])
+    for name in ("_is_vnni_supported", "_is_avx512_bf16_supported", "_is_amx_tile_supported"):
+        monkeypatch.setattr(torch.cpu, name, lambda: False)
+    older = capabilities.processor.__wrapped__()
+    assert older["avx2"] == newer["avx2"]
+    assert not older["avx512_vnni"]
+
+
+@pytest.mark.needs("avx2")
+def test_a_marked_test_runs_where_it_can() -> None:
+    assert has("avx2")
+
+
+def test_nobody_else_asks_the_processor() -> None:
+    """Or a limit would hold in one place and not in another."""
+    asking = re.compile(r"torch\.cpu\._is_|get_capabilities|supported_engines|is_bf16_supported|get_cpu_capability")
+    source = Path(capabilities.__file__).parent
+    found = [str(path.relative_to(source)) for path in source.rglob("*.py") if asking.search(path.read_text("utf-8"))]
+    assert found == ["capabilities.py"]
