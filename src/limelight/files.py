@@ -135,7 +135,9 @@ def sync_file(path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring a folder's list of names to the disk: a rename is not safe before."""
+    """Bring a folder's list of names to the disk: a rename is not safe before. Windows has no such call."""
+    if os.name == "nt":
+        return
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

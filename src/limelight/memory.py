@@ -28,6 +28,14 @@ _KERNELS = "64"
 _SPINS = "3000"
 
 
+def physical_memory() -> int | None:
+    """Bytes of memory this machine has; None where the system does not say (Windows)."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
 def hold_memory_for_work() -> bool:
     """Keep what is freed (glibc only; returns whether it does), few compiled kernels (if none was used yet), and spin
     little while threads wait (if torch has not been imported yet).

@@ -17,7 +17,8 @@ LONGEST_VALUE = 2_000
 
 def open_plain(path: Path) -> BinaryIO:
     """Open a regular file. Raises `OSError`, also for all else: a fifo waits for ever, a device never ends."""
-    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
+    without_waiting = getattr(os, "O_NONBLOCK", 0)  # Windows has neither the flag nor fifos among its files
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | without_waiting))  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise OSError(errno.EINVAL, "not a regular file", str(path))

@@ -69,6 +69,42 @@ def test_a_translation_waits_for_nothing_it_does_not_need_and_looks_for_no_cycle
     assert long_turns == 0
 
 
+WINDOWS = """
+import os, sys
+import matplotlib.pyplot, torch, torch.utils.data, sacrebleu, tokenizers, safetensors  # theirs is not what is tested
+for name in ("fcntl", "resource", "termios", "pwd", "grp"):
+    sys.modules[name] = None
+for name in ("sysconf", "O_NONBLOCK", "O_NOFOLLOW", "fork", "getuid", "sched_getaffinity", "geteuid"):
+    delattr(os, name)
+from limelight.cli.app import run
+model, folder = sys.argv[1:]
+words = {
+    "translate": [f"{folder}/in.txt", "-o", f"{folder}/out.txt"],
+    "evaluate": ["--test", f"{folder}/test.tsv"],
+    "attention": ["A dog runs.", "-o", f"{folder}/map.svg"],
+}
+codes = [run([verb, *rest, "--model", model]) for verb, rest in words.items()]
+codes.append(run(["train", "--train", f"{folder}/test.tsv", "--max-steps", "1", "--out", f"{folder}/run"]))
+print(codes)
+"""
+
+
+def test_models_are_used_without_the_calls_that_windows_lacks_and_training_says_so(
+    trained: Path, corpus: Path, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    """Windows itself is not tested."""
+    (tmp_path / "in.txt").write_text("A dog runs.\n", encoding="utf-8")
+    (tmp_path / "test.tsv").write_bytes((corpus / "test.tsv").read_bytes())
+    command = [sys.executable, "-c", WINDOWS, str(trained), str(tmp_path)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[0, 0, 0, 2]", done.stderr
+    assert done.stderr.splitlines()[-1].endswith(
+        "training needs Linux or macOS; on Windows, train in WSL (the Windows Subsystem for Linux)"
+    )
+    assert len((tmp_path / "out.txt").read_text(encoding="utf-8").splitlines()) == 1
+    assert (tmp_path / "map.svg").exists()
+
+
 def test_the_module_is_the_command(environment: dict[str, str]) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "limelight", "--version"], env=environment, capture_output=True, text=True, check=True

@@ -214,6 +214,23 @@ def test_impossible_settings_name_the_configuration(joint: Tokenizers, seed: int
         load_model(tmp_path)
 
 
+def test_a_folder_of_runs_names_the_runs_inside(joint: Tokenizers, seed: int, tmp_path: Path) -> None:
+    save(tmp_path / "runs" / "en-de" / "best", joint)
+    save(tmp_path / "runs" / "exported", joint)
+    (tmp_path / "runs" / "empty").mkdir()
+    (tmp_path / "runs" / "notes.txt").touch()
+    with pytest.raises(UserError) as caught:
+        find_model(tmp_path / "runs")
+    runs = tmp_path / "runs"
+    assert str(caught.value).endswith(f". Name one of those inside it: {runs / 'en-de'}, {runs / 'exported'}")
+    for number in range(10):
+        save(runs / f"more-{number}", joint)
+    with pytest.raises(UserError, match=r"exported, .*more-7 \.\.\.$"):
+        find_model(runs)
+    with pytest.raises(UserError, match=r"nor model\.safetensors$"):
+        find_model(runs / "empty")
+
+
 def test_a_name_that_cannot_be_looked_up_is_told() -> None:
     with pytest.raises(UserError, match=r"xxx: cannot look for a model there: File name too long"):
         find_model("x" * 5000)

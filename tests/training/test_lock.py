@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from limelight.errors import UserError
-from limelight.training.lock import LOCK, only_trainer
+from limelight.training.lock import ATTEMPTS, LOCK, only_trainer
 
 HOST = socket.gethostname()
 ROOT = Path(__file__).parents[2]
@@ -190,3 +190,32 @@ def test_a_link_in_its_place_is_not_written_through(tmp_path: Path) -> None:
     (tmp_path / LOCK).symlink_to(tmp_path / "precious")
     assert "cannot write there: Too many levels of symbolic links" in refusal(tmp_path)
     assert (tmp_path / "precious").read_text(encoding="utf-8") == "words"
+
+
+def test_where_no_folder_can_be_made_it_is_said_instead_of_tried_for_ever(tmp_path: Path) -> None:
+    """Below /proc the system answers that there is no such folder, as it does where another process removed it."""
+    assert refusal(Path("/proc/limelight")) == (
+        "/proc/limelight: cannot write there: No such file or directory; give --out another folder"
+    )
+
+
+def test_a_lock_that_is_removed_each_time_ends_the_attempts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flock, removed = fcntl.flock, []
+
+    def late(file: object, how: int) -> None:
+        removed.append((tmp_path / LOCK).unlink())
+        flock(file, how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    assert "cannot write there: No such file or directory" in refusal(tmp_path)
+    assert len(removed) == ATTEMPTS
+
+
+def test_without_locks_of_the_system_training_names_where_it_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("limelight.training.lock.fcntl", None)
+    assert refusal(tmp_path / "run") == (
+        "training needs Linux or macOS; on Windows, train in WSL (the Windows Subsystem for Linux)"
+    )
+    assert not (tmp_path / "run").exists()

@@ -8,6 +8,7 @@ A run folder keeps its best model so, under `best/`; the folder can be copied an
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +33,8 @@ TOKENIZER = "tokenizer"
 SHORTLIST = "shortlist.safetensors"
 LABELS = "labels.json"
 BEST = "best"
+MOST_NAMED = 10
+"""Runs that a message lists."""
 VERBS = {
     "transformer": "`limelight translate`",
     "recurrent": "`limelight translate`",
@@ -72,7 +75,21 @@ def find_model(path: str | Path) -> Path:
         raise UserError(f"{path}: there is no such model; --model takes the folder that `limelight train --out` wrote")
     if begun:
         raise UserError(f"{path}: this run has no model yet: it was stopped before its first validation; train it on")
-    raise UserError(f"{path}: not a run or model folder: it holds neither {BEST}/{WEIGHTS} nor {WEIGHTS}")
+    raise UserError(
+        f"{path}: not a run or model folder: it holds neither {BEST}/{WEIGHTS} nor {WEIGHTS}{_models_inside(folder)}"
+    )
+
+
+def _models_inside(folder: Path) -> str:
+    """The end of a message about the folder that holds runs, where a run was asked for: their names."""
+    with suppress(OSError):
+        inside = sorted(
+            path.name for path in folder.iterdir() if (path / BEST / WEIGHTS).is_file() or (path / WEIGHTS).is_file()
+        )
+        if inside:
+            names = ", ".join(shown(str(folder / name)) for name in inside[:MOST_NAMED])
+            return f". Name one of those inside it: {names}{' ...' if len(inside) > MOST_NAMED else ''}"
+    return ""
 
 
 def _require_own_files(model: Path, folder: Path) -> None:

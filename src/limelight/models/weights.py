@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from limelight.errors import RunError, UserError
 from limelight.files import cause, fill_file
+from limelight.memory import physical_memory
 from limelight.untrusted import open_plain, shown
 
 MOST_HEADER = 4_000_000
@@ -58,8 +59,8 @@ def _check_header(path: Path) -> None:
     """What the library leaves open: how much is read at all, and that no tensor is described twice."""
     with open_plain(path) as file:
         size = os.fstat(file.fileno()).st_size
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        if size > memory:
+        memory = physical_memory()
+        if memory is not None and size > memory:
             raise ValueError(f"they take {size / 1e9:,.0f} GB, and this machine has {memory / 1e9:,.0f} GB of memory")
         length = int.from_bytes(file.read(8), "little")
         if length > min(size - 8, MOST_HEADER):

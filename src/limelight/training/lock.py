@@ -1,7 +1,10 @@
-"""One trainer for each run folder. The kernel holds the lock, and lets go of it whatever becomes of the process."""
+"""One trainer for each run folder. The kernel holds the lock, and lets go of it whatever becomes of the process.
+
+The package filelock takes the same lock. But it leaves its file behind, it cannot say who holds the lock, and where a
+file system has no locks it falls back to a file that somebody has to remove after a trainer was killed.
+"""
 
 import errno
-import fcntl
 import json
 import os
 import socket
@@ -14,7 +17,15 @@ from pathlib import Path
 
 from limelight.errors import UserError
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 LOCK = ".lock"
+ATTEMPTS = 100
+"""Attempts to take a lock whose file is gone each time. Another process can cause a few of them; below /proc every
+attempt fails."""
 _CANNOT_LOCK = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
 
 
@@ -24,8 +35,10 @@ def only_trainer(folder: Path) -> Iterator[bool]:
 
     The folder is made where it is missing, and goes again if nothing has come of it.
 
-    Raises `UserError` where nothing can be written, and one that names who is training there already.
+    Raises `UserError` on Windows, where nothing can be written, and one that names who is training there already.
     """
+    if fcntl is None:
+        raise UserError("training needs Linux or macOS; on Windows, train in WSL (the Windows Subsystem for Linux)")
     made = [place for place in (folder, *folder.parents) if not place.exists()]
     try:
         file, locked = _claim(folder)
@@ -46,7 +59,7 @@ def only_trainer(folder: Path) -> Iterator[bool]:
 def _claim(folder: Path) -> tuple[TextIOWrapper, bool]:
     """The lock's file, which holds it while it is open, and whether it really does."""
     try:
-        while True:
+        for _ in range(ATTEMPTS):
             with suppress(FileNotFoundError), ExitStack() as opened:
                 file = opened.enter_context(_open(folder))
                 locked = _lock(file)
@@ -55,6 +68,7 @@ def _claim(folder: Path) -> tuple[TextIOWrapper, bool]:
                     _sign(file)
                     opened.pop_all()
                     return file, locked
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     except BlockingIOError:
         raise UserError(
             f"{folder}: {_holder(folder / LOCK)} is training there. Wait for its end or stop it, or give --out another "
