@@ -138,6 +138,27 @@ def test_a_person_at_the_terminal_gets_each_line_at_once_and_leaves_with_ctrl_c(
             os.close(ours)
 
 
+def test_a_live_pipe_is_answered_when_it_pauses(trained: Path, environment: dict[str, str]) -> None:
+    """A program writes a line, waits for its translation, and writes others."""
+    command = [sys.executable, "-m", "limelight", "translate", "--model", str(trained), "--json", "--beam", "1"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        impatience = threading.Timer(100, process.kill)
+        impatience.start()
+        try:
+            for lines in (["A dog runs."], [""], ["Two birds sing.", "An old fox sleeps."]):
+                process.stdin.write("".join(f"{line}\n" for line in lines))
+                process.stdin.flush()
+                assert [json.loads(process.stdout.readline())["source"] for _ in lines] == lines
+            process.stdin.close()
+            assert process.stdout.read() == ""
+            assert process.wait(60) == 0
+        finally:
+            impatience.cancel()
+            process.kill()
+
+
 def test_a_reader_who_leaves_and_an_environment_without_utf8(
     trained: Path, tmp_path: Path, environment: dict[str, str]
 ) -> None:

@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict
 
 from limelight.cli import options
-from limelight.cli.input import lines_of, typed
+from limelight.cli.input import greet, live_lines_of
 from limelight.cli.models import find_models, open_labeller
 from limelight.cli.output import lines_to
 
@@ -26,10 +26,11 @@ def classify(
 ) -> None:
     """Choose a label for each line: the label, a tab, its probability."""
     folders, _ = find_models(model)
-    lines = lines_of(file)
+    lines = live_lines_of(file)
     with lines_to(output) as write:
         labeller = open_labeller(folders)
-        for each in labeller.classify_stream(lines, batch_tokens=batch_tokens, chunk=1 if typed(file) else 1000):
+        greet(file)
+        for each in labeller.classify_stream(lines, batch_tokens=batch_tokens):
             if as_json:
                 write(json.dumps(asdict(each), ensure_ascii=False))
             else:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from limelight.cli import options
-from limelight.cli.input import lines_of, typed
+from limelight.cli.input import greet, lines_of
 from limelight.cli.models import find_models, open_filler
 from limelight.cli.output import lines_to
 from limelight.errors import UserError
@@ -38,7 +38,7 @@ def fill(
     with lines_to(output) as write:
         filler = open_filler(folders)
         if text is None:
-            typed(None)
+            greet(None)
         for number, each in enumerate(texts, start=1):
             try:
                 filled = filler.fill(each, top=top)

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from limelight.cli import options
-from limelight.cli.input import lines_of, typed
+from limelight.cli.input import greet, live_lines_of
 from limelight.cli.models import find_models, open_translator
 from limelight.cli.output import lines_to
 from limelight.errors import UserError
@@ -54,9 +54,10 @@ def translate(
         raise UserError(f"--beam {beam} and --sample exclude each other: search for the best, or draw")
     sampling = _sampling(sample, {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed})
     folders, _ = find_models(model, to=to)
-    lines = lines_of(file)
+    lines = live_lines_of(file)
     with lines_to(output) as write:
         translator = open_translator(folders, precision, shortlist=shortlist)
+        greet(file)
         translations = translator.translate_stream(
             lines,
             beam_size=beam,
@@ -64,7 +65,6 @@ def translate(
             length_penalty=length_penalty,
             sampling=sampling,
             batch_tokens=batch_tokens,
-            chunk=1 if typed(file) else 1000,
         )
         for number, translation in enumerate(translations):
             for line in _shown(translation, number, as_json=as_json, all_of_them=n_best > 1):

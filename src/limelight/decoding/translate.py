@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import cast, overload
 
@@ -30,6 +29,7 @@ from limelight.models.interface import Seq2Seq
 from limelight.models.packed import pack
 from limelight.models.room import longest_sequence, require_room
 from limelight.models.stored import SHORTLIST, StoredModel, load_model, require_verb
+from limelight.text.readers.live import chunks
 from limelight.tokens import Tokenizers
 
 
@@ -124,7 +124,7 @@ class Translator:
 
     def translate_stream(
         self,
-        lines: Iterable[str],
+        lines: Iterable[str | None],
         *,
         beam_size: int | None = None,
         n_best: int = 1,
@@ -135,14 +135,14 @@ class Translator:
     ) -> Iterator[Translation]:
         """Translate any number of lines in bounded memory, `chunk` at a time; otherwise like `translate`.
 
-        Lines of a chunk are batched by length, so a larger chunk is faster and the first result comes later.
+        Lines of a chunk are batched by length, so a larger chunk is faster and the first result comes later. A `None`
+        among the lines is a pause of the input: those before it are translated, however few they are.
         """
         if chunk < 1:
             raise UserError(f"chunk must be at least 1 line, not {chunk}")
         plan = self._plan(beam_size, n_best, length_penalty, sampling, batch_tokens)
-        remaining = iter(lines)
         first = 1
-        while some := list(islice(remaining, chunk)):
+        for some in chunks(lines, chunk):
             yield from self._translate(some, [""] * len(some), plan, first)
             first += len(some)
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 
 from limelight.errors import UserError
 from limelight.inspection.reading import reading
 from limelight.models.encoder_only import Classifier
+from limelight.text.readers.live import chunks
 from limelight.understanding.reader import Reader
 
 
@@ -41,13 +41,14 @@ class Labeller(Reader[Classifier]):
         return self._classify(texts, batch_tokens, first=1)
 
     def classify_stream(
-        self, lines: Iterable[str], *, batch_tokens: int = 16384, chunk: int = 1000
+        self, lines: Iterable[str | None], *, batch_tokens: int = 16384, chunk: int = 1000
     ) -> Iterator[Labelled]:
-        """The same for any number of lines in bounded memory, `chunk` at a time."""
+        """The same for any number of lines in bounded memory, `chunk` at a time, or fewer: at a `None` among the lines,
+        a pause of the input, those before it are read."""
         if chunk < 1:
             raise UserError(f"chunk must be at least 1 line, not {chunk}")
-        remaining, first = iter(lines), 1
-        while some := list(islice(remaining, chunk)):
+        first = 1
+        for some in chunks(lines, chunk):
             yield from self._classify(some, batch_tokens, first)
             first += len(some)
 
