@@ -9,7 +9,8 @@ from limelight.config import RunConfig, TransformerConfig
 from limelight.errors import UserError
 from limelight.models.stored import find_model, load_model
 from limelight.models.weights import named_weights, read_weights
-from tests.training.helpers import go, last_weights, tiny_run, trace_of
+from limelight.training.run import train
+from tests.training.helpers import go, last_weights, log_of, tiny_run, trace_of, with_training
 from tests.training.texts import text_run
 
 
@@ -37,6 +38,32 @@ def test_the_first_update_begins_with_the_weights_of_the_model(begun: tuple[RunC
     assert ours.tokenizers.source.pieces(range(90)) == theirs.tokenizers.source.pieces(range(90))
 
 
+def test_a_training_that_makes_it_worse_never_replaces_it(
+    begun: tuple[RunConfig, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """At a rate far too high every later validation is worse: the model stays the one the run began with."""
+    config, run = begun
+    absurd = with_training(beginning_with(config, run), learning_rate=3.0, warmup=0, best_by="loss", average=2)
+    train(absurd, tmp_path / "next")
+    validations = [(line["step"], line["loss"]) for line in log_of(tmp_path / "next") if line["event"] == "validation"]
+    assert [step for step, _ in validations] == [0, 4, 8, 12]
+    assert all(loss > validations[0][1] for _, loss in validations[1:])
+    assert not any(line["chosen"] for line in log_of(tmp_path / "next") if line["event"] == "final")
+    theirs, ours = load_model(run), load_model(tmp_path / "next")
+    assert [name for name, weight in named_weights(ours.model).items()
+            if not torch.equal(weight, named_weights(theirs.model)[name])] == []  # fmt: skip
+    assert ours.notes["made_from"] == f"{run}, unchanged"
+    assert f"weights | {run}, unchanged" in (tmp_path / "next" / "README.md").read_text()
+    assert "update      0  validation: loss" in capsys.readouterr().err
+
+
+def test_without_text_for_validation_there_is_nothing_to_compare(begun: tuple[RunConfig, Path], tmp_path: Path) -> None:
+    config, run = begun
+    blind = config.model_copy(update={"data": config.data.model_copy(update={"valid": ()})})
+    go(beginning_with(blind, run), tmp_path / "next")
+    assert load_model(tmp_path / "next").notes["made_from"] != f"{run}, unchanged"
+
+
 def test_it_begins_so_once_and_then_goes_on(begun: tuple[RunConfig, Path], tmp_path: Path) -> None:
     config, run = begun
     config = beginning_with(config, run)
@@ -50,8 +77,6 @@ def test_it_begins_so_once_and_then_goes_on(begun: tuple[RunConfig, Path], tmp_p
 def test_what_does_not_fit_begins_anew_and_is_told(
     begun: tuple[RunConfig, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from limelight.training.run import train
-
     config, run = begun
     wider = beginning_with(config, run, d_ff=14)
     train(wider.model_copy(update={"training": wider.training.model_copy(update={"max_steps": 1})}), tmp_path / "next")

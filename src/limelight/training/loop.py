@@ -153,19 +153,26 @@ def rate_of(config: RunConfig, step: int, seconds: float = 0.0) -> float:
 
 
 def _validate_if_due(run: Run) -> None:
-    """Validate after every so many updates, once only after each; without validation text only snapshots are kept."""
+    """Validate after every so many updates, once only after each; without validation text only snapshots are kept.
+
+    A run that begins with another model is also validated before its first update, so that training which makes that
+    model worse never replaces it. No average includes the weights at that point.
+    """
     progress = run.progress
-    if progress.step % run.config.training.validate_every or progress.step in (0, progress.validated_step):
+    if progress.step % run.config.training.validate_every or progress.step == progress.validated_step:
+        return
+    if progress.step == 0 and not (run.config.begin_with and run.task.validates):
         return
     began = time.monotonic()
     seen = look(run)
     score = score_of(run, seen)
-    progress.snapshots = keep_snapshot(run, score)
+    if progress.step:
+        progress.snapshots = keep_snapshot(run, score)
     if progress.best_score is None or score > progress.best_score:
         progress.best_score, progress.best_step, progress.without_gain = score, progress.step, 0
     else:
         progress.without_gain += 1
-    offer_model(run, seen, f"update {progress.step}")
+    offer_model(run, seen, f"update {progress.step}" if progress.step else f"{run.config.begin_with}, unchanged")
     progress.validated_step = progress.step
     run.report.validation(progress, seen, seconds=time.monotonic() - began)
 
