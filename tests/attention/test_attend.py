@@ -19,7 +19,7 @@ from limelight.attention.masks import permit_keys
 module = importlib.import_module("limelight.attention.attend")  # the function of that name stands before it
 
 BATCH, HEADS, QUERY, KEY, SIZE, VALUE_SIZE = 2, 3, 5, 7, 11, 13
-SCORES: dict[str, ScoreFunction] = {"scaled_dot": scaled_dot, "dot": dot, "ScaledDot": ScaledDot(), "Dot": Dot()}
+SCORES: dict[str, ScoreFunction] = {"scaled_dot": scaled_dot, "dot": dot}
 
 
 def random_inputs(*, query: int = QUERY, key: int = KEY, heads: int = HEADS) -> tuple[Tensor, Tensor, Tensor]:
@@ -265,3 +265,16 @@ def test_attend_works_without_heads_and_without_a_batch(seed: int) -> None:
     context, _ = attend(queries, keys, values)
     torch.testing.assert_close(attend(queries[0, 0], keys[0, 0], values[0, 0])[0], context[0, 0])
     torch.testing.assert_close(attend(queries[:, 0], keys[:, 0], values[:, 0])[0], context[:, 0])
+
+
+@pytest.mark.parametrize("score", [dot, scaled_dot, Dot(), Dot().compare, ScaledDot().compare, General(4, 4).compare])
+def test_the_kernel_is_for_the_functions_alone(
+    score: ScoreFunction, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """However a recurrent model passes its score: with one wide head two products are faster."""
+    calls = []
+    kernel = module._kernel
+    monkeypatch.setattr(module, "_kernel", lambda *heads, **options: calls.append(1) or kernel(*heads, **options))
+    queries = torch.randn(3, FEW_QUERIES + 1, 4)
+    attend(queries, queries, queries, score=score)
+    assert bool(calls) == (score in (dot, scaled_dot))

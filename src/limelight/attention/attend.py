@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from limelight.attention.masks import permit_past
-from limelight.attention.scores import Dot, ScaledDot, dot, scaled_dot
+from limelight.attention.scores import dot, scaled_dot
 from limelight.shapes import Bool, Float
 
 ScoreFunction = Callable[[Tensor, Tensor], Tensor]
@@ -81,12 +81,14 @@ def _fused_pays(queries: Tensor, keys: Tensor) -> bool:
 
 
 def _fused_scale(score: ScoreFunction, queries: Tensor) -> float | None:
-    """The factor under which the fused kernel computes this score, None when it cannot."""
-    if score is scaled_dot or isinstance(score, ScaledDot):
+    """The factor under which the fused kernel computes this score, None when it cannot.
+
+    Only the two functions are recognized, not a score that is a module: those belong to recurrent models, which have
+    one head as wide as their state. There two products are up to twice as fast as the kernel, forward and backward.
+    """
+    if score is scaled_dot:
         return queries.shape[-1] ** -0.5
-    if score is dot or isinstance(score, Dot):
-        return 1.0
-    return None
+    return 1.0 if score is dot else None
 
 
 def _fused(
