@@ -316,3 +316,15 @@ def test_a_file_full_of_faults_is_answered_shortly() -> None:
     assert "; and 4980 more" in said
     assert len(said) < 20 * 600
     assert "\x1b" not in said
+
+
+@pytest.mark.parametrize("name", ["auto", "cpu", "cuda", "cuda:0", "cuda:15", "mps"])
+def test_a_device_may_have_a_number(name: str) -> None:
+    """Whether it is there is asked when the run begins: a configuration may be for another machine."""
+    assert override(RunConfig(), [f"training.device={name}"]).training.device == name
+
+
+@pytest.mark.parametrize("name", ["gpu", "cuda:", "cuda:-1", "cuda:x", "cpu:0", "mps:1", "CUDA", ""])
+def test_no_other_device_has_a_name(name: str) -> None:
+    with pytest.raises(UserError, match=r"training.device: .*a device is auto, cpu, cuda, cuda:N .* or mps, not "):
+        override(RunConfig(), [f"training.device='{name}'"])

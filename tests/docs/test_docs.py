@@ -322,6 +322,8 @@ def values_of(field: FieldInfo) -> str:
     kind = kinds[0] if isinstance(field.annotation, UnionType) else field.annotation
     if get_origin(kind) is Literal:
         return ", ".join(f"`{value}`" for value in get_args(kind))
+    if field.examples:
+        return ", ".join(f"`{value}`" for value in field.examples)
     if kind is bool:
         return "`true`, `false`"
     if kind not in (int, float):

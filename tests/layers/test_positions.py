@@ -59,6 +59,20 @@ def test_sinusoidal_positions_grow_beyond_what_is_ready(layout: str, seed: int) 
     assert positions.state_dict() == {}
 
 
+def test_a_table_that_another_thread_replaces_is_not_missed(seed: int) -> None:
+    """The other thread is here at work while the longer table is made, and puts a shorter one in its place last."""
+    positions, embedded = SinusoidalPositions(6, ready=3), torch.randn(2, 31, 6)
+
+    class Replaced(SinusoidalPositions):
+        def __setattr__(self, name: str, value: object) -> None:
+            super().__setattr__(name, sinusoids(5, 6) if name == "table" else value)
+
+    positions.__class__ = Replaced
+    assert torch.equal(positions(embedded), embedded + sinusoids(31, 6))
+    alone = positions.at(embedded[:, :1], torch.tensor([17, 30]), most=31)
+    assert torch.equal(alone[:, 0], embedded[:, 0] + sinusoids(31, 6)[[17, 30]])
+
+
 def test_a_table_that_grew_while_translating_still_serves_training() -> None:
     positions = SinusoidalPositions(4, ready=2)
     with torch.inference_mode():

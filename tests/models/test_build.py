@@ -1,5 +1,7 @@
 """From configuration to model, and what is refused on the way."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
 
@@ -65,12 +67,58 @@ def test_shared_parameters_count_once() -> None:
     assert count("none") - count("two-way") == 28 * 12
 
 
-def test_choose_device() -> None:
-    assert choose_device("cpu") == torch.device("cpu")
-    assert choose_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
+@pytest.fixture
+def gpus(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """So many CUDA GPUs, as far as torch is asked."""
+
+    def there_are(count: int) -> None:
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: count > 0)
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+
+    return there_are
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
-def test_a_gpu_that_is_not_there_is_refused() -> None:
-    with pytest.raises(UserError, match=r"training.device=cuda, but torch finds no CUDA device here; set training.dev"):
-        choose_device("cuda")
+def test_auto_takes_a_gpu_where_there_is_one(gpus: Callable[[int], None]) -> None:
+    gpus(0)
+    assert choose_device("auto") == torch.device("cpu")
+    gpus(1)
+    assert choose_device("auto") == torch.device("cuda")
+
+
+def test_a_device_by_its_name(gpus: Callable[[int], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    gpus(2)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    for name in ("cpu", "cuda", "cuda:0", "cuda:1", "mps"):
+        assert choose_device(name) == torch.device(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "message"),
+    [
+        (
+            "cuda",
+            0,
+            r"training.device=cuda, but torch finds no CUDA device here.*; use training.device=cpu or training",
+        ),
+        ("cuda:1", 0, r"training.device=cuda:1, but torch finds no CUDA device here"),
+        ("cuda:1", 1, r"training.device=cuda:1, but there is cuda:0 alone"),
+        ("cuda:7", 4, r"training.device=cuda:7, but there are cuda:0 to cuda:3"),
+        ("mps", 1, r"training.device=mps, but torch finds no such Apple GPU here; use training.device=cpu"),
+        ("gpu", 1, r"training.device=gpu: there is no such device; there are auto, cpu, cuda, cuda:N and mps"),
+        ("meta", 1, r"training.device=meta: there is no such device"),
+        ("cpu:1", 1, r"training.device=cpu:1: there is no such device"),
+    ],
+)
+def test_a_device_that_is_not_there_is_refused(
+    gpus: Callable[[int], None], monkeypatch: pytest.MonkeyPatch, name: str, count: int, message: str
+) -> None:
+    gpus(count)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    with pytest.raises(UserError, match=message):
+        choose_device(name)
+
+
+def test_a_refusal_names_what_the_caller_was_given(gpus: Callable[[int], None]) -> None:
+    gpus(0)
+    with pytest.raises(UserError, match=r"^--device cuda:3, but torch .* use --device cpu or --device auto$"):
+        choose_device("cuda:3", setting="--device ")

@@ -15,7 +15,7 @@ from limelight.layers.dropout import Dropout
 from limelight.layers.packed import FullLinear, HalfLinear, IntegerLinear
 from limelight.models.compiled import CompiledTransformer
 from limelight.models.interface import Seq2Seq
-from limelight.models.packed import pack
+from limelight.models.packed import _cast, pack
 from tests.models.helpers import every_model, make_model, random_batch, recurrent, transformer
 
 MODELS = {
@@ -151,6 +151,24 @@ def test_switching_heads_off_still_works(seed: int) -> None:
 def test_an_unknown_precision_is_refused(seed: int) -> None:
     with pytest.raises(UserError, match="unknown precision 'int4': there are fp32, bf16, int8"):
         pack(make_model(transformer()), "int4")
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("positions", ["rotary", "sinusoidal"])
+def test_a_whole_model_in_bf16_keeps_its_angles(positions: str, seed: int) -> None:
+    """As on a GPU, where the parameters become bf16. Rates of rotary positions that did as well would turn a head by
+    quite another angle at its two-hundredth position."""
+    model = built(transformer(positions=positions))
+    half = _cast(model, torch.bfloat16)
+    assert {weight.dtype for weight in half.parameters()} == {torch.bfloat16}
+    batch = random_batch(model, (197, 211), (193, 199))
+    expected, found = model(batch).flatten(0, 1), half(batch).float().flatten(0, 1)
+    assert torch.cosine_similarity(found, expected, dim=1).min() > 0.9
+    buffers = dict(model.named_buffers())
+    assert buffers
+    for name, kept in half.named_buffers():
+        assert torch.equal(kept, buffers[name])
+        assert kept.dtype == torch.float32
 
 
 def test_on_a_gpu_bf16_is_a_copy_of_the_whole_model(seed: int) -> None:

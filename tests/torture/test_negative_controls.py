@@ -48,7 +48,7 @@ def leave_out(what: str, patch: pytest.MonkeyPatch, saved: int) -> None:
 
     rate_of = loop.rate_of
     if what == "random state":
-        patch.setattr(checkpoint, "restore_random_states", nothing)
+        patch.setattr(checkpoint, "restore_generators", nothing)
     elif what == "schedule":  # its only state is the number of the update
         patch.setattr(loop, "rate_of", lambda config, step, seconds: rate_of(config, step - saved, seconds))
     elif what == "data position":

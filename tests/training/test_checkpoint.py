@@ -24,9 +24,7 @@ from limelight.training.checkpoint import (
     Progress,
     check_format,
     find_damage,
-    random_states,
     restore_newest,
-    restore_random_states,
     save_checkpoint,
     stored_progress,
 )
@@ -156,14 +154,6 @@ def test_a_checkpoint_of_another_format_is_refused_with_a_remedy(seed: int, tmp_
             check_format(folder)
     (place / PARTS[-1]).write_text("{}")  # damaged: reported by `restore_newest`
     check_format(folder)
-
-
-def test_random_states_there_and_back(seed: int) -> None:
-    states = random_states()
-    expected = torch.rand(3)
-    torch.rand(1000)
-    restore_random_states(states)
-    assert torch.equal(torch.rand(3), expected)
 
 
 def test_without_checkpoints_there_is_nothing_to_restore(tmp_path: Path) -> None:

@@ -4,12 +4,24 @@ A recipe is a function that returns a `RunConfig`; `config.yaml` in a run folder
 enough to run it again.
 """
 
-from typing import Literal
+import re
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from limelight.config.models import ModelConfig, TransformerConfig
 from limelight.config.section import Section
+
+
+def _require_device(name: str) -> str:
+    """Raises `ValueError` for what is not the name of a device, whether it is there or not."""
+    if not re.fullmatch(r"auto|cpu|cuda(:\d{1,3})?|mps", name):
+        raise ValueError("a device is auto, cpu, cuda, cuda:N (the GPU with that number, from 0) or mps")
+    return name
+
+
+Device = Annotated[str, AfterValidator(_require_device)]
+"""A device by its name in torch, or `auto`."""
 
 
 class Corpus(Section):
@@ -106,7 +118,8 @@ class TrainingConfig(Section):
     """A masked model has to guess this share of the pieces (Devlin et al. 2019, section 3.1)."""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     """`auto` takes bf16 where the hardware multiplies it, fp32 else. Weights are always kept in fp32."""
-    device: Literal["auto", "cpu", "cuda"] = "auto"
+    device: Device = Field("auto", examples=["auto", "cpu", "cuda", "cuda:1", "mps"])
+    """`auto` takes the first CUDA GPU where there is one, and the CPU else."""
     threads: int | None = Field(None, ge=1)
     """CPU threads; all cores when not given."""
     validate_every: int = Field(500, ge=1)

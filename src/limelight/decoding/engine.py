@@ -25,10 +25,10 @@ from limelight.shapes import Bool, Int
 
 Key = TypeVar("Key", bound=Hashable)
 
-ROWS = {"cpu": 256, "cuda": 4096}
+ROWS = {"cpu": 256, "cuda": 4096, "mps": 4096}
 """So many hypotheses keep a device busy; more of them only take memory, and on a CPU they leave its caches."""
 
-SENTENCES = {"cpu": 96, "cuda": 4096}
+SENTENCES = {"cpu": 96, "cuda": 4096, "mps": 4096}
 """The same for sentences, where each has few hypotheses."""
 
 DEAD_SHARE = 4

@@ -51,20 +51,23 @@ class SinusoidalPositions(nn.Module):
 
     def forward(self, embedded: Float[Tensor, "batch length model"]) -> Float[Tensor, "batch length model"]:
         """Add positions 0, 1, ... along each row."""
-        self._reach(embedded.shape[1])
-        return embedded + self.table[: embedded.shape[1]].to(embedded.dtype)
+        return embedded + self._reaching(embedded.shape[1])[: embedded.shape[1]].to(embedded.dtype)
 
     def at(
         self, embedded: Float[Tensor, "batch width model"], places: Int[Tensor, " batch"], *, most: int
     ) -> Float[Tensor, "batch width model"]:
         """Add to all of a row the position at which it stands; `most` is above every one of these."""
-        self._reach(most)
-        return embedded + self.table[places].to(embedded.dtype)[:, None]
+        return embedded + self._reaching(most)[places].to(embedded.dtype)[:, None]
 
-    def _reach(self, length: int) -> None:
-        if length > self.table.shape[0]:
+    def _reaching(self, length: int) -> Float[Tensor, "_ model"]:
+        """A table of at least so many positions. Callers use what is returned: another thread may put a table of its
+        own, which may be shorter, in the place of the one that is kept."""
+        table = self.table
+        if length > table.shape[0]:
             with torch.inference_mode(False):  # a table grown while translating must still serve training
-                self.table = sinusoids(2 * length, self.table.shape[-1], layout=self.layout).to(self.table)
+                table = sinusoids(2 * length, table.shape[-1], layout=self.layout).to(table)
+            self.table = table
+        return table
 
 
 class LearnedPositions(nn.Module):

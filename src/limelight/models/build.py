@@ -212,10 +212,40 @@ def count_parameters(model: nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
 
 
-def choose_device(name: str) -> torch.device:
-    """`auto` takes a GPU where there is one. Raises `UserError` when CUDA is asked for and there is none."""
-    if name == "cuda" and not torch.cuda.is_available():
-        raise UserError("training.device=cuda, but torch finds no CUDA device here; set training.device=cpu or auto")
+def choose_device(name: str, *, setting: str = "training.device=") -> torch.device:
+    """The device of that name: `cpu`, `cuda` (the current GPU), `cuda:N`, `mps`, or `auto`.
+
+    `auto` takes a CUDA GPU where there is one, and the CPU else. Apple's GPU (`mps`) has to be asked for by name:
+    nothing has been measured on one.
+
+    Args:
+        setting: how whoever calls was told the name, for messages: `--device ` on the command line.
+
+    Raises `UserError` for another name, and for a device that is not there.
+    """
     if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(name)
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        device = torch.device("meta")
+    if device.type == "cuda":
+        _require_gpu(name, device.index or 0, setting)
+    elif device.type == "mps":
+        if device.index or not torch.backends.mps.is_available():
+            raise UserError(
+                f"{setting}{name}, but torch finds no such Apple GPU here; use {setting}cpu or {setting}auto"
+            )
+    elif name != "cpu":
+        raise UserError(f"{setting}{name}: there is no such device; there are auto, cpu, cuda, cuda:N and mps")
+    return device
+
+
+def _require_gpu(name: str, index: int, setting: str) -> None:
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if not count:
+        why = "" if torch.backends.cuda.is_built() else ": this build of torch is for the CPU alone"
+        raise UserError(f"{setting}{name}, but torch finds no CUDA device here{why}; use {setting}cpu or {setting}auto")
+    if index >= count:
+        there = "there is cuda:0 alone" if count == 1 else f"there are cuda:0 to cuda:{count - 1}"
+        raise UserError(f"{setting}{name}, but {there}")

@@ -7,6 +7,7 @@ others. It cannot be trained.
 import copy
 from typing import cast
 
+import torch
 from torch import nn
 
 from limelight.attention.packed import PackedCrossAttention, PackedSelfAttention
@@ -33,7 +34,16 @@ def pack(model: Seq2Seq, precision: str) -> Seq2Seq:
         return cast(Seq2Seq, _replaced(model, linear))
     if precision == "int8":
         raise UserError("precision int8 is for the CPU; on a GPU use bf16, or hide it with CUDA_VISIBLE_DEVICES=''")
-    return model if precision == "fp32" else copy.deepcopy(model).bfloat16()
+    return model if precision == "fp32" else _cast(model, torch.bfloat16)
+
+
+def _cast(model: Seq2Seq, dtype: torch.dtype) -> Seq2Seq:
+    """A copy whose parameters have that type. Buffers keep theirs: the angles of rotary positions are computed from
+    rates, of which bf16 keeps three digits, so that at position 300 an angle would be off by a whole turn."""
+    twin = copy.deepcopy(model)
+    for parameter in twin.parameters():
+        parameter.data = parameter.data.to(dtype)
+    return twin
 
 
 def _replaced(module: nn.Module, linear: MakeLinear) -> nn.Module:

@@ -32,6 +32,7 @@ from limelight.errors import RunError, UserError
 from limelight.files import FORMER, PARTIAL, cause, remove, sha256, write_folder
 from limelight.models.recurrent.cells import Carried
 from limelight.models.weights import named_weights, put_weights, read_weights
+from limelight.training.generators import device_of, generator_states, restore_generators
 from limelight.untrusted import shown
 
 CHECKPOINTS = "checkpoints"
@@ -115,7 +116,7 @@ def save_checkpoint(
     def fill(partial: Path) -> None:
         _save(partial / PARTS[0], weights)
         _save(partial / PARTS[1], moments)
-        _save(partial / PARTS[2], random_states())
+        _save(partial / PARTS[2], generator_states(device_of(model)))
         _save(partial / PARTS[3], {f"{number:02}": part for number, part in enumerate(carried)})
         (partial / PARTS[4]).write_text(json.dumps(progress.to_json(), indent=1), encoding="utf-8")
         sums = {name: sha256(partial / name) for name in PARTS}
@@ -164,7 +165,7 @@ def restore_newest(
         progress = _read_progress(place)
         put_weights(model, read_weights(place / PARTS[0])[0], where=str(place / PARTS[0]))
         _restore_optimizer(model, optimizer, read_weights(place / PARTS[1])[0], place)
-        restore_random_states(read_weights(place / PARTS[2])[0])
+        restore_generators(read_weights(place / PARTS[2])[0], device_of(model))
         return progress
     if places:
         raise RunError(
@@ -282,20 +283,3 @@ def _restore_optimizer(
             raise UserError(f"{place / PARTS[1]}: optimizer state of {name!r}, which this model does not have")
         # A copy: what was read is a window into the file, which a later checkpoint replaces.
         optimizer.state[parameters[name]][key] = tensor.clone().to(parameters[name].device)
-
-
-def random_states() -> dict[str, Tensor]:
-    """The states of torch's generators, of the CPU and of every GPU."""
-    states = {"cpu": torch.get_rng_state()}
-    if torch.cuda.is_available():
-        states |= {f"cuda:{index}": state for index, state in enumerate(torch.cuda.get_rng_state_all())}
-    return states
-
-
-def restore_random_states(states: dict[str, Tensor]) -> None:
-    """The way back from `random_states`."""
-    torch.set_rng_state(states["cpu"])
-    if torch.cuda.is_available():
-        for index in range(torch.cuda.device_count()):
-            if f"cuda:{index}" in states:
-                torch.cuda.set_rng_state(states[f"cuda:{index}"], index)

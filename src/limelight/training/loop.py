@@ -9,13 +9,8 @@ from limelight.batching.stream import Position
 from limelight.config import RunConfig
 from limelight.errors import RunError
 from limelight.training.carry import FORGET, Carrying, ReadsOn
-from limelight.training.checkpoint import (
-    CHECKPOINTS,
-    Progress,
-    random_states,
-    restore_random_states,
-    save_checkpoint,
-)
+from limelight.training.checkpoint import CHECKPOINTS, Progress, save_checkpoint
+from limelight.training.generators import generator_states, restore_generators
 from limelight.training.keep import drop_snapshots, finish_model, keep_snapshot, offer_model, score_of_best
 from limelight.training.loss import Learner
 from limelight.training.optimizer import set_rate
@@ -75,7 +70,7 @@ def _one_update(run: Run, batches: Iterator[tuple[Batch, Position]]) -> None:
     training, progress = run.config.training, run.progress
     rate = rate_of(run.config, progress.step + 1, progress.seconds)
     set_rate(run.optimizer, rate)
-    before = random_states()
+    before = generator_states(run.device)
     try:
         micro, position = _next_batches(run, batches)
         computing = _computing(run)
@@ -88,7 +83,7 @@ def _one_update(run: Run, batches: Iterator[tuple[Batch, Position]]) -> None:
             interruptible=run.stop.interruptible(),
         )
     except Stopped:
-        restore_random_states(before)  # as if this update had not begun: it is done whole when the run goes on
+        restore_generators(before, run.device)  # as if this update had not begun: it is done whole when the run goes on
         raise
     if isinstance(computing, Carrying):
         run.carried = computing.state
