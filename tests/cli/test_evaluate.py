@@ -32,6 +32,21 @@ def test_json_says_how_good_and_where_it_comes_from(
     )
 
 
+def test_the_tokenization_can_be_chosen(limelight: Limelight, trained: Path, corpus: Path, tmp_path: Path) -> None:
+    command = ["evaluate", "--model", trained, "--beam", 1, "--json", "--test"]
+    for options, tokenize in (([], "13a"), (["--tokenize", "char"], "char")):
+        found = json.loads(limelight(*command, corpus / "test.tsv", *options).out)
+        assert f"|tok:{tokenize}|" in found["bleu_signature"]
+        assert found["provenance"]["tokenize"].startswith(f"{tokenize} (")
+    ended = limelight(*command, corpus / "test.tsv", "--tokenize", "14a")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "tokenize='14a' is no tokenisation for BLEU; there are 13a, " in ended.err
+    # The model has learned Lumi, which is no language without spaces; these references are in one.
+    (tmp_path / "test.tsv").write_text("a dog sees a cat\t一隻狗看見一隻貓\n", encoding="utf-8")
+    found = json.loads(limelight(*command, tmp_path / "test.tsv").out)
+    assert "|tok:zh|" in found["bleu_signature"]
+
+
 def test_people_get_a_table(limelight: Limelight, trained: Path, corpus: Path) -> None:
     sides = [line.split("\t") for line in (corpus / "test.tsv").read_text(encoding="utf-8").splitlines()]
     for place, language in enumerate(("en", "lumi")):
@@ -142,6 +157,7 @@ def test_the_figure_is_that_of_the_runs_validation(limelight: Limelight, writing
         ),
         (["-o", "{tmp}/kept.txt"], "kept.txt: a language model reads the text and writes nothing; leave it out"),
         (["--model", "{writing}"], "2 models: one "),
+        (["--tokenize", "zh"], "--tokenize zh: a language model reads the text and writes nothing; leave it out"),
     ],
 )
 def test_what_makes_no_sense_for_text_is_told(

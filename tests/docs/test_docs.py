@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from itertools import takewhile
 from pathlib import Path
-from types import NoneType, UnionType
+from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
 import pytest
@@ -319,7 +319,7 @@ def test_the_tree_in_the_architecture_has_a_line_for_each_file():
 def values_of(field: FieldInfo) -> str:
     """What a setting may be, as the tables of the page on training write it."""
     kinds = [kind for kind in get_args(field.annotation) if kind is not NoneType]
-    kind = kinds[0] if isinstance(field.annotation, UnionType) else field.annotation
+    kind = kinds[0] if NoneType in get_args(field.annotation) else field.annotation
     if get_origin(kind) is Literal:
         return ", ".join(f"`{value}`" for value in get_args(kind))
     if field.examples:

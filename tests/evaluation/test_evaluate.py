@@ -1,5 +1,6 @@
 import json
 import platform
+from importlib import import_module
 
 import pytest
 import sacrebleu
@@ -9,7 +10,7 @@ from limelight.config import DecodingConfig, RecurrentConfig, TransformerConfig
 from limelight.decoding.ensemble import Ensemble
 from limelight.decoding.translate import Translator
 from limelight.errors import UserError
-from limelight.evaluation import evaluate, perplexity, score_pairs
+from limelight.evaluation import PairScore, evaluate, perplexity, score_pairs
 from limelight.models.build import build_model
 from limelight.text.pair import Pair
 from tests.evaluation.fakes import BagModel
@@ -68,6 +69,24 @@ def test_scores_are_those_of_the_translations(seed):
     assert sum(bucket.sentences for bucket in evaluation.by_length) == evaluation.sentences == len(PAIRS)
 
 
+def test_bleu_is_tokenized_as_the_target_language_is_written(seed, monkeypatch):
+    lines = ["猫看鱼和狗", "狗看鱼和猫"]
+    pairs = [Pair("ab", line, "tests.tsv", 1) for line in lines]
+    module = import_module("limelight.evaluation.evaluate")
+    monkeypatch.setattr(module, "score_pairs", lambda *_: [PairScore(-1.0, 1)])  # LETTERS has no such letters
+    for settings, tokenize, reason in (
+        ({"target": "zh"}, "zh", "target language zh"),
+        ({}, "zh", "by the script of the references"),
+        ({"references": [[line, "x"] for line in lines]}, "zh", "by the script of the references"),
+        ({"target": "zh", "tokenize": "char"}, "char", "as asked for"),
+    ):
+        evaluation = evaluate(Parrot(lines), pairs, **settings)
+        assert evaluation.bleu.score == evaluation.by_length[0].bleu == pytest.approx(100)
+        assert f"|tok:{tokenize}|" in evaluation.bleu.signature
+        assert f"tokenize: {tokenize} ({reason})\n" in evaluation.table()
+    assert evaluate(Parrot(lines), pairs, tokenize="13a").bleu.score < 1
+
+
 def test_several_references_replace_the_target(seed):
     lines = ["one two three four", "five", "six", "seven"]
     references = [["one two three four", "x"], ["five"], ["y", "six"], ["seven"]]
@@ -88,6 +107,7 @@ def test_settings_reach_the_translator_and_the_provenance(seed):
         "pairs": 4,
         "beam_size": 5,
         "length_penalty": 0.7,
+        "tokenize": "13a (words between spaces)",
         "versions": evaluation.provenance["versions"],
     }
     versions = evaluation.provenance["versions"]

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from limelight.errors import UserError
 from limelight.evaluation import corpus_bleu, corpus_chrf, score_by_length
-from limelight.evaluation.lengths import UPPER_EDGES, count_words
+from limelight.evaluation.lengths import UPPER_EDGES
 
 LENGTHS = st.lists(st.integers(0, 40), min_size=1, max_size=12)
 EDGES = st.sets(st.integers(1, 35), max_size=5).map(sorted)
@@ -48,11 +48,6 @@ def test_the_usual_buckets_cover_all_lengths_in_order():
 def test_empty_sources_have_a_bucket_of_their_own():
     buckets = score_by_length(["", "a"], ["x", "a"], ["y", "a"], upper_edges=[1])
     assert [(bucket.label, bucket.sentences) for bucket in buckets] == [("0", 1), ("1", 1), ("2+", 0)]
-
-
-def test_words_stand_between_white_space():
-    assert count_words("  two\twords \n") == 2
-    assert count_words("") == 0
 
 
 @pytest.mark.parametrize("edges", [[0, 5], [5, 5], [7, 3], [-1]])

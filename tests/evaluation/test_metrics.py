@@ -1,11 +1,14 @@
+import unicodedata
+
 import pytest
 import sacrebleu
+import sentencepiece
 from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.errors import UserError
 from limelight.evaluation import corpus_bleu, corpus_chrf
-from limelight.evaluation.metrics import TOKENIZATIONS, require_scorable
+from limelight.evaluation.metrics import _FLORES200, is_available, require_scorable
 
 HYPOTHESES = ["The lamp shines on the second row.", "Nobody LEAVES before the end, do they?", ""]
 REFERENCES = ["The lamp shines on the second row .", "Nobody leaves before the end, does he?", "Empty."]
@@ -66,7 +69,7 @@ def test_the_order_of_sentences_does_not_matter(order):
     assert shuffled.score == pytest.approx(corpus_bleu(HYPOTHESES, REFERENCES).score)
 
 
-@pytest.mark.parametrize("tokenize", [name for name in TOKENIZATIONS if "mecab" not in name])
+@pytest.mark.parametrize("tokenize", ["13a", "intl", "zh", "char", "none"])
 def test_other_tokenisations_stand_in_the_signature(tokenize):
     assert f"tok:{tokenize}|" in corpus_bleu(HYPOTHESES, REFERENCES, tokenize=tokenize).signature
 
@@ -100,6 +103,45 @@ def test_a_tokenisation_that_needs_more_says_what(monkeypatch):
         UserError, match=r"tokenize='ja-mecab' needs more than is installed: .* pip install sacrebleu\[ja"
     ):
         corpus_bleu(HYPOTHESES, REFERENCES, tokenize="ja-mecab")
+
+
+def test_a_model_that_would_be_downloaded_is_refused(monkeypatch, tmp_path):
+    monkeypatch.setattr("limelight.evaluation.metrics._FLORES200", tmp_path / "model")
+    assert not is_available("flores200")
+    with pytest.raises(UserError, match=f"nothing is downloaded: put it at {tmp_path / 'model'}, or take char"):
+        corpus_bleu(HYPOTHESES, REFERENCES, tokenize="flores200")
+
+
+def test_a_model_that_is_there_is_taken(monkeypatch, tmp_path):
+    """The place is sacreBLEU's own: a small model put there is the one it loads."""
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(HYPOTHESES[:2]), model_prefix=str(tmp_path / "small"), vocab_size=36, minloglevel=2
+    )
+    place = tmp_path / "models" / _FLORES200.name
+    place.parent.mkdir()
+    (tmp_path / "small.model").rename(place)
+    monkeypatch.setattr("limelight.evaluation.metrics._FLORES200", place)
+    monkeypatch.setattr("sacrebleu.tokenizers.tokenizer_spm.SACREBLEU_DIR", str(tmp_path))
+    metric = corpus_bleu(HYPOTHESES, HYPOTHESES, tokenize="flores200")
+    assert metric.score == pytest.approx(100)
+    assert "tok:flores200" in metric.signature
+
+
+SAME = [  # letters of Bengali, Vietnamese and Korean that have two spellings in Unicode
+    "সে একটি বই পড়ছে আর গান গাইছে।",
+    "Chị ấy đang đọc một cuốn sách cũ ở nhà.",
+    "그 고양이는 큰 물고기를 보고 있다.",
+]
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize("text", SAME)
+def test_the_same_text_in_another_spelling_of_unicode_is_the_same(text, form):
+    """The defect: output is NFC, references were taken as they stand in the file."""
+    written, reference = unicodedata.normalize("NFC", text), unicodedata.normalize(form, text)
+    for hypotheses, references in (([written], [reference]), ([reference], [[written, "x"]])):
+        assert corpus_bleu(hypotheses, references).score == pytest.approx(100)
+        assert corpus_chrf(hypotheses, references).score == pytest.approx(100)
 
 
 def test_mistakes_show_before_the_work():

@@ -36,7 +36,9 @@ def rows(text: str) -> dict[str, str]:
 
 
 def test_where_a_model_comes_from() -> None:
-    text = card(valid_bleu="31.42", valid_loss="2.7183")
+    text = card(
+        valid_bleu="31.42", valid_chrf="52.07", valid_loss="2.7183", measured_by="sacreBLEU zh, 5 of 9 sentences"
+    )
     assert text.startswith("# en -> de: a transformer translation model\n")
     found = rows(text)
     assert found["recipe"] == "small"
@@ -45,7 +47,8 @@ def test_where_a_model_comes_from() -> None:
     assert found["trained on"] == "a.en + a.de (en -> de); b.tsv (en -> de, weight 0.5)"
     assert found["validated on"] == "v.tsv (en -> de)"
     assert found["weights"] == "update 1234"
-    assert found["validation BLEU (sacreBLEU 13a, cased, greedy)"] == "31.42"
+    assert found["validation BLEU (sacreBLEU zh, 5 of 9 sentences)"] == "31.42"
+    assert found["validation chrF"] == "52.07"
     assert found["validation loss per piece"] == "2.7183"
     assert found["training"] == "1,234 updates, 56,789 target pieces, 1.5 minutes"
     assert found["seed"] == "77"
@@ -56,7 +59,7 @@ def test_what_was_not_measured_is_not_claimed() -> None:
     config = CONFIG.model_copy(update={"data": DataConfig(train=CONFIG.data.train[:1])})
     found = rows(card(config))
     assert found["validated on"] == "nothing"
-    assert found["validation BLEU (sacreBLEU 13a, cased, greedy)"] == "not measured"
+    assert found["validation BLEU"] == "not measured"
     assert found["validation loss per piece"] == "not measured"
 
 

@@ -1,6 +1,7 @@
 """When a run validates, saves and ends."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,11 @@ from limelight.training.tasks.task import Validation
 from tests.training.helpers import checkpoints_of, go, log_of, tiny_run
 
 
-def played(monkeypatch: pytest.MonkeyPatch, losses: list[float]) -> None:
-    """Let validations find these losses, whatever the model does."""
-    following = iter(losses)
-    monkeypatch.setattr(
-        "limelight.training.tasks.translation.Translation.validate", lambda *_, **__: Validation(next(following))
-    )
+def played(monkeypatch: pytest.MonkeyPatch, losses: list[float], figures: Sequence[tuple[float, float]] = ()) -> None:
+    """Let validations find these losses, and BLEU and chrF if given, whatever the model does."""
+    found = [{"bleu": bleu, "chrf": chrf} for bleu, chrf in figures] or [{} for _ in losses]
+    following = iter([Validation(*each) for each in zip(losses, found, strict=True)])
+    monkeypatch.setattr("limelight.training.tasks.translation.Translation.validate", lambda *_, **__: next(following))
 
 
 @pytest.mark.parametrize(
@@ -63,6 +63,25 @@ def test_it_stops_when_nothing_gets_better_and_keeps_the_best(tmp_path: Path, mo
     # Update 8 was as good as update 4, and the later of two equals is kept.
     assert (notes["step"], notes["valid_loss"]) == ("8", "2.0000")
     assert weights
+
+
+def test_while_bleu_says_nothing_a_falling_loss_is_a_gain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The defect: BLEU of 0.00 three times ended a run whose loss still fell."""
+    played(
+        monkeypatch, [6.0, 5.0, 4.0, 3.0, 3.5, 3.6], [(0.0, 9.0), (0.4, 8.0), (0.0, 9.0), (0.0, 7.0)] + [(0.0, 6.0)] * 2
+    )
+    config = tiny_run(tmp_path / "text", max_steps=None, patience=2, validate_every=1, average=1, average_of="best")
+    progress = go(config, tmp_path / "run")
+    assert (progress.step, progress.best_step, progress.best_loss) == (6, 1, 3.0)
+    _, notes = read_weights(tmp_path / "run" / "best" / "model.safetensors")
+    assert (notes["step"], notes["valid_chrf"]) == ("3", "9.00"), "chrF chooses, and the later of two equals is kept"
+
+
+def test_once_bleu_says_something_it_alone_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    played(monkeypatch, [6.0, 5.0, 4.0, 3.0, 2.0], [(0.5, 40.0), (1.5, 30.0), (0.9, 50.0), (1.4, 60.0), (1.3, 70.0)])
+    config = tiny_run(tmp_path / "text", max_steps=5, patience=9, validate_every=1, average=1, average_of="best")
+    progress = go(config, tmp_path / "run")
+    assert (progress.best_step, progress.without_gain) == (2, 2), "the third had no BLEU and a falling loss"
 
 
 def test_larger_patience_trains_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

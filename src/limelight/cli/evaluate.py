@@ -40,11 +40,18 @@ def evaluate(
     beam: options.Beam = None,
     length_penalty: options.LengthPenalty = None,
     precision: options.Precision = None,
+    tokenize: options.Tokenize = None,
 ) -> None:
     """Measure a model on text it has not seen: a translator by BLEU and chrF, a classifier by accuracy and F1, a
     language model by its loss."""
     folders, configs = find_models(model)
-    how = {"--beam": beam, "--length-penalty": length_penalty, "--precision": precision, "--output": output}
+    how = {
+        "--beam": beam,
+        "--length-penalty": length_penalty,
+        "--precision": precision,
+        "--output": output,
+        "--tokenize": tokenize,
+    }
     with lines_to(output) if output else nullcontext() as write:
         texts, found = _measure_of(configs[0])(folders, configs, test, how)
         if write is not None:
@@ -61,13 +68,18 @@ def _measure_of(config: RunConfig) -> Measure:
 
 def _translations(folders: list[str], configs: list[RunConfig], test: list[str], how: dict[str, Any]) -> Found:
     from limelight.evaluation.evaluate import evaluate as measure
+    from limelight.evaluation.tokenization import target_language
+    from limelight.text.readers import read_pairs
 
-    pairs = _pairs(test)
+    given = corpora(test, "", "", "--test")
+    pairs = [pair for corpus in given for pair in read_pairs(corpus.files)]
     found = measure(
         open_translator(folders, how["--precision"]),
         pairs,
         beam_size=how["--beam"],
         length_penalty=how["--length-penalty"],
+        tokenize=how["--tokenize"] or configs[0].training.bleu_tokenize,
+        target=target_language(configs[0].data) or given[0].target,
         origin=_origin(folders, configs),
     )
     return found.translations, found

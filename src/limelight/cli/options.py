@@ -290,6 +290,15 @@ Test = Annotated[
         "--test", help="Parallel text: one .tsv or .jsonl file, or two files line by line.", metavar="FILE..."
     ),
 ]
+Tokenize = Annotated[
+    str | None,
+    typer.Option(
+        "--tokenize",
+        help="sacreBLEU's tokenization: 13a, intl, zh, ja-mecab, ko-mecab, char, none, flores200; chosen from the "
+        "target language when not given.",
+        metavar="NAME",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="All figures as one JSON object.", metavar="")]
 Kept = Annotated[
     Path | None, typer.Option("--output", "-o", help="Keep the translations, a line each.", metavar="FILE")

@@ -126,8 +126,12 @@ class TrainingConfig(Section):
     """Updates between validations."""
     bleu_sentences: int = Field(500, ge=0)
     """Validation sentences that are really translated (greedily) for BLEU; 0 validates by loss alone."""
-    best_by: Literal["bleu", "loss", "accuracy", "macro_f1"] = "bleu"
-    """The figure of a validation that says which model is best; the loss where a model has no such figure."""
+    bleu_tokenize: Literal["13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "none", "flores200"] | None = None
+    """sacreBLEU's tokenization; when not given, it is chosen from the target language, or from the script of the
+    validation text where that has no name."""
+    best_by: Literal["bleu", "chrf", "loss", "accuracy", "macro_f1"] = "bleu"
+    """The figure of a validation that says which model is best; the loss where a model has no such figure. While BLEU
+    is below 1, `bleu` compares chrF."""
     patience: int = Field(10, ge=1)
     """Validations without improvement before the run stops early."""
     checkpoint_every: int = Field(500, ge=1)

@@ -12,6 +12,7 @@ from limelight.evaluation.lengths import LengthBucket, score_by_length
 from limelight.evaluation.metrics import Metric, References, corpus_bleu, corpus_chrf, require_scorable
 from limelight.evaluation.provenance import files_of, provenance_lines, versions
 from limelight.evaluation.score import perplexity, score_pairs
+from limelight.evaluation.tokenization import choose_tokenization
 from limelight.text.pair import Pair
 
 
@@ -35,7 +36,7 @@ class Evaluation:
     translations: tuple[str, ...]
     """In the order of the pairs; not part of the JSON."""
     provenance: Mapping[str, Any]
-    """Model, test files, number of pairs, beam size, length penalty, seed, versions."""
+    """Model, test files, number of pairs, beam size, length penalty, tokenization and why, seed, versions."""
 
     @property
     def tokens_per_second(self) -> float:
@@ -90,13 +91,15 @@ def evaluate(
     references: References | None = None,
     beam_size: int | None = None,
     length_penalty: float | None = None,
-    tokenize: str = "13a",
+    tokenize: str | None = None,
+    target: str = "",
     origin: Mapping[str, Any] | None = None,
 ) -> Evaluation:
     """Translate the sources of `pairs` as any user would, and score the result.
 
     `references` gives for each pair one or more of them instead of its target alone. `tokenize` is BLEU's, see
-    `corpus_bleu`. `origin` adds to the provenance what only the caller knows: the model's folder, the seed, a command.
+    `corpus_bleu`; if it is not given, the target language `target` and the script of the references choose it, see
+    `choose_tokenization`. `origin` adds to the provenance what only the caller knows: the model's folder, the seed.
 
     Raises `UserError` where there is nothing to evaluate or the counts differ.
     """
@@ -105,7 +108,9 @@ def evaluate(
     sources = [pair.source for pair in pairs]
     if references is None:
         references = [pair.target for pair in pairs]
-    require_scorable(len(sources), references, tokenize)
+    first = [each if isinstance(each, str) else next(iter(each), "") for each in references]
+    chosen = choose_tokenization(target, first, wanted=tokenize)
+    require_scorable(len(sources), references, chosen.name)
     beam_size = translator.config.beam_size if beam_size is None else beam_size
     length_penalty = translator.config.length_penalty if length_penalty is None else length_penalty
 
@@ -114,17 +119,17 @@ def evaluate(
     seconds = time.perf_counter() - start
 
     texts = tuple(translation.text for translation in translations)
-    settings = {"beam_size": beam_size, "length_penalty": length_penalty}
+    settings = {"beam_size": beam_size, "length_penalty": length_penalty, "tokenize": str(chosen)}
     return Evaluation(
-        bleu=corpus_bleu(texts, references, tokenize=tokenize),
-        bleu_lowercase=corpus_bleu(texts, references, tokenize=tokenize, lowercase=True),
+        bleu=corpus_bleu(texts, references, tokenize=chosen.name),
+        bleu_lowercase=corpus_bleu(texts, references, tokenize=chosen.name, lowercase=True),
         chrf=corpus_chrf(texts, references),
         perplexity=perplexity(score_pairs(translator.model, translator.tokenizers, pairs)),
         sentences=len(pairs),
         unfinished=sum(not translation.finished for translation in translations),
         tokens=sum(len(translation.tokens) for translation in translations),
         seconds=seconds,
-        by_length=score_by_length(sources, texts, references, tokenize=tokenize),
+        by_length=score_by_length(sources, texts, references, tokenize=chosen.name),
         translations=texts,
         provenance={**(origin or {}), **files_of(pairs), **settings, "versions": versions()},
     )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from limelight.errors import UserError
 from limelight.evaluation.metrics import References, corpus_bleu, corpus_chrf
+from limelight.text.scripts import count_words
 
 UPPER_EDGES = (5, 10, 15, 20, 30)
 
@@ -31,11 +32,6 @@ class LengthBucket:
     def holds(self, words: int) -> bool:
         """Whether a source of so many words belongs here."""
         return self.shortest <= words and (self.longest is None or words <= self.longest)
-
-
-def count_words(text: str) -> int:
-    """Words between white space. Scripts written without spaces have long words by this count."""
-    return len(text.split())
 
 
 def score_by_length(

@@ -2,12 +2,18 @@
 
 The numbers are sacreBLEU's (Post 2018), never a reimplementation: two scores may be compared only where their
 signatures agree. Text goes in as people read it (not tokenised); the metric does its own tokenisation.
+
+Both sides are put into Unicode NFC first. Tokenizers write NFC, and a file may spell the same letters otherwise:
+without that, a translation equal to its reference may score near 0 in Vietnamese or Bengali.
 """
 
+import unicodedata
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.utils import SACREBLEU_DIR
 
 from limelight.errors import UserError
 
@@ -15,8 +21,10 @@ References = Sequence[str] | Sequence[Sequence[str]]
 """For each hypothesis one reference, or a sequence of one or more of them."""
 
 
-TOKENIZATIONS = ("13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "none")
-"""sacreBLEU's tokenisations that run offline (its `spm` ones fetch a model first)."""
+TOKENIZATIONS = ("13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "none", "flores200")
+"""sacreBLEU's tokenisations that run offline. It would fetch the model of `flores200`: that one is taken only where the
+model is there already."""
+_FLORES200 = Path(SACREBLEU_DIR, "models", "flores200sacrebleuspm")
 
 
 class Metric(NamedTuple):
@@ -46,7 +54,7 @@ def corpus_bleu(
     """
     streams = _reference_streams(len(hypotheses), references)
     metric = _bleu(lowercase, tokenize)
-    return Metric("BLEU", metric.corpus_score(hypotheses, streams).score, str(metric.get_signature()))
+    return Metric("BLEU", metric.corpus_score(_nfc(hypotheses), streams).score, str(metric.get_signature()))
 
 
 def corpus_chrf(hypotheses: Sequence[str], references: References, *, lowercase: bool = False) -> Metric:
@@ -57,7 +65,7 @@ def corpus_chrf(hypotheses: Sequence[str], references: References, *, lowercase:
     """
     streams = _reference_streams(len(hypotheses), references)
     metric = CHRF(lowercase=lowercase)
-    return Metric("chrF", metric.corpus_score(hypotheses, streams).score, str(metric.get_signature()))
+    return Metric("chrF", metric.corpus_score(_nfc(hypotheses), streams).score, str(metric.get_signature()))
 
 
 def require_scorable(sentences: int, references: References, tokenize: str = "13a") -> None:
@@ -66,13 +74,27 @@ def require_scorable(sentences: int, references: References, tokenize: str = "13
     _bleu(lowercase=False, tokenize=tokenize)
 
 
+def is_available(tokenize: str) -> bool:
+    """Whether BLEU can be computed with this tokenisation here: some need a package, or a model."""
+    try:
+        _bleu(lowercase=False, tokenize=tokenize)
+    except UserError:
+        return False
+    return True
+
+
 def _bleu(lowercase: bool, tokenize: str) -> BLEU:
     if tokenize not in TOKENIZATIONS:
         raise UserError(f"tokenize={tokenize!r} is no tokenisation for BLEU; there are {', '.join(TOKENIZATIONS)}")
+    if tokenize == "flores200" and not _FLORES200.exists():
+        raise UserError(
+            f"tokenize='flores200' needs a model that is not here, and nothing is downloaded: put it at {_FLORES200}, "
+            "or take char"
+        )
     try:
         # force: only silences the guess that hypotheses look tokenised, which would be printed at every validation.
         return BLEU(lowercase=lowercase, tokenize=tokenize, force=True)
-    except RuntimeError as error:
+    except (RuntimeError, AssertionError) as error:  # not installed, or with another dictionary
         raise UserError(f"tokenize={tokenize!r} needs more than is installed: {' '.join(str(error).split())}") from None
 
 
@@ -88,9 +110,13 @@ def _reference_streams(sentences: int, references: References) -> Any:
             f"{sentences} translations cannot be scored against references for {len(references)} sentences: "
             "give each translation its reference, or a list of its references"
         )
-    groups = [[each] if isinstance(each, str) else list(each) for each in references]
+    groups = [_nfc([each] if isinstance(each, str) else each) for each in references]
     bare = next((index for index, group in enumerate(groups) if not group), None)
     if bare is not None:
         raise UserError(f"sentence {bare + 1} of {len(groups)} has no reference: give at least one or leave it out")
     most = max(len(group) for group in groups)
     return [[group[place] if place < len(group) else None for group in groups] for place in range(most)]
+
+
+def _nfc(texts: Sequence[str]) -> list[str]:
+    return [unicodedata.normalize("NFC", text) for text in texts]

@@ -21,7 +21,7 @@ def model_card(
 ) -> str:
     """The card as Markdown."""
     sizes = sorted({tokenizers.source.size, tokenizers.target.size})
-    title, use, figures = _kind_of(model, config)
+    title, use, figures = _kind_of(model, config, notes.get("measured_by", ""))
     rows = [
         ("recipe", config.recipe),
         ("model", f"{config.model.family}, {count_parameters(model):,} parameters"),
@@ -45,7 +45,7 @@ def model_card(
     )
 
 
-def _kind_of(model: Model, config: RunConfig) -> tuple[str, str, dict[str, str]]:
+def _kind_of(model: Model, config: RunConfig, measured_by: str) -> tuple[str, str, dict[str, str]]:
     """What the model is called, how it is used, and which figures of a validation tell how good it is."""
     family, data = config.model.family, config.data
     files = Path(data.text[0]).name if data.text else ""
@@ -65,7 +65,7 @@ def _kind_of(model: Model, config: RunConfig) -> tuple[str, str, dict[str, str]]
         )
     pair = " -> ".join((data.train[0].source, data.train[0].target)) if data.train else "?"
     use = 'Use it with `limelight translate --model FOLDER`, or `limelight.load("FOLDER").translate(text)`.'
-    figures = {"bleu": "BLEU (sacreBLEU 13a, cased, greedy)", "loss": "loss per piece"}
+    figures = {"bleu": f"BLEU ({measured_by})" if measured_by else "BLEU", "chrf": "chrF", "loss": "loss per piece"}
     return f"{pair}: a {family} translation model", use, figures
 
 

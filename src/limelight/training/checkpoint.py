@@ -63,12 +63,14 @@ class Progress:
     best_score: float | None = None
     """The best validation so far, larger is better (BLEU, or minus the loss)."""
     best_step: int = 0
+    best_loss: float | None = None
+    """The lowest loss in validation so far, whatever decides which model is best."""
     model_score: float | None = None
     """The score of the model in `best/`: the best validation, or that of an average or of the last update of all."""
     validated_step: int = -1
     """The last update after which was validated; a validation that was interrupted is done again."""
     without_gain: int = 0
-    """Validations since the best one."""
+    """Validations since the best one, or since the loss last fell while BLEU said nothing."""
     snapshots: dict[str, float] = field(default_factory=dict)
     """Validation score of each snapshot of the weights that is kept, by file name."""
     finished: str = ""

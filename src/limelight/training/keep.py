@@ -65,6 +65,7 @@ def offer_model(run: Run, seen: Validation | None, made_from: str) -> bool:
     if seen is not None:
         notes["valid_loss"] = f"{seen.loss:.4f}"
         notes |= {f"valid_{name}": f"{value:.2f}" for name, value in seen.figures.items()}
+        notes["measured_by"] = run.task.measured_by
     card = model_card(run.config, run.model, run.tokenizers, progress, notes)
     save_model(run.folder / BEST, run.model, run.tokenizers, run.config, notes=notes, card=card)
     write_whole(run.folder / "README.md", card)

@@ -1,5 +1,6 @@
 """The training loop: update, validate, save, until there is nothing left to do or somebody asks to stop."""
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -17,6 +18,7 @@ from limelight.training.optimizer import set_rate
 from limelight.training.run_state import Run, look, score_of
 from limelight.training.schedule import learning_rate, share_done
 from limelight.training.signals import Stopped
+from limelight.training.tasks.task import Validation
 from limelight.training.update import UpdateResult, update
 
 MOST_SKIPPED = 20  # updates in a row without a finite gradient, after which going on is pointless
@@ -163,13 +165,26 @@ def _validate_if_due(run: Run) -> None:
     score = score_of(run, seen)
     if progress.step:
         progress.snapshots = keep_snapshot(run, score)
-    if progress.best_score is None or score > progress.best_score:
-        progress.best_score, progress.best_step, progress.without_gain = score, progress.step, 0
-    else:
-        progress.without_gain += 1
+    _count_gain(progress, seen, score, by=run.config.training.best_by)
     offer_model(run, seen, f"update {progress.step}" if progress.step else f"{run.config.begin_with}, unchanged")
     progress.validated_step = progress.step
     run.report.validation(progress, seen, seconds=time.monotonic() - began)
+
+
+def _count_gain(progress: Progress, seen: Validation | None, score: float, *, by: str) -> None:
+    """Keep the record of validations. A loss that falls while BLEU says nothing counts as a gain: translation has yet
+    to begin."""
+    learning = False
+    if seen is not None and math.isfinite(seen.loss):
+        learning = progress.best_loss is None or seen.loss < progress.best_loss
+        progress.best_loss = seen.loss if learning else progress.best_loss
+        learning = learning and seen.is_without_bleu(by)
+    if progress.best_score is None or score > progress.best_score:
+        progress.best_score, progress.best_step, progress.without_gain = score, progress.step, 0
+    elif learning:
+        progress.without_gain = 0
+    else:
+        progress.without_gain += 1
 
 
 def _save(run: Run) -> None:

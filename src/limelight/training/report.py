@@ -26,6 +26,7 @@ _AFTERWARDS = "what was saved is intact: once that is mended, the run goes on fr
 
 NAMES = {
     "bleu": "BLEU",
+    "chrf": "chrF",
     "accuracy": "accuracy",
     "macro_f1": "macro-F1",
     "bits_per_byte": "bits per byte",

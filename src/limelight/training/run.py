@@ -156,6 +156,8 @@ def _set_up(config: RunConfig, folder: Path, prepared: Tokenised, report: Report
     report.say(
         f"{went_on}: {config.recipe}, {count_parameters(model):,} parameters, {task.amount}, {precision} on {device}"
     )
+    if task.measured_by:
+        report.say(f"BLEU and chrF in validation: {task.measured_by}")
     return Run(
         folder=folder,
         config=config,

@@ -3,6 +3,7 @@
 import math
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from limelight.batching.store import Ragged, TokenStore
 from limelight.config import BatchingConfig, Corpus, DataConfig, RunConfig, TrainingConfig
 from limelight.decoding.translate import Translator
 from limelight.errors import UserError
-from limelight.evaluation.metrics import corpus_bleu
+from limelight.evaluation.metrics import corpus_bleu, corpus_chrf
 from limelight.models.build import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.text.pair import Pair
@@ -106,7 +107,11 @@ def test_modes_come_back_when_a_look_is_interrupted(
 def test_bleu_is_that_of_greedy_translations(model: Seq2Seq, tokenizers: Tokenizers, pairs: list[Pair]) -> None:
     seen = look(model, tokenizers, pairs, 99)
     outputs = Translator(model, tokenizers).translate([pair.source for pair in pairs], beam_size=1)
-    assert seen.figures == {"bleu": corpus_bleu([each.text for each in outputs], [pair.target for pair in pairs]).score}
+    texts, references = [each.text for each in outputs], [pair.target for pair in pairs]
+    assert seen.figures == {
+        "bleu": corpus_bleu(texts, references).score,
+        "chrf": corpus_chrf(texts, references).score,
+    }
     shown = (pairs[11].source, pairs[11].target, outputs[11].text)
     assert seen.example == tuple(zip(("source", "reference", "model"), shown, strict=True))
 
@@ -137,10 +142,30 @@ def test_the_sentences_for_bleu_are_spread_over_the_set(
         (Validation(2.0, {"bleu": 31.0}), "bleu", 31.0),
         (Validation(2.0, {"bleu": 31.0}), "loss", -2.0),
         (Validation(2.0), "bleu", -2.0),
+        (Validation(2.0, {"bleu": 31.0, "chrf": 53.0}), "bleu", 31.0),
+        (Validation(2.0, {"bleu": 31.0, "chrf": 53.0}), "chrf", 53.0),
+        (Validation(2.0, {"bleu": 0.99, "chrf": 53.0}), "bleu", 0.53),
+        (Validation(2.0, {"bleu": 0.0, "chrf": 100.0}), "bleu", 1.0),
+        (Validation(2.0, {"bleu": 0.0, "chrf": 53.0}), "loss", -2.0),
     ],
 )
 def test_the_score_is_the_figure_to_be_raised(seen: Validation, by: str, score: float) -> None:
     assert seen.score(by) == score
+
+
+def test_how_bleu_is_measured_is_known(
+    model: Seq2Seq, tokenizers: Tokenizers, pairs: list[Pair], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = task_of(model, tokenizers, pairs, 5)
+    assert task.measured_by == "sacreBLEU 13a (words between spaces), cased, greedy, 5 of 23 sentences"
+    assert task_of(model, tokenizers, pairs, 0).measured_by == ""
+    chinese = [Pair(pair.source, "一隻狗看見一隻貓", "a.tsv", 1) for pair in pairs]
+    task = task_of(model, tokenizers, chinese, 99)
+    found = "sacreBLEU zh (by the script of the references), cased, greedy, 23 of 23 sentences"
+    assert task.measured_by == found
+    parrot = SimpleNamespace(text="一隻狗看見一隻貓")
+    monkeypatch.setattr(Translator, "translate", lambda _, texts, **__: [parrot] * len(texts))
+    assert task.validate(model, precision="fp32", device=CPU).figures["bleu"] == pytest.approx(100)
 
 
 @pytest.mark.parametrize("loss", [math.nan, math.inf])

@@ -17,6 +17,9 @@ from limelight.inspection.reading import reading
 from limelight.models.interface import Model
 from limelight.training.loss import Learner, batch_loss
 
+LEAST_BLEU = 1.0
+"""Below this BLEU is noise: a matched 4-gram or two, or none at all."""
+
 
 @dataclass(frozen=True, slots=True)
 class Validation:
@@ -25,14 +28,25 @@ class Validation:
     loss: float
     """Per predicted piece, natural logarithm, without label smoothing; its exponential is the perplexity."""
     figures: Mapping[str, float] = field(default_factory=dict)
-    """What else was measured, by name: `bleu` of greedy translations, `accuracy` and `macro_f1` of labels."""
+    """What else was measured, by name: `bleu` and `chrf` of greedy translations, `accuracy` and `macro_f1` of
+    labels."""
     example: Sequence[tuple[str, str]] = ()
     """Texts to look at, each with the name of what it is."""
 
     def score(self, by: str) -> float:
-        """The figure to be raised: one of `figures`, or minus the loss (also where there is no such figure)."""
+        """The figure to be raised: one of `figures`, or minus the loss (also where there is no such figure).
+
+        Where BLEU says nothing, `bleu` is a hundredth of chrF: at most 1, so a model with a real BLEU is better than
+        any without, and of two without one chrF decides.
+        """
         figure = self.figures.get(by, -self.loss)
+        if self.is_without_bleu(by):
+            figure = self.figures["chrf"] / 100
         return figure if math.isfinite(figure) else -sys.float_info.max  # worse than any other, and comparable
+
+    def is_without_bleu(self, by: str) -> bool:
+        """Whether models are compared by BLEU, and this BLEU says nothing yet."""
+        return by == "bleu" and "chrf" in self.figures and self.figures["bleu"] < LEAST_BLEU
 
 
 class Task(ABC):
@@ -44,6 +58,8 @@ class Task(ABC):
 
     amount: str
     """How much there is to learn from, in words: `29,000 pairs`."""
+    measured_by: str = ""
+    """How the figures of a validation are measured, in words; empty where there is nothing to say."""
 
     @abstractmethod
     def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:

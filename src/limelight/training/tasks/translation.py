@@ -10,7 +10,8 @@ from limelight.batching.bucketing import cut_batches
 from limelight.batching.stream import BatchStream, Position
 from limelight.config import RunConfig
 from limelight.decoding.translate import Translator
-from limelight.evaluation.metrics import corpus_bleu
+from limelight.evaluation.metrics import corpus_bleu, corpus_chrf, require_scorable
+from limelight.evaluation.tokenization import choose_tokenization, target_language
 from limelight.models.interface import Model, Seq2Seq
 from limelight.models.room import longest_sequence, require_room
 from limelight.text.pair import Pair
@@ -41,6 +42,8 @@ class Translation(Task):
             sampling=config.tokens.sampling,
             max_length=config.batching.max_length,
         )
+        self.chosen = _spread(prepared.valid, config.training.bleu_sentences)
+        self.tokenize, self.measured_by = _bleu_of(config, prepared.valid, self.chosen)
         self.valid_batches = validation_batches(
             prepared.valid, prepared.tokenizers, tokens=config.batching.tokens, longest=longest
         )
@@ -56,16 +59,18 @@ class Translation(Task):
         """Loss over all batches; greedy translations of some pairs spread evenly over the set."""
         assert isinstance(model, Seq2Seq)
         loss = mean_loss(model, self.valid_batches, autocast=autocast(precision, device), device=device)
-        sentences = self.config.training.bleu_sentences
-        if not sentences:
+        if not self.chosen:
             return Validation(loss)
-        chosen = self.pairs if len(self.pairs) <= sentences else _spread(self.pairs, sentences)
+        sources, references = [[getattr(pair, side) for pair in self.chosen] for side in ("source", "target")]
         translator = Translator(model, self.tokenizers, self.config.decoding, precision=precision)
-        outputs = translator.translate([pair.source for pair in chosen], beam_size=1)
-        bleu = corpus_bleu([output.text for output in outputs], [pair.target for pair in chosen])
-        middle = len(chosen) // 2
-        shown = chosen[middle].source, chosen[middle].target, outputs[middle].text
-        return Validation(loss, {"bleu": bleu.score}, tuple(zip(("source", "reference", "model"), shown, strict=True)))
+        outputs = [output.text for output in translator.translate(sources, beam_size=1)]
+        figures = {
+            "bleu": corpus_bleu(outputs, references, tokenize=self.tokenize).score,
+            "chrf": corpus_chrf(outputs, references).score,
+        }
+        middle = len(outputs) // 2
+        shown = sources[middle], references[middle], outputs[middle]
+        return Validation(loss, figures, tuple(zip(("source", "reference", "model"), shown, strict=True)))
 
 
 def validation_batches(
@@ -96,6 +101,21 @@ def validation_batches(
     ]
 
 
-def _spread(pairs: Sequence[Pair], count: int) -> list[Pair]:
-    """`count` pairs at even distances, so that a sorted file is seen from its short to its long end."""
+def _bleu_of(config: RunConfig, pairs: Sequence[Pair], chosen: Sequence[Pair]) -> tuple[str, str]:
+    """The tokenization for BLEU, and in words how BLEU is measured. Raises `UserError` where it cannot be used here."""
+    if not chosen:
+        return "", ""
+    references = [pair.target for pair in pairs]
+    wanted = config.training.bleu_tokenize
+    tokenization = choose_tokenization(target_language(config.data), references, wanted=wanted)
+    require_scorable(len(references), references, tokenization.name)
+    some = f"{len(chosen):,} of {len(pairs):,} sentences"
+    return tokenization.name, f"sacreBLEU {tokenization}, cased, greedy, {some}"
+
+
+def _spread(pairs: Sequence[Pair], count: int) -> Sequence[Pair]:
+    """`count` pairs at even distances, so that a sorted file is seen from its short to its long end; all where they are
+    fewer."""
+    if len(pairs) <= count:
+        return pairs
     return [pairs[int(place)] for place in np.linspace(0, len(pairs) - 1, count)]
