@@ -11,3 +11,7 @@ class UserError(ValueError):
 
 class RunError(RuntimeError):
     """The work itself failed (disk full, numbers gone wrong); the command line ends with exit code 1."""
+
+
+class TextWarning(UserWarning):
+    """Text that can be read but may not be what the user means: `file: what is strange; what to do`."""

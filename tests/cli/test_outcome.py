@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 import torch
 
 from limelight.cli.outcome import exit_code, guarded, is_out_of_memory, say
-from limelight.errors import RunError, UserError
+from limelight.errors import RunError, TextWarning, UserError
 
 SOURCE = Path(__file__).parents[2] / "src"
 
@@ -55,6 +56,17 @@ def test_what_is_raised_becomes_a_code_and_a_line(
 ) -> None:
     monkeypatch.setattr("limelight.cli.outcome.silence", lambda stream: None)  # pytest's own stream stays open
     assert end_of(raising(error), capsys) == (code, message)
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_warning_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    def work() -> None:
+        for _ in range(3):  # a file is read several times
+            warnings.warn("a.gz: may be cut off", TextWarning, stacklevel=1)
+
+    before = warnings.showwarning
+    assert end_of(work, capsys) == (0, "limelight: warning: a.gz: may be cut off\n")
+    assert warnings.showwarning is before
 
 
 def test_all_well_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -90,6 +90,7 @@ def test_the_last_tenth_is_that_of_nanogpt(path: Path) -> None:
         assert len(joined(parts_of(path, by_line=False, held_out=0.1), held_out=False)) == int(count * 0.9)
 
 
+@pytest.mark.filterwarnings("ignore::limelight.errors.TextWarning")
 @pytest.mark.parametrize("by_line", [True, False])
 def test_lines_are_read_as_everywhere(by_line: bool, tmp_path: Path) -> None:
     packed = tmp_path / "text.txt.gz"

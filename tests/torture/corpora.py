@@ -114,6 +114,11 @@ TEXT_DAMAGE = (
 ARCHIVE_DAMAGE = (flip, insert, delete, cut, append)
 
 
+def ends_with_a_line(text: bytes) -> bool:
+    """Whether a cut behind this text leaves no trace."""
+    return not text or text.endswith(b"\n")
+
+
 @dataclass
 class Case:
     """A damaged corpus on the disk, and what its bytes say when they are read plainly."""
@@ -124,12 +129,19 @@ class Case:
     texts: list[bytes]
     """What each file holds, as its archive was made."""
     archives_damaged: bool = False
-    unknowable: bool = False
-    """Two files whose lines slipped and are equally many again, or archives end to end cut off exactly between them."""
+    slipped_back: bool = False
+    """Two files whose lines slipped and are equally many again: no reader can know."""
+    halves: dict[Path, bytes] = field(default_factory=dict)
+    """Of archives end to end that are cut off exactly between them: the text before the cut."""
     lines: list[list[bytes]] = field(init=False)
 
     def __post_init__(self) -> None:
         self.lines = [lines_of(text) for text in self.texts]
+
+    @property
+    def unknowable(self) -> bool:
+        """Whether no reader can know of the damage: such a cut at the end of a line is one that nobody can find."""
+        return self.slipped_back or any(map(ends_with_a_line, self.halves.values()))
 
 
 def drawn_case(draw: random.Random, folder: Path, kind: str) -> Case:
@@ -149,14 +161,15 @@ def drawn_case(draw: random.Random, folder: Path, kind: str) -> Case:
             texts[place] = draw.choice(TEXT_DAMAGE)(draw, texts[place])
             moved += len(lines_of(texts[place])) != before
     case = Case(kind, [], sides, texts, archives)
-    case.unknowable = moved > 1 and len({len(lines) for lines in case.lines}) == 1 and kind == "two files"
+    case.slipped_back = moved > 1 and len({len(lines) for lines in case.lines}) == 1 and kind == "two files"
     for name, suffix, text in zip(NAMES[kind], suffixes, texts, strict=True):
         parts = [text[: len(text) // 2], text[len(text) // 2 :]] if draw.random() < 0.2 else [text]
         whole = [COMPRESS[suffix](part) for part in parts]
         content = b"".join(whole)
         for _ in range(draw.choice([1, 1, 2]) if archives and suffix else 0):
             content = draw.choice(ARCHIVE_DAMAGE)(draw, content or b"\0")
-        case.unknowable |= suffix != "" and len(parts) == 2 and content.rstrip(b"\0") == whole[0].rstrip(b"\0")
         case.files.append(folder / f"{name}{suffix}")
+        if suffix and len(parts) == 2 and content.startswith(whole[0]) and not content[len(whole[0]) :].strip(b"\0"):
+            case.halves[case.files[-1]] = parts[0]
         case.files[-1].write_bytes(content)
     return case

@@ -7,8 +7,9 @@ is a fault of ours and keeps its traceback.
 import functools
 import os
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from io import TextIOBase
 from typing import Any, cast
 
@@ -39,7 +40,7 @@ def exit_code(work: Callable[[], None], *, with_less_memory: str) -> int:
     Signals stop it on the spot, unless the work listens to them itself, as training does.
     """
     try:
-        with StopRequest() as stop, stop.interruptible():
+        with warnings_in_lines(), StopRequest() as stop, stop.interruptible():
             work()
     except Stopped as stopped:
         return say(stopped, stopped.exit_code)
@@ -59,6 +60,14 @@ def exit_code(work: Callable[[], None], *, with_less_memory: str) -> int:
             raise
         return say(f"out of memory ({_first_line(error)}). {with_less_memory}", 1)
     return 0
+
+
+@contextmanager
+def warnings_in_lines() -> Iterator[None]:
+    """Within it, a warning is a line on standard error, without the place in our code where it was given."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_, **__: cast(None, say(f"warning: {message}", 0))
+        yield
 
 
 def is_out_of_memory(error: BaseException) -> bool:

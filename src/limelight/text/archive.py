@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+import warnings
 import zlib
 from collections.abc import Callable
 from io import RawIOBase
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import zstandard
+
+from limelight.errors import TextWarning
 
 # An archive names how much memory its reading takes; `xz -9` asks for 65 MiB, a hostile one for 4 GiB. zstandard has a
 # bound of its own, 128 MiB.
@@ -32,15 +35,19 @@ class ArchiveReader(RawIOBase):
     Raises `OSError` while it is read where the archive is cut off, damaged, or followed by anything but NUL padding.
     The readers of the libraries do not: one or the other of them takes an empty file, a file that was cut off, or one
     whose second archive is damaged for a whole one.
+
+    Warns (`TextWarning`) where the text does not end with a line feed: a file that was cut off exactly between two
+    archives looks whole otherwise. Where that cut is at the end of a line nobody can see it.
     """
 
     def __init__(self, path: Path, suffix: str) -> None:
         self._new, self._step = _FORMATS[suffix]
-        self._file = path.open("rb")
+        self._path, self._file = path, path.open("rb")
         self._archive: Any = None  # the one being read; none between two of them
         self._unread = b""
         self._any_whole = False
         self._ready = memoryview(b"")
+        self._last = b"\n"  # the last byte of the text so far
 
     def readable(self) -> bool:
         return True
@@ -63,6 +70,7 @@ class ArchiveReader(RawIOBase):
         compressed = self._unread or self._file.read(self._step)
         if not compressed:
             if self._any_whole and self._archive is None:
+                self._warn_of_half_a_line()
                 return False
             raise OSError("the archive has no end")
         self._unread = b""
@@ -75,6 +83,17 @@ class ArchiveReader(RawIOBase):
             self._ready = memoryview(self._archive.decompress(compressed))
         except (zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
             raise OSError(str(error)) from None
+        self._last = bytes(self._ready[-1:]) or self._last
         if self._archive.eof:
             self._unread, self._archive, self._any_whole = self._archive.unused_data, None, True
         return True
+
+    def _warn_of_half_a_line(self) -> None:
+        if self._last != b"\n":
+            warnings.warn(
+                f"{self._path}: the last line has no line feed at its end; if several archives were joined in this "
+                "file, it may be cut off between two of them",
+                TextWarning,
+                stacklevel=2,
+            )
+        self._last = b"\n"  # once

@@ -36,7 +36,7 @@ def test_every_kind_and_compression_reads_the_same(kind: str, suffix: str, tmp_p
         files = [write(tmp_path, "t.tsv", "".join(f"{source}\t{target}\n" for source, target in SIDES), suffix)]
     elif kind == "jsonl":
         lines = [json.dumps({"source": source, "target": target}) for source, target in SIDES]
-        files = [write(tmp_path, "t.jsonl", "\n".join(lines), suffix)]
+        files = [write(tmp_path, "t.jsonl", "\n".join([*lines, ""]), suffix)]
     else:
         files = [write(tmp_path, f"t.{side}", "".join(pair[side] + "\n" for pair in SIDES), suffix) for side in (0, 1)]
     pairs = list(read_pairs(files))
