@@ -45,7 +45,8 @@ def test_help_and_slips_of_the_pen_wait_for_nothing_heavy(words: list[str], envi
 
 
 UNUSED = ("sacrebleu", "matplotlib", "transformers", "ctranslate2", "tensorboard", "limelight.evaluation",
-          "limelight.interop", "limelight.recipes", "limelight.training.run", "sympy", "torch._dynamo")  # fmt: skip
+          "limelight.interop", "limelight.recipes.transformer", "limelight.training.run", "sympy",
+          "torch._dynamo")  # fmt: skip
 TRANSLATING = ("torch", "yaml", "sentencepiece", "limelight.decoding.translate")
 
 

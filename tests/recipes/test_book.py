@@ -1,5 +1,8 @@
 """Every recipe is a whole run that can be stored, loaded and built."""
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,7 +10,7 @@ import pytest
 from limelight.config import load_config, override, save_config
 from limelight.errors import UserError
 from limelight.models.build import count_parameters
-from limelight.recipes import RECIPES, find_recipe
+from limelight.recipes import RECIPES, describe_recipes, encoder, find_recipe, language, recurrent, transformer
 from tests.recipes.helpers import outline
 
 
@@ -43,3 +46,20 @@ def test_an_unknown_recipe_names_the_near_one_and_all() -> None:
         find_recipe("bahdnau")
     with pytest.raises(UserError, match="unknown recipe 'xyzzy': there are "):
         find_recipe("xyzzy")
+
+
+def test_every_recipe_of_the_package_is_listed() -> None:
+    """A public function of these modules that returns a configuration is a recipe."""
+    public = {
+        name.replace("_", "-")
+        for module in (transformer, recurrent, language, encoder)
+        for name, value in vars(module).items()
+        if getattr(value, "__module__", "") == module.__name__ and not name.startswith("_")
+    }
+    assert public == set(RECIPES)
+    assert set(re.findall(r"[\w-]+(?=[,:])", describe_recipes())) >= public
+
+
+def test_listing_recipes_imports_none_of_them() -> None:
+    code = "import sys, limelight.recipes; list(limelight.recipes.RECIPES); sys.exit('pydantic' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -53,6 +53,33 @@ def test_a_run_of_minutes_counts_what_was_done_before(tmp_path: Path) -> None:
     assert after.finished.startswith("training.max_minutes=")
 
 
+def test_seconds_in_the_log_are_those_at_which_the_line_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of updates, validations and the end alike; the clock moves when an update or a validation has ended."""
+    done = iter(range(1, 100))
+    moments: list[float] = [0.0]
+    monkeypatch.setattr(loop.Clock, "seconds", lambda _: moments[-1])
+    update = loop.update
+
+    def timed(*arguments: Any, **options: Any) -> Any:
+        result = update(*arguments, **options)
+        moments.append(100.0 * next(done))
+        return result
+
+    def validated(*_: Any, **__: Any) -> Validation:
+        moments.append(moments[-1] + 7)
+        return Validation(2.0)
+
+    monkeypatch.setattr(loop, "update", timed)
+    monkeypatch.setattr("limelight.training.tasks.translation.Translation.validate", validated)
+    go(tiny_run(tmp_path / "text", max_steps=3, validate_every=2), tmp_path / "run")
+    assert [(line["event"], line["step"], line["seconds"]) for line in log_of(tmp_path / "run")] == [
+        ("training", 1, 100.0), ("training", 2, 200.0), ("validation", 2, 207.0), ("training", 3, 300.0),
+        ("final", 3, 307.0), ("final", 3, 314.0),
+    ]  # fmt: skip
+
+
 def test_it_stops_when_nothing_gets_better_and_keeps_the_best(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     played(monkeypatch, [3.0, 2.0, 2.5, 2.0, 2.1, 9.0])
     config = tiny_run(tmp_path / "text", max_steps=None, patience=3, validate_every=2, average=1, average_of="best")

@@ -76,6 +76,28 @@ def test_every_so_many_updates_make_a_line(
     ]
 
 
+def test_slow_updates_are_shown_in_between_and_the_log_does_not_know(
+    clock: Clock, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first time within 30 s: after an update if the next one would end too late."""
+    report = Report(tmp_path, TrainingConfig(log_every=100, max_steps=800))
+    report.begin(Progress())
+    progress, times = Progress(), []
+    for _ in range(99):
+        clock.now += 8
+        progress.seconds += 8
+        do(report, progress, loss=20.0)
+        times += [clock.now - 100] * len(capsys.readouterr().err.splitlines())
+    assert times == [24, 320, 616]
+    assert log_of(tmp_path) == []
+    clock.now += 8
+    do(report, progress, loss=20.0)
+    assert capsys.readouterr().err.startswith("update    100  epoch 1  loss 2.0000  1 target tokens/s")
+    (line,) = log_of(tmp_path)
+    assert (line["step"], line["loss"], line["target_tokens_per_second"]) == (100, 2.0, 1)
+    report.close()
+
+
 def shown(*texts: str) -> tuple[tuple[str, str], ...]:
     """The example of a translation."""
     return tuple(zip(("source", "reference", "model"), texts, strict=True))
@@ -230,6 +252,19 @@ def test_on_a_terminal_there_is_a_bar(clock: Clock, tmp_path: Path, monkeypatch:
     do(report, Progress(seconds=10.0))
     task = report._bar.tasks[0]
     assert (task.completed, task.description, task.fields["left"]) == (0.25, "update 1", "0:00:30 left")
+    report.close()
+
+
+def test_the_bar_moves_every_second(clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module.sys.stderr, "isatty", lambda: True, raising=False)
+    report = Report(tmp_path, TrainingConfig(log_every=100, max_steps=4))
+    report.begin(Progress())
+    progress, seen = Progress(), []
+    for _ in range(4):
+        clock.now += 0.4
+        do(report, progress)
+        seen.append(report._bar.tasks[0].description)
+    assert seen == ["starting", "update 2", "update 2", "update 4"]
     report.close()
 
 

@@ -227,13 +227,19 @@ def test_training_goes_on_without_the_text_it_was_made_from(
     assert "train.tsv is gone; going on with the pieces that were made from it" in capsys.readouterr().err
 
 
-def test_without_validation_text_the_last_model_is_the_model(config: RunConfig, tmp_path: Path) -> None:
+def test_without_validation_text_the_last_model_is_the_model(
+    config: RunConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train(config, tmp_path / "measured")
+    assert "nothing was measured" not in capsys.readouterr().err
     config = config.model_copy(update={"data": config.data.model_copy(update={"valid": ()})})
     progress = go(config, tmp_path / "run", max_steps=9)
     assert (tmp_path / "run" / "best" / "model.safetensors").exists()
     assert [line["event"] for line in log_of(tmp_path / "run") if line["event"] != "training"] == ["final"] * 2
     assert list(progress.snapshots.values()) == [4.0, 8.0]
     assert go(config, tmp_path / "run", max_steps=13).model_score == 13.0
+    train(with_training(config, max_steps=14), tmp_path / "run")
+    assert "nothing was measured: there was no text for validation" in capsys.readouterr().err
 
 
 def test_leftovers_of_a_killed_process_are_gone_after_the_next_start(config: RunConfig, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from limelight.cli.arguments import decimal, whole_number
+from limelight.recipes.book import describe_recipes
 
 # --- what several verbs share ---
 
@@ -101,8 +102,7 @@ Recipe = Annotated[
     str,
     typer.Option(
         "--recipe",
-        help="small (if nothing else is said), tiny, base, big: Transformers; seq2seq, bahdanau, luong: recurrent; "
-        "gpt-tiny, gpt-small, lstm-tiny: for plain text.",
+        help=f"What is trained and how; small when not given. {describe_recipes()}.",
         metavar="NAME",
         rich_help_panel=MODEL,
     ),

@@ -1,37 +1,48 @@
-"""All recipes by name."""
+"""All recipes by name. Nothing is imported before a recipe is asked for: the help of `limelight train` lists them."""
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
 
-from limelight.config import RunConfig
 from limelight.errors import UserError
-from limelight.recipes.encoder import bert_tiny, classifier
-from limelight.recipes.language import gpt_small, gpt_tiny, lstm_tiny
-from limelight.recipes.recurrent import bahdanau, luong, seq2seq
-from limelight.recipes.transformer import base, big, demo, quick, small, tiny
 
-RECIPES: dict[str, Callable[[], RunConfig]] = {
-    recipe.__name__.replace("_", "-"): recipe
-    for recipe in (
-        small,
-        quick,
-        tiny,
-        base,
-        big,
-        demo,
-        seq2seq,
-        bahdanau,
-        luong,
-        gpt_tiny,
-        gpt_small,
-        lstm_tiny,
-        bert_tiny,
-        classifier,
-    )
+if TYPE_CHECKING:
+    from limelight.config import RunConfig
+
+GROUPS = {
+    "Transformers": ("transformer", ("small", "quick", "tiny", "base", "big", "demo")),
+    "recurrent": ("recurrent", ("seq2seq", "bahdanau", "luong")),
+    "for plain text": ("language", ("gpt-tiny", "gpt-small", "lstm-tiny")),
+    "to fill in gaps and to label texts": ("encoder", ("bert-tiny", "classifier")),
 }
+"""The recipes of each kind, and the module of this package that holds them."""
+_MODULES = {name: module for module, names in GROUPS.values() for name in names}
 
 
-def find_recipe(name: str) -> RunConfig:
+class _Recipes(Mapping[str, "Callable[[], RunConfig]"]):
+    """The functions of all recipes by name, each imported when it is looked up."""
+
+    def __getitem__(self, name: str) -> "Callable[[], RunConfig]":
+        module = import_module(f"limelight.recipes.{_MODULES[name]}")
+        return cast("Callable[[], RunConfig]", getattr(module, name.replace("-", "_")))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_MODULES)
+
+    def __len__(self) -> int:
+        return len(_MODULES)
+
+
+RECIPES = _Recipes()
+
+
+def describe_recipes() -> str:
+    """The names of all recipes under their kinds, for help."""
+    return "; ".join(f"{', '.join(names)}: {kind}" for kind, (_, names) in GROUPS.items())
+
+
+def find_recipe(name: str) -> "RunConfig":
     """The configuration of that recipe. Raises `UserError` naming those there are."""
     if name not in RECIPES:
         near = difflib.get_close_matches(name, RECIPES, n=1)

@@ -80,6 +80,7 @@ def finish_model(run: Run) -> None:
     if run.progress.step != run.progress.validated_step:
         seen = look(run)
         made_from = f"update {run.progress.step}"
+        run.progress.seconds = run.clock.seconds()
         run.report.final(run.progress, seen, made_from, chosen=offer_model(run, seen, made_from))
         snapshots = keep_snapshot(run, score_of(run, seen))
     if run.config.training.average < 2 or len(snapshots) < 2:
@@ -90,6 +91,7 @@ def finish_model(run: Run) -> None:
         put_weights(run.model, average_weights([place / name for name in snapshots]), where=str(place))
         seen = look(run)
         made_from = f"the average of updates {', '.join(str(int(name[5:13])) for name in snapshots)}"
+        run.progress.seconds = run.clock.seconds()
         run.report.final(run.progress, seen, made_from, chosen=offer_model(run, seen, made_from))
     finally:
         put_weights(run.model, own, where="the weights being trained")

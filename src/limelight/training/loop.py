@@ -1,7 +1,6 @@
 """The training loop: update, validate, save, until there is nothing left to do or somebody asks to stop."""
 
 import math
-import time
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -9,6 +8,7 @@ from limelight.batching.batch import Batch
 from limelight.batching.stream import Position
 from limelight.config import RunConfig
 from limelight.errors import RunError
+from limelight.training.budget import Clock
 from limelight.training.carry import FORGET, Carrying, ReadsOn
 from limelight.training.checkpoint import CHECKPOINTS, Progress, save_checkpoint
 from limelight.training.generators import generator_states, restore_generators
@@ -31,7 +31,7 @@ def run_training(run: Run) -> str:
     """
     progress = run.progress
     progress.model_score = score_of_best(run.folder)
-    clock, before = time.monotonic(), progress.seconds
+    run.clock = Clock(progress.seconds)
     run.model.train()
     try:
         with closing(run.task.batches(progress.position)) as batches:
@@ -40,18 +40,17 @@ def run_training(run: Run) -> str:
                 if why_over(run.config, progress):
                     break
                 _one_update(run, batches)
-                progress.seconds = before + time.monotonic() - clock
                 if progress.step % run.config.training.checkpoint_every == 0:
                     _save(run)
                 run.stop.check()
             _validate_if_due(run)
         finish_model(run)
     except Stopped:
-        progress.seconds = before + time.monotonic() - clock
+        progress.seconds = run.clock.seconds()
         _save(run)
         raise
     progress.finished = why_over(run.config, progress)
-    progress.seconds = before + time.monotonic() - clock
+    progress.seconds = run.clock.seconds()
     _save(run)
     return progress.finished
 
@@ -92,6 +91,7 @@ def _one_update(run: Run, batches: Iterator[tuple[Batch, Position]]) -> None:
     progress.step += 1
     progress.position = position
     progress.pieces += result.pieces
+    progress.seconds = run.clock.seconds()
     _count(progress, result)
     run.report.update(progress, result, rate)
     _require_numbers(progress)
@@ -160,7 +160,7 @@ def _validate_if_due(run: Run) -> None:
         return
     if progress.step == 0 and not (run.config.begin_with and run.task.validates):
         return
-    began = time.monotonic()
+    began = run.clock.seconds()
     seen = look(run)
     score = score_of(run, seen)
     if progress.step:
@@ -168,7 +168,8 @@ def _validate_if_due(run: Run) -> None:
     _count_gain(progress, seen, score, by=run.config.training.best_by)
     offer_model(run, seen, f"update {progress.step}" if progress.step else f"{run.config.begin_with}, unchanged")
     progress.validated_step = progress.step
-    run.report.validation(progress, seen, seconds=time.monotonic() - began)
+    progress.seconds = run.clock.seconds()
+    run.report.validation(progress, seen, seconds=progress.seconds - began)
 
 
 def _count_gain(progress: Progress, seen: Validation | None, score: float, *, by: str) -> None:

@@ -21,6 +21,8 @@ from limelight.training.tasks.task import Validation
 from limelight.training.tensorboard import Scalars, open_tensorboard
 from limelight.training.update import UpdateResult
 
+FIRST_LINE, LATER_LINES, LIVE = 30.0, 300.0, 1.0
+"""Seconds after which progress is shown at the latest: the first time, later, and on a terminal."""
 _AFTERWARDS = "what was saved is intact: once that is mended, the run goes on from its last checkpoint"
 
 
@@ -53,6 +55,8 @@ class Report:
         self._log: int | None = None
         self._tensorboard: Scalars | None = None
         self._pieces, self._since = 0, time.monotonic()
+        self._shown = self._last_update = self._since
+        self._patience = FIRST_LINE if self._bar is None else LIVE
 
     def begin(self, progress: Progress) -> None:
         """Open what is written down, without the lines of updates that are now done again.
@@ -65,14 +69,20 @@ class Report:
             self._log = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
         with writing(self._board, _AFTERWARDS):
             self._tensorboard = open_tensorboard(self._board, after=progress.step)
-        self._since = time.monotonic()
+        self._since = self._shown = self._last_update = time.monotonic()
 
     def say(self, text: str) -> None:
         """A line for the person in front of it."""
         self.console.print(text, markup=False)
 
     def update(self, progress: Progress, result: UpdateResult, rate: float) -> None:
-        """Count an update; every `training.log_every` of them become a line."""
+        """Count an update; every `training.log_every` of them become a line.
+
+        Where these take long, progress is shown in between, and not written down: the log holds what does not depend on
+        the clock.
+        """
+        now = time.monotonic()
+        duration, self._last_update = now - self._last_update, now
         if result.applied:
             self._pieces += result.pieces
         else:
@@ -82,10 +92,13 @@ class Report:
         if progress.step % self.config.log_every == 0:
             self._line(progress, result, rate)
             progress.loss_sum, progress.loss_pieces = 0.0, 0
+        elif now + duration - self._shown > self._patience:
+            self._show(progress, rate)
 
     def validation(self, progress: Progress, seen: Validation | None, *, seconds: float) -> None:
         """Write down how good the model is now. It took `seconds`, which are not to look like slow training."""
         self._since += seconds
+        self._last_update += seconds
         if seen is None:
             return
         self._write("validation", progress, **_figures(seen))
@@ -113,13 +126,17 @@ class Report:
             self._log = None
 
     def _line(self, progress: Progress, result: UpdateResult, rate: float) -> None:
-        now = time.monotonic()
-        seconds, self._since = now - self._since, now
-        loss = progress.loss_sum / progress.loss_pieces if progress.loss_pieces else math.nan
-        speed = self._pieces / seconds if seconds > 0 else 0.0
-        self._pieces = 0
+        loss, speed = self._show(progress, rate)
+        self._since, self._pieces = time.monotonic(), 0
         self._write("training", progress, loss=loss, learning_rate=rate, target_tokens_per_second=round(speed),
                     gradient_norm=result.gradient_norm)  # fmt: skip
+
+    def _show(self, progress: Progress, rate: float) -> tuple[float, float]:
+        """Show the mean loss and the speed since the last line that was written down; returns both."""
+        now = time.monotonic()
+        seconds = now - self._since
+        loss = progress.loss_sum / progress.loss_pieces if progress.loss_pieces else math.nan
+        speed = self._pieces / seconds if seconds > 0 else 0.0
         left = time_left(progress, self.config)
         line = f"loss {loss:.4f}  {speed:,.0f} target tokens/s  rate {rate:.2e}"
         if self._bar is not None:
@@ -127,6 +144,9 @@ class Report:
                              description=f"update {progress.step}", figures=line, left=left)  # fmt: skip
         else:
             self.say(f"update {progress.step:>6}  epoch {progress.position.epoch + 1}  {line}  {left}")
+            self._patience = LATER_LINES
+        self._shown = now
+        return loss, speed
 
     def _live_bar(self) -> Bar:
         columns = ("{task.description}", BarColumn(bar_width=24), "{task.fields[figures]}", "{task.fields[left]}")

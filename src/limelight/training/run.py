@@ -75,6 +75,10 @@ def _train(config: RunConfig, folder: Path, report: Report, stop: StopRequest) -
     run.progress.finished = ""
     reason = run_training(run)
     report.say(f"done: {reason}; the model is in {folder / 'best'}")
+    if not run.task.validates:
+        report.say(
+            "nothing was measured: there was no text for validation (--valid); `limelight evaluate` measures the model"
+        )
     return run.progress
 
 

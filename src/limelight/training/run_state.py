@@ -1,6 +1,6 @@
 """All that a run in motion consists of."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
@@ -9,6 +9,7 @@ from limelight.config import RunConfig
 from limelight.models.interface import Model
 from limelight.models.recurrent.cells import Carried
 from limelight.tokens import Tokenizers
+from limelight.training.budget import Clock
 from limelight.training.checkpoint import Progress
 from limelight.training.half import HalfCopy
 from limelight.training.report import Report
@@ -36,6 +37,8 @@ class Run:
     """What computes the updates in bf16; None where the model does so itself."""
     carried: Carried = ()
     """What a recurrent language model remembers of the text before the next batch."""
+    clock: Clock = field(default_factory=lambda: Clock(0.0))
+    """Started by the loop; `progress.seconds` is what it showed last."""
 
 
 def look(run: Run) -> Validation | None:
