@@ -1,0 +1,204 @@
+"""Pairs of sentences varied at random: joined, recased, with other names and numbers, with typing errors.
+
+Each augmentation is a function `(pair, languages, random) -> pair`, registered in `AUGMENTATIONS` under the name of its
+rate. It returns the pair as it is where it does not apply. Draws depend on the seed alone, so that a resumed run sees
+the same text again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from typing import NamedTuple
+
+from limelight.text.invented import invented_insert, invented_name, invented_number, number_written, shared_numbers
+
+MAX_TYPOS = 2
+MAX_JOINED = 3
+
+
+class Sides(NamedTuple):
+    """The two texts of a pair."""
+
+    source: str
+    target: str
+
+
+class Languages(NamedTuple):
+    """The languages of the two sides; one that is not known here is written as English is."""
+
+    source: str
+    target: str
+
+
+Augmentation = Callable[[Sides, Languages, Random], Sides]
+
+_WORD = re.compile(r"\S+")
+_ADDRESS = re.compile(r"@|://|^www\.")
+_NAME = re.compile(r"\b[A-Z][a-z]{2,}\b")
+_WIDE_END = ("。", "！", "？")
+_FINAL = (".", "!", "?", "।", *_WIDE_END)
+_MARKS = ("- ", "* ", "• ", "1. ", "2. ", "3. ", "1) ", "2) ", "a) ", "b) ")
+_QUOTES = {"de": ("„", "“"), "fr": ("« ", " »"), "en": ("“", "”")}
+_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+
+
+def augment(
+    pairs: Sequence[Sides], languages: Sequence[Languages], rates: Mapping[str, float], seed: int
+) -> list[Sides]:
+    """Vary each pair or leave it as it is: a pure function of its arguments.
+
+    Args:
+        pairs: in the order in which they are drawn; `join` joins a pair with those that follow it.
+        languages: of each pair; only pairs of the same languages are joined.
+        rates: the share of pairs, from 0 to 1, for `join` and each name in `AUGMENTATIONS`; a missing one is 0.
+        seed: any integer.
+
+    Raises:
+        ValueError: a rate has a name that no augmentation has.
+    """
+    unknown = rates.keys() - {"join", *AUGMENTATIONS}
+    if unknown:
+        raise ValueError(f"there is no augmentation {', '.join(sorted(unknown))}")
+    random = Random(seed)
+    found = []
+    for place, (pair, spoken) in enumerate(zip(pairs, languages, strict=True)):
+        if random.random() < rates.get("join", 0.0):
+            following = range(place, min(place + random.randint(2, MAX_JOINED), len(pairs)))
+            pair = _joined([pairs[other] for other in following if languages[other] == spoken])
+        for name, change in AUGMENTATIONS.items():
+            if random.random() < rates.get(name, 0.0):
+                pair = change(pair, spoken, random)
+        found.append(pair)
+    return found
+
+
+def _joined(pairs: Sequence[Sides]) -> Sides:
+    return Sides(*(_paragraph([pair[side] for pair in pairs]) for side in range(2)))
+
+
+def _paragraph(sentences: Sequence[str]) -> str:
+    """Sentences one after another; no space follows a full stop of Chinese or Japanese."""
+    text = sentences[0]
+    for sentence in sentences[1:]:
+        text += sentence if text.endswith(_WIDE_END) else f" {sentence}"
+    return text
+
+
+def names(pair: Sides, _languages: Languages, random: Random) -> Sides:
+    """Each capitalized word that stands once on each side becomes an invented name."""
+    shared = set(_NAME.findall(pair.source)) & set(_NAME.findall(pair.target))
+    for word in sorted(shared):
+        if pair.source.count(word) == pair.target.count(word) == 1:
+            name = invented_name(random)
+            pair = Sides(*(side.replace(word, name) for side in pair))
+    return pair
+
+
+def numbers(pair: Sides, languages: Languages, random: Random) -> Sides:
+    """Each number that stands once on each side becomes another one, as each language writes it."""
+    for number in shared_numbers(*pair):
+        value = invented_number(random)
+        pair = Sides(
+            *(
+                re.sub(rf"(?<!\d){number}(?!\d)", number_written(value, language), side)
+                for side, language in zip(pair, languages, strict=True)
+            )
+        )
+    return pair
+
+
+def inserts(pair: Sides, _languages: Languages, random: Random) -> Sides:
+    """Both sides begin or end with the same string that is to be copied; now and then it is all there is."""
+    what, where = invented_insert(random), random.randrange(8)
+    if where == 0:
+        return Sides(what, what)
+    return Sides(*(f"{what} {side}" if where == 1 else f"{side} {what}" for side in pair))
+
+
+def same(pair: Sides, _languages: Languages, _random: Random) -> Sides:
+    """The target on both sides."""
+    return Sides(pair.target, pair.target)
+
+
+def quotes(pair: Sides, languages: Languages, random: Random) -> Sides:
+    """Both sides in quotation marks: those of their languages, or the same straight ones."""
+    straight = random.random() < 0.5
+    marks = [('"', '"') if straight else _QUOTES.get(language, _QUOTES["en"]) for language in languages]
+    return Sides(*(f"{opening}{side}{closing}" for side, (opening, closing) in zip(pair, marks, strict=True)))
+
+
+def lists(pair: Sides, _languages: Languages, random: Random) -> Sides:
+    """Both sides with the same mark before them."""
+    mark = random.choice(_MARKS)
+    return Sides(*(mark + side for side in pair))
+
+
+def bare(pair: Sides, _languages: Languages, _random: Random) -> Sides:
+    """Both sides without their final mark, where both have one."""
+    if not all(side.endswith(_FINAL) and side.rstrip("".join(_FINAL)).strip() for side in pair):
+        return pair
+    return Sides(*(side.rstrip("".join(_FINAL)).rstrip() for side in pair))
+
+
+def lowercase(pair: Sides, _languages: Languages, _random: Random) -> Sides:
+    """Both sides in small letters; addresses stay as they are."""
+    return Sides(*(_each_word(side, str.lower) for side in pair))
+
+
+def uppercase(pair: Sides, _languages: Languages, _random: Random) -> Sides:
+    """Both sides in capitals; addresses stay as they are."""
+    return Sides(*(_each_word(side, str.upper) for side in pair))
+
+
+def titlecase(pair: Sides, _languages: Languages, _random: Random) -> Sides:
+    """A capital at the beginning of every word of the source."""
+    return pair._replace(source=_each_word(pair.source, lambda word: word[:1].upper() + word[1:]))
+
+
+def typos(pair: Sides, _languages: Languages, random: Random) -> Sides:
+    """One or two typing errors in words of the source that have at least three letters."""
+    source = pair.source
+    for _ in range(random.randint(1, MAX_TYPOS)):
+        places = [match.span() for match in re.finditer(r"(?<![\w@/.])[^\W\d_]{3,}(?![\w@/])", source)]
+        if not places:
+            break
+        start, end = random.choice(places)
+        source = source[:start] + _mistyped(source[start:end], random) + source[end:]
+    return pair._replace(source=source)
+
+
+def _mistyped(word: str, random: Random) -> str:
+    """Two neighboring letters swapped, or a letter lost, doubled, or mistaken for the next key's."""
+    place = random.randrange(len(word) - 1)
+    before, letter, after = word[:place], word[place], word[place + 1 :]
+    kind = random.randrange(4)
+    if kind == 0:
+        return before + after[0] + letter + after[1:]
+    if kind == 1:
+        return before + after if place else word[:-1]
+    if kind == 2:
+        return before + letter * 2 + after
+    return before + _next_key(letter, random) + after
+
+
+def _next_key(letter: str, random: Random) -> str:
+    """A letter beside this one on a keyboard, in the same case; the letter itself where none is known."""
+    for row in _ROWS:
+        place = row.find(letter.lower())
+        if place >= 0:
+            near = random.choice([row[other] for other in (place - 1, place + 1) if 0 <= other < len(row)])
+            return near.upper() if letter.isupper() else near
+    return letter
+
+
+def _each_word(text: str, change: Callable[[str], str]) -> str:
+    return _WORD.sub(lambda match: match[0] if _ADDRESS.search(match[0]) else change(match[0]), text)
+
+
+AUGMENTATIONS: dict[str, Augmentation] = {
+    change.__name__: change
+    for change in (same, names, numbers, inserts, quotes, lists, bare, lowercase, uppercase, titlecase, typos)
+}
+"""In the order in which they are applied; `join` comes before all of them."""
