@@ -73,14 +73,24 @@ def test_no_text_is_lost_by_sampling(
 
 
 @given(MIXED_TEXT, st.sampled_from(RESERVED), MIXED_TEXT)
-def test_a_reserved_piece_is_one_id_inside_any_text(
+def test_tags_and_placeholders_in_a_text_are_ordinary_text(
     tokenizer: SentencePieceTokenizer, before: str, piece: str, after: str
 ) -> None:
     text = normalise(before + piece + after)
     for ids in (tokenizer.encode(text), *tokenizer.encode_sampled([text], amount=0.5, seed=3)):
-        pieces = tokenizer.pieces(ids)
-        assert pieces.count(piece) == text.count(piece)
-        assert all(found == piece or piece not in found for found in pieces)
+        assert tokenizer.reserved_id(piece) not in ids
+        assert tokenizer.decode(ids) == text
+
+
+def test_inserted_tags_and_placeholders_are_skipped_in_decoded_text(tokenizer: SentencePieceTokenizer) -> None:
+    tag, placeholder = tokenizer.reserved_id("<2de>"), tokenizer.reserved_id("<ph7>")
+    assert tokenizer.decode([tag, *tokenizer.encode("Bader bu."), placeholder]) == "Bader bu."
+    assert tokenizer.pieces([tag, placeholder]) == ["<2de>", "<ph7>"]
+
+
+def test_a_tag_that_is_not_reserved_is_refused(tokenizer: SentencePieceTokenizer) -> None:
+    with pytest.raises(UserError, match="this vocabulary has no reserved token <2fr>"):
+        tokenizer.reserved_id("<2fr>")
 
 
 def test_special_and_reserved_ids_come_first_and_padding_last(tokenizer: SentencePieceTokenizer) -> None:
@@ -128,11 +138,12 @@ def test_pieces_spell_the_text_and_words_are_its_words(tokenizer: SentencePieceT
 
 
 def test_reserved_and_end_pieces_are_words_of_their_own(tokenizer: SentencePieceTokenizer) -> None:
-    ids = [*tokenizer.encode("<2de> 日 x<ph1>y"), END]
+    tag, placeholder = tokenizer.reserved_id("<2de>"), tokenizer.reserved_id("<ph1>")
+    ids = [tag, *tokenizer.encode("日"), placeholder, *tokenizer.encode("x"), END]
     words: dict[int, str] = {}
     for piece, word in zip(tokenizer.pieces(ids), tokenizer.word_of(ids), strict=True):
         words[word] = words.get(word, "") + piece
-    assert list(words.values()) == ["▁<2de>", "▁<0xE6><0x97><0xA5>", "▁<0x78>", "<ph1>", "<0x79>", "</s>"]
+    assert list(words.values()) == ["<2de>", "▁<0xE6><0x97><0xA5>", "<ph1>", "▁<0x78>", "</s>"]
 
 
 # Sampling

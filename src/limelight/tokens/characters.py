@@ -21,6 +21,7 @@ from limelight.tokens.tokenizer import (
     UNKNOWN,
     UNKNOWN_PIECE,
     UNKNOWN_TEXT,
+    is_control,
     require_ids,
 )
 from limelight.tokens.vocabulary import no_text, require_size
@@ -63,18 +64,19 @@ class CharacterTokenizer(Pieces):
         super().__init__([END_PIECE, UNKNOWN_PIECE, *reserved, *map(_readable, characters)], reserved)
         first = 2 + len(reserved)
         self._model = model
-        self._texts = ["", UNKNOWN_TEXT, *reserved, *characters, ""]
+        kept = ("" if is_control(piece) else piece for piece in reserved)
+        self._texts = ["", UNKNOWN_TEXT, *kept, *characters, ""]
         self._characters = {character: first + number for number, character in enumerate(characters)}
-        self._reserved_ids = {piece: 2 + number for number, piece in enumerate(reserved)}
+        self._found = {piece: 2 + number for number, piece in enumerate(reserved) if not is_control(piece)}
         for character, number in self._characters.items():
             self._alone[number] = character.isspace() and character != " "
 
     def encode(self, text: str) -> list[int]:
-        """A piece for each character and for each reserved piece of `text`, without an end id."""
+        """A piece for each character and for each `[MASK]` and `<line>` of `text`, without an end id."""
         known, found = self._characters, []
         for number, part in enumerate(_RESERVED.split(text)):
-            if number % 2 and part in self._reserved_ids:
-                found.append(self._reserved_ids[part])
+            if number % 2 and part in self._found:
+                found.append(self._found[part])
             else:
                 found += [known.get(character, UNKNOWN) for character in part]
         return found

@@ -26,6 +26,12 @@ class Pieces:
         alone = {*reserved, END_PIECE, PADDING_PIECE}
         self._alone = [piece in alone for piece in self._pieces]
 
+    def reserved_id(self, piece: str) -> int:
+        """The id of a reserved piece. Raises `UserError` where this vocabulary has none."""
+        if piece not in self._reserved:
+            raise UserError(f"this vocabulary has no reserved token {shown(piece)}")
+        return self._pieces.index(piece)
+
     @property
     def size(self) -> int:
         """How many ids there are, padding included."""

@@ -26,6 +26,7 @@ from limelight.tokens.tokenizer import (
     UNKNOWN,
     UNKNOWN_PIECE,
     UNKNOWN_TEXT,
+    is_control,
     normalise,
     require_ids,
 )
@@ -209,7 +210,8 @@ def _train(
         eos_piece=END_PIECE,
         unk_piece=UNKNOWN_PIECE,
         unk_surface=UNKNOWN_TEXT,
-        user_defined_symbols=list(reserved),
+        control_symbols=[piece for piece in reserved if is_control(piece)],
+        user_defined_symbols=[piece for piece in reserved if not is_control(piece)],
         byte_fallback=byte_fallback,
         character_coverage=_COVERAGE_WITH_BYTES if byte_fallback else 1.0,
         normalization_rule_name="identity",

@@ -77,12 +77,12 @@ def reserved_id(tokenizer: Tokenizer, piece: str) -> int:
     Raises:
         UserError: the vocabulary has none, as it was not made for plain text.
     """
-    found = tokenizer.encode(piece)[-1:]  # before it may stand a bare mark of a space
-    if tokenizer.pieces(found) != [piece]:
+    try:
+        return tokenizer.reserved_id(piece)
+    except UserError:
         raise UserError(
             f"this vocabulary has no piece {piece}: it is that of a translator, and not made for plain text"
-        )
-    return found[0]
+        ) from None
 
 
 def ordinary_pieces(tokenizer: Tokenizer) -> list[int]:

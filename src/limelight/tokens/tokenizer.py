@@ -39,6 +39,7 @@ MAX_PIECES = 500_000
 """Larger vocabularies are refused: it is twice that of models that translate 200 languages."""
 
 _LANGUAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
+_CONTROL = re.compile(rf"<2{_LANGUAGE.pattern}>|<ph\d+>")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # White space at which a line may break. No-break spaces are not in it: French typography depends on them.
 _BREAKABLE = re.compile(f"[\t-\r\x1c- \x85\u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000{SPACE}]+")
@@ -57,6 +58,9 @@ class Tokenizer(Protocol):
     def padding(self) -> int:
         """The id that fills rows: the last one, `size - 1`."""
 
+    def reserved_id(self, piece: str) -> int:
+        """The id of a reserved piece. Raises `UserError` where this vocabulary has none."""
+
     def encode(self, text: str) -> list[int]:
         """The best segmentation of `text`, without an end id."""
 
@@ -67,7 +71,7 @@ class Tokenizer(Protocol):
         """A random segmentation of each text; a pure function of its arguments. `amount` 0 is `encode_batch`."""
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of `ids`; end and padding are skipped, the unknown id reads as U+2047."""
+        """The text of `ids`. End, padding, tags and placeholders are skipped; the unknown id reads as U+2047."""
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """A readable piece for each id; words begin with U+2581."""
@@ -106,6 +110,14 @@ def language_tag(language: str) -> str:
 def reserved_pieces(languages: Sequence[str], further: Sequence[str] = ()) -> list[str]:
     """All pieces that are never split, in the order of their ids (which begin after `UNKNOWN`)."""
     return list(dict.fromkeys([*map(language_tag, languages), *PLACEHOLDERS, *further]))
+
+
+def is_control(piece: str) -> bool:
+    """Whether a reserved piece enters a text as an id alone: language tags and placeholders do.
+
+    The same characters in a text are ordinary text. Other reserved pieces, such as `[MASK]`, are found in texts.
+    """
+    return _CONTROL.fullmatch(piece) is not None
 
 
 def group_words(pieces: Sequence[str], alone: Sequence[bool]) -> list[int]:

@@ -23,6 +23,7 @@ from limelight.tokens.tokenizer import (
     UNKNOWN,
     UNKNOWN_PIECE,
     UNKNOWN_TEXT,
+    is_control,
     normalise,
     require_ids,
 )
@@ -61,6 +62,7 @@ class WordPieceTokenizer(Pieces):
             raise UserError(f"not a vocabulary: {shown(str(error))}") from None
         self._model = model
         self._tokenizer = tokenizer
+        self._control = frozenset(self.reserved_id(piece) for piece in reserved if is_control(piece))
 
     def encode(self, text: str) -> list[int]:
         """The segmentation of `text`, without an end id."""
@@ -87,7 +89,7 @@ class WordPieceTokenizer(Pieces):
     def decode(self, ids: Sequence[int]) -> str:
         """The text of `ids`; end and padding are skipped, the unknown id reads as U+2047."""
         require_ids(ids, self.size)
-        skipped = (END, self.padding)
+        skipped = (END, self.padding, *self._control)
         parts = [UNKNOWN_TEXT if number == UNKNOWN else self._pieces[number] for number in ids if number not in skipped]
         return "".join(parts).replace(SPACE, " ").removeprefix(" ")
 
@@ -165,7 +167,7 @@ def _assemble(pieces: Sequence[str], reserved: Sequence[str]) -> Tokenizer:
     # An unknown character makes its whole word unknown, so it has to be a word of its own.
     alone = pre_tokenizers.Split(Regex(f"[^{known}]"), "isolated")
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([*_splits(), alone])
-    tokenizer.add_tokens([AddedToken(piece, normalized=False) for piece in reserved])
+    tokenizer.add_tokens([AddedToken(piece, normalized=False) for piece in reserved if not is_control(piece)])
     return tokenizer
 
 
