@@ -51,6 +51,24 @@ def named(*files: str, source: str = "", target: str = "") -> list[tuple[tuple[s
     return [(each.files, each.source, each.target) for each in corpora(list(files), source, target, "--train")]
 
 
+@pytest.mark.parametrize(
+    ("files", "source", "target"),
+    [("train.en train.de", "de", "en"), ("train.en.gz train.de.gz", "de", ""), ("train.en train.de", "", "EN")],
+)
+def test_two_files_in_the_other_order_than_the_languages_are_refused(files: str, source: str, target: str) -> None:
+    first, second = files.split()
+    with pytest.raises(UserError, match=rf"the first is in en, the second in de; .* Give --train {second} {first}, or"):
+        named(first, second, source=source, target=target)
+
+
+def test_names_that_say_nothing_of_languages_contradict_nothing() -> None:
+    assert named("train.src", "train.tgt") == [(("train.src", "train.tgt"), "source", "target")]
+    assert named("train.en", "train.de", source="en", target="de") == [(("train.en", "train.de"), "en", "de")]
+    assert named("train.tok", "train.en", source="en", target="de") == [(("train.tok", "train.en"), "en", "de")]
+    assert named("a.en", "b.en", source="en", target="en") == [(("a.en", "b.en"), "en", "en")]
+    assert named("a.xx", "b.yy", source="en", target="de") == [(("a.xx", "b.yy"), "en", "de")]
+
+
 def test_files_become_corpora() -> None:
     assert named("a.tsv") == [(("a.tsv",), "source", "target")]
     assert named("a.jsonl.gz", source="en", target="de") == [(("a.jsonl.gz",), "en", "de")]

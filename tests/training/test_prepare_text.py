@@ -239,10 +239,10 @@ def test_half_of_the_stores_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     close = module.TextWriter.close
     with monkeypatch.context() as patch:
 
-        def kill_at_the_second(writer: Any, fingerprint: str) -> Any:
+        def kill_at_the_second(writer: Any, *arguments: Any) -> Any:
             if writer.folder.name == "text-valid":
                 raise Killed
-            return close(writer, fingerprint)
+            return close(writer, *arguments)
 
         patch.setattr(module.TextWriter, "close", kill_at_the_second)
         with pytest.raises(Killed):

@@ -19,6 +19,8 @@ from limelight.training.run import MAY_CHANGE, settle, train
 from limelight.training.signals import Stopped
 from tests.training.helpers import RECURRENT, checkpoints_of, go, log_of, tiny_run, with_training
 
+UPDATE = "limelight.training.loop.update"
+
 
 @pytest.fixture
 def config(tmp_path: Path) -> RunConfig:
@@ -27,9 +29,9 @@ def config(tmp_path: Path) -> RunConfig:
 
 @pytest.fixture
 def run(config: RunConfig, tmp_path: Path) -> Path:
-    """A folder with a settled run in it, not trained."""
+    """A folder with the settings of a run and a model in it."""
     folder = tmp_path / "run"
-    folder.mkdir()
+    (folder / "best").mkdir(parents=True)
     (folder / "config.yaml").write_text(dump_config(config))
     return folder
 
@@ -193,6 +195,33 @@ def test_after_a_mistake_the_right_command_goes_into_the_same_folder(config: Run
     assert go(config, folder).step == 2
     assert load_config(folder / "config.yaml") == config
     assert len(list((folder / "tokenizer").iterdir())) == 1  # the joint one, not those of the attempt before
+
+
+@pytest.mark.parametrize("failing", ["run_training", "loop.update"])
+def test_a_run_that_failed_before_its_first_update_takes_other_settings(
+    failing: str, config: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the first update does not fit into memory, or is stopped, which leaves a checkpoint of update 0."""
+    folder = tmp_path / "run"
+
+    def fail(*_: object, **__: object) -> None:
+        raise MemoryError if failing == "run_training" else Stopped(signal.SIGINT)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("limelight.training.run.run_training" if failing == "run_training" else UPDATE, fail)
+        with pytest.raises((MemoryError, Stopped)):
+            go(config, folder)
+    assert load_config(folder / "config.yaml") == config
+    smaller = config.model_copy(
+        update={
+            "model": config.model.model_copy(update={"d_model": 6, "heads": 3}),
+            "tokens": config.tokens.model_copy(update={"vocabulary_size": 80}),
+        }
+    )
+    assert go(smaller, folder).step == 2
+    assert load_config(folder / "config.yaml") == smaller
+    with pytest.raises(UserError, match=r"other settings: tokens\.vocabulary_size is 80 there, 90 here"):
+        go(config, folder)
 
 
 def test_a_validation_pair_that_the_model_cannot_take_is_named_at_once(config: RunConfig, tmp_path: Path) -> None:

@@ -37,13 +37,13 @@ def write_text(file: Path, count: int = 120) -> Path:
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with separate vocabularies of whole words."""
     folder = tmp_path_factory.mktemp("shortlist")
-    text = write_text(folder / "train.tsv")
+    text, unseen = write_text(folder / "train.tsv"), write_text(folder / "valid.tsv")
     (folder / "config.yaml").write_text(
         yaml.safe_dump(
             {
                 "data": {
                     "train": [{"files": [str(text)], "source": "en", "target": "de"}],
-                    "valid": [{"files": [str(text)], "source": "en", "target": "de"}],
+                    "valid": [{"files": [str(unseen)], "source": "en", "target": "de"}],
                     "drop_duplicates": False,
                 },
                 "tokens": {"joint": False, "vocabulary_size": 90, "byte_fallback": False},

@@ -163,9 +163,12 @@ class FolderWriter(ABC):
         """Within it, what cannot be written is a `RunError`."""
         return writing(self.folder, _AFTERWARDS)
 
-    def finish(self, fingerprint: str, **figures: int) -> None:
-        """Bring everything to the disk and move it into place; `fingerprint` names what it was made of."""
-        description = {"version": VERSION, "dtype": self.dtype, "fingerprint": fingerprint, **figures}
+    def finish(self, fingerprint: str, files: Sequence[str], **figures: int) -> None:
+        """Bring everything to the disk and move it into place; `fingerprint` names what it was made of, `files` where
+        that lies."""
+        description = {
+            "version": VERSION, "dtype": self.dtype, "fingerprint": fingerprint, "files": list(files), **figures
+        }  # fmt: skip
         with self.writing():
             self._close()
             write_whole(self._partial / DESCRIPTION, json.dumps(description))
@@ -198,9 +201,9 @@ class StoreWriter(FolderWriter):
             self._writers["source_text"].append([text.encode() for text in source_texts])
             self._writers["target_text"].append([text.encode() for text in target_texts])
 
-    def close(self, fingerprint: str) -> TokenStore:
-        """Finish, move into place, open. `fingerprint` names what the store was made of."""
-        self.finish(fingerprint)
+    def close(self, fingerprint: str, files: Sequence[str] = ()) -> TokenStore:
+        """Finish, move into place, open. `fingerprint` names what the store was made of, `files` where that lies."""
+        self.finish(fingerprint, files)
         return open_store(self.folder)
 
 

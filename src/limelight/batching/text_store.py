@@ -71,9 +71,9 @@ class TextWriter(FolderWriter):
         """Those that have ended so far."""
         return self._figures["documents"]
 
-    def close(self, fingerprint: str) -> TextStore:
-        """Finish, move into place, open. `fingerprint` names what the store was made of."""
-        self.finish(fingerprint, **self._figures)
+    def close(self, fingerprint: str, files: Sequence[str] = ()) -> TextStore:
+        """Finish, move into place, open. `fingerprint` names what the store was made of, `files` where that lies."""
+        self.finish(fingerprint, files, **self._figures)
         return open_text_store(self.folder)
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 SEVERAL = ("--train", "--valid", "--text", "--valid-text", "--test")
 """Options that take all the words after them, as in `--train train.en train.de`."""
 ONE_FILE = (".tsv", ".jsonl")
+NO_LANGUAGES = ("txt", "src", "tgt", "trg", "ref", "hyp", "sys", "out", "raw", "tok", "bpe", "spm", "new", "old", "bak")
+"""Endings of files of text that look like codes of languages."""
 
 
 def repeat_options(arguments: list[str]) -> list[str]:
@@ -51,7 +53,8 @@ def _require_word(option: str, words: int) -> None:
 def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Corpus, ...]:
     """Files to corpora: each .tsv or .jsonl is one; others come in twos, a file for each language.
 
-    Raises `UserError` when a file is left without its other language.
+    Raises `UserError` when a file is left without its other language, and for two files in the order opposite to
+    `source` and `target`.
     """
     from limelight.config import Corpus
     from limelight.text.open_text import text_suffix
@@ -65,6 +68,7 @@ def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Co
             found.append(Corpus(files=(file,), source=source or "source", target=target or "target"))
         elif waiting:
             languages = (source or _language(waiting, "source"), target or _language(file, "target"))
+            _require_order(option, (waiting, file), languages)
             found.append(Corpus(files=(waiting, file), source=languages[0], target=languages[1]))
             waiting = ""
         else:
@@ -82,7 +86,21 @@ def _language(file: str, otherwise: str) -> str:
     from limelight.text.open_text import text_suffix
 
     suffix = text_suffix(file).removeprefix(".")
-    return suffix if 2 <= len(suffix) <= 3 and suffix.isalpha() and suffix != "txt" else otherwise
+    is_language = 2 <= len(suffix) <= 3 and suffix.isalpha() and suffix not in NO_LANGUAGES
+    return suffix if is_language else otherwise
+
+
+def _require_order(option: str, files: tuple[str, str], languages: tuple[str, str]) -> None:
+    """Raises `UserError` where both file names say which language is in them, and the order is the opposite of the
+    `languages`."""
+    named = _language(files[0], ""), _language(files[1], "")
+    source, target = (language.lower() for language in languages)
+    if all(named) and named[0] != named[1] and (source == named[1] or target == named[0]):
+        raise UserError(
+            f"{option} {files[0]} {files[1]}: the source file comes first, and from their names the first is in "
+            f"{named[0]}, the second in {named[1]}; but --source is {languages[0]} and --target {languages[1]}. "
+            f"Give {option} {files[1]} {files[0]}, or swap the languages"
+        )
 
 
 def whole_number(at_least: int) -> Callable[[str | int], int]:

@@ -257,6 +257,12 @@ def find_damage(place: Path) -> str:
     return ""
 
 
+def newest_step(folder: Path) -> int:
+    """The update after which the newest checkpoint was written, be it damaged; 0 where there is none."""
+    numbers = [path.name.removeprefix("step-") for path in _numbered(folder)]
+    return max(map(int, filter(str.isdigit, numbers)), default=0)
+
+
 def _numbered(folder: Path) -> list[Path]:
     """Checkpoints from the oldest to the newest; their names sort by update."""
     return sorted(path for path in folder.glob("step-*") if path.is_dir() and path.suffix not in (PARTIAL, FORMER))

@@ -12,13 +12,23 @@ from limelight.batching.store import StoreWriter, TokenStore, open_store, store_
 from limelight.config import Corpus, DataConfig, RunConfig
 from limelight.errors import UserError
 from limelight.files import write_folder
-from limelight.models.stored import CONFIG, TOKENIZER, find_model
+from limelight.models.stored import TOKENIZER, find_model
 from limelight.text.clean import CleanReport, clean
 from limelight.text.open_text import require_lasting
 from limelight.text.pair import BadLine, Pair
 from limelight.text.readers import read_pairs
 from limelight.text.skipped import SkipReport
 from limelight.tokens import Tokenizer, Tokenizers, load_tokenizers, save_tokenizers, train_tokenizer
+from limelight.training.kept_text import (
+    DATA,
+    files_elsewhere,
+    is_resumed,
+    keep_pairs,
+    keeps,
+    kept_pairs,
+    places_of,
+    store_elsewhere,
+)
 
 Say = Callable[[str], None]
 OnBadLine = Callable[[BadLine], None]
@@ -44,6 +54,7 @@ def prepare(config: RunConfig, run: Path, say: Say) -> Prepared:
     for corpus in (*config.data.train, *config.data.valid):
         for file in corpus.files:
             require_lasting(Path(file))
+    valid = read_valid(config.data, run, say)  # first: it is read in a moment, and the training text is not
     _write_tokenizers(config, run / TOKENIZER, say)
     tokenizers = load_tokenizers(run / TOKENIZER)  # from the files, as everybody later will
 
@@ -52,7 +63,7 @@ def prepare(config: RunConfig, run: Path, say: Say) -> Prepared:
         return sources, tokenizers.target.encode_batch([pair.target for pair in pairs])
 
     stores = make_stores(config, encode, run, say, ids=max(tokenizer.size for tokenizer in tokenizers))
-    return Prepared(tokenizers, stores, read_valid(config.data, run, say))
+    return Prepared(tokenizers, stores, valid)
 
 
 def make_stores(config: RunConfig, encode: Encode, run: Path, say: Say, *, ids: int) -> list[TokenStore]:
@@ -61,32 +72,48 @@ def make_stores(config: RunConfig, encode: Encode, run: Path, say: Say, *, ids: 
     Raises `UserError` for a corpus with nothing left in it.
     """
     return [
-        _store(config, corpus, encode, run / "data" / f"train-{number}", say, ids=ids)
+        _store(config, corpus, encode, run / DATA / f"train-{number}", say, ids=ids)
         for number, corpus in enumerate(config.data.train)
     ]
 
 
 def read_valid(data: DataConfig, run: Path, say: Say) -> list[Pair]:
-    """All validation pairs with both sides present."""
-    pairs: list[Pair] = []
-    for number, corpus in enumerate(data.valid):
-        with SkipReport(run / "data" / f"valid-{number}-skipped.txt", say) as skipped:
-            found = list(_read(corpus, data, skipped.add))
-        if skipped.total:
-            say(f"{' + '.join(corpus.files)}: {skipped.summary()}")
-        full = [pair for pair in found if pair.source.strip() and pair.target.strip()]
-        if len(full) < len(found):
-            say(f"{corpus.files[0]}: {len(found) - len(full)} of {len(found)} validation pairs have an empty side")
-        pairs += full
+    """All validation pairs with both sides present, which the run keeps. A resumed run takes those it has kept where
+    their files are gone."""
+    pairs = [pair for number in range(len(data.valid)) for pair in _valid_corpus(data, number, run, say)]
     if data.valid and not pairs:
         raise UserError(f"{data.valid[0].files[0]}: no validation pair has text on both sides")
     return pairs
 
 
+def _valid_corpus(data: DataConfig, number: int, run: Path, say: Say) -> list[Pair]:
+    corpus, name = data.valid[number], f"valid-{number}"
+    if is_resumed(run) and keeps(run, name):
+        pairs, places, fingerprint = kept_pairs(run, name)
+        elsewhere = files_elsewhere(corpus.files, places)
+        if elsewhere or fingerprint == _valid_fingerprint(data, corpus):
+            if elsewhere:
+                say(elsewhere)
+            return pairs
+        say(f"{' + '.join(corpus.files)}: validation text has changed; reading it anew")
+    with SkipReport(run / DATA / f"{name}-skipped.txt", say) as skipped:
+        found = list(_read(corpus, data, skipped.add))
+    if skipped.total:
+        say(f"{' + '.join(corpus.files)}: {skipped.summary()}")
+    full = [pair for pair in found if pair.source.strip() and pair.target.strip()]
+    if len(full) < len(found):
+        say(f"{corpus.files[0]}: {len(found) - len(full)} of {len(found)} validation pairs have an empty side")
+    keep_pairs(run, name, full, files=corpus.files, fingerprint=_valid_fingerprint(data, corpus))
+    return full
+
+
+def _valid_fingerprint(data: DataConfig, corpus: Corpus) -> str:
+    return hashlib.sha256(json.dumps([_stats(corpus.files), data.on_bad_line]).encode()).hexdigest()
+
+
 def _write_tokenizers(config: RunConfig, folder: Path, say: Say) -> None:
-    """Learn the vocabularies. One that stands there is kept once the run has its configuration: until then it may come
-    from a start with other settings."""
-    if folder.exists() and (folder.parent / CONFIG).exists():
+    """Learn the vocabularies, unless a resumed run has them."""
+    if is_resumed(folder.parent):
         return
     if config.begin_with:
         borrowed = load_tokenizers(find_model(config.begin_with) / TOKENIZER)
@@ -136,9 +163,9 @@ def silently(_line: BadLine) -> None:
 
 def _store(config: RunConfig, corpus: Corpus, encode: Encode, folder: Path, say: Say, *, ids: int) -> TokenStore:
     """The corpus as pieces on the disk, made anew only when text, cleaning or vocabulary have changed."""
-    missing = [name for name in corpus.files if not Path(name).exists()]
-    if missing and (folder / "store.json").exists():
-        say(f"{missing[0]} is gone; going on with the pieces that were made from it")
+    elsewhere = store_elsewhere(folder.parent.parent, folder.name, corpus.files)
+    if elsewhere:
+        say(elsewhere)
         return open_store(folder)
     fingerprint = _fingerprint(config, corpus, folder)
     if store_matches(folder, fingerprint):
@@ -162,7 +189,7 @@ def _store(config: RunConfig, corpus: Corpus, encode: Encode, folder: Path, say:
             said += f"\n{skipped.summary()}"
         if not kept:
             raise UserError(f"{', '.join(corpus.files)}: no pair is left to train on: {said}")
-        store = writer.close(fingerprint)
+        store = writer.close(fingerprint, places_of(corpus.files))
     say(f"{' + '.join(corpus.files)}: {said}")
     return store
 
@@ -195,11 +222,15 @@ def vocabulary_sums(folder: Path) -> list[tuple[str, str]]:
 
 def _fingerprint(config: RunConfig, corpus: Corpus, folder: Path) -> str:
     """What a store depends on: the files as they are, the cleaning, the length limit, the vocabulary."""
-    files = [(name, Path(name).stat().st_size, Path(name).stat().st_mtime_ns) for name in corpus.files]
     cleaning = config.data.model_dump(mode="json", exclude={"train", "valid"})
     vocabulary = vocabulary_sums(folder.parent.parent / TOKENIZER)
-    parts = [files, cleaning, config.batching.max_length, vocabulary]
+    parts = [_stats(corpus.files), cleaning, config.batching.max_length, vocabulary]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _stats(files: Iterable[str]) -> list[tuple[str, int, int]]:
+    """Name, size and time of change of each file."""
+    return [(name, Path(name).stat().st_size, Path(name).stat().st_mtime_ns) for name in files]
 
 
 def cleaned(data: DataConfig, corpora: Iterable[Corpus], report: CleanReport, on_bad_line: OnBadLine) -> Iterator[Pair]:

@@ -11,11 +11,12 @@ from limelight.config import DataConfig, RunConfig
 from limelight.errors import UserError
 from limelight.files import write_folder
 from limelight.models.labels import dump_labels, label_fault, label_numbers, labels_fault, read_labels
-from limelight.models.stored import CONFIG, LABELS, TOKENIZER, find_model
+from limelight.models.stored import LABELS, TOKENIZER, find_model
 from limelight.text.clean import CleanReport
 from limelight.text.open_text import require_lasting
 from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers, load_tokenizers, save_tokenizers, train_tokenizer
+from limelight.training.kept_text import is_resumed
 from limelight.training.prepare import Say, cleaned, make_stores, nothing_left, read_valid, silently
 
 
@@ -41,6 +42,7 @@ def prepare_labels(config: RunConfig, run: Path, say: Say) -> PreparedLabels:
         for file in corpus.files:
             require_lasting(Path(file))
     config = config.model_copy(update={"data": _of_labels(config.data)})
+    valid = read_valid(config.data, run, say)  # first: it is read in a moment, and the training text is not
     _write_vocabulary(config, run / TOKENIZER, say)
     tokenizers, labels = load_tokenizers(run / TOKENIZER), read_labels(run / TOKENIZER / LABELS)
 
@@ -49,7 +51,6 @@ def prepare_labels(config: RunConfig, run: Path, say: Say) -> PreparedLabels:
         return [begun(row) for row in rows], [[number] for number in label_numbers(pairs, labels)]
 
     stores = make_stores(config, encode, run, say, ids=max(tokenizers.source.size, len(labels)))
-    valid = read_valid(config.data, run, say)
     label_numbers(valid, labels)
     return PreparedLabels(tokenizers, labels, stores, valid)
 
@@ -60,9 +61,9 @@ def _of_labels(data: DataConfig) -> DataConfig:
 
 
 def _write_vocabulary(config: RunConfig, folder: Path, say: Say) -> None:
-    """Find the labels and learn the vocabulary, or take over that of the model the run begins with. What stands there
-    is kept once the run has its configuration: until then it may come from a start with other settings."""
-    if folder.exists() and (folder.parent / CONFIG).exists():
+    """Find the labels and learn the vocabulary, or take over that of the model the run begins with, unless a resumed
+    run has them."""
+    if is_resumed(folder.parent):
         return
     counts = _count_labels(config.data)
     if config.begin_with:

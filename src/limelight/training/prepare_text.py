@@ -13,12 +13,13 @@ from limelight.batching.text_store import NO_TEXT, TextStore, TextWriter, open_t
 from limelight.config import RunConfig
 from limelight.errors import UserError
 from limelight.files import write_folder
-from limelight.models.stored import CONFIG, TOKENIZER, find_model
+from limelight.models.stored import TOKENIZER, find_model
 from limelight.text.documents import PART, Extent, OnBadLine, Part, measure, read_documents
 from limelight.text.open_text import require_lasting
 from limelight.text.skipped import SkipReport
 from limelight.tokens import MASK, Tokenizer, Tokenizers, load_tokenizers, save_tokenizers, train_tokenizer
 from limelight.tokens.text import RESERVED, encode_texts, line_end, reserved_id
+from limelight.training.kept_text import is_resumed, places_of, store_elsewhere
 from limelight.training.prepare import Say, vocabulary_sums
 
 TRAIN, VALID = "text-train", "text-valid"
@@ -92,9 +93,8 @@ def _silently(_line: object) -> None:
 
 
 def _write_tokenizers(config: RunConfig, text: _Text, folder: Path, say: Say) -> None:
-    """Learn the vocabulary, or take over that of the model the run begins with. One that stands there is kept once the
-    run has its configuration: until then it may come from a start with other settings."""
-    if folder.exists() and (folder.parent / CONFIG).exists():
+    """Learn the vocabulary, or take over that of the model the run begins with, unless a resumed run has it."""
+    if is_resumed(folder.parent):
         return
     if config.begin_with:
         tokenizers = _taken_over(config.begin_with)
@@ -166,9 +166,9 @@ def _stores(config: RunConfig, text: _Text, tokenizers: Tokenizers, run: Path, s
     kinds = [TRAIN, VALID] if any(shares) else [TRAIN]
     folders = [run / "data" / kind for kind in kinds]
     there = all((folder / DESCRIPTION).exists() for folder in folders)
-    missing = [name for name in text.names if not Path(name).exists()]
-    if missing and there:
-        say(f"{missing[0]} is gone; going on with the pieces that were made from it")
+    elsewhere = store_elsewhere(run, TRAIN, text.names) if there else ""
+    if elsewhere:
+        say(elsewhere)
         return _opened(folders)
     fingerprint = _fingerprint(text, run / TOKENIZER)
     if all(store_matches(folder, fingerprint) for folder in folders):
@@ -182,7 +182,7 @@ def _stores(config: RunConfig, text: _Text, tokenizers: Tokenizers, run: Path, s
         for part, ids in _encoded(text.parts(skipped.add), tokenizers.target):
             writers[part.held_out].append(ids, ends=part.ends, characters=part.characters, utf8_bytes=part.utf8_bytes)
         _require_documents(config, writers)
-        stores = [writer.close(fingerprint) for writer in writers]
+        stores = [writer.close(fingerprint, places_of(text.names)) for writer in writers]
     for line in (*_told(text, stores), *filter(None, [skipped.summary()])):
         say(line)
     return _opened(folders)

@@ -7,16 +7,24 @@ import torch
 
 from limelight.config import RunConfig, dump_config, load_config
 from limelight.errors import RunError, UserError
-from limelight.files import cause, clear_leftovers, write_whole
+from limelight.files import cause, clear_leftovers, remove, write_whole
 from limelight.models.build import choose_device, count_parameters
-from limelight.models.stored import CONFIG
+from limelight.models.stored import BEST, CONFIG
 from limelight.training.begin import borrow_weights
-from limelight.training.checkpoint import CHECKPOINTS, Progress, check_format, restore_carried, restore_newest
+from limelight.training.checkpoint import (
+    CHECKPOINTS,
+    Progress,
+    check_format,
+    newest_step,
+    restore_carried,
+    restore_newest,
+)
 from limelight.training.half import HalfCopy
 from limelight.training.lock import only_trainer
 from limelight.training.loop import run_training, why_over
 from limelight.training.optimizer import make_optimizer
 from limelight.training.precision import choose_precision
+from limelight.training.preflight import check_run
 from limelight.training.report import Report
 from limelight.training.run_state import Run
 from limelight.training.signals import StopRequest
@@ -45,6 +53,7 @@ def train(config: RunConfig, folder: str | Path, *, quiet: bool = False) -> Prog
     with only_trainer(folder) as locked:
         check_format(folder / CHECKPOINTS)
         settle(config, folder)
+        check_run(config, folder)
         report = Report(folder, config.training, quiet=quiet)
         try:
             if not locked:
@@ -65,7 +74,7 @@ def _train(config: RunConfig, folder: Path, report: Report, stop: StopRequest) -
         clear_leftovers(folder)
         prepared = prepare_data(config, folder, report.say)
         run = _set_up(config, folder, prepared, report, stop)
-        # Last: until it stands there, nothing is settled, and other settings may be tried.
+        # Last: until it is there, other settings may be tried.
         write_whole(folder / CONFIG, dump_config(config))
     reason = why_over(config, run.progress)
     if reason and run.progress.finished:
@@ -108,7 +117,8 @@ def _require_run_or_nothing(folder: Path) -> None:
 
 
 def settle(config: RunConfig, folder: Path) -> None:
-    """A run that exists keeps its settings, but for bounds and the like.
+    """A run that exists keeps its settings, but for bounds and the like. One that failed before its first update has
+    nothing to lose: other settings replace it.
 
     Raises `UserError` that lists every setting by which the run that is there differs.
     """
@@ -117,11 +127,19 @@ def settle(config: RunConfig, folder: Path) -> None:
     there = load_config(folder / CONFIG)
     changed = _differences(there.model_dump(mode="json"), config.model_dump(mode="json"))
     refused = [(name, old, new) for name, old, new in changed if name.removeprefix("training.") not in MAY_CHANGE]
-    if refused:
+    if refused and not _has_learned(folder):
+        (folder / CONFIG).unlink()
+        remove(folder / CHECKPOINTS)  # one of update 0, whose weights may have other shapes
+    elif refused:
         faults = "; ".join(f"{name} is {old!r} there, {new!r} here" for name, old, new in refused)
         raise UserError(
             f"{folder}: there is a run with other settings: {faults}. Leave them out, or give another --out"
         )
+
+
+def _has_learned(folder: Path) -> bool:
+    """Whether the run in a folder has a model, or a checkpoint after an update."""
+    return (folder / BEST).exists() or newest_step(folder / CHECKPOINTS) > 0
 
 
 def _differences(old: Any, new: Any, name: str = "") -> list[tuple[str, Any, Any]]:

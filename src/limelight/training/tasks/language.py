@@ -28,12 +28,8 @@ class LanguageModelling(Task):
     """
 
     def __init__(self, config: RunConfig, prepared: PreparedText, model: Model) -> None:
-        longest, self.block = longest_sequence(model), config.batching.block
-        if longest is not None and self.block > longest:
-            raise UserError(
-                f"batching.block={self.block} is more than the {longest} positions the model learns; lower it, or "
-                "raise model.max_positions"
-            )
+        require_block(config, longest_sequence(model))
+        self.block = config.batching.block
         self.text = prepared.valid
         self.amount = f"{len(prepared.train.ids):,} pieces of text"
         self.tokens = max(config.batching.tokens, LOOKED_AT)
@@ -68,6 +64,16 @@ class LanguageModelling(Task):
             return blocks_in_order(ids, tokens=self.tokens, block=block)
         stream = ContinuousBlocks(ids, tokens=self.tokens, block=block, seed=0).batches(Position())
         return _first_epoch(stream)
+
+
+def require_block(config: RunConfig, longest: int | None) -> None:
+    """Raises `UserError` for blocks of more positions than the model learns."""
+    block = config.batching.block
+    if longest is not None and block > longest:
+        raise UserError(
+            f"batching.block={block} is more than the {longest} positions the model learns; lower it, or raise "
+            "model.max_positions"
+        )
 
 
 def _first_epoch(stream: Iterable[tuple[Batch, Position]]) -> Generator[Batch]:

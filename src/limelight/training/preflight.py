@@ -1,0 +1,165 @@
+"""What can be wrong with a run before its text is read: a mistake must not surface after minutes of preparation."""
+
+import os
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from pathlib import Path
+
+import torch
+
+from limelight.config import (
+    Corpus,
+    DecoderOnlyConfig,
+    EncoderOnlyConfig,
+    RecurrentLanguageModelConfig,
+    RunConfig,
+    TokensConfig,
+    require_one_direction,
+)
+from limelight.errors import UserError
+from limelight.models.build import build_model, choose_device
+from limelight.models.encoder_only import MaskedModel
+from limelight.models.room import longest_sequence
+from limelight.models.stored import TOKENIZER, find_model
+from limelight.text.open_text import open_text, require_lasting
+from limelight.text.readers import read_pairs
+from limelight.tokens import Tokenizer, Tokenizers, load_tokenizers, train_tokenizer
+from limelight.tokens.tokenizer import reserved_pieces
+from limelight.tokens.vocabulary import require_size
+from limelight.training.kept_text import is_resumed, keeps
+from limelight.training.precision import choose_precision
+from limelight.training.tasks.language import require_block
+from limelight.training.tasks.task import require_positions
+
+LABELS = ("one", "other")
+"""Stand for the labels that only the text knows."""
+
+
+def check_run(config: RunConfig, folder: Path) -> None:
+    """Raises `UserError` for settings that cannot work on any text, and for files that cannot be read.
+
+    Takes about a tenth of a second. The model is built without memory, on torch's `meta` device, from the vocabulary of
+    one short text; of each corpus only the first line is read.
+    """
+    require_one_kind(config)
+    require_other_files(config)
+    if not isinstance(config.model, EncoderOnlyConfig):
+        require_one_direction((*config.data.train, *config.data.valid))
+    _check_files(config, folder)
+    choose_precision(config.training.precision, choose_device(config.training.device))
+    tokenizers = _tokenizers(config, folder)
+    if config.data.train:
+        tokenizers.source.encode_sampled(["a"], amount=config.tokens.sampling, seed=0)
+        tokenizers.target.encode_sampled(["a"], amount=config.tokens.sampling, seed=0)
+    _check_model(config, tokenizers)
+
+
+def require_one_kind(config: RunConfig) -> None:
+    """Raises `UserError` where the text is of another kind than the model takes, or there is none."""
+    family, data = config.model.family, config.data
+    takes_text = isinstance(config.model, DecoderOnlyConfig | RecurrentLanguageModelConfig | EncoderOnlyConfig)
+    takes_pairs = not takes_text or isinstance(config.model, EncoderOnlyConfig)
+    if not data.text and not data.train:
+        ways = ["--text FILE..."] * takes_text + ["--train FILE (or two files)"] * takes_pairs
+        raise UserError(f"there is nothing to train on: a model of the family {family} learns from {' or '.join(ways)}")
+    if data.text and not takes_text:
+        raise UserError(
+            f"--text is for models of plain text, and this is a model of the family {family}: give --train, or a recipe"
+        )
+    if data.train and not takes_pairs:
+        raise UserError(
+            f"--train is for pairs, and a model of the family {family} learns from plain text: give --text FILE..."
+        )
+    if data.text and data.train:
+        raise UserError("--text and --train are two different tasks: give one of them")
+    if data.text and data.valid:
+        raise UserError("--valid is for pairs and --text for plain text: give text for validation with --valid-text")
+    if data.train and data.valid_text:
+        raise UserError("--valid-text is for plain text and --train for pairs: give pairs for validation with --valid")
+
+
+def require_other_files(config: RunConfig) -> None:
+    """Raises `UserError` for a file that is to be trained on and to be validated on."""
+    data = config.data
+    for option, learned, unseen in (
+        ("--valid", _files(data.train), _files(data.valid)),
+        ("--valid-text", data.text, data.valid_text),
+    ):
+        places = {os.path.realpath(file) for file in learned}
+        for file in unseen:
+            if os.path.realpath(file) in places:
+                raise UserError(
+                    f"{option} {file}: the run also trains on this file, so validation would measure what the model "
+                    f"knows by heart. Give other text, or leave {option} out and bound the run with --max-minutes or "
+                    "--max-steps"
+                )
+
+
+def _files(corpora: Sequence[Corpus]) -> tuple[str, ...]:
+    return tuple(chain.from_iterable(corpus.files for corpus in corpora))
+
+
+def _check_files(config: RunConfig, folder: Path) -> None:
+    """Raises `UserError` for a file that is missing, a pipe, of an unknown kind or unreadable in its first line. What
+    a resumed run has stored may be gone."""
+    data, resumed = config.data, is_resumed(folder)
+    for role, corpora in (("valid", data.valid), ("train", data.train)):
+        for number, corpus in enumerate(corpora):
+            if not (resumed and keeps(folder, f"{role}-{number}")):
+                _read_first(corpus, skip=data.on_bad_line == "skip")
+    if not (resumed and keeps(folder, "text-train")):
+        _open_all((*data.valid_text, *data.text))
+
+
+def _read_first(corpus: Corpus, *, skip: bool) -> None:
+    for file in corpus.files:
+        require_lasting(Path(file))
+    next(read_pairs(corpus.files, on_bad_line=(lambda _: None) if skip else None), None)
+
+
+def _open_all(files: Iterable[str]) -> None:
+    for file in files:
+        require_lasting(Path(file))
+        open_text(file).close()
+
+
+def _tokenizers(config: RunConfig, folder: Path) -> Tokenizers:
+    """Those of the run, where it has them for good, or of the model it begins with; else some of the same kind.
+
+    Raises `UserError` for a vocabulary that no text could give.
+    """
+    if is_resumed(folder):
+        return load_tokenizers(folder / TOKENIZER)
+    if config.begin_with:
+        return load_tokenizers(find_model(config.begin_with) / TOKENIZER)
+    tokens = config.tokens
+    pairs = () if isinstance(config.model, EncoderOnlyConfig) else config.data.train
+    languages = sorted({language for corpus in pairs for language in (corpus.source, corpus.target)})
+    if tokens.vocabulary_size is not None:
+        require_size(tokens.vocabulary_size, len(reserved_pieces(languages)))
+    source = _sample("a", tokens, languages)
+    joint = tokens.joint or not config.data.train
+    return Tokenizers(source, source if joint else _sample("b", tokens, languages))
+
+
+def _sample(text: str, tokens: TokensConfig, languages: Sequence[str]) -> Tokenizer:
+    return train_tokenizer(
+        [text],
+        kind=tokens.kind,
+        vocabulary_size=None,
+        languages=languages,
+        byte_fallback=tokens.byte_fallback,
+        seed=0,
+        sentences=1,
+    )
+
+
+def _check_model(config: RunConfig, tokenizers: Tokenizers) -> None:
+    """Raises `UserError` where no model can be built with these settings, or none that takes rows of this length."""
+    with torch.device("meta"):
+        model = build_model(config.model, tokenizers, LABELS if config.data.train else ())
+    longest = longest_sequence(model)
+    if config.data.text and not isinstance(model, MaskedModel):
+        require_block(config, longest)
+    else:
+        require_positions(config, longest)

@@ -1,0 +1,135 @@
+"""A run is resumed in another directory, and after its text was moved, to the same weights."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from limelight.config import RunConfig
+from limelight.errors import RunError, UserError
+from limelight.files import sha256
+from limelight.text.pair import Pair
+from limelight.training.kept_text import files_elsewhere, keep_pairs, keeps, kept_pairs
+from limelight.training.prepare import read_valid
+from limelight.training.run import train
+from tests.training.helpers import go, last_weights, tiny_run, trace_of, with_training, write_pairs
+from tests.training.readers import label_run, masked_run
+from tests.training.texts import text_run
+
+RUNS = {"translation": tiny_run, "labels": label_run, "masked": masked_run, "text": text_run}
+TWO = ("translation", "text")
+
+
+def relative(config: RunConfig, folder: Path) -> RunConfig:
+    """The same run with its files named from `folder`."""
+    text = config.model_dump_json().replace(f"{folder}/", "")
+    return RunConfig.model_validate_json(text)
+
+
+@pytest.mark.parametrize(
+    ("kind", "moved"), [*((kind, "text is gone") for kind in RUNS), *((kind, "other text") for kind in TWO)]
+)
+def test_a_run_is_resumed_elsewhere_bit_for_bit(
+    kind: str, moved: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, away = tmp_path / "home", tmp_path / "away"
+    config = with_training(relative(RUNS[kind](home), home), max_steps=6)
+    monkeypatch.chdir(home)
+    go(config, tmp_path / "whole")
+    go(config, tmp_path / "run", max_steps=3)
+    away.mkdir()
+    for path in home.iterdir():
+        if moved == "text is gone":
+            path.unlink()
+        else:
+            (away / path.name).write_text("\n".join(path.read_text(encoding="utf-8").splitlines()[:-1]) + "\n")
+    monkeypatch.chdir(away)
+    go(config, tmp_path / "run")
+    assert last_weights(tmp_path / "run") == last_weights(tmp_path / "whole")
+    validations = [[each for each in trace_of(tmp_path / name) if ("event", "validation") in each]
+                   for name in ("run", "whole")]  # fmt: skip
+    assert validations[0] == validations[1] != []
+
+
+def test_it_is_said_where_the_text_comes_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home, away = tmp_path / "home", tmp_path / "away"
+    config = with_training(relative(tiny_run(home), home), max_steps=1)
+    monkeypatch.chdir(home)
+    train(config, tmp_path / "run")
+    away.mkdir()
+    write_pairs(away / "train.tsv", 9)
+    capsys.readouterr()
+    monkeypatch.chdir(away)
+    train(with_training(config, max_steps=2), tmp_path / "run")
+    said = capsys.readouterr().err
+    assert f"train.tsv is here another file than {home / 'train.tsv'}, which this run began with; going on with" in said
+    assert "valid.tsv is gone; going on with the pieces that were made from it" in said
+    assert "61 pairs" in said
+
+
+def test_the_model_a_run_began_with_may_be_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    config = relative(tiny_run(home, max_steps=2), home)
+    monkeypatch.chdir(home)
+    go(config, Path("parent"))
+    child = config.model_copy(update={"begin_with": "parent"})
+    go(child, tmp_path / "whole", max_steps=4)
+    go(child, tmp_path / "run", max_steps=2)
+    (tmp_path / "away").mkdir()
+    monkeypatch.chdir(tmp_path / "away")
+    go(child, tmp_path / "run", max_steps=4)
+    assert last_weights(tmp_path / "run") == last_weights(tmp_path / "whole")
+
+
+def test_validation_text_that_has_changed_is_read_anew_and_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = with_training(tiny_run(tmp_path / "text"), max_steps=1)
+    train(config, tmp_path / "run")
+    kept = sha256(tmp_path / "run" / "data" / "valid-0.json")
+    capsys.readouterr()
+    train(with_training(config, max_steps=2), tmp_path / "run")
+    assert "valid.tsv" not in capsys.readouterr().err
+    write_pairs(Path(config.data.valid[0].files[0]), 9, first=300)
+    train(with_training(config, max_steps=3), tmp_path / "run")
+    assert "valid.tsv: validation text has changed; reading it anew" in capsys.readouterr().err
+    assert sha256(tmp_path / "run" / "data" / "valid-0.json") != kept
+    assert len(kept_pairs(tmp_path / "run", "valid-0")[0]) == 9
+
+
+def test_what_a_start_with_other_settings_has_left_is_not_taken_for_the_text(tmp_path: Path) -> None:
+    """Nothing is kept before the run has its configuration."""
+    config = tiny_run(tmp_path / "text")
+    read_valid(config.data, tmp_path / "run", lambda _: None)
+    assert keeps(tmp_path / "run", "valid-0")
+    Path(config.data.valid[0].files[0]).unlink()
+    with pytest.raises(UserError, match=r"valid\.tsv: there is no such file"):
+        go(config, tmp_path / "run")
+
+
+def test_pairs_come_back_with_their_places(tmp_path: Path) -> None:
+    pairs = [Pair("a \u2028 b", "ä", "x.tsv", 1), Pair('"', "\\", "x.tsv", 7)]
+    keep_pairs(tmp_path, "valid-3", pairs, files=["x.tsv"], fingerprint="f")
+    assert kept_pairs(tmp_path, "valid-3") == (pairs, [str(Path.cwd() / "x.tsv")], "f")
+
+
+@pytest.mark.parametrize("damage", ["", "[]", '{"version": 9}', '{"version": 1, "pairs": [["a"]]}'])
+def test_damaged_pairs_are_named(damage: str, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "valid-0.json").write_text(damage)
+    with pytest.raises(RunError, match=r"data/valid-0\.json: not validation pairs of a run .*; delete it, it is made"):
+        kept_pairs(tmp_path, "valid-0")
+
+
+def test_a_store_of_an_older_version_names_no_files(tmp_path: Path) -> None:
+    """It is used as before: where the files are there, they are taken for those it was made from."""
+    config = tiny_run(tmp_path / "text")
+    go(config, tmp_path / "run", max_steps=1)
+    place = tmp_path / "run" / "data" / "train-0" / "store.json"
+    description = json.loads(place.read_text())
+    assert description.pop("files") == list(config.data.train[0].files)
+    place.write_text(json.dumps(description))
+    go(config, tmp_path / "run", max_steps=2)
+    assert files_elsewhere(config.data.train[0].files, []) == ""

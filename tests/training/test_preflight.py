@@ -1,0 +1,187 @@
+"""A mistake that shows without the text is told before the text is read."""
+
+from pathlib import Path
+
+import pytest
+
+from limelight.config import (
+    Corpus,
+    DataConfig,
+    DecoderOnlyConfig,
+    EncoderOnlyConfig,
+    ModelConfig,
+    RecurrentConfig,
+    RecurrentLanguageModelConfig,
+    RunConfig,
+    TransformerConfig,
+    override,
+)
+from limelight.errors import UserError
+from limelight.training.preflight import check_run, require_one_kind
+from tests.training.helpers import RECURRENT, go, tiny_run
+from tests.training.readers import label_run, masked_run
+from tests.training.texts import text_run
+
+PAIRS, TEXT = {"train": (Corpus(files=("pairs.tsv",)),)}, {"text": ("text.txt",)}
+FAULTS = [
+    (TransformerConfig(), {}, "nothing to train on: a model of the family transformer learns from --train FILE"),
+    (RecurrentConfig(), TEXT, "--text is for models of plain text, and this is a model of the family recurrent"),
+    (TransformerConfig(), PAIRS | TEXT, "--text is for models of plain text"),
+    (DecoderOnlyConfig(), {}, "nothing to train on: a model of the family decoder_only learns from --text FILE"),
+    (DecoderOnlyConfig(), PAIRS, "--train is for pairs, and a model of the family decoder_only learns from plain text"),
+    (RecurrentLanguageModelConfig(), PAIRS | TEXT, "--train is for pairs"),
+    (EncoderOnlyConfig(), {}, r"the family encoder_only learns from --text FILE\.\.\. or --train FILE"),
+    (EncoderOnlyConfig(), PAIRS | TEXT, "--text and --train are two different tasks"),
+    (DecoderOnlyConfig(), TEXT | {"valid": PAIRS["train"]}, "give text for validation with --valid-text"),
+    (TransformerConfig(), PAIRS | {"valid_text": TEXT["text"]}, "give pairs for validation with --valid"),
+]
+
+
+@pytest.mark.parametrize(("model", "data", "fault"), FAULTS)
+def test_the_wrong_kind_of_text(model: ModelConfig, data: dict[str, object], fault: str) -> None:
+    with pytest.raises(UserError, match=fault):
+        require_one_kind(RunConfig(model=model, data=DataConfig(**data)))
+
+
+IMPOSSIBLE = [
+    ("model.heads=7", r"d_model=8 cannot be split over heads=7; take a divisor or set head_size"),
+    ("training.device=cuda", r"training\.device=cuda, but torch finds no CUDA device here"),
+    (
+        "tokens.kind=wordpiece",
+        r"tokens\.sampling is 0\.2, but WordPiece cannot sample; set it to 0, or tokens\.kind to",
+    ),
+    ("tokens.kind=characters", r"tokens\.sampling is 0\.2, but a text has one spelling in characters"),
+    ("tokens.joint=false", r"model\.tie=three-way .* set tokens\.joint=true, or model\.tie=two-way"),
+    ("tokens.vocabulary_size=600000", r"tokens\.vocabulary_size is 600,000; it must be .* at most 500,000"),
+    ("model.positions=learned model.max_positions=20", r"batching\.max_length=256 is more than the 20 positions"),
+    ("model.positions=rotary model.d_model=6", r"the head size must be even, not 3"),
+]
+
+
+@pytest.mark.parametrize(("settings", "fault"), IMPOSSIBLE)
+def test_impossible_settings_cost_no_preparation_and_leave_nothing(
+    settings: str, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    refused(override(tiny_run(tmp_path / "text"), settings.split()), fault, tmp_path, monkeypatch)
+
+
+def refused(config: RunConfig, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Training is refused before any text is prepared, and of the run folder nothing stays."""
+    prepared: list[object] = []
+    monkeypatch.setattr("limelight.training.run.prepare_data", lambda *arguments: prepared.append(arguments))
+    with pytest.raises(UserError, match=fault):
+        go(config, tmp_path / "run")
+    assert prepared == []
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_advice_of_a_refusal_is_taken_by_the_same_folder(tmp_path: Path) -> None:
+    config = override(tiny_run(tmp_path / "text"), ["tokens.kind=wordpiece"])
+    with pytest.raises(UserError, match="set it to 0"):
+        go(config, tmp_path / "run")
+    assert go(override(config, ["tokens.sampling=0"]), tmp_path / "run", max_steps=1).step == 1
+
+
+def test_what_a_task_does_not_sample_is_not_asked_to(tmp_path: Path) -> None:
+    config = text_run(tmp_path / "text", max_steps=1)
+    check_run(override(config, ["tokens.sampling=0.1"]), tmp_path / "run")
+    with pytest.raises(UserError, match=r"batching\.block=12 is more than the 11 positions the model learns"):
+        check_run(override(config, ["batching.block=12"]), tmp_path / "run")
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece", "characters"])
+@pytest.mark.parametrize("joint", [True, False])
+def test_every_kind_of_vocabulary_passes(kind: str, joint: bool, tmp_path: Path) -> None:
+    config = override(
+        tiny_run(tmp_path / "text"),
+        [f"tokens.kind={kind}", f"tokens.joint={joint}", "tokens.sampling=0", "model.tie=none"],
+    )
+    check_run(config, tmp_path / "run")
+
+
+def test_other_families_pass(tmp_path: Path) -> None:
+    check_run(masked_run(tmp_path / "masked"), tmp_path / "run")
+    check_run(label_run(tmp_path / "labels"), tmp_path / "run")
+    check_run(tiny_run(tmp_path / "text", RECURRENT), tmp_path / "run")
+
+
+def on_files(config: RunConfig, role: str, *files: Path, **languages: str) -> RunConfig:
+    corpora = (Corpus(files=tuple(map(str, files)), **languages),)
+    return config.model_copy(update={"data": config.data.model_copy(update={role: corpora})})
+
+
+@pytest.mark.parametrize("role", ["train", "valid"])
+def test_a_file_that_cannot_be_read_is_told_at_once(role: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = tiny_run(tmp_path / "text")
+    gone, table, first = tmp_path / "gone.tsv", tmp_path / "table.doc", tmp_path / "first.tsv"
+    table.write_text("one\teins\n")
+    first.write_text("no tabulator\n" + "one\teins\n" * 9)
+    refused(on_files(config, role, gone), r"gone\.tsv: there is no such file", tmp_path, monkeypatch)
+    refused(on_files(config, role, table), r"table\.doc: one file must hold both sides", tmp_path, monkeypatch)
+    refused(on_files(config, role, first), r"first\.tsv:1: there is no TAB", tmp_path, monkeypatch)
+    skipping = config.model_copy(update={"data": config.data.model_copy(update={"on_bad_line": "skip"})})
+    check_run(on_files(skipping, role, first), tmp_path / "run")
+
+
+@pytest.mark.parametrize("role", ["text", "valid_text"])
+def test_a_text_that_is_not_there_is_told_at_once(role: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = text_run(tmp_path / "text")
+    data = config.data.model_copy(update={role: (*getattr(config.data, role), str(tmp_path / "gone.txt"))})
+    refused(config.model_copy(update={"data": data}), r"gone\.txt: there is no such file", tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_validation_text_is_read_before_the_vocabulary_is_learned(
+    labels: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where its two files slip against each other, that shows in its last line."""
+    config = label_run(tmp_path / "text") if labels else tiny_run(tmp_path / "text")
+    (tmp_path / "a.txt").write_text("one\ntwo\nthree\n")
+    (tmp_path / "b.txt").write_text("eins\nzwei\n")
+    learned: list[object] = []
+    for module in ("prepare", "prepare_labels"):
+        monkeypatch.setattr(f"limelight.training.{module}.train_tokenizer", lambda *_, **__: learned.append(1))
+    with pytest.raises(UserError, match=r"a\.txt:3: this line has no partner"):
+        go(on_files(config, "valid", tmp_path / "a.txt", tmp_path / "b.txt"), tmp_path / "run")
+    assert learned == []
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_model_to_begin_with_that_is_not_there_is_told_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny_run(tmp_path / "text").model_copy(update={"begin_with": str(tmp_path / "gone")})
+    refused(config, "gone: there is no such model", tmp_path, monkeypatch)
+
+
+def test_two_directions_are_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = tiny_run(tmp_path / "text")
+    reversed_pairs = Path(config.data.valid[0].files[0])
+    other_way = on_files(config, "valid", reversed_pairs, source="de", target="en")
+    fault = "valid.tsv translates from de to en, and train.tsv translates from en to de"
+    refused(other_way, fault, tmp_path, monkeypatch)
+    check_run(on_files(config, "valid", reversed_pairs), tmp_path / "run")  # of unnamed languages nothing is known
+    labels = label_run(tmp_path / "labels")
+    named = labels.data.valid[0].model_copy(update={"source": "en"})
+    other = labels.data.train[0].model_copy(update={"source": "de"})
+    data = labels.data.model_copy(update={"train": (other,), "valid": (named,)})
+    check_run(labels.model_copy(update={"data": data}), tmp_path / "run")  # a classifier may read several languages
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_validating_on_the_text_that_is_learned_is_refused(
+    link: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tiny_run(tmp_path / "text")
+    same = Path(config.data.train[0].files[0])
+    if link:
+        (tmp_path / "other.tsv").symlink_to(same)
+        same = tmp_path / "other.tsv"
+    refused(
+        on_files(config, "valid", same), rf"--valid {same}: the run also trains on this file", tmp_path, monkeypatch
+    )
+    plain = text_run(tmp_path / "plain")
+    data = plain.data.model_copy(update={"valid_text": plain.data.text})
+    with pytest.raises(UserError, match=r"--valid-text .*text\.txt: the run also trains on this file"):
+        check_run(plain.model_copy(update={"data": data}), tmp_path / "run")
