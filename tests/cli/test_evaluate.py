@@ -181,3 +181,12 @@ def test_text_that_cannot_be_read_is_named(limelight: Limelight, writing: Path, 
     ):
         ended = limelight("evaluate", "--model", writing, "--test", tmp_path / name)
         assert (ended.code, message in ended.err) == (2, True)
+
+
+def test_a_test_set_the_wrong_way_round_is_refused(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
+    for name in ("test.lum", "test.en"):
+        (tmp_path / name).write_text("a dog\n", encoding="utf-8")
+    ended = limelight("evaluate", "--model", trained, "--test", tmp_path / "test.lum", tmp_path / "test.en")
+    assert ended.code == 2
+    assert "the model translates from en to lumi: give the two files in the other order" in ended.err
+    assert limelight("evaluate", "--model", trained, "--test", tmp_path / "test.en", tmp_path / "test.lum").code == 0

@@ -198,3 +198,34 @@ def test_a_folder_that_is_no_run_is_left_alone(limelight: Limelight, corpus: Pat
     )
     assert (ended.code, "cannot write there" in ended.err) == (2, True)
     assert [path.name for path in tmp_path.iterdir()] == ["holiday.jpg"]
+
+
+def test_two_directions_are_refused_before_anything_is_made(limelight: Limelight, tmp_path: Path) -> None:
+    for name in ("train.en", "train.de", "valid.en", "valid.de"):
+        (tmp_path / name).write_text("one\ntwo\n", encoding="utf-8")
+    files = {name: tmp_path / name for name in ("train.en", "train.de", "valid.en", "valid.de")}
+    text = ["--train", files["train.de"], files["train.en"], "--valid", files["valid.en"], files["valid.de"]]
+    ended = limelight("train", *text, "--out", tmp_path / "run")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "valid.en + valid.de translates from en to de, and train.de + train.en translates from de to en" in ended.err
+    ended = limelight("train", *text[:3], "--source", "en", "--target", "de", "--out", tmp_path / "run")
+    assert ended.code == 2
+    assert f"Give --train {files['train.en']} {files['train.de']}, or swap the languages" in ended.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_is_resumed_by_its_folder_alone(
+    limelight: Limelight, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("train.tsv", "valid.tsv"):
+        (tmp_path / name).write_bytes((corpus / name).read_bytes())
+    monkeypatch.chdir(tmp_path)
+    command = ["train", "--recipe", "tiny", *settings(), "--train", "train.tsv", "--valid", "valid.tsv"]
+    assert limelight(*command, "--out", "run", "--max-steps", "2").code == 0
+    for name in ("train.tsv", "valid.tsv"):
+        (tmp_path / name).unlink()
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    ended = limelight("train", "--out", "../run", "--max-steps", "4")
+    assert ended.code == 0, ended.err
+    assert "valid.tsv is gone; going on with" in ended.err

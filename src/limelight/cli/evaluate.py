@@ -67,11 +67,14 @@ def _measure_of(config: RunConfig) -> Measure:
 
 
 def _translations(folders: list[str], configs: list[RunConfig], test: list[str], how: dict[str, Any]) -> Found:
+    from limelight.config import require_not_reversed
     from limelight.evaluation.evaluate import evaluate as measure
     from limelight.evaluation.tokenization import target_language
     from limelight.text.readers import read_pairs
 
     given = corpora(test, "", "", "--test")
+    for config in configs:
+        require_not_reversed(given, config.data.train)
     pairs = [pair for corpus in given for pair in read_pairs(corpus.files)]
     found = measure(
         open_translator(folders, how["--precision"]),
