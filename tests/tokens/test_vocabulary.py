@@ -1,12 +1,15 @@
 """The size of a vocabulary and the sentences it is learned from."""
 
+import random
+from itertools import combinations
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.errors import UserError
-from limelight.tokens import suggest_vocabulary_size, vocabulary
-from limelight.tokens.vocabulary import require_size, training_sentences
+from limelight.tokens import suggest_vocabulary_size, train_tokenizer, vocabulary
+from limelight.tokens.vocabulary import count_alphabet, require_size, training_sentences
 
 
 @pytest.mark.parametrize(
@@ -28,6 +31,52 @@ def test_more_text_never_suggests_fewer_pieces(one: int, other: int) -> None:
     few, many = sorted((one, other))
     assert suggest_vocabulary_size(few) <= suggest_vocabulary_size(many)
     assert suggest_vocabulary_size(one) % 8 == 0
+
+
+@given(st.integers(0, 10**8), st.integers(0, 20_000), st.integers(0, 20_000))
+def test_characters_take_no_room_from_merges(pairs: int, one: int, other: int) -> None:
+    """The defect: an alphabet that just fitted into the suggestion left nothing for merges, a larger one everything."""
+    few, many = sorted((one, other))
+    sizes = suggest_vocabulary_size(pairs, few), suggest_vocabulary_size(pairs, many)
+    assert sizes[0] <= sizes[1] <= vocabulary.LARGEST
+    if sizes[1] < vocabulary.LARGEST:
+        assert sizes[0] - few <= suggest_vocabulary_size(pairs)
+        assert sizes[1] - max(many, vocabulary.ALPHABET) >= suggest_vocabulary_size(pairs) - vocabulary.ALPHABET
+
+
+def test_a_small_alphabet_is_in_the_suggestion() -> None:
+    assert suggest_vocabulary_size(29_000, 76) == suggest_vocabulary_size(29_000, 128) == 4_000
+    assert suggest_vocabulary_size(29_000, 129) == 4_008
+    assert suggest_vocabulary_size(29_000, 3_500) == 7_376
+
+
+@given(st.lists(st.text("abcdef", max_size=9), max_size=5), st.floats(0, 1))
+def test_an_alphabet_is_the_fewest_characters_that_cover_the_text(texts: list[str], coverage: float) -> None:
+    """By trying every set of characters."""
+    text = "".join(texts)
+    letters = sorted(set(text))
+    covering = [
+        len(some)
+        for size in range(len(letters) + 1)
+        for some in combinations(letters, size)
+        if sum(map(text.count, some)) >= coverage * len(text)
+    ]
+    assert count_alphabet(texts, coverage) == min(covering)
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece"])
+def test_a_script_of_thousands_of_characters_has_room_for_merges(kind: str, seed: int) -> None:
+    """3,600 characters fit into the 4,000 pieces of 29,000 pairs, and nothing else does."""
+    generator = random.Random(seed)
+    characters = [chr(0x4E00 + number) for number in range(3_600)]
+    words = ["".join(generator.sample(characters, 2)) for _ in range(1_000)]
+    texts = ["".join(characters), *(" ".join(generator.choices(words, k=9)) for _ in range(1_500))]
+    trained = train_tokenizer(
+        texts, kind=kind, vocabulary_size=None, languages=[], byte_fallback=True, seed=1, sentences=29_000
+    )
+    known = {piece.strip("▁") for piece in trained.pieces(range(trained.size))}
+    assert trained.padding > 4_000
+    assert len(known.intersection(words)) > 500
 
 
 def test_sentences_are_normalised_and_empty_ones_left_out() -> None:

@@ -30,7 +30,7 @@ from limelight.tokens.tokenizer import (
     normalise,
     require_ids,
 )
-from limelight.tokens.vocabulary import require_size, suggest_vocabulary_size, too_large, too_small
+from limelight.tokens.vocabulary import count_alphabet, require_size, suggest_vocabulary_size, too_large, too_small
 from limelight.untrusted import shown
 
 # With bytes to fall back on, the rarest characters (one in 10,000) need no piece of their own.
@@ -175,7 +175,8 @@ def train_sentencepiece(
     Raises:
         UserError: an explicit size that the text cannot fill, or that cannot hold its characters.
     """
-    size = vocabulary_size or suggest_vocabulary_size(pairs)
+    coverage = _COVERAGE_WITH_BYTES if byte_fallback else 1.0
+    size = vocabulary_size or suggest_vocabulary_size(pairs, count_alphabet(sentences, coverage))
     require_size(size, len(reserved))
     try:
         model = _train(sentences, kind, size, reserved, byte_fallback=byte_fallback, exact=vocabulary_size is not None)
@@ -188,7 +189,7 @@ def train_sentencepiece(
         smallest = int(match[1])
         if vocabulary_size is not None:
             raise too_small(size, smallest) from None
-        # A script with more characters than the suggestion has pieces: the suggested room comes on top of them.
+        # The library counts characters that the suggestion does not: the suggested room comes on top of them.
         model = _train(sentences, kind, smallest + size, reserved, byte_fallback=byte_fallback, exact=False)
     return SentencePieceTokenizer(model, kind=kind, reserved=reserved)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
+from collections import Counter
 from collections.abc import Iterable
 
 from limelight.errors import UserError
@@ -13,15 +15,36 @@ MAX_SENTENCES = 1_000_000
 """A vocabulary is learned from at most so many sentences; more change it little and cost memory and minutes."""
 
 
-def suggest_vocabulary_size(sentences: int) -> int:
+ALPHABET = 128
+"""Characters that a suggested size has room for: those of two languages in one script, with digits and punctuation."""
+
+
+def suggest_vocabulary_size(sentences: int, alphabet: int = 0) -> int:
     """Pieces for a corpus of `sentences` pairs: a multiple of 8 (matrix products like that), between 512 and 64,000.
+
+    A piece is needed for each character of `alphabet`. Those beyond `ALPHABET` come on top of the rule, so that as many
+    pieces are left for merges in Chinese as in German.
 
     The rule is `4000 (sentences / 29000)^0.4`: 4,000 pieces at 29 thousand pairs, 12,500 at half a million, 30,000 at
     4.5 million. It is a line through what small corpora want (Gowda & May 2020; Araabi & Monz 2020; Sennrich & Zhang
     2019) and what the Transformer's paper took for 4.5 million pairs: the more text, the more often each piece is seen.
     """
     wanted = 4000 * (max(sentences, 1) / 29_000) ** 0.4
-    return min(max(round(wanted / 8) * 8, SMALLEST), LARGEST)
+    beyond = max(0, alphabet - ALPHABET)
+    return min(min(max(round(wanted / 8) * 8, SMALLEST), LARGEST) + math.ceil(beyond / 8) * 8, LARGEST)
+
+
+def count_alphabet(sentences: Iterable[str], coverage: float = 1.0) -> int:
+    """How many of the most frequent characters make up `coverage` of the text; 1 counts all there are."""
+    counts: Counter[str] = Counter()
+    for sentence in sentences:
+        counts.update(sentence)
+    left = coverage * counts.total()
+    for number, (_, count) in enumerate(counts.most_common()):
+        if left <= 0:
+            return number
+        left -= count
+    return len(counts)
 
 
 def training_sentences(texts: Iterable[str], seed: int) -> list[str]:

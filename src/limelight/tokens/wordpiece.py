@@ -27,7 +27,7 @@ from limelight.tokens.tokenizer import (
     normalise,
     require_ids,
 )
-from limelight.tokens.vocabulary import require_size, suggest_vocabulary_size, too_large, too_small
+from limelight.tokens.vocabulary import count_alphabet, require_size, suggest_vocabulary_size, too_large, too_small
 from limelight.untrusted import shown
 
 # The search for the longest piece takes the square of a word's length, and some scripts write no spaces.
@@ -130,7 +130,7 @@ def train_wordpiece(
         UserError: an explicit size that the text cannot fill, or that cannot hold its characters.
     """
     fixed = [END_PIECE, UNKNOWN_PIECE, *reserved]
-    size = vocabulary_size or suggest_vocabulary_size(pairs)
+    size = vocabulary_size or suggest_vocabulary_size(pairs, count_alphabet(sentences))
     require_size(size, len(reserved))
     learned = _learn_pieces(sentences, size - len(fixed))
     pieces = [*fixed, *(piece for piece in learned if piece not in fixed)]
