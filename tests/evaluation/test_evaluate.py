@@ -8,7 +8,7 @@ import torch
 
 from limelight.config import DecodingConfig, RecurrentConfig, TransformerConfig
 from limelight.decoding.ensemble import Ensemble
-from limelight.decoding.translate import Translator
+from limelight.decoding.translate import Translation, Translator
 from limelight.errors import UserError
 from limelight.evaluation import PairScore, evaluate, perplexity, score_pairs
 from limelight.models.build import build_model
@@ -87,6 +87,16 @@ def test_bleu_is_tokenized_as_the_target_language_is_written(seed, monkeypatch):
     assert evaluate(Parrot(lines), pairs, tokenize="13a").bleu.score < 1
 
 
+def test_lengths_are_in_letters_where_there_are_no_spaces(seed, monkeypatch):
+    module = import_module("limelight.evaluation.evaluate")
+    monkeypatch.setattr(module, "score_pairs", lambda *_: [PairScore(-1.0, 1)])  # LETTERS has no such letters
+    monkeypatch.setattr(Parrot, "translate", lambda *_, **__: [Translation("AB", 0.0, ("A", "B"), 0.0, "", True)] * 2)
+    evaluation = evaluate(Parrot([]), [Pair(source, "AB", "tests.tsv", 1) for source in ("那隻貓在看魚。", "ab")])
+    assert (evaluation.length_unit, [bucket.sentences for bucket in evaluation.by_length[:2]]) == ("letters", [1, 1])
+    assert "\nsource letters " in evaluation.table()
+    assert json.loads(evaluation.to_json())["length_unit"] == "letters"
+
+
 def test_several_references_replace_the_target(seed):
     lines = ["one two three four", "five", "six", "seven"]
     references = [["one two three four", "x"], ["five"], ["y", "six"], ["seven"]]
@@ -123,7 +133,7 @@ def test_json_has_every_score_beside_its_signature(seed):
     assert list(values) == [
         *("bleu", "bleu_signature", "bleu_lowercase", "bleu_lowercase_signature", "chrf", "chrf_signature"),
         *("perplexity", "sentences", "unfinished", "tokens", "seconds", "tokens_per_second"),
-        *("by_length", "provenance"),
+        *("length_unit", "by_length", "provenance"),
     ]
     assert values["bleu_signature"] == evaluation.bleu.signature
     assert values["bleu"] == pytest.approx(evaluation.bleu.score, abs=1e-4)

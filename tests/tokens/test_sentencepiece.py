@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.errors import UserError
+from limelight.inspection.words import group_pieces
 from limelight.tokens import END, PLACEHOLDERS, UNKNOWN, SentencePieceTokenizer, normalise, train_tokenizer
 from limelight.tokens.sentencepiece import count_pieces
 
@@ -144,6 +145,13 @@ def test_reserved_and_end_pieces_are_words_of_their_own(tokenizer: SentencePiece
     for piece, word in zip(tokenizer.pieces(ids), tokenizer.word_of(ids), strict=True):
         words[word] = words.get(word, "") + piece
     assert list(words.values()) == ["<2de>", "▁<0xE6><0x97><0xA5>", "<ph1>", "▁<0x78>", "</s>"]
+
+
+def test_characters_without_spaces_are_words_of_their_own(tokenizer: SentencePieceTokenizer) -> None:
+    """The defect: a sentence in Chinese was one word, so that a picture of attention had one column."""
+    ids = tokenizer.encode("那隻貓 Bader看魚。")
+    pieces, words = tokenizer.pieces(ids), tokenizer.word_of(ids)
+    assert group_pieces(pieces, tuple(words)) == ("那", "隻", "貓", "Bader", "看", "魚", "。")
 
 
 # Sampling

@@ -1,6 +1,7 @@
 """Normalisation, reserved pieces, and the grouping of pieces into words."""
 
 import itertools
+import re
 import unicodedata
 
 import pytest
@@ -74,11 +75,19 @@ def test_reserved_pieces_are_tags_and_placeholders_once_each() -> None:
         ("▁ <ph0> <ph1>", [0, 0, 1]),
         ("▁a ▁ b </s>", [0, 1, 1, 2]),
         ("</s>", [0]),
+        ("▁我 喜歡 你 。", [0, 1, 2, 3]),
+        ("▁ 我 喜歡 A B C ▁d 你 </s>", [0, 0, 1, 2, 2, 2, 3, 4, 5]),
+        ("▁ 猫 <ph0> が", [0, 0, 1, 2]),
+        ("▁ฉ ั น", [0, 0, 1]),
+        ("▁나 는 ▁간 다", [0, 0, 1, 1]),
+        ("▁ [E7] [8C] [AB] が [E9] [AD] [9A] a [C3] [A9]", [0, 0, 0, 0, 1, 2, 2, 2, 3, 3, 3]),
+        ("▁a [C3] [A9] b", [0, 0, 0, 0]),
+        ("▁a [C3] b [FF] [80] [E9]", [0] * 6),
     ],
 )
 def test_group_words(pieces: str, words: list[int]) -> None:
-    parts = pieces.split()
-    assert group_words(parts, [part.startswith("<") for part in parts]) == words
+    parts = re.sub(r"\[(..)\]", r"<0x\1>", pieces).split()
+    assert group_words(parts, [part.startswith(("<p", "</")) for part in parts]) == words
 
 
 @given(st.lists(st.sampled_from(["▁", "▁a", "b", "<ph0>"])))

@@ -14,6 +14,7 @@ from limelight.evaluation.provenance import files_of, provenance_lines, versions
 from limelight.evaluation.score import perplexity, score_pairs
 from limelight.evaluation.tokenization import choose_tokenization
 from limelight.text.pair import Pair
+from limelight.text.scripts import is_mostly_unspaced
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,8 @@ class Evaluation:
     seconds: float
     """Wall-clock time of translating, from text to text."""
     by_length: tuple[LengthBucket, ...]
+    length_unit: str
+    """What sources are as long in: `words`, or `letters` where most of them are in scripts without spaces."""
     translations: tuple[str, ...]
     """In the order of the pairs; not part of the JSON."""
     provenance: Mapping[str, Any]
@@ -56,6 +59,7 @@ class Evaluation:
             "tokens": self.tokens,
             "seconds": round(self.seconds, 3),
             "tokens_per_second": round(self.tokens_per_second, 1),
+            "length_unit": self.length_unit,
             "by_length": [{"words": bucket.label, **asdict(bucket)} for bucket in self.by_length],
             "provenance": dict(self.provenance),
         }
@@ -73,7 +77,7 @@ class Evaluation:
         lines += [
             f"{'perplexity':15}{self.perplexity:7.2f}  per target piece of the references",
             "",
-            f"{'source words':15}{'sentences':>9}{'BLEU':>9}{'chrF2':>9}",
+            f"{f'source {self.length_unit}':15}{'sentences':>9}{'BLEU':>9}{'chrF2':>9}",
         ]
         lines += [
             f"{bucket.label:15}{bucket.sentences:9}{_shown(bucket.bleu):>9}{_shown(bucket.chrf):>9}"
@@ -129,6 +133,7 @@ def evaluate(
         unfinished=sum(not translation.finished for translation in translations),
         tokens=sum(len(translation.tokens) for translation in translations),
         seconds=seconds,
+        length_unit="letters" if is_mostly_unspaced(sources) else "words",
         by_length=score_by_length(sources, texts, references, tokenize=chosen.name),
         translations=texts,
         provenance={**(origin or {}), **files_of(pairs), **settings, "versions": versions()},

@@ -39,6 +39,12 @@ def count_words(text: str) -> int:
     return letters + sum(any(map(str.isalnum, word)) for word in words) if letters else len(words)
 
 
+def is_mostly_unspaced(texts: Iterable[str]) -> bool:
+    """Whether more than half of the letters are of scripts without spaces between words."""
+    count = count_scripts(texts)
+    return 2 * count["unspaced"] > count["letters"]
+
+
 def count_scripts(texts: Iterable[str]) -> dict[str, int]:
     """How many letters of `texts` are `han`, `kana` and `hangul`, how many `unspaced`, and how many there are in all
     (`letters`)."""

@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from limelight.errors import UserError
+from limelight.text.scripts import is_unspaced
 
 END = 0
 UNKNOWN = 1
@@ -40,6 +42,7 @@ MAX_PIECES = 500_000
 
 _LANGUAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
 _CONTROL = re.compile(rf"<2{_LANGUAGE.pattern}>|<ph\d+>")
+_BYTE = re.compile("<0x([0-9A-F]{2})>")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # White space at which a line may break. No-break spaces are not in it: French typography depends on them.
 _BREAKABLE = re.compile(f"[\t-\r\x1c- \x85\u1680\u2000-\u2006\u2008-\u200a\u2028\u2029\u205f\u3000{SPACE}]+")
@@ -124,18 +127,46 @@ def group_words(pieces: Sequence[str], alone: Sequence[bool]) -> list[int]:
     """Number the words that pieces make up, from 0.
 
     A word begins at a piece with the mark of a space, and at and after each piece that stands `alone` (reserved and
-    special ones); a bare mark before such a piece belongs to it.
+    special ones); a bare mark before such a piece belongs to it. In a script without spaces between words each piece is
+    a word of its own, but for marks such as vowel signs and for the bytes that spell one character.
     """
     words: list[int] = []
     word = -1
-    for position, piece in enumerate(pieces):
+    before = ""
+    for position, (piece, text) in enumerate(zip(pieces, _spelled(pieces), strict=True)):
         after_alone = position > 0 and alone[position - 1]
         after_bare_mark = position > 0 and pieces[position - 1] == SPACE
-        begins = piece.startswith(SPACE) or after_alone or (alone[position] and not after_bare_mark)
+        begins = piece.startswith(SPACE) or after_alone
+        begins |= (alone[position] or _begins_unspaced(before, text)) and not after_bare_mark
         if begins or position == 0:
             word += 1
         words.append(word)
+        before = text or before
     return words
+
+
+def _begins_unspaced(before: str, text: str) -> bool:
+    """Whether a word begins with `text`, for it or the piece before it is of a script without spaces between words."""
+    if not text or unicodedata.category(text[0]).startswith("M"):
+        return False
+    return is_unspaced(text[0]) or is_unspaced(before[-1:])
+
+
+def _spelled(pieces: Sequence[str]) -> list[str]:
+    """The pieces, with a character that is spelled in bytes at the first of them and nothing at the others."""
+    texts = list(pieces)
+    for position, piece in enumerate(pieces):
+        if texts[position] and (first := _byte(piece)):
+            length = max(1, f"{first[0]:08b}".find("0"))  # of the character in UTF-8, as its first byte says
+            spelled = b"".join(takewhile(bool, map(_byte, pieces[position : position + length])))
+            texts[position : position + len(spelled)] = [spelled.decode(errors="replace"), *[""] * (len(spelled) - 1)]
+    return texts
+
+
+def _byte(piece: str) -> bytes:
+    """The byte that a piece like `<0xE2>` stands for; nothing for any other."""
+    match = _BYTE.fullmatch(piece)
+    return bytes.fromhex(match[1]) if match else b""
 
 
 def require_ids(ids: Sequence[int], size: int) -> None:
