@@ -36,6 +36,9 @@ class Letters:
         opens = [piece == "▁" for piece in self.pieces(ids)]
         return [sum(opens[1 : place + 1]) for place in range(len(ids))]
 
+    def reserved_id(self, piece: str) -> int:
+        raise NotImplementedError
+
     def save(self, folder: Path) -> None:
         raise NotImplementedError
 
