@@ -187,6 +187,43 @@ def test_a_run_begins_with_a_folder_whose_name_is_a_number(
     assert not (tmp_path / "next").exists()
 
 
+def test_fine_tuning_takes_the_model_from_its_parent(
+    limelight: Limelight, corpus: Path, trained: Path, tmp_path: Path
+) -> None:
+    """Nothing but a folder and text is needed; the parent may be gone when the run is taken up."""
+    parent = tmp_path / "parent"
+    shutil.copytree(trained / "best", parent)
+    text = ["--train", corpus / "train.tsv", "--valid", corpus / "valid.tsv"]
+    begin = ["train", "--from", parent, *text, "--out", tmp_path / "run"]
+    ended = limelight(*begin, "--max-steps", 1)
+    assert ended.code == 0
+    assert "update      0  validation: loss" in ended.err
+    theirs, ours = load_config(parent / "config.yaml"), load_config(tmp_path / "run" / "config.yaml")
+    assert (ours.recipe, ours.model, ours.tokens, ours.decoding) == (
+        "finetune", theirs.model, theirs.tokens, theirs.decoding
+    )  # fmt: skip
+    assert [(corpus.source, corpus.target) for corpus in (*ours.data.train, *ours.data.valid)] == [("en", "lumi")] * 2
+    shutil.rmtree(parent)
+    assert "going on after update 1" in limelight(*begin, "--max-steps", 2).err
+    ended = limelight(*begin, "--recipe", "finetune", "--max-steps", 3)
+    assert "going on after update 2" in ended.err
+
+
+def test_fine_tuning_refuses_what_contradicts_the_parent(
+    limelight: Limelight, corpus: Path, trained: Path, tmp_path: Path
+) -> None:
+    begin = ["train", "--train", corpus / "train.tsv", "--max-steps", 1, "--out", tmp_path / "run"]
+    ended = limelight(*begin, "--from", trained, "--set", "model.heads=4")
+    assert (ended.code, "model.heads is 2 there, 4 here" in ended.err) == (2, True)
+    ended = limelight(*begin, "--from", trained, "--recipe", "luong")
+    assert (ended.code, "model.family is 'transformer' there, 'recurrent' here" in ended.err) == (2, True)
+    ended = limelight(*begin, "--recipe", "finetune")
+    assert (ended.code, "name its folder with --from MODEL" in ended.err) == (2, True)
+    assert not (tmp_path / "run").exists()
+    ended = limelight(*begin, "--from", trained, "--source", "lumi", "--target", "en")
+    assert "translates en -> lumi, and the new text is lumi -> en, the other way round" in ended.err
+
+
 def test_a_folder_that_is_no_run_is_left_alone(limelight: Limelight, corpus: Path, tmp_path: Path) -> None:
     (tmp_path / "holiday.jpg").touch()
     ended = limelight("train", "--train", corpus / "train.tsv", "--max-steps", 1, "--out", tmp_path)

@@ -10,7 +10,16 @@ import pytest
 from limelight.config import load_config, override, save_config
 from limelight.errors import UserError
 from limelight.models.build import count_parameters
-from limelight.recipes import RECIPES, describe_recipes, encoder, find_recipe, language, recurrent, transformer
+from limelight.recipes import (
+    RECIPES,
+    describe_recipes,
+    encoder,
+    find_recipe,
+    finetune,
+    language,
+    recurrent,
+    transformer,
+)
 from tests.recipes.helpers import outline
 
 
@@ -52,7 +61,7 @@ def test_every_recipe_of_the_package_is_listed() -> None:
     """A public function of these modules that returns a configuration is a recipe."""
     public = {
         name.replace("_", "-")
-        for module in (transformer, recurrent, language, encoder)
+        for module in (transformer, recurrent, language, encoder, finetune)
         for name, value in vars(module).items()
         if getattr(value, "__module__", "") == module.__name__ and not name.startswith("_")
     }

@@ -7,10 +7,12 @@ import torch
 
 from limelight.config import RunConfig, TransformerConfig
 from limelight.errors import UserError
+from limelight.interop import export_limelight
 from limelight.models.stored import find_model, load_model
 from limelight.models.weights import named_weights, read_weights
 from limelight.training.run import train
 from tests.training.helpers import go, last_weights, log_of, tiny_run, trace_of, with_training
+from tests.training.readers import label_run, write_labels
 from tests.training.texts import text_run
 
 
@@ -74,21 +76,67 @@ def test_it_begins_so_once_and_then_goes_on(begun: tuple[RunConfig, Path], tmp_p
     assert last_weights(tmp_path / "parts") == last_weights(tmp_path / "whole")
 
 
-def test_what_does_not_fit_begins_anew_and_is_told(
+def test_other_layers_are_listed(
     begun: tuple[RunConfig, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config, run = begun
-    wider = beginning_with(config, run, d_ff=14)
-    train(wider.model_copy(update={"training": wider.training.model_copy(update={"max_steps": 1})}), tmp_path / "next")
+    theirs = len(read_weights(find_model(run) / "model.safetensors")[0])
+    deeper = beginning_with(config, run, encoder_layers=2)
+    train(with_training(deeper, max_steps=1), tmp_path / "deeper")
     told = capsys.readouterr().err
-    assert f"beginning with {len(read_weights(find_model(run) / 'model.safetensors')[0]) - 6} of" in told
-    assert "new are decoder.layers.0.feed_forward." in told
+    assert f"beginning with {theirs} of {theirs} weights of {run}; new are encoder.layers.1.attention." in told
+    assert "left out" not in told
+    train(with_training(beginning_with(deeper, tmp_path / "deeper", encoder_layers=1), max_steps=1), tmp_path / "back")
+    told = capsys.readouterr().err
+    assert f"beginning with {theirs} of " in told
+    assert "; left out are encoder.layers.1.attention." in told
+    assert "new are" not in told
+
+
+@pytest.mark.parametrize("form", ["bf16", "int8"])
+def test_a_smaller_form_is_expanded_and_named(
+    form: str, begun: tuple[RunConfig, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config, run = begun
+    export_limelight(load_model(run), tmp_path / form, form=form)
+    train(with_training(beginning_with(config, tmp_path / form), max_steps=1, learning_rate=1e-12), tmp_path / "next")
+    assert f"{tmp_path / form} keeps its weights in {form}, which are rounded ones" in capsys.readouterr().err
+    theirs, ours = load_model(tmp_path / form), load_model(tmp_path / "next")
+    for name, weight in named_weights(ours.model).items():
+        torch.testing.assert_close(weight, named_weights(theirs.model)[name], atol=1e-9, rtol=0)
+    assert ours.config.weights == "fp32"
 
 
 def test_a_model_of_another_kind_is_refused(begun: tuple[RunConfig, Path], tmp_path: Path) -> None:
     _, run = begun
     other = text_run(tmp_path / "text").model_copy(update={"begin_with": str(run)})
-    with pytest.raises(UserError, match=r"a run on plain text cannot begin with this model"):
+    with pytest.raises(UserError, match=r"model.family is 'transformer' there, 'decoder_only' here\. Leave"):
         go(other, tmp_path / "next")
     with pytest.raises(UserError, match="there is no such model"):
         go(other.model_copy(update={"begin_with": str(tmp_path / "nowhere")}), tmp_path / "next")
+
+
+def test_other_labels_get_a_last_layer_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As many labels in the same order would fit by name and shape, and mean something else."""
+    config = label_run(tmp_path / "text")
+    go(config, tmp_path / "run")
+    again = config.model_copy(update={"begin_with": str(tmp_path / "run")})
+    train(with_training(again, max_steps=1), tmp_path / "again")
+    assert "the labels are not those of" not in capsys.readouterr().err
+    for side, count, first in (("train", 67, 0), ("valid", 11, 500)):
+        path = Path(write_labels(tmp_path / "text" / f"{side}.tsv", count, first))
+        path.write_text(path.read_text().replace("night", "cold").replace("day", "warm"))
+    train(with_training(again, max_steps=1, learning_rate=1e-12), tmp_path / "other")
+    told = capsys.readouterr().err
+    assert f"the labels are not those of {tmp_path / 'run'}: the last layer begins with random weights" in told
+    assert "; new are output.bias, output.weight" in told
+    lent, found = (load_model(tmp_path / name).model.state_dict() for name in ("run", "other"))
+    assert (lent["output.weight"] - found["output.weight"]).abs().max() > 0.01
+    torch.testing.assert_close(found["encoder.embedding.weight"], lent["encoder.embedding.weight"], atol=1e-6, rtol=0)
+
+
+def test_a_contradiction_is_refused_before_anything_is_written(begun: tuple[RunConfig, Path], tmp_path: Path) -> None:
+    config, run = begun
+    with pytest.raises(UserError, match=r"model\.heads is 2 there, 4 here"):
+        go(beginning_with(config, run, heads=4), tmp_path / "next")
+    assert not (tmp_path / "next").exists()

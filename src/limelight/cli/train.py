@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from limelight.cli import options
 from limelight.cli.arguments import corpora
@@ -21,7 +21,11 @@ EXAMPLES = """
       --recipe bahdanau --max-minutes 30 --out runs/en-fr
   limelight train --out runs/en-de --max-minutes 60
   limelight train --text plays.txt --recipe gpt-small --out runs/plays
+  limelight train --from runs/en-de --train terms.tsv --valid more.tsv \\
+      --out runs/terms
 """
+FINETUNE = "finetune"
+"""The recipe of a run that begins with a model and names no recipe."""
 WITH_LESS_MEMORY = (
     "The last checkpoint is intact. In a new run, halve batching.tokens and double training.accumulate: the same "
     "updates in half the memory"
@@ -47,25 +51,28 @@ def train(
 ) -> None:
     """Train a translator from parallel text, or a language model from text. On a run that exists, go on where it
     stopped."""
-    from limelight.config import override
+    from limelight.config import load_config, override
 
     if (source or target) and not (train or valid):
         raise UserError("--source and --target name the languages of --train and --valid: give them together")
-    resolved = _start_from(out, recipe, config)
-    data: dict[str, Any] = {}
-    if train:
-        data["train"] = corpora(train, source, target, "--train")
-    if valid:
-        data["valid"] = corpora(valid, source, target, "--valid")
-    if text:
-        data["text"] = tuple(text)
-    if valid_text:
-        data["valid_text"] = tuple(valid_text)
-    resolved = resolved.model_copy(update={"data": resolved.data.model_copy(update=data)})
-    if begin_with is not None:
-        if not begin_with:
-            raise UserError("--from: it is empty; name the run or model folder to begin with, or leave it out")
+    if begin_with is not None and not begin_with:
+        raise UserError("--from: it is empty; name the run or model folder to begin with, or leave it out")
+    there = load_config(out / "config.yaml") if (out / "config.yaml").is_file() else None
+    parent = _parent(begin_with, there) if begin_with else None
+    resolved = _start_from(recipe, config, there, parent)
+    if begin_with:
         resolved = resolved.model_copy(update={"begin_with": begin_with})  # as it is: a folder may be named 2024
+    pairs = {
+        "train": corpora(train, source, target, "--train") if train else (),
+        "valid": corpora(valid, source, target, "--valid") if valid else (),
+    }
+    if parent:
+        from limelight.training.parent import named_as_in
+
+        pairs = {side: named_as_in(parent, each) for side, each in pairs.items()}
+    lines = {"text": tuple(text or ()), "valid_text": tuple(valid_text or ())}
+    data = {name: files for name, files in {**pairs, **lines}.items() if files}
+    resolved = resolved.model_copy(update={"data": resolved.data.model_copy(update=data)})
     named = {
         "data.on_bad_line": on_bad_line,
         "training.max_minutes": max_minutes,
@@ -86,8 +93,17 @@ def train(
         raise
 
 
-def _start_from(out: Path, recipe: str, config: Path | None) -> RunConfig:
-    """What the settings are applied to: a file or a recipe where one is named, or the run that is there."""
+def _parent(begin_with: str, there: RunConfig | None) -> RunConfig:
+    """The configuration of the model to begin with. The run that is there knows all that is needed of it, and it may be
+    gone."""
+    from limelight.training.parent import read_parent
+
+    return there if there and there.begin_with == begin_with else read_parent(begin_with)
+
+
+def _start_from(recipe: str, config: Path | None, there: RunConfig | None, parent: RunConfig | None) -> RunConfig:
+    """What the settings are applied to: a file or a recipe where one is named, the run that is there, or what suits the
+    model to begin with."""
     from limelight.config import load_config
     from limelight.recipes import find_recipe
 
@@ -95,6 +111,12 @@ def _start_from(out: Path, recipe: str, config: Path | None) -> RunConfig:
         raise UserError("give --recipe or --config, not both: a configuration already says everything a recipe does")
     if config:
         return load_config(config)
-    if not recipe and (out / "config.yaml").is_file():
-        return load_config(out / "config.yaml")
+    if there and not recipe:
+        return there
+    if parent:
+        from limelight.training.parent import fitting_recipe
+
+        return fitting_recipe(recipe or FINETUNE, parent)
+    if recipe == FINETUNE:
+        raise UserError(f"--recipe {FINETUNE} trains a model on that exists: name its folder with --from MODEL")
     return find_recipe(recipe or "small")

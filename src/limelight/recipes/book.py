@@ -15,6 +15,7 @@ GROUPS = {
     "recurrent": ("recurrent", ("seq2seq", "bahdanau", "luong")),
     "for plain text": ("language", ("gpt-tiny", "gpt-small", "lstm-tiny")),
     "to fill in gaps and to label texts": ("encoder", ("bert-tiny", "classifier")),
+    "to train a model on": ("finetune", ("finetune",)),
 }
 """The recipes of each kind, and the module of this package that holds them."""
 _MODULES = {name: module for module, names in GROUPS.values() for name in names}

@@ -23,6 +23,7 @@ from limelight.training.half import HalfCopy
 from limelight.training.lock import only_trainer
 from limelight.training.loop import run_training, why_over
 from limelight.training.optimizer import make_optimizer
+from limelight.training.parent import parent_warnings, require_same_function
 from limelight.training.precision import choose_precision
 from limelight.training.preflight import check_run
 from limelight.training.report import Report
@@ -50,6 +51,8 @@ def train(config: RunConfig, folder: str | Path, *, quiet: bool = False) -> Prog
     config = config.model_copy(update={"weights": "fp32"})  # also where it came from the folder of a smaller form
     _require_end(config)
     _require_run_or_nothing(folder)
+    if config.begin_with and not (folder / CONFIG).exists():
+        require_same_function(config)
     with only_trainer(folder) as locked:
         check_format(folder / CHECKPOINTS)
         settle(config, folder)
@@ -72,6 +75,9 @@ def train(config: RunConfig, folder: str | Path, *, quiet: bool = False) -> Prog
 def _train(config: RunConfig, folder: Path, report: Report, stop: StopRequest) -> Progress:
     with stop.interruptible(nothing_to_save=True):
         clear_leftovers(folder)
+        if config.begin_with and not (folder / CONFIG).exists():
+            for line in parent_warnings(config):
+                report.say(line)
         prepared = prepare_data(config, folder, report.say)
         run = _set_up(config, folder, prepared, report, stop)
         # Last: until it is there, other settings may be tried.

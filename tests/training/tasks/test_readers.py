@@ -105,14 +105,10 @@ def test_a_classifier_learns_its_labels(tmp_path: Path) -> None:
 
 
 def test_a_classifier_begins_with_the_encoder_of_a_masked_model(tmp_path: Path) -> None:
-    go(masked_run(tmp_path / "plain"), tmp_path / "masked")
+    masked = masked_run(tmp_path / "plain")
+    go(masked, tmp_path / "masked")
     config = label_run(tmp_path / "text")
-    config = config.model_copy(
-        update={
-            "begin_with": str(tmp_path / "masked"),
-            "tokens": config.tokens.model_copy(update={"kind": "wordpiece", "sampling": 0.0}),
-        }
-    )
+    config = config.model_copy(update={"begin_with": str(tmp_path / "masked"), "tokens": masked.tokens})
     go(config, tmp_path / "run", max_steps=1, learning_rate=1e-12)
     lent, found = (load_model(tmp_path / name).model.state_dict() for name in ("masked", "run"))
     shared = [name for name in lent if name.startswith("encoder.")]

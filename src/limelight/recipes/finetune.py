@@ -1,0 +1,37 @@
+"""Fine-tuning: training a model on with other text, gently enough that it keeps what it knows."""
+
+from limelight.config import RunConfig, TrainingConfig
+
+SAMPLED = ("bpe", "unigram")
+"""Kinds of vocabulary that can segment a text in several ways."""
+
+
+def finetune(parent: RunConfig | None = None) -> RunConfig:
+    """The model, vocabulary and search settings of `parent`, and a small rate; no paper, measured on captions after
+    everyday sentences (docs/training.md).
+
+    Without a parent the model is the base of Vaswani et al. 2017, which fits few models: the command line always passes
+    the one of `--from`.
+    """
+    parent = parent or RunConfig()
+    family = parent.model.family
+    translates = family in ("transformer", "recurrent")
+    return RunConfig(
+        recipe="finetune",
+        tokens=parent.tokens,
+        batching=parent.batching.model_copy(update={"tokens": min(parent.batching.tokens, 4096)}),
+        model=parent.model,
+        training=TrainingConfig(
+            schedule="inverse_sqrt",
+            learning_rate=3e-4,
+            warmup=100,
+            label_smoothing=0.1 if translates else 0.0,
+            validate_every=100,
+            checkpoint_every=500,
+            bleu_sentences=500 if translates else 0,
+            best_by="bleu" if translates else "macro_f1" if family == "encoder_only" else "loss",
+            patience=10,
+            average=1,
+        ),
+        decoding=parent.decoding,
+    )

@@ -1,0 +1,221 @@
+"""What a run may change of the model it begins with."""
+
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import torch
+
+from limelight.config import Corpus, DataConfig, EncoderOnlyConfig, ModelConfig, RunConfig, TokensConfig, dump_config
+from limelight.errors import UserError
+from limelight.models.build import build_model
+from limelight.models.interface import Seq2Seq
+from limelight.recipes import find_recipe
+from limelight.tokens import Tokenizers
+from limelight.training.parent import (
+    CHANGE_NOTHING,
+    LAYERS,
+    fitting_recipe,
+    named_as_in,
+    parent_warnings,
+    require_same_function,
+)
+from tests.models.helpers import (
+    Vocabulary,
+    batch_of,
+    decoder_only,
+    random_rows,
+    recurrent,
+    recurrent_language_model,
+    transformer,
+)
+
+READER = EncoderOnlyConfig(layers=2, d_model=11, heads=3, head_size=2, d_ff=13)
+BASES: dict[str, ModelConfig] = {
+    "post": transformer(),
+    "pre": transformer(norm="pre", activation="gelu", tie="two-way"),
+    "split heads": transformer(d_model=12, head_size=None, tie="none", output_bias=True),
+    "learned": transformer(positions="learned", max_positions=37),
+    "rotary": transformer(positions="rotary", d_model=12, heads=3, head_size=4),
+    "writer": decoder_only(),
+    "bahdanau": recurrent(),
+    "luong": recurrent(wiring="luong", score="general"),
+    "cells": recurrent_language_model(),
+}
+
+
+def other_values(section: ModelConfig, name: str) -> list[Any]:
+    """Values of a setting that it does not have."""
+    value, field = getattr(section, name), type(section).model_fields[name]
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, float):
+        return [value / 2]
+    choices = get_args(field.annotation)
+    if choices and all(isinstance(choice, str) for choice in choices):
+        return [choice for choice in choices if choice != value]
+    return [2 * (value or 4), *([1] if name == "heads" else [])]
+
+
+def stored(folder: Path, config: RunConfig) -> RunConfig:
+    """A configuration that begins with the model that this one describes."""
+    folder.mkdir()
+    (folder / "model.safetensors").touch()
+    (folder / "config.yaml").write_text(dump_config(config), encoding="utf-8")
+    return config.model_copy(update={"begin_with": str(folder)})
+
+
+def refused(config: RunConfig) -> str:
+    """What is said of it; an empty text where it may begin."""
+    try:
+        require_same_function(config)
+    except UserError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_what_would_be_another_function_is_refused(base: str, tmp_path: Path, seed: int) -> None:
+    """Every setting of every family by brute force: with the same weights, do other numbers come out?"""
+    section = BASES[base]
+    run = stored(tmp_path / "parent", RunConfig(model=section))
+    model = build(section)
+    sources, targets = random_rows([5, 3], 23), random_rows([4, 6], 23)
+    expected = logits(model, sources, targets)
+    changed = 0
+    for name in type(section).model_fields.keys() - {"family"} - LAYERS:
+        for value in other_values(section, name):
+            there = section.model_copy(update={name: value})
+            said = refused(run.model_copy(update={"model": there}))
+            fits = copied(there, model)
+            if name in CHANGE_NOTHING or (name, value) == ("output_bias", True):
+                assert said == "", name
+            elif fits is None or not torch.equal(logits(fits, sources, targets), expected):
+                assert f"model.{name} is " in said, (name, value)
+                changed += 1
+    assert changed > 3
+
+
+def build(section: ModelConfig) -> Seq2Seq | None:
+    both = Vocabulary(23)
+    try:
+        model = build_model(section, Tokenizers(both, both))
+    except (UserError, ValueError):
+        return None
+    assert isinstance(model, Seq2Seq)
+    return model.double().eval()
+
+
+def copied(section: ModelConfig, model: torch.nn.Module) -> Seq2Seq | None:
+    """A model of this section with the same weights; None where they do not fit by name and shape."""
+    other, weights = build(section), dict(model.named_parameters())
+    if other is None:
+        return None
+    own = dict(other.named_parameters())
+    if {name: weight.shape for name, weight in own.items()} != {name: weight.shape for name, weight in weights.items()}:
+        return None
+    with torch.no_grad():
+        for name, parameter in own.items():
+            parameter.copy_(weights[name])
+    return other
+
+
+def logits(model: Seq2Seq, sources: list[list[int]], targets: list[list[int]]) -> torch.Tensor:
+    with torch.no_grad():
+        return model.project(model(batch_of(model, sources, targets)))
+
+
+def test_the_refusal_lists_all_and_names_the_remedy(tmp_path: Path) -> None:
+    """What an imported model and the default recipe have in common is little."""
+    imported = transformer(sinusoid_layout="halves", activation="swish")
+    run = stored(tmp_path / "opus", RunConfig(model=imported, tokens=TokensConfig(kind="unigram", joint=False)))
+    there = {"recipe": "x", "model": transformer(norm="pre"), "tokens": TokensConfig(vocabulary_size=99)}
+    said = refused(run.model_copy(update=there))
+    for fault in (
+        "model.activation is 'swish' there, 'relu' here", "model.norm is 'post' there, 'pre' here",
+        "model.sinusoid_layout is 'halves' there, 'interleaved' here", "tokens.kind is 'unigram' there, 'bpe' here",
+        "tokens.joint is False there, True here", "tokens.vocabulary_size is None there, 99 here",
+    ):  # fmt: skip
+        assert fault in said
+    assert "without --recipe and --config a run takes them from" in said
+
+
+def test_layers_dropout_and_sampling_may_change(tmp_path: Path) -> None:
+    run = stored(tmp_path / "parent", RunConfig(model=transformer(), tokens=TokensConfig(sampling=0.1)))
+    there = transformer(encoder_layers=5, decoder_layers=1, dropout=0.4, output_bias=True)
+    assert refused(run.model_copy(update={"model": there, "tokens": TokensConfig()})) == ""
+    assert "model.output_bias is True there, False here" in refused(
+        stored(tmp_path / "biased", RunConfig(model=there)).model_copy(update={"model": transformer()})
+    )
+
+
+def test_another_family_is_refused_but_for_its_encoder(tmp_path: Path) -> None:
+    run = stored(tmp_path / "parent", RunConfig(model=transformer()))
+    assert refused(run.model_copy(update={"model": READER})) == ""
+    odd = READER.model_copy(update={"activation": "gelu"})
+    assert "model.activation is 'relu' there, 'gelu' here" in refused(run.model_copy(update={"model": odd}))
+    for section in (recurrent(), decoder_only()):
+        assert f"model.family is 'transformer' there, '{section.family}' here" in refused(
+            run.model_copy(update={"model": section})
+        )
+
+
+def test_only_a_classifier_has_used_its_pooling(tmp_path: Path) -> None:
+    other = {"model": READER.model_copy(update={"pooling": "first"})}
+    masked = stored(tmp_path / "masked", RunConfig(model=READER, data=DataConfig(text=("a.txt",))))
+    assert refused(masked.model_copy(update=other)) == ""
+    chooser = stored(tmp_path / "labels", RunConfig(model=READER, data=data("source", "target")))
+    assert "model.pooling is 'mean' there, 'first' here" in refused(chooser.model_copy(update=other))
+
+
+def data(*directions: str) -> DataConfig:
+    """A corpus for each pair of languages."""
+    pairs = zip(directions[::2], directions[1::2], strict=True)
+    return DataConfig(train=tuple(Corpus(files=("a.tsv",), source=source, target=target) for source, target in pairs))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (("de", "en"), ("de", "en"), []),
+        (("de", "en"), ("DE", "en_GB"), []),
+        (("de", "en"), ("source", "target"), []),
+        (("source", "target"), ("en", "de"), []),
+        (("de", "en"), ("en", "de"), ["de -> en, and the new text is en -> de, the other way round"]),
+        (("en", "de"), ("en", "de", "en", "fr"), ["new text is en -> fr: its vocabulary was not made for that"]),
+    ],
+)
+def test_another_direction_is_told(old: tuple[str, ...], new: tuple[str, ...], said: list[str], tmp_path: Path) -> None:
+    run = stored(tmp_path / "parent", RunConfig(data=data(*old)))
+    warned = list(parent_warnings(run.model_copy(update={"data": data(*new)})))
+    assert all(
+        text in line and line.startswith("warning: parent translates") for text, line in zip(said, warned, strict=True)
+    )
+
+
+def test_languages_nobody_named_are_those_of_the_parent() -> None:
+    parent = RunConfig(data=data("en", "de"))
+    new = data("source", "target", "en", "fr").train
+    assert named_as_in(parent, new) == data("en", "de", "en", "fr").train
+    assert named_as_in(RunConfig(), new) == new
+    assert named_as_in(RunConfig(data=data("en", "de", "de", "en")), new) == new
+
+
+def test_rounded_weights_are_told(tmp_path: Path) -> None:
+    run = stored(tmp_path / "parent", RunConfig(weights="int8"))
+    (line,) = parent_warnings(run)
+    assert "keeps its weights in int8, which are rounded ones" in line
+
+
+def test_a_recipe_takes_over_the_vocabulary_and_finetune_the_model_too(tmp_path: Path) -> None:
+    parent = RunConfig(
+        model=transformer(norm="pre", dropout=0.25), tokens=TokensConfig(kind="unigram", joint=False, sampling=0.3)
+    )
+    gentle = fitting_recipe("finetune", parent)
+    assert (gentle.recipe, gentle.model, gentle.tokens) == ("finetune", parent.model, parent.tokens)
+    assert gentle.training.learning_rate < find_recipe("small").training.learning_rate
+    small = fitting_recipe("small", parent)
+    assert small.model == find_recipe("small").model
+    assert small.tokens == parent.tokens.model_copy(update={"sampling": find_recipe("small").tokens.sampling})
+    spelled = fitting_recipe("small", RunConfig(tokens=TokensConfig(kind="characters")))
+    assert (spelled.tokens.kind, spelled.tokens.sampling) == ("characters", 0.0)
