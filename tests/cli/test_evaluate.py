@@ -190,3 +190,15 @@ def test_a_test_set_the_wrong_way_round_is_refused(limelight: Limelight, trained
     assert ended.code == 2
     assert "the model translates from en to lumi: give the two files in the other order" in ended.err
     assert limelight("evaluate", "--model", trained, "--test", tmp_path / "test.en", tmp_path / "test.lum").code == 0
+
+
+def test_a_test_set_from_the_training_text_is_warned_of(
+    limelight: Limelight, trained: Path, corpus: Path, tmp_path: Path
+) -> None:
+    lines = (corpus / "train.tsv").read_text(encoding="utf-8").splitlines()[:2]
+    (tmp_path / "test.tsv").write_text("\n".join([*lines, "unseen\tunseen"]) + "\n", encoding="utf-8")
+    ended = limelight("evaluate", "--model", trained, "--test", tmp_path / "test.tsv")
+    assert ended.code == 0
+    assert "warning: 2 of 3 test pairs are in the training text too" in ended.err
+    assert f"for example {tmp_path / 'test.tsv'}:1 (" in ended.err
+    assert limelight("evaluate", "--model", trained / "best", "--test", tmp_path / "test.tsv").err == ""

@@ -225,3 +225,18 @@ def test_validation_pairs_without_text_are_left_out_and_counted(config: RunConfi
     assert said == [f"{tmp_path / 'v.tsv'}: 2 of 4 validation pairs have an empty side"]
     with pytest.raises(UserError, match=r"v\.tsv: no validation pair has text on both sides"):
         read_valid(with_data(config, valid=corpus(tmp_path / "v.tsv", b"\tzwei\n")).data, tmp_path, said.append)
+
+
+def test_validation_pairs_that_are_in_the_training_text_are_warned_of_once(config: RunConfig, tmp_path: Path) -> None:
+    lines = text_of(config).decode().splitlines()
+    leaked = f"{lines[7].upper()}\n{lines[8].split(chr(9))[0]}\tneun\nnew\tneu\n"
+    config = with_data(config, valid=corpus(tmp_path / "leaked.tsv", leaked.encode()))
+    _, said = prepared(config, tmp_path / "run")
+    place = f"{tmp_path / 'leaked.tsv'}:1"
+    assert (
+        "warning: 1 of 3 validation pairs are in the training text too, and so are the sources of 1 more, so the "
+        f"scores will look better than on unseen text; for example {place} ("
+    ) in said
+    (tmp_path / "run" / "config.yaml").touch()
+    assert "warning" not in prepared(config, tmp_path / "run")[1]
+    assert "warning" not in prepared(with_data(config, valid=()), tmp_path / "other")[1]

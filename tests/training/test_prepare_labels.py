@@ -150,3 +150,13 @@ def test_a_translator_with_two_vocabularies_lends_none(tmp_path: Path) -> None:
 def test_labels_stand_beside_the_vocabulary(tmp_path: Path) -> None:
     prepare(label_run(tmp_path / "text"), tmp_path / "run")
     assert (tmp_path / "run" / "tokenizer" / LABELS_FILE).is_file()
+
+
+def test_texts_for_validation_that_are_in_the_training_text_are_warned_of(tmp_path: Path) -> None:
+    config = label_run(tmp_path / "text")
+    line = (tmp_path / "text" / "train.tsv").read_text().splitlines()[0]
+    leaked = with_files(config, valid=written(tmp_path / "leaked.tsv", f"{line}\n"))
+    leaked = leaked.model_copy(update={"data": leaked.data.model_copy(update={"train": config.data.train})})
+    assert any(
+        "1 of 1 validation pairs are in the training text too" in each for each in prepare(leaked, tmp_path / "run")[1]
+    )

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import typer
 
 from limelight.cli import options
 from limelight.cli.arguments import corpora
@@ -29,6 +32,8 @@ EXAMPLES = """
   limelight evaluate --model runs/language --test labels.tsv
   limelight evaluate --model runs/plays --test unseen.txt --json
 """
+MAX_SEARCHED = 5_000_000
+"""Pairs of training text that are searched for the test pairs: a quarter of a minute."""
 WITH_LESS_MEMORY = "Give a smaller --beam, or split very long lines"
 
 
@@ -76,6 +81,7 @@ def _translations(folders: list[str], configs: list[RunConfig], test: list[str],
     for config in configs:
         require_not_reversed(given, config.data.train)
     pairs = [pair for corpus in given for pair in read_pairs(corpus.files)]
+    _warn_of_overlap(folders, pairs)
     found = measure(
         open_translator(folders, how["--precision"]),
         pairs,
@@ -93,7 +99,9 @@ def _labels(folders: list[str], configs: list[RunConfig], test: list[str], how: 
 
     _refuse({**how, "--output": None}, "a classifier searches for nothing")
     labeller = open_labeller(folders)  # first: of a masked model no file would do
-    found = evaluate_labels(labeller, _pairs(test), origin=_origin(folders, configs))
+    pairs = _pairs(test)
+    _warn_of_overlap(folders, pairs)
+    found = evaluate_labels(labeller, pairs, origin=_origin(folders, configs))
     return found.answers, found
 
 
@@ -116,6 +124,21 @@ def _pairs(test: list[str]) -> list[Pair]:
     from limelight.text.readers import read_pairs
 
     return [pair for corpus in corpora(test, "", "", "--test") for pair in read_pairs(corpus.files)]
+
+
+def _warn_of_overlap(folders: list[str], pairs: list[Pair]) -> None:
+    """Say which test pairs are in the training text that a run folder keeps, if it has at most `MAX_SEARCHED` pairs. A
+    model folder keeps none."""
+    from limelight.batching.overlap import find_overlap
+    from limelight.batching.store import DESCRIPTION, open_store
+    from limelight.errors import RunError
+
+    for folder in folders:
+        places = [path.parent for path in sorted(Path(folder, "data").glob(f"train-*/{DESCRIPTION}"))]
+        with suppress(OSError, RunError):  # a damaged store concerns training, not the scores
+            stores = [open_store(place) for place in places]
+            if sum(map(len, stores)) <= MAX_SEARCHED and (warning := find_overlap(stores, pairs).warning("test")):
+                typer.echo(warning, err=True)
 
 
 def _origin(folders: list[str], configs: list[RunConfig]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from limelight.batching.overlap import find_overlap
 from limelight.batching.store import StoreWriter, TokenStore, open_store, store_matches
 from limelight.config import Corpus, DataConfig, RunConfig
 from limelight.errors import UserError
@@ -63,6 +64,7 @@ def prepare(config: RunConfig, run: Path, say: Say) -> Prepared:
         return sources, tokenizers.target.encode_batch([pair.target for pair in pairs])
 
     stores = make_stores(config, encode, run, say, ids=max(tokenizer.size for tokenizer in tokenizers))
+    warn_of_overlap(stores, valid, run, say)
     return Prepared(tokenizers, stores, valid)
 
 
@@ -75,6 +77,13 @@ def make_stores(config: RunConfig, encode: Encode, run: Path, say: Say, *, ids: 
         _store(config, corpus, encode, run / DATA / f"train-{number}", say, ids=ids)
         for number, corpus in enumerate(config.data.train)
     ]
+
+
+def warn_of_overlap(stores: Sequence[TokenStore], valid: Sequence[Pair], run: Path, say: Say) -> None:
+    """Say which validation pairs are in the training text; once, when a run begins."""
+    warning = "" if is_resumed(run) else find_overlap(stores, valid).warning("validation")
+    if warning:
+        say(warning)
 
 
 def read_valid(data: DataConfig, run: Path, say: Say) -> list[Pair]:

@@ -17,7 +17,7 @@ from limelight.text.open_text import require_lasting
 from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers, load_tokenizers, save_tokenizers, train_tokenizer
 from limelight.training.kept_text import is_resumed
-from limelight.training.prepare import Say, cleaned, make_stores, nothing_left, read_valid, silently
+from limelight.training.prepare import Say, cleaned, make_stores, nothing_left, read_valid, silently, warn_of_overlap
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,7 @@ def prepare_labels(config: RunConfig, run: Path, say: Say) -> PreparedLabels:
 
     stores = make_stores(config, encode, run, say, ids=max(tokenizers.source.size, len(labels)))
     label_numbers(valid, labels)
+    warn_of_overlap(stores, valid, run, say)
     return PreparedLabels(tokenizers, labels, stores, valid)
 
 
