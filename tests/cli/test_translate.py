@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from limelight import Translation
+from limelight.capabilities import has
 from limelight.config import RunConfig, TransformerConfig
 from limelight.models import packed
 from limelight.models.build import build_model
@@ -63,10 +64,22 @@ def test_precision_is_that_of_the_search(
     own = packed.linear_of
     monkeypatch.setattr(packed, "linear_of", lambda name: asked.append(name) or own(name))
     ended = limelight("translate", "--model", trained, text, "--precision", precision)
-    assert (ended.code, ended.err, asked) == (0, "", [precision])
+    slow = precision == "bf16" and not has("bf16")  # and then a line says so, see below
+    assert (ended.code, bool(ended.err), asked) == (0, slow, [precision])
     assert [bool(line) for line in ended.out.split("\n")] == [True, False, True, False, True, False]
     if precision == "fp32":
         assert limelight("translate", "--model", trained, text) == ended
+
+
+def test_bf16_without_instructions_for_it_is_said_in_a_line(
+    limelight: Limelight, trained: Path, text: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LIMELIGHT_CAPABILITIES", "avx2")
+    ended = limelight("translate", "--model", trained, text, "--precision", "bf16")
+    assert (ended.code, ended.err.count("\n"), ended.out.count("\n")) == (0, 1, 5)
+    assert ended.err.startswith("limelight: precision bf16 is slower than fp32 here: the processor has ")
+    for precision in ("fp32", "int8"):
+        assert limelight("translate", "--model", trained, text, "--precision", precision).err == ""
 
 
 def test_json_is_an_object_a_line(limelight: Limelight, trained: Path, text: Path) -> None:

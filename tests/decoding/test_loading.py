@@ -5,12 +5,15 @@ from pathlib import Path
 import pytest
 import torch
 
+from limelight import capabilities
 from limelight.config import DecodingConfig, RunConfig, TransformerConfig
 from limelight.decoding.ensemble import Ensemble
 from limelight.decoding.translate import Translator, load_translator
 from limelight.errors import UserError
+from limelight.interop.compact_folder import export_limelight
+from limelight.layers.packed import FullLinear, HalfLinear, IntegerLinear
 from limelight.models.build import build_model
-from limelight.models.stored import save_model
+from limelight.models.stored import load_model, save_model
 from limelight.tokens import Tokenizers, train_tokenizer
 
 WORDS = "the a red green old small house river bird stone sees finds carries behind under near"
@@ -90,3 +93,23 @@ def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
 def test_no_folder_is_no_translator() -> None:
     with pytest.raises(UserError, match="no model to load: give the folder of a run"):
         load_translator([])
+
+
+@pytest.mark.parametrize(("level", "kind"), [("avx2", FullLinear), ("all", HalfLinear)])
+def test_a_bf16_folder_is_searched_in_what_the_cpu_multiplies(
+    level: str, kind: type, seed: int, tmp_path: Path, tokenizers: Tokenizers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stored form and precision are two things; who asks for bf16 gets it anywhere."""
+    monkeypatch.setattr(capabilities, "processor", lambda: {"avx2": True, "avx512_bf16": True})
+    monkeypatch.delenv("ATEN_CPU_CAPABILITY", raising=False)
+    monkeypatch.delenv("ONEDNN_MAX_CPU_ISA", raising=False)
+    monkeypatch.setenv("LIMELIGHT_CAPABILITIES", level)
+    whole, half = stored(tmp_path / "run", tokenizers), tmp_path / "half"
+    export_limelight(load_model(whole), half, form="bf16")
+
+    def kinds(**how: str) -> set[type]:
+        searched = load_translator(half, torch.device("cpu"), **how).searched
+        return {type(part) for part in searched.modules()} & {FullLinear, HalfLinear, IntegerLinear}
+
+    assert kinds() == {kind}
+    assert kinds(precision="bf16") == {HalfLinear}

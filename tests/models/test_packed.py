@@ -13,9 +13,10 @@ from limelight.decoding.ensemble import Ensemble
 from limelight.errors import UserError
 from limelight.layers.dropout import Dropout
 from limelight.layers.packed import FullLinear, HalfLinear, IntegerLinear
+from limelight.models import packed
 from limelight.models.compiled import CompiledTransformer
 from limelight.models.interface import Seq2Seq
-from limelight.models.packed import _cast, pack
+from limelight.models.packed import _cast, pack, search_precision, slow_precision
 from tests.models.helpers import every_model, make_model, random_batch, recurrent, transformer
 
 MODELS = {
@@ -180,3 +181,37 @@ def test_on_a_gpu_bf16_is_a_copy_of_the_whole_model(seed: int) -> None:
     assert {weight.dtype for weight in model.parameters()} == {torch.float32}
     with pytest.raises(UserError, match="precision int8 is for the CPU; on a GPU use bf16, or hide it with CUDA_VISI"):
         pack(model, "int8")
+
+
+@pytest.mark.parametrize(
+    ("stored", "device", "bf16", "engines", "chosen"),
+    [
+        ("fp32", "cpu", True, ("onednn",), "fp32"),
+        ("bf16", "cpu", True, ("onednn",), "bf16"),
+        ("bf16", "cpu", False, ("onednn",), "fp32"),
+        ("int8", "cpu", False, ("onednn",), "int8"),
+        ("int8", "cpu", True, (), "fp32"),
+        ("fp32", "cuda", True, ("onednn",), "fp32"),
+        ("bf16", "cuda", True, ("onednn",), "bf16"),
+        ("bf16", "cuda", False, ("onednn",), "fp32"),
+        ("int8", "cuda", True, ("onednn",), "bf16"),
+        ("int8", "cuda:1", False, ("onednn",), "fp32"),
+        ("int8", "mps", True, (), "bf16"),
+    ],
+)
+def test_the_device_decides_what_is_computed_with_stored_weights(
+    stored: str, device: str, bf16: bool, engines: tuple[str, ...], chosen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packed, "multiplies_bf16", lambda _: bf16)
+    monkeypatch.setattr(packed, "int8_engines", lambda: engines)
+    assert search_precision(stored, torch.device(device)) == chosen
+
+
+def test_a_precision_without_instructions_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu, gpu = torch.device("cpu"), torch.device("cuda")
+    monkeypatch.setattr(packed, "multiplies_bf16", lambda _: False)
+    assert slow_precision("fp32", cpu) is slow_precision("int8", cpu) is None
+    assert slow_precision("bf16", cpu).startswith("precision bf16 is slower than fp32 here: the processor has ")
+    assert "this GPU has no bf16 instructions" in slow_precision("bf16", gpu)
+    monkeypatch.setattr(packed, "multiplies_bf16", lambda _: True)
+    assert slow_precision("bf16", cpu) is None

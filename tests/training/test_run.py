@@ -291,6 +291,15 @@ def test_what_is_said_on_the_way(config: RunConfig, tmp_path: Path, capsys: pyte
     assert "61 pairs, fp32 on cpu" in captured.err
     assert "going on after update 2" in captured.err
     assert "done: training.max_steps=4 updates are done" in captured.err
+    assert "slower" not in captured.err
+
+
+def test_bf16_without_instructions_for_it_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LIMELIGHT_CAPABILITIES", "avx2")
+    train(tiny_run(tmp_path, max_steps=1, precision="bf16"), tmp_path / "run")
+    assert "training.precision bf16 is slower than fp32 here: the processor has " in capsys.readouterr().err
 
 
 def test_what_trains_keeps_its_weights_whole(tmp_path: Path) -> None:

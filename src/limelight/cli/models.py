@@ -7,9 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import typer
+
 from limelight.errors import UserError
 
 if TYPE_CHECKING:
+    import torch
+
     from limelight.config import RunConfig
     from limelight.decoding.generate import TextGenerator
     from limelight.decoding.translate import Translator
@@ -62,7 +66,9 @@ def open_translator(folders: list[str], precision: str | None = None, *, shortli
     from limelight.memory import hold_memory_for_work
 
     hold_memory_for_work()
-    return load_translator(folders, precision=precision, shortlist=shortlist)
+    translator = load_translator(folders, precision=precision, shortlist=shortlist)
+    _say_if_slow(precision, translator.device)
+    return translator
 
 
 @lasting()
@@ -72,7 +78,9 @@ def open_generator(folders: list[str], precision: str | None = None) -> TextGene
     from limelight.memory import hold_memory_for_work
 
     hold_memory_for_work()
-    return load_generator(_only(folders), precision=precision)
+    generator = load_generator(_only(folders), precision=precision)
+    _say_if_slow(precision, generator.device)
+    return generator
 
 
 @lasting()
@@ -103,6 +111,15 @@ def open_labeller(folders: list[str]) -> Labeller:
 
     hold_memory_for_work()
     return load_labeller(_only(folders))
+
+
+def _say_if_slow(precision: str | None, device: torch.device) -> None:
+    """A line on standard error where the precision that was asked for has no instructions behind it."""
+    from limelight.models.packed import slow_precision
+
+    slow = slow_precision(precision, device) if precision else None
+    if slow:
+        typer.echo(f"limelight: {slow}", err=True)
 
 
 def _only(folders: list[str]) -> str:

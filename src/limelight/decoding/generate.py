@@ -21,7 +21,7 @@ from limelight.inspection.attention_map import AttentionMap, text_map
 from limelight.inspection.reading import reading
 from limelight.models.build import choose_device
 from limelight.models.language_model import LanguageModel
-from limelight.models.packed import pack
+from limelight.models.packed import pack, search_precision
 from limelight.models.room import longest_sequence
 from limelight.models.stored import StoredModel, load_model, require_verb
 from limelight.tokens import Tokenizers
@@ -253,12 +253,13 @@ def load_generator(
     It goes to `device`; to a GPU where there is one and nothing else is asked; `precision` as for `load_translator`.
     Raises `UserError` for a folder that holds no model, or one that does not write, naming the verb that uses it.
     """
-    stored = load_model(path, device if device is not None else choose_device("auto"))
+    target = device if device is not None else choose_device("auto")
+    stored = load_model(path, target)
     return TextGenerator(
         _writing(stored),
         stored.tokenizers,
         window=window_of(stored.config),
-        precision=precision or stored.config.weights,
+        precision=precision or search_precision(stored.config.weights, target),
     )
 
 

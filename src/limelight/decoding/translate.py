@@ -26,7 +26,7 @@ from limelight.inspection.attention_map import AttentionMap, attention_map
 from limelight.inspection.reading import reading
 from limelight.models.build import choose_device
 from limelight.models.interface import Seq2Seq
-from limelight.models.packed import pack
+from limelight.models.packed import pack, search_precision
 from limelight.models.room import longest_sequence, require_room
 from limelight.models.stored import SHORTLIST, StoredModel, load_model, require_verb
 from limelight.text.readers.live import chunks
@@ -279,7 +279,8 @@ def load_translator(
     """The translator of a run or model folder; of several, their ensemble, with the settings of the first.
 
     It goes to `device`; to a GPU where there is one and nothing else is asked. `precision` is that of searching:
-    `fp32`; `bf16`; or `int8`, the fastest on a CPU; by default the one in which the folder keeps its weights. With
+    `fp32`; `bf16`; or `int8`, the fastest on a CPU; by default the form in which the folder keeps its
+    weights, where the device computes that fast (`models.packed.search_precision`). With
     `shortlist` only pieces on the one that stands in the folder are scored. Raises `UserError` for folders that hold
     no model, for an ensemble of models whose tokenizers differ, for a precision that is not to be had on the device,
     and for a shortlist that is missing, damaged, or not for one model alone.
@@ -290,7 +291,7 @@ def load_translator(
     target = device if device is not None else choose_device("auto")
     stored = [load_model(folder, target) for folder in folders]
     first = stored[0]
-    precision = precision or first.config.weights
+    precision = precision or search_precision(first.config.weights, target)
     models = [_translating(each) for each in stored]
     if len(stored) == 1:
         listed = read_shortlist(first.folder / SHORTLIST, first.tokenizers) if shortlist else None

@@ -11,7 +11,10 @@ from limelight.models.stored import CONFIG, TOKENIZER, WEIGHTS, StoredModel, sav
 from limelight.models.weights import named_weights, save_weights
 from limelight.tokens import save_tokenizers
 
-_USE = "Use it with `limelight translate --model FOLDER`, which then searches in the same numbers.\n"
+_USE = (
+    "Use it with `limelight translate --model FOLDER`, which searches in the same numbers where the device computes\n"
+    "them fast.\n"
+)
 
 
 def export_limelight(stored: StoredModel, folder: Path, *, form: str) -> None:

@@ -12,6 +12,7 @@ from torch import nn
 
 from limelight.attention.packed import PackedCrossAttention, PackedSelfAttention
 from limelight.attention.scores import Score
+from limelight.capabilities import cpu_capability, int8_engines, multiplies_bf16
 from limelight.errors import UserError
 from limelight.layers.feed_forward import FeedForward
 from limelight.layers.packed import IntegerLinear, MakeLinear, PackedFeedForward, linear_of
@@ -35,6 +36,25 @@ def pack(model: Seq2Seq, precision: str) -> Seq2Seq:
     if precision == "int8":
         raise UserError("precision int8 is for the CPU; on a GPU use bf16, or hide it with CUDA_VISIBLE_DEVICES=''")
     return model if precision == "fp32" else _cast(model, torch.bfloat16)
+
+
+def search_precision(stored: str, device: torch.device) -> str:
+    """What to search in where nobody has chosen: the form the weights are stored in, if the device computes it fast.
+
+    Weights of any form can be computed in any precision. bf16 without instructions for it becomes fp32. int8 is for
+    CPUs: on a GPU it becomes bf16 where that is multiplied, else fp32.
+    """
+    if stored == "int8" and device.type == "cpu":
+        return "int8" if int8_engines() else "fp32"
+    return "bf16" if stored != "fp32" and multiplies_bf16(device) else "fp32"
+
+
+def slow_precision(precision: str, device: torch.device) -> str | None:
+    """A line that says why a chosen precision is slow on this device; None where it has the instructions for it."""
+    if precision != "bf16" or multiplies_bf16(device):
+        return None
+    why = cpu_capability("bf16").reason if device.type == "cpu" else "this GPU has no bf16 instructions"
+    return f"precision bf16 is slower than fp32 here: {why}; fp32 is at least as accurate"
 
 
 def _cast(model: Seq2Seq, dtype: torch.dtype) -> Seq2Seq:

@@ -9,6 +9,7 @@ from limelight.config import RunConfig, dump_config, load_config
 from limelight.errors import RunError, UserError
 from limelight.files import cause, clear_leftovers, remove, write_whole
 from limelight.models.build import choose_device, count_parameters
+from limelight.models.packed import slow_precision
 from limelight.models.stored import BEST, CONFIG
 from limelight.training.begin import borrow_weights
 from limelight.training.checkpoint import (
@@ -165,6 +166,8 @@ def _set_up(config: RunConfig, folder: Path, prepared: Tokenised, report: Report
     torch.manual_seed(training.seed)
     device = choose_device(training.device)
     precision = choose_precision(training.precision, device)
+    if slow := slow_precision(training.precision, device):
+        report.say(f"training.{slow}")
     model = fresh_model(config, prepared).to(device)
     for parameter in model.parameters():
         parameter.register_post_accumulate_grad_hook(_be_heard)
