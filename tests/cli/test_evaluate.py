@@ -84,7 +84,8 @@ def test_precision_is_that_of_the_search(
         ({"a.jsonl": b'{"source": "one"}\n'}, "a.jsonl:1: the object has no 'target'"),
         ({"a.en": b"one\n", "a.es": b"uno\ndos\n"}, "a.en"),
         ({"a.en": b"one\n"}, "a.en: a file of one language needs its other language beside it"),
-        ({"a.tmx": b"<tmx/>"}, "a.tmx: a file of one language needs its other language beside it"),
+        ({"a.tmx": b"<tmx/>"}, "a.tmx: is a translation memory (TMX), which is not read as text"),
+        ({"a.txt": b"<tmx/>"}, "a.txt: is a translation memory (TMX), which is not read as text"),
         ({"a.tsv.gz": b"\x1f\x8b\x08 cut off"}, "a.tsv.gz:1: the file is damaged or cut off here"),
     ],
 )
@@ -202,3 +203,17 @@ def test_a_test_set_from_the_training_text_is_warned_of(
     assert "warning: 2 of 3 test pairs are in the training text too" in ended.err
     assert f"for example {tmp_path / 'test.tsv'}:1 (" in ended.err
     assert limelight("evaluate", "--model", trained / "best", "--test", tmp_path / "test.tsv").err == ""
+
+
+@pytest.mark.filterwarnings("default")
+def test_blank_lines_and_strange_text_are_told(
+    limelight: Limelight, trained: Path, corpus: Path, tmp_path: Path
+) -> None:
+    lines = (corpus / "test.tsv").read_text(encoding="utf-8").splitlines()
+    test = tmp_path / "test.tsv"
+    test.write_text("\n".join(["en\tlumi", "", *lines, "", ""]), encoding="utf-8")
+    ended = limelight("evaluate", "--model", trained, "--test", test, "--json", "--beam", 1)
+    assert (ended.code, json.loads(ended.out)["sentences"]) == (0, len(lines) + 1)
+    header, blank = ended.err.splitlines()
+    assert header.startswith(f"limelight: warning: {test}:1: looks like a header (en | lumi)")
+    assert blank == f"limelight: warning: {test}: 2 blank lines are left out"

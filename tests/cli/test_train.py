@@ -21,6 +21,8 @@ def test_a_run_says_what_it_does_and_goes_on(limelight: Limelight, corpus: Path,
     ended = limelight(*begin, "--max-steps", 3)
     assert (ended.code, ended.out) == (0, "")
     assert "150 of 150 pairs kept" in ended.err
+    first = (corpus / "train.tsv").read_text(encoding="utf-8").splitlines()[0].split("\t")
+    assert f"train.tsv:1: en: {first[0]} -> lumi: {first[1]}\n" in ended.err
     assert f"done: training.max_steps=3 updates are done; the model is in {run / 'best'}" in ended.err
     assert load_config(run / "config.yaml").data.train[0].target == "lumi"
 
@@ -112,6 +114,13 @@ def test_too_little_memory_is_told_with_a_way_out(
         ("", "there is nothing to train on: a model of the family transformer learns from --train FILE (or two files)"),
         ("--train", "--train: name a file after it"),
         ("--train one.en", "--train one.en: a file of one language needs its other language beside it"),
+        (
+            "--train memory.csv",
+            "memory.csv: is a CSV table, which is not read as text; save its two text columns as tab",
+        ),
+        ("--train memory.tmx.gz", "memory.tmx.gz: is a translation memory (TMX), which is not read as text; export it"),
+        ("--train {bad}/memory.xml", "memory.xml: is a translation memory (TMX), which is not read as text; export it"),
+        ("--train {bad}/semicolons.tsv", "semicolons.tsv: looks like a CSV table with semicolons between its columns"),
         ("--train none.tsv", "none.tsv: there is no such file (looked in "),
         ("--train {corpus}", "{corpus}: a file of one language needs its other language beside it"),
         ("--train {bad}/unequal.en {bad}/unequal.de", "unequal"),
@@ -147,7 +156,8 @@ def test_mistakes_are_told_and_leave_no_run(
     bad = {
         "unequal.en": b"one\ntwo\n", "unequal.de": b"eins\n", "tab.tsv": b"one\teins\ntwo zwei\n",
         "latin.tsv": b"f\xc3\xbc\xfcr\tx\n", "empty.tsv": b"", "cut.tsv.gz": b"",
-        "unknown.yaml": b"training: {sed: 1}\n",
+        "unknown.yaml": b"training: {sed: 1}\n", "semicolons.tsv": b"A dog;Ein Hund\nA cat;Eine Katze\n",
+        "memory.xml": b'<?xml version="1.0"?>\n<tmx version="1.4">\n',
     }  # fmt: skip
     for name, content in bad.items():
         (tmp_path / name).write_bytes(content)

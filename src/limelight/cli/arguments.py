@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -53,15 +54,17 @@ def _require_word(option: str, words: int) -> None:
 def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Corpus, ...]:
     """Files to corpora: each .tsv or .jsonl is one; others come in twos, a file for each language.
 
-    Raises `UserError` when a file is left without its other language, and for two files in the order opposite to
-    `source` and `target`.
+    Raises `UserError` when a file is left without its other language, or is of a format that is not text, and for two
+    files in the order opposite to `source` and `target`.
     """
     from limelight.config import Corpus
-    from limelight.text.open_text import text_suffix
+    from limelight.text.formats import refuse_name
+    from limelight.text.open_text import open_text, text_suffix
 
     found: list[Corpus] = []
     waiting = ""
     for file in files:
+        refuse_name(Path(file), text_suffix(file))
         if text_suffix(file) in ONE_FILE:
             if waiting:
                 break
@@ -74,6 +77,8 @@ def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Co
         else:
             waiting = file
     if waiting:
+        if Path(waiting).is_file():
+            open_text(waiting).close()  # it may be one that nobody can read
         raise UserError(
             f"{option} {waiting}: a file of one language needs its other language beside it, for example "
             f"{option} train.en train.de; or give one .tsv or .jsonl file that holds both"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
@@ -13,10 +14,10 @@ from limelight.cli import options
 from limelight.cli.arguments import corpora
 from limelight.cli.models import WRITERS, find_models, open_generator, open_labeller, open_translator
 from limelight.cli.output import lines_to, show
-from limelight.errors import UserError
+from limelight.errors import TextWarning, UserError
 
 if TYPE_CHECKING:
-    from limelight.config import RunConfig
+    from limelight.config import Corpus, RunConfig
     from limelight.evaluation.evaluate import Evaluation
     from limelight.evaluation.labels import LabelEvaluation
     from limelight.evaluation.text import TextEvaluation
@@ -75,12 +76,11 @@ def _translations(folders: list[str], configs: list[RunConfig], test: list[str],
     from limelight.config import require_not_reversed
     from limelight.evaluation.evaluate import evaluate as measure
     from limelight.evaluation.tokenization import target_language
-    from limelight.text.readers import read_pairs
 
     given = corpora(test, "", "", "--test")
     for config in configs:
         require_not_reversed(given, config.data.train)
-    pairs = [pair for corpus in given for pair in read_pairs(corpus.files)]
+    pairs = _pairs(given, configs[0].data.train)
     _warn_of_overlap(folders, pairs)
     found = measure(
         open_translator(folders, how["--precision"]),
@@ -99,7 +99,7 @@ def _labels(folders: list[str], configs: list[RunConfig], test: list[str], how: 
 
     _refuse({**how, "--output": None}, "a classifier searches for nothing")
     labeller = open_labeller(folders)  # first: of a masked model no file would do
-    pairs = _pairs(test)
+    pairs = _pairs(corpora(test, "", "", "--test"))
     _warn_of_overlap(folders, pairs)
     found = evaluate_labels(labeller, pairs, origin=_origin(folders, configs))
     return found.answers, found
@@ -120,10 +120,26 @@ def _refuse(how: dict[str, Any], why: str) -> None:
         raise UserError(f"{' and '.join(given)}: {why}; leave it out")
 
 
-def _pairs(test: list[str]) -> list[Pair]:
+def _pairs(given: Sequence[Corpus], trained: Sequence[Corpus] = ()) -> list[Pair]:
+    """The pairs of a test set, but for blank lines of a file that holds both sides. Warns of these, and of what is
+    strange about the text, also as text in the languages of the one direction that was `trained`."""
+    from limelight.text.doubts import doubts
     from limelight.text.readers import read_pairs
 
-    return [pair for corpus in corpora(test, "", "", "--test") for pair in read_pairs(corpus.files)]
+    directions = {(corpus.source, corpus.target) for corpus in trained}
+    pairs: list[Pair] = []
+    for corpus in given:
+        languages = directions.copy().pop() if len(directions) == 1 else (corpus.source, corpus.target)
+        for doubt in doubts(corpus.files, *languages):
+            warnings.warn(doubt, TextWarning, stacklevel=2)
+        found = list(read_pairs(corpus.files))
+        kept = [pair for pair in found if len(corpus.files) > 1 or pair.source or pair.target]
+        if len(kept) < len(found):
+            warnings.warn(
+                f"{corpus.files[0]}: {len(found) - len(kept):,} blank lines are left out", TextWarning, stacklevel=2
+            )
+        pairs += kept
+    return pairs
 
 
 def _warn_of_overlap(folders: list[str], pairs: list[Pair]) -> None:

@@ -48,14 +48,21 @@ class ArchiveReader(RawIOBase):
         self._any_whole = False
         self._ready = memoryview(b"")
         self._last = b"\n"  # the last byte of the text so far
+        self._fault = ""
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        while not self._ready:
-            if not self._read_on():
-                return 0
+        if self._fault:
+            raise OSError(self._fault)  # once damaged, it stays so
+        try:
+            while not self._ready:
+                if not self._read_on():
+                    return 0
+        except OSError as error:
+            self._fault = str(error)
+            raise
         count = min(len(buffer), len(self._ready))
         buffer[:count] = self._ready[:count]
         self._ready = self._ready[count:]

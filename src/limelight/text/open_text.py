@@ -3,32 +3,52 @@
 from __future__ import annotations
 
 import os
-from io import BufferedIOBase, BufferedReader
+from contextlib import suppress
+from io import BufferedReader
 from pathlib import Path
+from typing import Any, cast
 
 from limelight.errors import UserError
 from limelight.text.archive import COMPRESSIONS, ArchiveReader
+from limelight.text.formats import HEAD, refuse_content, refuse_name
 
 _OTHER_ARCHIVES = (".7z", ".br", ".bz2", ".lz4", ".rar", ".zip")
 
 
-def open_text(path: str | Path) -> BufferedIOBase:
+def open_text(path: str | Path) -> BufferedReader:
     """Open `path` for reading bytes, decompressing .gz, .xz and .zst on the way.
 
     Reading raises `OSError` where an archive is damaged or cut off.
 
     Raises:
-        UserError: the file does not exist, is a folder, or may not be read.
+        UserError: the file does not exist, is a folder, may not be read, or is in a format that is not text.
     """
     path = Path(path)
     require_file(path)
     suffix = path.suffix.lower()
     try:
         if suffix in COMPRESSIONS:
-            return BufferedReader(ArchiveReader(path, suffix), buffer_size=1 << 16)
-        return path.open("rb")
+            stream: Any = BufferedReader(ArchiveReader(path, suffix), buffer_size=1 << 16)
+        else:
+            stream = path.open("rb")
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
+    try:
+        refuse_content(path, head_of(stream, path))
+    except UserError:
+        stream.close()
+        raise
+    return cast(BufferedReader, stream)
+
+
+def head_of(stream: BufferedReader, path: Path) -> bytes:
+    """Some bytes that are read next, and stay to be read. None of a pipe, which may have none yet, nor of a damaged
+    archive: whoever reads it is told."""
+    if not path.is_file():
+        return b""
+    with suppress(OSError):
+        return stream.peek(HEAD)[:HEAD]
+    return b""
 
 
 def require_file(path: Path) -> None:
@@ -43,6 +63,7 @@ def require_file(path: Path) -> None:
         raise UserError(f"{path}: is a folder; name the files in it")
     if path.suffix.lower() in _OTHER_ARCHIVES:
         raise UserError(f"{path}: unpack it first; read as they are: plain text, {', '.join(COMPRESSIONS)}")
+    refuse_name(path, text_suffix(path))
 
 
 def require_lasting(path: Path) -> None:

@@ -98,14 +98,14 @@ def test_what_is_missing_is_named_at_once(tmp_path: Path) -> None:
         read_pairs([there, tmp_path / "t.de"])
 
 
-@pytest.mark.parametrize("name", ["train.csv", "train.en", "train", "train.en.gz"])
+@pytest.mark.parametrize("name", ["train.en", "train", "train.en.gz"])
 def test_one_file_must_hold_both_sides(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_bytes(b"")
     with pytest.raises(
         UserError,
         match=r"one file must hold both sides and be \.tsv or \.jsonl \(or that with \.gz, \.xz, \.zst\), not "
-        r"(\.csv|\.en|without a suffix); give two files to read them line by line",
+        r"(\.en|without a suffix); give two files to read them line by line",
     ):
         read_pairs([path])
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from limelight.errors import UserError
 from limelight.text import BadLine, Pair
 from limelight.text.readers.tsv import scan_tsv
 
@@ -31,9 +32,25 @@ def test_a_quote_is_a_character(tmp_path: Path) -> None:
     assert (pair.source, pair.target) == ('"a', '"b')
 
 
-@pytest.mark.parametrize("line", [b"no tab here", b""])
-def test_a_line_without_tab_is_bad(line: bytes, tmp_path: Path) -> None:
-    first, bad, last = scan(tmp_path, b"a\tb\n" + line + b"\nc\td\n")
+def test_a_blank_line_is_a_pair_of_empty_sides(tmp_path: Path) -> None:
+    """It does no harm: training leaves it out, and counts it, as it does with any pair that has an empty side."""
+    found = scan(tmp_path, b"a\tb\n\n  \r\nc\td\n\n")
+    assert [(pair.source, pair.target, pair.line) for pair in found if isinstance(pair, Pair)] == [
+        ("a", "b", 1), ("", "", 2), ("", "", 3), ("c", "d", 4), ("", "", 5)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("delimiter", "words"), [(",", "commas"), (";", "semicolons")])
+def test_a_table_without_tabs_is_named(delimiter: str, words: str, tmp_path: Path) -> None:
+    table = f'en{delimiter}fr\n"A dog{delimiter} a cat"{delimiter}Un chien\nA bird{delimiter}Un oiseau\n'
+    with pytest.raises(
+        UserError, match=rf"t\.tsv: looks like a CSV table with {words} between its columns, and a \.tsv"
+    ):
+        scan(tmp_path, table.encode())
+    assert all(isinstance(line, BadLine) for line in scan(tmp_path, b"A dog, a cat\nA bird\n"))
+
+
+def test_a_line_without_tab_is_bad(tmp_path: Path) -> None:
+    first, bad, last = scan(tmp_path, b"a\tb\nno tab here\nc\td\n")
     assert isinstance(first, Pair)
     assert isinstance(last, Pair)
     assert last.line == 3

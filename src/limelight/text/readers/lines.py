@@ -29,6 +29,8 @@ _LOOKS_LIKE = {
     codecs.BOM_UTF32_BE: "UTF-32; convert it to UTF-8",
     codecs.BOM_UTF16_LE: "UTF-16; convert it to UTF-8",
     codecs.BOM_UTF16_BE: "UTF-16; convert it to UTF-8",
+    b"PK\x03\x04": "a ZIP archive or an Office document; save it as plain text in UTF-8",
+    b"\xd0\xcf\x11\xe0": "an old Office document; save it as plain text in UTF-8",
     b"\x1f\x8b": "a gzip archive; end its name in .gz",
     b"\xfd7zXZ\0": "an xz archive; end its name in .xz",
     b"\x28\xb5\x2f\xfd": "a Zstandard archive; end its name in .zst",

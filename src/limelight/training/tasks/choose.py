@@ -8,6 +8,7 @@ from limelight.models.build import build_model
 from limelight.models.encoder_only import Classifier, MaskedModel
 from limelight.models.interface import Model, Seq2Seq
 from limelight.tokens import Tokenizers
+from limelight.training.first_look import first_look
 from limelight.training.prepare import Prepared, Say, prepare
 from limelight.training.prepare_labels import PreparedLabels, prepare_labels
 from limelight.training.prepare_text import PreparedText, prepare_text
@@ -31,6 +32,7 @@ def prepare_data(config: RunConfig, folder: Path, say: Say) -> Tokenised:
     """Text to pieces, as the task wants them. Raises `UserError` where the text cannot be read or none is left."""
     if config.data.text:
         return prepare_text(config, folder, say)
+    first_look(config, folder, say)
     if isinstance(config.model, EncoderOnlyConfig):
         return prepare_labels(config, folder, say)
     return prepare(config, folder, say)

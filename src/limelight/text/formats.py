@@ -1,0 +1,139 @@
+"""Files that hold text in a form that is not read here: each is told by its name and by its first bytes, with a way
+out.
+
+Read as lines, a TMX would be translated tag by tag, and a spreadsheet would be a damaged text.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import zipfile
+from pathlib import Path
+
+from limelight.errors import UserError
+
+_TABLE = (
+    "save its two text columns as tab-separated text in UTF-8 (a .tsv file: source TAB target, without quotes), or "
+    "each language as plain text, a sentence a line"
+)
+_MEMORY = "export it as tab-separated text in UTF-8 (a .tsv file: source TAB target), or each language as plain text"
+_DOCUMENT = "save it as plain text in UTF-8, a sentence a line"
+
+_WAYS_OUT = {
+    "a CSV table": _TABLE,
+    "an Excel table (XLSX)": _TABLE,
+    "an Excel table (XLS)": _TABLE,
+    "an OpenDocument table (ODS)": _TABLE,
+    "a translation memory (TMX)": _MEMORY,
+    "a translation file (XLIFF)": _MEMORY,
+    "a gettext catalog (PO)": _MEMORY,
+    "a Word document (DOCX)": _DOCUMENT,
+    "a Word document (DOC)": _DOCUMENT,
+    "an OpenDocument text (ODT)": _DOCUMENT,
+    "an RTF document": _DOCUMENT,
+    "a PDF document": _DOCUMENT,
+    "a presentation (PPTX)": _DOCUMENT,
+    "an old Office file (DOC, XLS or PPT)": _DOCUMENT,
+    "a ZIP archive": "unpack it first",
+}
+
+_BY_SUFFIX = {
+    ".csv": "a CSV table",
+    ".xlsx": "an Excel table (XLSX)",
+    ".xls": "an Excel table (XLS)",
+    ".ods": "an OpenDocument table (ODS)",
+    ".tmx": "a translation memory (TMX)",
+    ".xlf": "a translation file (XLIFF)",
+    ".xliff": "a translation file (XLIFF)",
+    ".po": "a gettext catalog (PO)",
+    ".docx": "a Word document (DOCX)",
+    ".doc": "a Word document (DOC)",
+    ".odt": "an OpenDocument text (ODT)",
+    ".rtf": "an RTF document",
+    ".pdf": "a PDF document",
+    ".pptx": "a presentation (PPTX)",
+}
+
+_BEGINNINGS = {
+    b"%PDF-": "a PDF document",
+    b"{\\rtf": "an RTF document",
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "an old Office file (DOC, XLS or PPT)",
+}
+
+_IN_ZIP = {
+    "xl/": "an Excel table (XLSX)",
+    "word/": "a Word document (DOCX)",
+    "ppt/": "a presentation (PPTX)",
+}
+
+_OPEN_DOCUMENTS = {
+    b"application/vnd.oasis.opendocument.text": "an OpenDocument text (ODT)",
+    b"application/vnd.oasis.opendocument.spreadsheet": "an OpenDocument table (ODS)",
+}
+
+HEAD = 4096
+"""Bytes from the beginning of a file that are enough to tell what it is."""
+
+_UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_DELIMITERS = {",": "commas", ";": "semicolons"}
+
+
+def refuse_name(path: Path, suffix: str) -> None:
+    """Raise `UserError` for the suffix of a format that is not read; `suffix` is that without compression."""
+    if suffix in _BY_SUFFIX:
+        raise _error(path, _BY_SUFFIX[suffix])
+
+
+def refuse_content(path: Path, head: bytes) -> None:
+    """Raise `UserError` where the first bytes of a file, decompressed, are those of a format that is not read."""
+    found = next((name for start, name in _BEGINNINGS.items() if head.startswith(start)), "")
+    if head.startswith(b"PK\x03\x04"):
+        found = _in_zip(path)
+    start = _as_text(head).lstrip("\ufeff \t\r\n").lower()
+    if start.startswith(("<?xml", "<!doctype", "<tmx", "<xliff")):
+        found = "a translation memory (TMX)" if "<tmx" in start else found
+        found = "a translation file (XLIFF)" if "<xliff" in start else found
+    if found:
+        raise _error(path, found)
+
+
+def refuse_table(path: Path, head: bytes) -> None:
+    """Raise `UserError` where a file that should have tabs between its columns has commas or semicolons instead.
+
+    That is so where no line of its head has a tab, and each has the same number of fields, more than one.
+    """
+    lines = [line for line in _as_text(head).removeprefix("\ufeff").splitlines() if line.strip()]
+    if len(lines) > 2 and not head.endswith(b"\n"):
+        lines.pop()  # it may go on
+    if len(lines) < 2 or any("\t" in line for line in lines):
+        return
+    for delimiter, words in _DELIMITERS.items():
+        counts = {len(fields) for fields in csv.reader(lines, delimiter=delimiter)}
+        if len(counts) == 1 and counts.pop() > 1:
+            raise UserError(
+                f"{path}: looks like a CSV table with {words} between its columns, and a .tsv file has tabs; {_TABLE}"
+            )
+
+
+def _as_text(head: bytes) -> str:
+    coding = next((coding for mark, coding in _UTF16.items() if head.startswith(mark)), "utf-8")
+    return head.decode(coding, "replace")
+
+
+def _in_zip(path: Path) -> str:
+    """What kind of ZIP a file is. One that is compressed once more, or damaged, is a ZIP all the same."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            if "mimetype" in names and archive.getinfo("mimetype").file_size < HEAD:
+                kind = archive.read("mimetype").strip()
+                return _OPEN_DOCUMENTS.get(kind, "a ZIP archive")
+    except (OSError, ValueError, NotImplementedError, RuntimeError, zipfile.BadZipFile):
+        return "a ZIP archive"
+    kinds = (kind for start, kind in _IN_ZIP.items() if any(name.startswith(start) for name in names))
+    return next(kinds, "a ZIP archive")
+
+
+def _error(path: Path, found: str) -> UserError:
+    return UserError(f"{path}: is {found}, which is not read as text; {_WAYS_OUT[found]}")

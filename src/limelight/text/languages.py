@@ -1,0 +1,162 @@
+"""Whether text can be in the language that it is said to be in; only what is sure is said.
+
+Two signs, both of whole samples and not of single sentences: the script most letters belong to, and, for common
+languages in Latin and Cyrillic script, the share of words that are among the most frequent ones of a language.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from unicodedata import name, normalize
+
+MIN_LETTERS, MIN_WORDS = 200, 150
+"""Less text says nothing."""
+DOMINANT = 0.8
+"""Share of the letters from which on a sample is in one script."""
+PRESENT, TIMES = 0.1, 3.0
+"""A sample is in another language where at least this share of its words are function words of that one alone, and so
+many times as many as those that only the language has which it should be in."""
+
+_SCRIPTS = """
+latin: af ca cs cy da de en eo es et eu fi fr ga gl hr hu id is it lb lt lv mt nl no pl pt ro sk sl sq sv sw tl tr vi
+latin: sr bs az uz kk tt ms
+cyrillic: be bg ky mk ru uk sr bs az uz kk tt tg mn
+mongolian: mn
+arabic: ar fa ps ur ms tg pa
+devanagari: hi mr ne sa
+bengali: bn as
+gurmukhi: pa
+han: zh ja
+bopomofo: zh
+kana: ja
+hangul: ko
+greek: el
+hebrew: he yi
+armenian: hy
+georgian: ka
+thai: th
+lao: lo
+khmer: km
+myanmar: my
+tibetan: bo
+ethiopic: am
+gujarati: gu
+tamil: ta
+telugu: te
+kannada: kn
+malayalam: ml
+sinhala: si
+oriya: or
+"""
+"""The scripts, each with languages that are written in it; of other languages nothing is known."""
+
+_FUNCTION_WORDS = """
+cs: a se v na je že s z do to o k i jako ale za by si jsem po jsou od které který pro tak jeho ve už jen byl být mě
+da: og i at det er en til på som for af de med den ikke jeg har et vi han du var kan der om fra men så hvad mig min
+de: der die und das ist in zu den nicht ein eine sich mit es auf ich er sie wir dem des im für von als auch hat wie
+en: the of and to in is a that it was he for on are with as his they at be this have from or had by not but what
+es: de la que el en y a los se del las un por con no una su para es al lo como más o pero sus le ha me si muy sin
+fi: ja on ei se että hän oli mutta ovat kun niin kuin mitä ole joka minä tämä olen vain jos sen hänen en nyt myös
+fr: de la le et les des en un du une que est dans qui par pour au sur pas plus il ne se ce je vous nous elle avec son
+hu: a az és hogy nem is egy van ez meg csak de volt már mint még azt ki én ha el te mi itt nagyon kell lesz vagy
+id: yang dan di ini itu dengan untuk tidak dari dalam akan pada juga saya ke karena ada mereka kami bisa adalah kita
+it: di e il la che è in un per non una sono del si della da le con i come al mi ma lo ha più nel se gli anche ho
+nl: de het een van en in is dat op te zijn voor met die niet aan er om ook als dan maar bij uit nog naar ik je hij
+no: og i det er på som en til at for av ikke med den de jeg har et vi han du var kan om fra men så hva meg seg
+pl: i w na z się nie że do to jest o jak ale po co tak od za już jego przez tylko czy był dla jej ma są przy mnie
+pt: de a o que e do da em um para é com não uma os no se na por mais as dos como mas foi ao ele das tem à seu sua
+ro: și de în la a cu nu o un pe că este din se care sunt pentru mai ce să au fost dar o îi am lui său ca sau
+sk: a sa v na je že s z do to o k aj ako ale za by si som po sú od ktoré ktorý pre tak jeho vo už len bol byť ma
+sv: och i att det som en på är av för med den till inte har de om ett han var jag så kan vi från men du hon sig
+tr: ve bir bu da de için ne o çok ile mi gibi ama var daha ben en kadar sonra değil ki her şey olarak sen biz onun
+vi: và của là có không được trong cho một những này với người đã các đó tôi để khi như cũng về ra anh ở nhưng
+bg: и на да се в не е за от с че са по като но си аз той което този или ще беше съм му това бе тя
+ru: и в не на я что он с как это а то все она так его но да ты к у же вы за бы по мы от из о когда
+uk: і в не на я що він з як це та але до за вона його ти ми від про у й бо так для або коли був чи
+"""
+"""The most frequent function words of common languages."""
+
+_NEAR = ({"da", "no", "sv"}, {"cs", "sk"}, {"es", "pt"}, {"ru", "uk", "bg"})
+"""Languages so near to one another that a sample of one may look like the other: between these nothing is sure."""
+
+_OTHER_CODES = {
+    "nb": "no", "nn": "no", "eng": "en", "deu": "de", "ger": "de", "fra": "fr", "fre": "fr", "spa": "es", "ita": "it",
+    "por": "pt", "nld": "nl", "dut": "nl", "rus": "ru", "ukr": "uk", "pol": "pl", "ces": "cs", "cze": "cs", "jpn": "ja",
+    "zho": "zh", "chi": "zh", "cmn": "zh", "kor": "ko", "ara": "ar", "heb": "he", "ell": "el", "gre": "el", "hin": "hi",
+    "swe": "sv", "dan": "da", "nor": "no", "fin": "fi", "tur": "tr", "hun": "hu", "ron": "ro", "rum": "ro", "vie": "vi",
+}  # fmt: skip
+
+_FAMILIES = {"cjk": "han", "hiragana": "kana", "katakana": "kana", "katakana-hiragana": "kana"}
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def contradiction(texts: Sequence[str], language: str) -> str:
+    """Why a sample of texts cannot be in `language` (a code like `de`, `deu` or `de-AT`); empty where that is not sure.
+
+    >>> contradiction(["Собака бежит по траве, а кошка спит."] * 10, "en")
+    'is in Cyrillic script'
+    """
+    code = normal_code(language)
+    other = _other_script(texts, code)
+    table = _function_words()
+    if other or code not in table:
+        return other
+    words = Counter(word for text in texts for word in _WORD.findall(normalize("NFC", text.lower())))
+    if words.total() < MIN_WORDS:
+        return ""
+    best = max(table, key=lambda each: _count(words, table[each]))
+    theirs, own = _count(words, table[best] - table[code]), _count(words, table[code] - table[best])
+    sure = theirs >= PRESENT * words.total() and theirs >= TIMES * own
+    return f"looks like {best}" if sure and not any({best, code} <= group for group in _NEAR) else ""
+
+
+def normal_code(language: str) -> str:
+    """`de` for `de-AT`, `DE_at` and `deu`."""
+    code = re.split(r"[-_]", language.lower(), maxsplit=1)[0]
+    return _OTHER_CODES.get(code, code)
+
+
+@cache
+def _function_words() -> dict[str, frozenset[str]]:
+    rows = (line.split(": ") for line in _FUNCTION_WORDS.strip().splitlines())
+    return {code: frozenset(words.split()) for code, words in rows}
+
+
+@cache
+def _scripts_of() -> dict[str, set[str]]:
+    scripts: dict[str, set[str]] = {}
+    for line in _SCRIPTS.strip().splitlines():
+        script, codes = line.split(": ")
+        for code in codes.split():
+            scripts.setdefault(code, set()).add(script)
+    return scripts
+
+
+def _count(words: Counter[str], some: frozenset[str]) -> int:
+    return sum(words[word] for word in some)
+
+
+def _other_script(texts: Sequence[str], code: str) -> str:
+    counts = Counter(_script(letter) for text in texts for letter in text if letter.isalpha())
+    total = counts.total()
+    own = _scripts_of().get(code)
+    if total < MIN_LETTERS or own is None:
+        return ""
+    script, count = counts.most_common(1)[0]
+    if code == "zh" and counts["kana"] >= 0.2 * total:
+        return "has kana and looks like ja"
+    if script not in own and count >= DOMINANT * total:
+        return f"is in {script.capitalize()} script"
+    if code == "ja" and count >= DOMINANT * total and script == "han" and not counts["kana"]:
+        return "has no kana and looks like zh"
+    return ""
+
+
+@cache
+def _script(letter: str) -> str:
+    """`latin`, `cyrillic`, `han`: by the first word of the letter's name in Unicode."""
+    first = name(letter, "unknown").split()[0].lower()
+    return _FAMILIES.get(first, first)
