@@ -32,6 +32,7 @@ from benchmarks.ablation_table import noises, tables
 from benchmarks.machine import describe_machine
 from benchmarks.output import RESULTS, write_result
 from benchmarks.run_all import Step, require_data, work
+from limelight.batching.drawing import View
 from limelight.batching.stream import BatchStream, Position
 from limelight.config import RunConfig
 from limelight.decoding.translate import load_translator
@@ -165,7 +166,7 @@ def speed_of(config: RunConfig, prepared: Prepared) -> Speed:
     optimizer = make_optimizer(model, beta1=0.9, beta2=0.98, epsilon=1e-9, weight_decay=0.0)
     set_rate(optimizer, 1e-4)
     half = HalfCopy(model) if choose_precision("auto", torch.device("cpu")) == "bf16" else None
-    stream = BatchStream(prepared.stores, [1.0], prepared.tokenizers, tokens=config.batching.tokens, seed=1)
+    stream = BatchStream([View(prepared.stores[0])], prepared.tokenizers, tokens=config.batching.tokens, seed=1)
     times, pieces = [], []
     with contextlib.closing(stream.batches(Position())) as batches:
         for batch, _ in islice(batches, WARM + TRIAL):

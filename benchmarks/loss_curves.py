@@ -24,6 +24,7 @@ from matplotlib.figure import Figure
 from benchmarks.machine import describe_machine
 from benchmarks.multi30k import RESULTS
 from limelight.batching.batch import Batch
+from limelight.batching.drawing import View
 from limelight.batching.stream import BatchStream, Position
 from limelight.config import Corpus, RunConfig, override
 from limelight.memory import hold_memory_for_work
@@ -61,7 +62,7 @@ def main(
     config = config.model_copy(update={"data": config.data.model_copy(update={"train": (corpus,)})})
     with tempfile.TemporaryDirectory() as folder:
         prepared = prepare(config, Path(folder), lambda _: None)
-        stream = BatchStream(prepared.stores, [1.0], prepared.tokenizers, tokens=config.batching.tokens, seed=1)
+        stream = BatchStream([View(prepared.stores[0])], prepared.tokenizers, tokens=config.batching.tokens, seed=1)
         batches = [batch for batch, _ in islice(stream.batches(Position()), updates)]
     curves = {
         name: learn(config, prepared.tokenizers, batches, seed=seed, precision=precision)

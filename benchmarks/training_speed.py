@@ -22,6 +22,7 @@ import typer
 
 from benchmarks.machine import describe_machine
 from benchmarks.multi30k import RESULTS
+from limelight.batching.drawing import Drawing, View
 from limelight.batching.stream import BatchStream, Position
 from limelight.config import Corpus, RunConfig
 from limelight.memory import hold_memory_for_work
@@ -84,8 +85,8 @@ def _speed(config: RunConfig, folder: Path, updates: int) -> dict[str, float]:
     precision = choose_precision(config.training.precision, torch.device("cpu"))
     half = HalfCopy(model) if precision == "bf16" else None
     stream = BatchStream(
-        prepared.stores, [1.0], prepared.tokenizers,
-        tokens=config.batching.tokens, seed=1, sampling=config.tokens.sampling,
+        [View(prepared.stores[0])], prepared.tokenizers,
+        tokens=config.batching.tokens, seed=1, drawing=Drawing(config.tokens.sampling),
     )  # fmt: skip
     batches = stream.batches(Position())
     pieces = real = places = 0

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from limelight.batching.batch import Batch
+from limelight.batching.drawing import Drawing, View
 from limelight.batching.labels import LabelStream, begun, label_batch
 from limelight.batching.store import StoreWriter, TokenStore
 from limelight.batching.stream import Position
@@ -36,8 +37,9 @@ def store(tokenizers: Tokenizers, tmp_path_factory: pytest.TempPathFactory) -> T
 
 
 def stream(store: TokenStore, tokenizers: Tokenizers, seed: int, **changed: object) -> LabelStream:
-    settings = {"tokens": 70, "seed": seed, "chunk_pairs": 19, "max_length": 25, **changed}
-    return LabelStream([store], [1.0], tokenizers, **settings)
+    settings = {"tokens": 70, "seed": seed, "chunk_pairs": 19, "sampling": 0.0, "max_length": 25, **changed}
+    drawing = Drawing(settings.pop("sampling"), max_length=settings.pop("max_length"))
+    return LabelStream([View(store)], tokenizers, drawing=drawing, **settings)
 
 
 def take(labels: LabelStream, position: Position | None = None) -> list[tuple[Position, Batch]]:

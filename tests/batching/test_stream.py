@@ -3,6 +3,7 @@
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
 from itertools import islice, pairwise
 from pathlib import Path
 
@@ -10,12 +11,17 @@ import pytest
 import torch
 
 from limelight.batching.batch import Batch
+from limelight.batching.drawing import Drawing, View
 from limelight.batching.store import StoreWriter, TokenStore
 from limelight.batching.stream import BatchStream, Position
+from limelight.config import AugmentationConfig
 from limelight.errors import UserError
+from limelight.text.augmentation import Languages
 from limelight.tokens import Tokenizers
 
 BEGINNING = Position()
+EN_DE = Languages("en", "de")
+RATES = dict.fromkeys(AugmentationConfig.model_fields, 0.3)
 SIZES = (23, 40, 7)  # pairs in each corpus
 WEIGHTS = (2.0, 0.5, 1.5)
 
@@ -62,8 +68,13 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> list[TokenStore]:
 
 
 def stream(stores: list[TokenStore], **changed: object) -> BatchStream:
-    settings = {"tokens": 40, "seed": 5, "chunk_pairs": 19, "sampling": 0.3, "max_length": 30, **changed}
-    return BatchStream(stores, settings.pop("weights", WEIGHTS), LETTERS, **settings)
+    settings = {"tokens": 40, "seed": 5, "chunk_pairs": 19, "sampling": 0.3, "weights": WEIGHTS, **changed}
+    drawing = Drawing(settings.pop("sampling"), settings.pop("rates", {}), max_length=30)
+    return BatchStream(views(stores, settings.pop("weights")), LETTERS, drawing=drawing, **settings)
+
+
+def views(stores: list[TokenStore], weights: Sequence[float] = WEIGHTS) -> list[View]:
+    return [View(store, weight, languages=EN_DE) for store, weight in zip(stores, weights, strict=True)]
 
 
 def take(stream: BatchStream, position: Position = BEGINNING, *, epochs: int) -> list[tuple[Position, Batch, Position]]:
@@ -91,13 +102,15 @@ def sources_in(batches: list[Batch]) -> Counter[tuple[int, ...]]:
     )
 
 
-@pytest.mark.parametrize("sampling", [0.0, 0.3])
-def test_from_every_position_the_rest_is_the_same(stores: list[TokenStore], sampling: float) -> None:
-    whole = take(stream(stores, sampling=sampling), epochs=2)
+@pytest.mark.parametrize(("sampling", "rates"), [(0.0, {}), (0.3, {}), (0.3, RATES), (0.0, RATES)])
+def test_from_every_position_the_rest_is_the_same(
+    stores: list[TokenStore], sampling: float, rates: dict[str, float]
+) -> None:
+    whole = take(stream(stores, sampling=sampling, rates=rates), epochs=2)
     assert {position.chunk for position, _, _ in whole} == {0, 1, 2, 3, 4}
     for number, (position, _, _) in enumerate(whole):
         # A few batches each cross the border of a chunk, and some that of an epoch; all of them would take a minute.
-        again = list(islice(take(stream(stores, sampling=sampling), position, epochs=2), 12))
+        again = list(islice(take(stream(stores, sampling=sampling, rates=rates), position, epochs=2), 12))
         for (place, batch, after), (expected_place, expected, expected_after) in zip(
             again, whole[number:], strict=False
         ):
@@ -165,7 +178,11 @@ def test_what_sampling_makes_too_long_keeps_its_stored_pieces(stores: list[Token
             return [row * 2 for row in self.encode_batch(texts)]
 
     doubling = BatchStream(
-        stores, [1.0, 1.0, 1.0], Tokenizers(Doubled(), Doubled()), tokens=40, seed=1, sampling=0.1, max_length=16
+        views(stores, [1.0, 1.0, 1.0]),
+        Tokenizers(Doubled(), Doubled()),
+        tokens=40,
+        seed=1,
+        drawing=Drawing(0.1, max_length=16),
     )
     for _, batch, _ in take(doubling, epochs=1):
         for valid in (batch.source_valid, batch.target_valid):
@@ -194,7 +211,12 @@ def test_closing_does_not_wait_for_a_chunk_nobody_wants(
 
     monkeypatch.setattr("limelight.batching.stream.SAMPLED_TOGETHER", 1)
     slow = BatchStream(
-        stores, [30.0, 1.0, 1.0], Tokenizers(Slow(), Slow()), tokens=40, seed=1, sampling=0.1, chunk_pairs=10
+        views(stores, [30.0, 1.0, 1.0]),
+        Tokenizers(Slow(), Slow()),
+        tokens=40,
+        seed=1,
+        drawing=Drawing(0.1),
+        chunk_pairs=10,
     )
     slow_batches = slow.batches(Position())
     next(slow_batches)
@@ -209,7 +231,7 @@ def test_an_error_in_the_thread_reaches_the_caller(stores: list[TokenStore]) -> 
         def encode_sampled(self, texts, *, amount, seed):
             raise OSError("disk gone")
 
-    broken = BatchStream(stores, WEIGHTS, Tokenizers(Broken(), Broken()), tokens=40, seed=1, sampling=0.1)
+    broken = BatchStream(views(stores), Tokenizers(Broken(), Broken()), tokens=40, seed=1, drawing=Drawing(0.1))
     with pytest.raises(OSError, match="disk gone"):
         next(broken.batches(Position()))
 

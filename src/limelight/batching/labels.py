@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from limelight.batching.batch import Batch, Rows, make_batch
+from limelight.batching.drawing import DrawnRows, stored_rows, texts_of
 from limelight.batching.stream import BatchStream, Chunk
 from limelight.tokens.tokenizer import END
 
@@ -26,14 +27,14 @@ def label_batch(texts: Rows, labels: Sequence[int] | np.ndarray, *, padding: int
 class LabelStream(BatchStream):
     """A `BatchStream` of corpora whose sources are `begun` rows and whose targets are the number of a label each."""
 
-    def _sampled(
-        self, rows: np.ndarray, sources: list[np.ndarray], targets: list[np.ndarray], generator: np.random.Generator
-    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Segment the texts anew; one that gets too long keeps its stored pieces. Labels stay what they are."""
-        seed = int(generator.integers(2**31))
-        drawn = self.tokenizers.source.encode_sampled(self._texts(rows)[0], amount=self.sampling, seed=seed)
+    def _varied(self, rows: np.ndarray, generator: np.random.Generator) -> DrawnRows:
+        """Segment the texts anew; one that gets too long keeps its stored tokens. Labels stay what they are."""
+        stored, how = stored_rows(self.views, rows), self.drawing
+        texts = [pair.source for pair in texts_of(self.views, rows)]
+        drawn = self.tokenizers.source.encode_sampled(texts, amount=how.sampling, seed=int(generator.integers(2**31)))
         fresh = [np.asarray(begun(row), dtype=np.int64) for row in drawn]
-        return [row if len(row) < self.max_length else kept for row, kept in zip(fresh, sources, strict=True)], targets
+        fitting = [row if len(row) < how.max_length else old for row, old in zip(fresh, stored.sources, strict=True)]
+        return DrawnRows(fitting, stored.targets)
 
     def _batch(self, chunk: Chunk, number: int) -> Batch:
         rows = chunk.batches[number]

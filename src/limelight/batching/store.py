@@ -113,6 +113,10 @@ class TokenStore:
     def __len__(self) -> int:
         return len(self.sources)
 
+    def reversed(self) -> "TokenStore":
+        """The same corpus in the other direction."""
+        return TokenStore(self.targets, self.sources, self.target_texts, self.source_texts)
+
     def texts(self, rows: np.ndarray) -> tuple[list[str], list[str]]:
         """Source and target text of these rows."""
         return (

@@ -13,7 +13,7 @@ import numpy as np
 
 from limelight.batching.batch import Batch, make_batch
 from limelight.batching.bucketing import cut_batches
-from limelight.batching.store import TokenStore
+from limelight.batching.drawing import Drawing, DrawnRows, View, stored_rows, varied_rows
 from limelight.errors import UserError
 from limelight.tokens import Tokenizers
 from limelight.tokens.tokenizer import END
@@ -43,36 +43,33 @@ class BatchStream:
     """Batches of several corpora, each seen as often as its weight says.
 
     Args:
-        stores: one tokenised corpus each; `weights` run in step with them.
+        views: the corpora, each in one direction.
         tokens: budget of a batch (see `cut_batches`).
+        drawing: how pairs are varied when they are drawn; by default they are taken as they are stored.
         chunk_pairs: pairs shuffled, segmented and sorted together.
-        sampling: amount of sub-word sampling; 0 takes the stored pieces.
-        max_length: a sampled segmentation longer than this, the end piece counted, is replaced by the stored one.
 
     Raises `UserError` when an epoch would be empty.
     """
 
     def __init__(
         self,
-        stores: Sequence[TokenStore],
-        weights: Sequence[float],
+        views: Sequence[View],
         tokenizers: Tokenizers,
         *,
         tokens: int,
         seed: int,
+        drawing: Drawing | None = None,
         chunk_pairs: int = 100_000,
-        sampling: float = 0.0,
-        max_length: int = 256,
     ) -> None:
-        if not any(len(store) for store in stores):
+        if not any(len(view.store) for view in views):
             raise UserError("there is nothing to train on: no pair is left after reading and cleaning")
-        if not any(round(weight * len(store)) for store, weight in zip(stores, weights, strict=True)):
+        if not any(round(view.weight * len(view.store)) for view in views):
             raise UserError(
-                f"the weights {list(weights)} leave no pair to train on: give one of the corpora a larger one"
+                f"the weights {[view.weight for view in views]} leave no pair to train on: give one of the corpora a "
+                "larger one"
             )
-        self.stores, self.weights, self.tokenizers = list(stores), list(weights), tokenizers
+        self.views, self.tokenizers, self.drawing = list(views), tokenizers, drawing or Drawing()
         self.tokens, self.seed, self.chunk_pairs = tokens, seed, chunk_pairs
-        self.sampling, self.max_length = sampling, max_length
 
     def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
         """From `position` on for ever: each batch with the position after it.
@@ -108,59 +105,31 @@ class BatchStream:
         return chunk, Position(place.epoch + 1), None
 
     def _epoch_rows(self, epoch: int) -> np.ndarray:
-        """(pairs, 2) corpus and row, shuffled: whole copies for whole weights, a fresh part for the rest."""
+        """(pairs, 2) view and row, shuffled: whole copies for whole weights, a fresh part for the rest."""
         generator = np.random.default_rng([self.seed, epoch])
         parts = []
-        for corpus, (store, weight) in enumerate(zip(self.stores, self.weights, strict=True)):
+        for number, (store, weight, *_) in enumerate(self.views):
             copies, rest = divmod(weight, 1)
             some = generator.permutation(len(store))[: round(rest * len(store))]
             rows = np.concatenate([*[np.arange(len(store))] * int(copies), some])
-            parts.append(np.stack([np.full(len(rows), corpus), rows], axis=1))
+            parts.append(np.stack([np.full(len(rows), number), rows], axis=1))
         return generator.permutation(np.concatenate(parts).astype(np.int64))
 
     def _make_chunk(self, rows: np.ndarray, seeds: list[int], unwanted: Event) -> Chunk:
         generator = np.random.default_rng(seeds)
-        sources, targets = self._stored(rows)
-        if self.sampling:
+        sources, targets = stored_rows(self.views, rows)
+        if self.drawing.varies:
             for first in range(0, len(rows), SAMPLED_TOGETHER):
                 some = slice(first, first + SAMPLED_TOGETHER)
-                sources[some], targets[some] = self._sampled(rows[some], sources[some], targets[some], generator)
+                sources[some], targets[some] = self._varied(rows[some], generator)
                 if unwanted.is_set():
                     raise CancelledError
         lengths = [np.array([len(row) + 1 for row in side]) for side in (sources, targets)]
         return Chunk(sources, targets, cut_batches(*lengths, tokens=self.tokens, generator=generator))
 
-    def _stored(self, rows: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        stores = self.stores
-        return (
-            [stores[corpus].sources[row] for corpus, row in rows],
-            [stores[corpus].targets[row] for corpus, row in rows],
-        )
-
-    def _sampled(
-        self, rows: np.ndarray, sources: list[np.ndarray], targets: list[np.ndarray], generator: np.random.Generator
-    ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Segment anew; a side that gets too long keeps its stored pieces."""
-        sides = []
-        for texts, stored, tokenizer in zip(self._texts(rows), (sources, targets), self.tokenizers, strict=True):
-            seed = int(generator.integers(2**31))
-            drawn = tokenizer.encode_sampled(texts, amount=self.sampling, seed=seed)
-            sides.append(
-                [
-                    np.asarray(fresh, dtype=np.int64) if len(fresh) < self.max_length else kept
-                    for fresh, kept in zip(drawn, stored, strict=True)
-                ]
-            )
-        return sides[0], sides[1]
-
-    def _texts(self, rows: np.ndarray) -> tuple[list[str], list[str]]:
-        """Texts of rows that lie in several corpora, in the order of the rows."""
-        sources, targets = [""] * len(rows), [""] * len(rows)
-        for corpus, store in enumerate(self.stores):
-            places = np.flatnonzero(rows[:, 0] == corpus)
-            for place, source, target in zip(places, *store.texts(rows[places, 1]), strict=True):
-                sources[place], targets[place] = source, target
-        return sources, targets
+    def _varied(self, rows: np.ndarray, generator: np.random.Generator) -> DrawnRows:
+        seeds = int(generator.integers(2**31)), int(generator.integers(2**31))
+        return varied_rows(self.views, rows, self.tokenizers, self.drawing, seeds)
 
     def _batch(self, chunk: Chunk, number: int) -> Batch:
         rows = chunk.batches[number]

@@ -1,5 +1,6 @@
 """The whole run as one frozen, typed record; strict overrides; errors that name near keys."""
 
+from limelight.config.augmentation import AugmentationConfig
 from limelight.config.directions import require_not_reversed, require_one_direction
 from limelight.config.files import config_from, dump_config, known_keys, load_config, override, save_config
 from limelight.config.models import (
@@ -21,6 +22,7 @@ from limelight.config.run import (
 )
 
 __all__ = [
+    "AugmentationConfig",
     "BatchingConfig",
     "Corpus",
     "DataConfig",

@@ -12,7 +12,7 @@ Rate = Annotated[float, Field(ge=0, le=1)]
 class AugmentationConfig(Section):
     """The share of pairs that each augmentation changes, in every epoch anew; 0 switches it off.
 
-    One pair can meet several of them. `limelight train --preview` prints augmented pairs.
+    One pair can meet several of them.
     """
 
     join: Rate = 0.0

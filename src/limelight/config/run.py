@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from limelight.config.augmentation import AugmentationConfig
 from limelight.config.models import ModelConfig, TransformerConfig
 from limelight.config.section import Section
 
@@ -170,6 +171,7 @@ class RunConfig(Section):
     """A run or model folder whose weights and vocabulary this run begins with."""
     data: DataConfig = DataConfig()
     tokens: TokensConfig = TokensConfig()
+    augmentation: AugmentationConfig = AugmentationConfig()
     batching: BatchingConfig = BatchingConfig()
     model: ModelConfig = TransformerConfig()
     training: TrainingConfig = TrainingConfig()

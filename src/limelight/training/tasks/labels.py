@@ -8,6 +8,7 @@ from torch.nn import functional
 
 from limelight.batching.batch import Batch
 from limelight.batching.bucketing import cut_batches
+from limelight.batching.drawing import Drawing, View
 from limelight.batching.labels import LabelStream, begun, label_batch
 from limelight.batching.stream import Position
 from limelight.config import RunConfig
@@ -34,14 +35,12 @@ class Labels(Task):
         self.labels, self.pairs = prepared.labels, prepared.valid
         self.amount = f"{sum(map(len, prepared.stores)):,} texts with {len(prepared.labels):,} labels"
         self.stream = LabelStream(
-            prepared.stores,
-            [corpus.weight for corpus in config.data.train],
+            [View(store, corpus.weight) for corpus, store in zip(config.data.train, prepared.stores, strict=True)],
             prepared.tokenizers,
             tokens=config.batching.tokens,
             seed=config.training.seed,
+            drawing=Drawing(config.tokens.sampling, max_length=config.batching.max_length),
             chunk_pairs=config.batching.chunk_pairs,
-            sampling=config.tokens.sampling,
-            max_length=config.batching.max_length,
         )
         self.valid_batches = validation_batches(prepared, tokens=config.batching.tokens, longest=longest)
 

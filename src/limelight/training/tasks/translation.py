@@ -7,13 +7,16 @@ import torch
 
 from limelight.batching.batch import Batch, make_batch
 from limelight.batching.bucketing import cut_batches
+from limelight.batching.drawing import Drawing, View
+from limelight.batching.store import TokenStore
 from limelight.batching.stream import BatchStream, Position
-from limelight.config import RunConfig
+from limelight.config import DataConfig, RunConfig
 from limelight.decoding.translate import Translator
 from limelight.evaluation.metrics import corpus_bleu, corpus_chrf, require_scorable
 from limelight.evaluation.tokenization import choose_tokenization, target_language
 from limelight.models.interface import Model, Seq2Seq
 from limelight.models.room import longest_sequence, require_room
+from limelight.text.augmentation import Languages
 from limelight.text.pair import Pair
 from limelight.tokens import END, Tokenizers
 from limelight.training.precision import autocast
@@ -32,15 +35,18 @@ class Translation(Task):
         require_positions(config, longest)
         self.config, self.tokenizers, self.pairs = config, prepared.tokenizers, prepared.valid
         self.amount = f"{sum(map(len, prepared.stores)):,} pairs"
+        drawing = Drawing(
+            config.tokens.sampling,
+            config.augmentation.model_dump() if config.augmentation.active else {},
+            config.batching.max_length,
+        )
         self.stream = BatchStream(
-            prepared.stores,
-            [corpus.weight for corpus in config.data.train],
+            views_of(config.data, prepared.stores),
             prepared.tokenizers,
             tokens=config.batching.tokens,
             seed=config.training.seed,
+            drawing=drawing,
             chunk_pairs=config.batching.chunk_pairs,
-            sampling=config.tokens.sampling,
-            max_length=config.batching.max_length,
         )
         self.chosen = _spread(prepared.valid, config.training.bleu_sentences)
         self.tokenize, self.measured_by = _bleu_of(config, prepared.valid, self.chosen)
@@ -71,6 +77,14 @@ class Translation(Task):
         middle = len(outputs) // 2
         shown = sources[middle], references[middle], outputs[middle]
         return Validation(loss, figures, tuple(zip(("source", "reference", "model"), shown, strict=True)))
+
+
+def views_of(data: DataConfig, stores: Sequence[TokenStore]) -> list[View]:
+    """Each corpus of a run with its weight and its languages."""
+    return [
+        View(store, corpus.weight, languages=Languages(corpus.source, corpus.target))
+        for corpus, store in zip(data.train, stores, strict=True)
+    ]
 
 
 def validation_batches(

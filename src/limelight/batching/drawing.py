@@ -1,0 +1,110 @@
+"""From rows of corpora to ids: augmented, segmented anew, with the tag of the target language before the source.
+
+Everything here is a pure function of its arguments, so that rows can be drawn in any process.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from limelight.batching.store import TokenStore
+from limelight.text.augmentation import Languages, Sides, augment
+from limelight.tokens import Tokenizers
+
+
+class View(NamedTuple):
+    """A tokenized corpus as one direction of a run sees it."""
+
+    store: TokenStore
+    weight: float = 1.0
+    """How often an epoch contains each pair."""
+    prefix: tuple[int, ...] = ()
+    """Ids before every source: the tag of the target language, where a model has several directions."""
+    languages: Languages = Languages("", "")
+
+
+class DrawnRows(NamedTuple):
+    """Ids of both sides, without the end, row by row."""
+
+    sources: list[np.ndarray]
+    targets: list[np.ndarray]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """How rows are varied when they are drawn.
+
+    sampling: amount of sub-word sampling; 0 takes the stored segmentation.
+    rates: share of pairs for each augmentation, see `augment`; empty for none.
+    max_length: most ids of a side, prefix and end counted. A pair that gets longer is taken as it is stored.
+    """
+
+    sampling: float = 0.0
+    rates: Mapping[str, float] = field(default_factory=dict)
+    max_length: int = 256
+
+    @property
+    def varies(self) -> bool:
+        """Whether a row can differ from what is stored."""
+        return self.sampling > 0 or any(rate > 0 for rate in self.rates.values())
+
+
+def stored_rows(views: Sequence[View], chosen: np.ndarray) -> DrawnRows:
+    """Rows as they are stored. `chosen` is (rows, 2): the number of a view, and a row of its store."""
+    return DrawnRows(
+        [_prefixed(views[view], views[view].store.sources[row]) for view, row in chosen],
+        [views[view].store.targets[row] for view, row in chosen],
+    )
+
+
+def varied_rows(
+    views: Sequence[View], chosen: np.ndarray, tokenizers: Tokenizers, how: Drawing, seeds: tuple[int, int]
+) -> DrawnRows:
+    """The same rows augmented and segmented anew; a pure function of its arguments.
+
+    Args:
+        seeds: one for each side. Augmentation takes the first.
+    """
+    stored, texts = stored_rows(views, chosen), texts_of(views, chosen)
+    languages = [views[view].languages for view, _ in chosen]
+    pairs = augment(texts, languages, how.rates, seeds[0]) if how.rates else texts
+    changed = [pair != text for pair, text in zip(pairs, texts, strict=True)]
+    sides = [
+        tokenizer.encode_sampled([pair[side] for pair in pairs], amount=how.sampling, seed=seed)
+        for side, (tokenizer, seed) in enumerate(zip(tokenizers, seeds, strict=True))
+    ]
+    sources = [_prefixed(views[view], row) for (view, _), row in zip(chosen, sides[0], strict=True)]
+    drawn = zip(sources, (np.asarray(row, dtype=np.int64) for row in sides[1]), strict=True)
+    kept = [
+        _fitting(fresh, old, how.max_length, together=together)
+        for fresh, old, together in zip(drawn, zip(*stored, strict=True), changed, strict=True)
+    ]
+    return DrawnRows([source for source, _ in kept], [target for _, target in kept])
+
+
+def _fitting(
+    fresh: tuple[np.ndarray, np.ndarray], stored: tuple[np.ndarray, np.ndarray], most: int, *, together: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """The drawn pair, with what is stored in place of a side that got too long; of both sides where they were changed
+    `together`, as otherwise they would no longer belong to each other."""
+    fits = [len(side) < most for side in fresh]
+    if together and not all(fits):
+        return stored
+    return (fresh[0] if fits[0] else stored[0], fresh[1] if fits[1] else stored[1])
+
+
+def _prefixed(view: View, row: Sequence[int] | np.ndarray) -> np.ndarray:
+    ids = np.asarray(row, dtype=np.int64)
+    return np.concatenate([np.array(view.prefix, dtype=np.int64), ids]) if view.prefix else ids
+
+
+def texts_of(views: Sequence[View], chosen: np.ndarray) -> list[Sides]:
+    """Texts of rows that lie in several stores, in the order of the rows."""
+    found = [Sides("", "")] * len(chosen)
+    for number, view in enumerate(views):
+        places = np.flatnonzero(chosen[:, 0] == number)
+        for place, source, target in zip(places, *view.store.texts(chosen[places, 1]), strict=True):
+            found[place] = Sides(source, target)
+    return found
