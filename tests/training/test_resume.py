@@ -1,8 +1,9 @@
 """A run that is interrupted goes on as if it had not been: the same losses and weights, to the last bit.
 
-Dropout, accumulation, sub-word sampling and clipping are on; checkpoints, validations and epochs end at different
-updates. A killed process is played here by an exception; `tests/torture` kills real ones, and leaves one thing after
-another out of a restore to see the comparison fail.
+Dropout, accumulation, sub-word sampling, every augmentation and clipping are on; checkpoints, validations and epochs
+end at different updates. The loss decides which model is best, as it falls at every validation. A killed process is
+played here by an exception; `tests/torture` kills real ones, and leaves one thing after another out of a restore to see
+the comparison fail.
 """
 
 import os
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 
-from limelight.config import ModelConfig, RunConfig
+from limelight.config import AugmentationConfig, ModelConfig, RunConfig
 from limelight.training import checkpoint, keep, loop, run_state
 from limelight.training.checkpoint import find_damage, stored_progress
 from limelight.training.signals import Stopped
@@ -29,6 +30,8 @@ from tests.training.helpers import (
 )
 from tests.training.interrupted import Killed, interruption, kill
 
+EVERY_AUGMENTATION = AugmentationConfig(**dict.fromkeys(AugmentationConfig.model_fields, 0.2))
+
 Whole = tuple[RunConfig, Path]
 """A configuration, and the folder of a run that was never interrupted."""
 
@@ -39,7 +42,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Whole]:
     found = {}
     for name, model in MODELS.items():
         folder = tmp_path_factory.mktemp(name)
-        found[name] = tiny_run(folder / "text", model), folder / "whole"
+        config = tiny_run(folder / "text", model, best_by="loss")
+        batching = config.batching.model_copy(update={"tokens": 150})  # augmented pairs are longer
+        changes = {"augmentation": EVERY_AUGMENTATION, "batching": batching}
+        found[name] = config.model_copy(update=changes), folder / "whole"
         go(*found[name])
     return found
 
@@ -68,6 +74,7 @@ def test_the_whole_run_has_everything_random_in_it(whole: Whole) -> None:
     assert {line["epoch"] for line in lines} == {0, 1}
     assert config.model.dropout
     assert config.tokens.sampling
+    assert min(config.augmentation.model_dump().values()) > 0
     assert config.training.accumulate > 1
 
 
