@@ -209,7 +209,7 @@ def one_row(row: Row, data: Path, out: Path, steps: int) -> None:
     config = config_of(row, data, steps)
     folder = out / row.name
     progress = train(config, folder)
-    translator = load_translator(folder)
+    translator = load_translator(folder, threads=torch.get_num_threads())
     valid, test = (
         list(read_pairs([data / f"{part}.en.gz", data / f"{part}.de.gz"])) for part in ("val", "test_2016_flickr")
     )

@@ -132,7 +132,9 @@ def limelight(precision: str, *, shortlist: bool = False) -> Callable[[Path], Tr
         from limelight.memory import hold_memory_for_work
 
         hold_memory_for_work()
-        translator = load_translator(folder / "run", precision=precision, **({"shortlist": True} if shortlist else {}))
+        translator = load_translator(
+            folder / "run", precision=precision, shortlist=shortlist, threads=torch.get_num_threads()
+        )
         translator.config = translator.config.model_copy(update={"max_length_factor": 1e-6, "max_length_extra": LIMIT})
 
         def translate(sources: Sequence[str], beam: int) -> list[tuple[str, int]]:

@@ -52,7 +52,7 @@ def main(
         "recipe": recipe,
         **_model(out),
         "machine": describe_machine(),
-        **_quality(load_translator(out), data),
+        **_quality(load_translator(out, threads=torch.get_num_threads()), data),
         "training_tokens_per_second": _speed(out / "log.jsonl"),
         "curve": _curve(out / "log.jsonl"),
     }

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
+import limelight
 from limelight import capabilities
 from limelight.config import DecodingConfig, RunConfig, TransformerConfig
 from limelight.decoding.ensemble import Ensemble
@@ -63,6 +64,14 @@ def test_a_run_gives_its_model_its_tokenizers_and_its_settings(
 def test_the_device_can_be_chosen(seed: int, tmp_path: Path, tokenizers: Tokenizers) -> None:
     run = stored(tmp_path / "run", tokenizers)
     assert load_translator(run, torch.device("cpu")).device == torch.device("cpu")
+
+
+def test_only_who_owns_the_process_gives_threads(seed: int, tmp_path: Path, tokenizers: Tokenizers) -> None:
+    runs = [stored(tmp_path / name, tokenizers) for name in "ab"]
+    assert load_translator(runs[0]).threads is None
+    assert limelight.load(runs[0], threads=3).threads == limelight.load(runs, threads=3).threads == 3
+    with pytest.raises(UserError, match="threads must be at least 1, not 0"):
+        load_translator(runs[0], threads=0)
 
 
 def test_several_runs_are_an_ensemble_with_the_settings_of_the_first(

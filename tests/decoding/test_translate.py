@@ -345,8 +345,8 @@ def learned_by_heart() -> Seq2Seq:
     raise AssertionError(f"it has not learned: {loss}")
 
 
-def searched_in(precision: str | None, model: Seq2Seq | None = None) -> Translator:
-    return Translator(model or learned_by_heart(), characters(), precision=precision)
+def searched_in(precision: str | None, model: Seq2Seq | None = None, *, threads: int | None = None) -> Translator:
+    return Translator(model or learned_by_heart(), characters(), precision=precision, threads=threads)
 
 
 def texts_of(one: Translator, beam_size: int = 4) -> dict[str, str]:
@@ -389,19 +389,18 @@ def test_an_unknown_precision_is_refused(seed: int) -> None:
 
 @pytest.fixture
 def engines(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
-    """As if there were three cores and three sentences worth an engine; all that are made."""
+    """As if three sentences were worth an engine; all that are made."""
     made: list[object] = []
     own = Translator._engine
     monkeypatch.setattr(Translator, "_engine", lambda self, plan: made.append(own(self, plan)) or made[-1])
     monkeypatch.setattr(workers, "SENTENCES_EACH", 3)
-    torch.set_num_threads(3)
     yield made
-    torch.set_num_threads(1)
+    assert torch.get_num_threads() == 1
 
 
 def test_several_engines_translate_as_one_does(engines: list[object]) -> None:
     texts = [*LEARNED, "", *reversed(LEARNED)]
-    one = searched_in("fp32")
+    one = searched_in("fp32", threads=3)
     assert [found.text for found in one.translate(texts)] == [LEARNED.get(text, "") for text in texts]
     assert len(engines) == 3
     assert [found.text for found in one.translate(texts[:6])] == [LEARNED[text] for text in texts[:6]]
@@ -409,10 +408,9 @@ def test_several_engines_translate_as_one_does(engines: list[object]) -> None:
 
 
 def test_draws_stand_in_one_order(engines: list[object], seed: int) -> None:
-    one = searched_in("fp32")
     drawn = []
     for threads in (3, 1):
-        torch.set_num_threads(threads)
+        one = searched_in("fp32", threads=threads)
         found = one.translate(list(LEARNED), sampling=Sampling(seed=seed, temperature=3.0))
         drawn.append([translation.text for translation in found])
     assert drawn[0] == drawn[1] != list(LEARNED.values())

@@ -66,7 +66,9 @@ def open_translator(folders: list[str], precision: str | None = None, *, shortli
     from limelight.memory import hold_memory_for_work
 
     hold_memory_for_work()
-    translator = load_translator(folders, precision=precision, shortlist=shortlist)
+    import torch
+
+    translator = load_translator(folders, precision=precision, shortlist=shortlist, threads=torch.get_num_threads())
     _say_if_slow(precision, translator.device)
     return translator
 

@@ -20,22 +20,25 @@ def load(
     *,
     precision: str | None = None,
     shortlist: bool = False,
+    threads: int | None = None,
 ) -> Any:
     """A `Translator`, a `TextGenerator`, a `Filler` or a `Labeller`: what the model of a run or model folder is for.
 
-    Several folders are an ensemble of translators. `device`, `precision` and `shortlist` are those of
-    `load_translator`; `shortlist` is for translators alone, and `precision` for what searches. Whoever wants to say
+    Several folders are an ensemble of translators. `device`, `precision`, `shortlist` and `threads` are those of
+    `load_translator`; the last two are for translators alone, and `precision` for what searches. Whoever wants to say
     which of the four it is, to a type checker too, calls its own function: `load_translator`, `load_generator`,
     `load_filler`, `load_labeller`. Raises `UserError` as these do.
     """
     if not isinstance(paths, str | Path) and len(paths) != 1:
-        return load_translator(paths, device, precision=precision, shortlist=shortlist)
+        return load_translator(paths, device, precision=precision, shortlist=shortlist, threads=threads)
     path = paths if isinstance(paths, str | Path) else paths[0]
     family = load_config(find_model(path) / CONFIG).model.family
     if family in ("transformer", "recurrent"):
-        return load_translator(path, device, precision=precision, shortlist=shortlist)
+        return load_translator(path, device, precision=precision, shortlist=shortlist, threads=threads)
     if shortlist:
         raise UserError(f"{path}: a shortlist is for translators, and this is a model of the family {family}")
+    if threads is not None:
+        raise UserError(f"{path}: threads={threads} is for translators, and this is a model of the family {family}")
     if family != "encoder_only":
         return load_generator(path, device, precision=precision)
     if precision is not None:

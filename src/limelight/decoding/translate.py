@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast, overload
@@ -53,7 +54,12 @@ class Translation:
 
 
 class Translator:
-    """A model with all it takes to translate text. The model is left as it was found: still training, if it was."""
+    """A model with all it takes to translate text. The model is left as it was found: still training, if it was.
+
+    Any number of threads may call one translator at once, and each gets what it would get alone, as long as the model
+    is in evaluation mode and nobody changes its weights. No call changes a setting of the process, unless `threads` is
+    given.
+    """
 
     def __init__(
         self,
@@ -63,14 +69,22 @@ class Translator:
         *,
         precision: str | None = None,
         shortlist: Shortlist | None = None,
+        threads: int | None = None,
     ) -> None:
         """`config` holds the defaults of `translate`; its own defaults where it is not given.
 
         With a `precision` the model is packed for searching, in `fp32`, `bf16` or `int8`; after its weights change a
         new translator has to be made. Without one it is searched as it is at the time. With a `shortlist` nothing is
-        scored but the pieces that are on it. Raises `UserError` for a precision that is not to be had, and for a
-        shortlist that is for another vocabulary, or given to an ensemble.
+        scored but the pieces that are on it. Raises `UserError` for a precision that is not to be had, for a shortlist
+        that is for another vocabulary, or given to an ensemble, and for fewer than one thread.
+
+        `threads` is for whoever owns the process and wants to translate much with all of it: on a CPU up to so many
+        engines work side by side, and for as long as a call takes, torch's number of threads and Python's switch
+        interval are changed for the whole process. Such calls wait for one another.
         """
+        if threads is not None and threads < 1:
+            raise UserError(f"threads must be at least 1, not {threads}")
+        self.threads = threads
         self.model = model
         self.tokenizers = tokenizers
         self.config = config or DecodingConfig()
@@ -202,9 +216,11 @@ class Translator:
         """The hypotheses of each text, none for a blank one. Texts of like length are searched together."""
         found: list[list[Hypothesis]] = [[] for _ in texts]
         jobs = self._jobs(texts, prefixes, first)
-        workers = workers_for(len(jobs), self.device) if plan.sampling is None else 1  # draws stand in one order
-        with reading(self.searched):
-            for place, hypotheses in decode(jobs, lambda: self._engine(plan), workers):
+        threads = self.threads
+        workers = workers_for(len(jobs), self.device, threads) if plan.sampling is None else 1  # draws stand in order
+        decoding = decode(jobs, lambda: self._engine(plan), workers=workers, threads=threads)
+        with reading(self.searched), closing(decoding):
+            for place, hypotheses in decoding:
                 found[place] = self._ranked(hypotheses, plan)
         return found
 
@@ -275,15 +291,16 @@ def load_translator(
     *,
     precision: str | None = None,
     shortlist: bool = False,
+    threads: int | None = None,
 ) -> Translator:
     """The translator of a run or model folder; of several, their ensemble, with the settings of the first.
 
     It goes to `device`; to a GPU where there is one and nothing else is asked. `precision` is that of searching:
-    `fp32`; `bf16`; or `int8`, the fastest on a CPU; by default the form in which the folder keeps its
-    weights, where the device computes that fast (`models.packed.search_precision`). With
-    `shortlist` only pieces on the one that stands in the folder are scored. Raises `UserError` for folders that hold
-    no model, for an ensemble of models whose tokenizers differ, for a precision that is not to be had on the device,
-    and for a shortlist that is missing, damaged, or not for one model alone.
+    `fp32`; `bf16`; or `int8`, the fastest on a CPU; by default the form in which the folder keeps its weights, where
+    the device computes that fast (`models.packed.search_precision`). With `shortlist` only pieces on the one that
+    stands in the folder are scored; `threads` is for the owner of the process, see `Translator`. Raises `UserError` for
+    folders that hold no model, for an ensemble of models whose tokenizers differ, for a precision that is not to be had
+    on the device, and for a shortlist that is missing, damaged, or not for one model alone.
     """
     folders = [paths] if isinstance(paths, str | Path) else list(paths)
     if not folders:
@@ -295,7 +312,9 @@ def load_translator(
     models = [_translating(each) for each in stored]
     if len(stored) == 1:
         listed = read_shortlist(first.folder / SHORTLIST, first.tokenizers) if shortlist else None
-        return Translator(models[0], first.tokenizers, first.config.decoding, precision=precision, shortlist=listed)
+        return Translator(
+            models[0], first.tokenizers, first.config.decoding, precision=precision, shortlist=listed, threads=threads
+        )
     for folder, other in zip(folders[1:], stored[1:], strict=True):
         if not _same_pieces(first.tokenizers, other.tokenizers):
             raise UserError(
@@ -304,7 +323,7 @@ def load_translator(
             )
     if shortlist:
         raise UserError(f"{len(stored)} models and a shortlist: an ensemble takes none; give one model")
-    return Translator(Ensemble(models), first.tokenizers, first.config.decoding, precision=precision)
+    return Translator(Ensemble(models), first.tokenizers, first.config.decoding, precision=precision, threads=threads)
 
 
 def _translating(stored: StoredModel) -> Seq2Seq:

@@ -3,12 +3,15 @@
 Two engines of one thread are up to half as fast again as one with two: the products of a step are too small to be
 divided. More than a few only wait for one another, since Python runs one of them at a time. Those of one sentence alone
 are smaller still: it is decoded in one thread.
+
+How many threads torch takes belongs to the process, so all this is for its owner: the command line, a run, a server.
 """
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event
+from contextlib import contextmanager
+from threading import Event, Lock
 
 import torch
 
@@ -27,56 +30,75 @@ five milliseconds, in which the others could have begun their next product. Two 
 
 Found = list[tuple[int, list[Hypothesis]]]
 
+_OWNER = Lock()
+"""Held while torch's number of threads and the switch interval are other than before: they are the process's."""
+
 
 def decode(
-    jobs: Sequence[Job], new_engine: Callable[[], Engine[int]], workers: int
-) -> Iterator[tuple[int, list[Hypothesis]]]:
+    jobs: Sequence[Job], new_engine: Callable[[], Engine[int]], *, workers: int = 1, threads: int | None = None
+) -> Generator[tuple[int, list[Hypothesis]]]:
     """What is found for each job, by its place, in any order. The longest come first, so that too little memory shows
-    at once and not at the end."""
+    at once and not at the end.
+
+    Args:
+        workers: engines side by side; more than one need `threads`.
+        threads: what the workers share, given by the owner of the process: torch's number of threads and Python's
+            switch interval change until the iterator ends, and another call with `threads` waits for that. Without it
+            one engine works in the thread of the caller with torch's settings as they are, and nothing is changed.
+    """
     ordered = sorted(jobs, key=lambda job: -len(job.source))
-    if workers == 1:
-        yield from _alone(jobs, new_engine()) if len(jobs) == 1 else _run(ordered, new_engine(), Event())
+    if threads is None:
+        yield from _run(ordered, new_engine(), Event())
         return
+    with _OWNER, settings_put_back():
+        if workers > 1:
+            yield from _side_by_side(ordered, new_engine, workers, threads // workers)
+        else:
+            torch.set_num_threads(threads if len(jobs) > 1 else 1)
+            yield from _run(ordered, new_engine(), Event())
+
+
+@contextmanager
+def settings_put_back() -> Iterator[None]:
+    """Afterwards torch's number of threads and Python's switch interval are what they were before, for new threads,
+    too. For whoever owns the process: within it the settings are those of the process."""
     threads, interval = torch.get_num_threads(), sys.getswitchinterval()
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+        sys.setswitchinterval(interval)
+
+
+def workers_for(jobs: int, device: torch.device, threads: int | None) -> int:
+    """How many engines are worth it. A GPU is busy with one, and so is whoever has no threads to share out."""
+    if device.type != "cpu" or threads is None:
+        return 1
+    return max(1, min(threads, jobs // SENTENCES_EACH, MOST_WORKERS))
+
+
+def _side_by_side(
+    ordered: Sequence[Job], new_engine: Callable[[], Engine[int]], workers: int, threads: int
+) -> Iterator[tuple[int, list[Hypothesis]]]:
+    """Workers with a share of the jobs each, and so many threads."""
     stop = Event()
 
     def share(number: int) -> Found:
-        torch.set_num_threads(threads // workers)
+        torch.set_num_threads(threads)
         try:
             return list(_run(ordered[number::workers], new_engine(), stop))
         except BaseException:
             stop.set()  # the caller hears of it when the workers before this one have ended
             raise
 
-    try:
-        sys.setswitchinterval(SWITCH)
-        with ThreadPoolExecutor(workers) as pool:
-            try:
-                for found in pool.map(share, range(workers)):
-                    yield from found
-            except BaseException:
-                stop.set()  # nobody waits for the others any more
-                raise
-    finally:
-        torch.set_num_threads(threads)
-        sys.setswitchinterval(interval)
-
-
-def workers_for(jobs: int, device: torch.device) -> int:
-    """How many engines are worth it. A GPU is busy with one."""
-    if device.type != "cpu":
-        return 1
-    return max(1, min(torch.get_num_threads(), jobs // SENTENCES_EACH, MOST_WORKERS))
-
-
-def _alone(jobs: Sequence[Job], engine: Engine[int]) -> Found:
-    """A sentence in one thread. How many there are belongs to who calls, and is put back before they see anything."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        return list(_run(jobs, engine, Event()))
-    finally:
-        torch.set_num_threads(threads)
+    sys.setswitchinterval(SWITCH)
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            for found in pool.map(share, range(workers)):
+                yield from found
+        except BaseException:
+            stop.set()  # nobody waits for the others any more
+            raise
 
 
 def _run(jobs: Sequence[Job], engine: Engine[int], stop: Event) -> Iterator[tuple[int, list[Hypothesis]]]:

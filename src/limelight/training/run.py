@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 from limelight.config import RunConfig, dump_config, load_config
+from limelight.decoding.workers import settings_put_back
 from limelight.errors import RunError, UserError
 from limelight.files import cause, clear_leftovers, remove, write_whole
 from limelight.models.build import choose_device, count_parameters
@@ -45,8 +46,9 @@ MADE_BEFORE = {"config", "data", "tokenizer"}
 def train(config: RunConfig, folder: str | Path, *, quiet: bool = False) -> Progress:
     """Train in a run folder, or go on with the run that is there; returns how far it has come.
 
-    Raises `UserError` for the caller's mistakes, `RunError` when the work fails, `Stopped` when a signal ended it with
-    everything saved.
+    A run owns its process while it lasts: it seeds torch's generator, changes torch's number of threads (which is put
+    back) and listens to signals. Raises `UserError` for the caller's mistakes, `RunError` when the work fails,
+    `Stopped` when a signal ended it with everything saved.
     """
     folder = Path(folder)
     config = config.model_copy(update={"weights": "fp32"})  # also where it came from the folder of a smaller form
@@ -54,7 +56,7 @@ def train(config: RunConfig, folder: str | Path, *, quiet: bool = False) -> Prog
     _require_run_or_nothing(folder)
     if config.begin_with and not (folder / CONFIG).exists():
         require_same_function(config)
-    with only_trainer(folder) as locked:
+    with only_trainer(folder) as locked, settings_put_back():
         check_format(folder / CHECKPOINTS)
         settle(config, folder)
         check_run(config, folder)

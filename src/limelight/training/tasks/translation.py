@@ -68,7 +68,9 @@ class Translation(Task):
         if not self.chosen:
             return Validation(loss)
         sources, references = [[getattr(pair, side) for pair in self.chosen] for side in ("source", "target")]
-        translator = Translator(model, self.tokenizers, self.config.decoding, precision=precision)
+        translator = Translator(
+            model, self.tokenizers, self.config.decoding, precision=precision, threads=torch.get_num_threads()
+        )
         outputs = [output.text for output in translator.translate(sources, beam_size=1)]
         figures = {
             "bleu": corpus_bleu(outputs, references, tokenize=self.tokenize).score,
