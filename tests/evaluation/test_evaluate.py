@@ -160,6 +160,15 @@ def test_the_table_reads_well_without_a_terminal(seed):
     assert rows["16-20"] == ["0", "-", "-"], "an empty bucket is shown as empty"
 
 
+def test_a_table_ends_with_what_it_means_and_json_does_not(seed):
+    evaluation = evaluate(Parrot(["a"] * 4, finished=False), PAIRS)
+    assert evaluation.table().endswith(f"\n\n{evaluation.summary()}")
+    assert "In short: at BLEU 0.0, most translations are of little use." in evaluation.summary()
+    assert "4 sentences are few" in evaluation.summary()
+    assert "4 translations were cut off" in evaluation.summary()
+    assert "In short" not in evaluation.to_json()
+
+
 def test_what_cannot_be_evaluated_is_named_before_any_work(seed):
     parrot = Parrot([])
     with pytest.raises(UserError, match="nothing to evaluate: the test set has no pairs"):

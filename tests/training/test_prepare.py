@@ -217,6 +217,23 @@ def test_every_corpus_has_its_store_and_all_make_the_vocabulary(config: RunConfi
     assert found.tokenizers.source.decode(found.tokenizers.source.encode("zwölf")) == "zwölf"
 
 
+def test_long_validation_pairs_are_left_out_and_counted(config: RunConfig, tmp_path: Path) -> None:
+    """The defect: a line of 20,000 words was translated at every validation, for minutes, and without a word."""
+    text = b"one\teins\n" + b"two " * 500 + b"\tzwei\n" + b"three\t" + b"drei " * 20_000 + b"\nfour\tvier\n"
+    config = with_data(config, valid=corpus(tmp_path / "v.tsv", text))
+    found, said = prepared(config, tmp_path / "run")
+    assert [pair.line for pair in found.valid] == [1, 2, 4]
+    told = f"{tmp_path / 'v.tsv'}:3: 1 of 4 validation pairs are left out, this one first: longer than 2,000 characters"
+    assert [line for line in said.splitlines() if "validation pairs" in line] == [f"{told} (data.max_characters)"]
+    found, said = prepared(config, tmp_path / "run")  # a second start reads what the run keeps
+    assert [pair.line for pair in found.valid] == [1, 2, 4]
+    long = with_data(config, valid=corpus(tmp_path / "long.tsv", text.splitlines()[2] + b"\n"))
+    with pytest.raises(
+        UserError, match=r"long\.tsv:1: 1 of 1 validation pairs are longer than 2,000 characters .* split"
+    ):
+        prepared(long, tmp_path / "other")
+
+
 def test_validation_pairs_without_text_are_left_out_and_counted(config: RunConfig, tmp_path: Path) -> None:
     said: list[str] = []
     text = b"one\teins\n\tzwei\nthree\t \nfour\tvier\n"

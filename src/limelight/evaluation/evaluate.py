@@ -12,6 +12,7 @@ from limelight.evaluation.lengths import LengthBucket, score_by_length
 from limelight.evaluation.metrics import Metric, References, corpus_bleu, corpus_chrf, require_scorable
 from limelight.evaluation.provenance import files_of, provenance_lines, versions
 from limelight.evaluation.score import perplexity, score_pairs
+from limelight.evaluation.summary import summarize_translation
 from limelight.evaluation.tokenization import choose_tokenization
 from limelight.text.pair import Pair
 from limelight.text.scripts import is_mostly_unspaced
@@ -34,6 +35,8 @@ class Evaluation:
     seconds: float
     """Wall-clock time of translating, from text to text."""
     by_length: tuple[LengthBucket, ...]
+    tokenize: str
+    """How BLEU split the text: one of `TOKENIZATIONS`."""
     length_unit: str
     """What sources are as long in: `words`, or `letters` where most of them are in scripts without spaces."""
     translations: tuple[str, ...]
@@ -85,7 +88,17 @@ class Evaluation:
         ]
         speed = f"{self.tokens:,} pieces in {self.seconds:.1f} s: {self.tokens_per_second:,.0f} pieces/s"
         lines += ["", f"{self.sentences:,} sentences, {self.unfinished:,} without an end; {speed}"]
-        return "\n".join([*lines, *provenance_lines(self.provenance)])
+        return "\n".join([*lines, *provenance_lines(self.provenance), "", self.summary()])
+
+    def summary(self) -> str:
+        """What the scores mean, for people who have never seen any."""
+        return summarize_translation(
+            self.bleu.score,
+            self.chrf.score,
+            tokenize=self.tokenize,
+            sentences=self.sentences,
+            unfinished=self.unfinished,
+        )
 
 
 def evaluate(
@@ -133,6 +146,7 @@ def evaluate(
         unfinished=sum(not translation.finished for translation in translations),
         tokens=sum(len(translation.tokens) for translation in translations),
         seconds=seconds,
+        tokenize=chosen.name,
         length_unit="letters" if is_mostly_unspaced(sources) else "words",
         by_length=score_by_length(sources, texts, references, tokenize=chosen.name),
         translations=texts,

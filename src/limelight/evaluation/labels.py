@@ -10,6 +10,7 @@ import numpy as np
 
 from limelight.errors import UserError
 from limelight.evaluation.provenance import files_of, provenance_lines, versions
+from limelight.evaluation.summary import summarize_labels
 from limelight.models.labels import label_numbers
 from limelight.text.pair import Pair
 from limelight.understanding.classify import Labeller
@@ -116,7 +117,9 @@ class LabelEvaluation:
         lines += ["", *self._confusions(width)] if len(scores.by_label) <= _WIDEST else []
         texts = len(self.answers)
         lines += ["", f"{texts:,} texts in {self.seconds:.1f} s: {texts / (self.seconds or 1):,.0f} texts/s"]
-        return "\n".join([*lines, *provenance_lines(self.provenance)])
+        most_frequent = 100 * max(each.texts for each in scores.by_label) / texts
+        short = summarize_labels(scores.accuracy, most_frequent)
+        return "\n".join([*lines, *provenance_lines(self.provenance), "", short])
 
     def _confusions(self, width: int) -> list[str]:
         labels = [each.label for each in self.scores.by_label]

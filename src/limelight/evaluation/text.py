@@ -23,6 +23,7 @@ from limelight.decoding.generate import TextGenerator
 from limelight.errors import UserError
 from limelight.evaluation.provenance import provenance_lines, versions
 from limelight.evaluation.score import log_probabilities
+from limelight.evaluation.summary import summarize_text
 from limelight.inspection.reading import reading
 from limelight.models.interface import Seq2Seq
 from limelight.models.recurrent_language_model import RecurrentLanguageModel
@@ -112,7 +113,7 @@ class TextEvaluation:
         speed = f"{self.pieces / self.seconds:,.0f} pieces/s" if self.seconds else ""
         lines = [f"{name:<15} {value}" for name, value in figures.items()]
         lines += ["", text, f"each predicted from at most {self.context:,}; {self.seconds:.1f} s: {speed}"]
-        return "\n".join([*lines, *provenance_lines(self.provenance)])
+        return "\n".join([*lines, *provenance_lines(self.provenance), "", summarize_text(self.bits_per_byte)])
 
 
 def evaluate_text(

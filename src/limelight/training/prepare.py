@@ -56,6 +56,7 @@ def prepare(config: RunConfig, run: Path, say: Say) -> Prepared:
         for file in corpus.files:
             require_lasting(Path(file))
     valid = read_valid(config.data, run, say)  # first: it is read in a moment, and the training text is not
+    valid = _without_long(valid, config.data.max_characters, say)
     _write_tokenizers(config, run / TOKENIZER, say)
     tokenizers = load_tokenizers(run / TOKENIZER)  # from the files, as everybody later will
 
@@ -114,6 +115,21 @@ def _valid_corpus(data: DataConfig, number: int, run: Path, say: Say) -> list[Pa
         say(f"{corpus.files[0]}: {len(found) - len(full)} of {len(found)} validation pairs have an empty side")
     keep_pairs(run, name, full, files=corpus.files, fingerprint=_valid_fingerprint(data, corpus))
     return full
+
+
+def _without_long(pairs: list[Pair], max_characters: int, say: Say) -> list[Pair]:
+    """The pairs that are not longer than those of training: to translate one of 20,000 words would hold up the run at
+    every validation. Raises `UserError` where none is left."""
+    longer = [pair for pair in pairs if max(len(pair.source), len(pair.target)) > max_characters]
+    if not longer:
+        return pairs
+    count = f"{len(longer):,} of {len(pairs):,} validation pairs"
+    limit = f"longer than {max_characters:,} characters (data.max_characters)"
+    if len(longer) == len(pairs):
+        raise UserError(f"{longer[0].place}: {count} are {limit}; split them into sentences, or raise the limit")
+    say(f"{longer[0].place}: {count} are left out, this one first: {limit}")
+    left_out = set(map(id, longer))
+    return [pair for pair in pairs if id(pair) not in left_out]
 
 
 def _valid_fingerprint(data: DataConfig, corpus: Corpus) -> str:

@@ -1,0 +1,48 @@
+"""What figures mean, for people who have never seen any."""
+
+import pytest
+
+from limelight.evaluation.summary import summarize_labels, summarize_text, summarize_translation
+
+
+def summary(bleu: float, *, tokenize: str = "13a", sentences: int = 1_000, unfinished: int = 0) -> str:
+    return summarize_translation(bleu, 61.7, tokenize=tokenize, sentences=sentences, unfinished=unfinished)
+
+
+@pytest.mark.parametrize(
+    ("bleu", "meaning"),
+    [
+        (0.0, "most translations are of little use"),
+        (9.99, "most translations are of little use"),
+        (10.0, "the topic of a sentence can often be recognized"),
+        (29.9, "the gist of a translation is often clear, with many errors"),
+        (30.0, "translations can usually be understood, with errors"),
+        (40.0, "translations are mostly good"),
+        (100.0, "make sure that the model was not trained on this text"),
+    ],
+)
+def test_the_scale_of_bleu(bleu: float, meaning: str) -> None:
+    first, second = summary(bleu).splitlines()
+    assert first.startswith(f"In short: at BLEU {bleu:.1f}, ")
+    assert meaning in first
+    assert "rule of thumb" in second
+
+
+def test_bleu_over_characters_is_not_read_on_that_scale() -> None:
+    assert summary(45.0, tokenize="char").startswith("In short: chrF 61.7 of 100. BLEU here counts less than words")
+    assert "BLEU 45.0" in summary(45.0, tokenize="zh")
+
+
+def test_few_sentences_and_unfinished_ones_are_said() -> None:
+    assert "are few" not in summary(30.0, sentences=100)
+    assert "99 sentences are few: the score may be off by several points" in summary(30.0, sentences=99)
+    assert "cut off" not in summary(30.0, unfinished=50)
+    assert "51 translations were cut off at the length limit" in summary(30.0, unfinished=51)
+
+
+def test_other_figures() -> None:
+    assert summarize_labels(87.4, 54.6) == (
+        "In short: 87 of 100 texts get the right label. To give all of them the most frequent label would be right for "
+        "55 of 100."
+    )
+    assert summarize_text(2.345).startswith("In short: the model needs 2.35 bits for each byte of this text.")
