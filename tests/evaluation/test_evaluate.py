@@ -163,7 +163,7 @@ def test_the_table_reads_well_without_a_terminal(seed):
 def test_a_table_ends_with_what_it_means_and_json_does_not(seed):
     evaluation = evaluate(Parrot(["a"] * 4, finished=False), PAIRS)
     assert evaluation.table().endswith(f"\n\n{evaluation.summary()}")
-    assert "In short: at BLEU 0.0, most translations are of little use." in evaluation.summary()
+    assert "In short: at BLEU 0.0, most translations are of little use. This is" in evaluation.summary()
     assert "4 sentences are few" in evaluation.summary()
     assert "4 translations were cut off" in evaluation.summary()
     assert "In short" not in evaluation.to_json()

@@ -94,7 +94,6 @@ class Evaluation:
         """What the scores mean, for people who have never seen any."""
         return summarize_translation(
             self.bleu.score,
-            self.chrf.score,
             tokenize=self.tokenize,
             sentences=self.sentences,
             unfinished=self.unfinished,

@@ -9,24 +9,21 @@ _STEPS = (
     (0, "most translations are of little use"),
 )
 """From which BLEU, and what that usually means. The steps are those of Google's documentation of AutoML Translation."""
-_IN_WORDS = ("13a", "intl", "zh", "ja-mecab", "ko-mecab")
+_IN_WORDS = ("13a", "intl", "zh", "ja-mecab", "ko-mecab", "none")
 """Tokenizations with scores on that scale; BLEU over characters or sub-words is higher."""
 FEW, ENOUGH = 100, 500
 """Sentences: with fewer than `FEW` a score may be off by several points; `ENOUGH` are what a small test set has."""
 MANY_UNFINISHED = 0.05
 
 
-def summarize_translation(bleu: float, chrf: float, *, tokenize: str, sentences: int, unfinished: int) -> str:
-    """The meaning of scores from 0 to 100, in lines of text."""
+def summarize_translation(bleu: float, *, tokenize: str, sentences: int, unfinished: int) -> str:
+    """The meaning of a BLEU from 0 to 100, in lines of text."""
     if tokenize in _IN_WORDS:
         meaning = next(text for least, text in _STEPS if bleu >= least)
-        lines = [f"In short: at BLEU {bleu:.1f}, {meaning}."]
+        lines = [f"In short: at BLEU {bleu:.1f}, {meaning}. This is a rule of thumb."]
     else:
-        lines = [f"In short: chrF {chrf:.1f} of 100. BLEU here counts less than words, so it is higher than usual."]
-    lines.append(
-        "That is a rule of thumb: read some translations yourself (-o FILE keeps them), and compare scores of the same "
-        "test set only."
-    )
+        lines = [f"In short: this BLEU counts smaller units than words ({tokenize}) and is higher than one of words."]
+    lines.append("Read some translations yourself (-o FILE keeps them), and compare scores of the same test set only.")
     if sentences < FEW:
         lines.append(f"{sentences:,} sentences are few: the score may be off by several points. Use {ENOUGH} or more.")
     if unfinished > MANY_UNFINISHED * sentences:
