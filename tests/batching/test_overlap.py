@@ -57,7 +57,7 @@ def test_the_warning_counts_and_names_places() -> None:
     assert Overlap(1000, 2, 3, pairs).warning("validation") == (
         "warning: 2 of 1,000 validation pairs are in the training text too, and so are the sources of 3 more, so the "
         "scores will look better than on unseen text; for example valid.tsv:1 ('a dog runs'), "
-        f"valid.tsv:2 ('{'c' * 59}...)"
+        f"valid.tsv:2 ('{'c' * 60}...')"
     )
     assert (
         Overlap(5, 1, 0, pairs[:1])

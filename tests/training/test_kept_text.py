@@ -65,7 +65,7 @@ def test_it_is_said_where_the_text_comes_from(
     train(with_training(config, max_steps=2), tmp_path / "run")
     said = capsys.readouterr().err
     assert f"train.tsv is here another file than {home / 'train.tsv'}, which this run began with; going on with" in said
-    assert "valid.tsv is gone; going on with the pieces that were made from it" in said
+    assert "valid.tsv is gone; going on with the text that the run has kept of it" in said
     assert "61 pairs" in said
 
 
@@ -105,6 +105,8 @@ def test_what_a_start_with_other_settings_has_left_is_not_taken_for_the_text(tmp
     read_valid(config.data, tmp_path / "run", lambda _: None)
     assert keeps(tmp_path / "run", "valid-0")
     Path(config.data.valid[0].files[0]).unlink()
+    with pytest.raises(UserError, match=r"valid\.tsv: there is no such file"):
+        read_valid(config.data, tmp_path / "run", lambda _: None)
     with pytest.raises(UserError, match=r"valid\.tsv: there is no such file"):
         go(config, tmp_path / "run")
 

@@ -114,11 +114,11 @@ def on_files(config: RunConfig, role: str, *files: Path, **languages: str) -> Ru
 @pytest.mark.parametrize("role", ["train", "valid"])
 def test_a_file_that_cannot_be_read_is_told_at_once(role: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = tiny_run(tmp_path / "text")
-    gone, table, first = tmp_path / "gone.tsv", tmp_path / "table.doc", tmp_path / "first.tsv"
+    gone, table, first = tmp_path / "gone.tsv", tmp_path / "table.xyz", tmp_path / "first.tsv"
     table.write_text("one\teins\n")
     first.write_text("no tabulator\n" + "one\teins\n" * 9)
     refused(on_files(config, role, gone), r"gone\.tsv: there is no such file", tmp_path, monkeypatch)
-    refused(on_files(config, role, table), r"table\.doc: one file must hold both sides", tmp_path, monkeypatch)
+    refused(on_files(config, role, table), r"table\.xyz: one file must hold both sides", tmp_path, monkeypatch)
     refused(on_files(config, role, first), r"first\.tsv:1: there is no TAB", tmp_path, monkeypatch)
     skipping = config.model_copy(update={"data": config.data.model_copy(update={"on_bad_line": "skip"})})
     check_run(on_files(skipping, role, first), tmp_path / "run")

@@ -178,7 +178,7 @@ def test_a_missing_text_is_named_and_missed_only_before_there_are_pieces(config:
     path.unlink()
     found, said = prepared(config, tmp_path / "run")
     assert len(found.stores[0]) == 61
-    assert said == f"{path} is gone; going on with the pieces that were made from it"
+    assert said == f"{path} is gone; going on with the text that the run has kept of it"
     with pytest.raises(UserError, match=r"train\.tsv: there is no such file"):
         prepared(config, tmp_path / "another")
 

@@ -206,7 +206,7 @@ def test_a_missing_text_is_missed_only_before_there_are_pieces(tmp_path: Path) -
     path = Path(config.data.text[0])
     path.unlink()
     again, said = prepared(config, run)
-    assert said == [f"{path} is gone; going on with the pieces that were made from it"]
+    assert said == [f"{path} is gone; going on with the text that the run has kept of it"]
     assert again.train.ids.tolist() == first.train.ids.tolist()
     with pytest.raises(UserError, match=r"text\.txt: there is no such file"):
         prepared(config, tmp_path / "another")

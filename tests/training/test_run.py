@@ -265,8 +265,11 @@ def test_training_goes_on_without_the_text_it_was_made_from(
 ) -> None:
     go(config, tmp_path / "run")
     Path(config.data.train[0].files[0]).unlink()
+    Path(config.data.valid[0].files[0]).unlink()
     assert train(with_training(config, max_steps=3), tmp_path / "run").step == 3
-    assert "train.tsv is gone; going on with the pieces that were made from it" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    for name in ("train.tsv", "valid.tsv"):
+        assert f"{name} is gone; going on with the text that the run has kept of it" in said
 
 
 def test_without_validation_text_the_last_model_is_the_model(

@@ -36,7 +36,7 @@ class Overlap:
             found = f"the sources of {self.sources:,} of {self.total:,} {role} pairs are in the training text too"
         elif self.sources:
             found += f", and so are the sources of {self.sources:,} more"
-        named = ", ".join(f"{pair.place} ({shown(repr(pair.source), 60)})" for pair in self.examples)
+        named = ", ".join(f"{pair.place} ({shown(pair.source, 60)!r})" for pair in self.examples)
         return f"warning: {found}, so the scores will look better than on unseen text; for example {named}"
 
 

@@ -37,7 +37,7 @@ def files_elsewhere(files: Sequence[str], places: Sequence[str]) -> str:
     path; empty where all are in their `places` (none are known of a store written by an older version)."""
     for number, file in enumerate(files):
         if not Path(file).exists():
-            return f"{file} is gone; going on with the pieces that were made from it"
+            return f"{file} is gone; going on with the text that the run has kept of it"
         if places and places[number] != os.path.abspath(file):
             return (
                 f"{file} is here another file than {places[number]}, which this run began with; going on with the "
