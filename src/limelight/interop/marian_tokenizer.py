@@ -15,7 +15,6 @@ from limelight.errors import UserError
 from limelight.interop.json_file import read_json, write_json
 from limelight.interop.marian_config import LONGEST
 from limelight.interop.normalisation import RULE_NAME, compiled_rules
-from limelight.interop.sentencepiece_file import pieces_in, rules_of, type_of, with_rules
 from limelight.tokens import (
     CharacterTokenizer,
     ListedTokenizer,
@@ -26,6 +25,7 @@ from limelight.tokens import (
 )
 from limelight.tokens.listed import listed_model
 from limelight.tokens.metadata import read_stored
+from limelight.tokens.sentencepiece_file import pieces_in, rules_of, type_of, with_rules
 from limelight.tokens.tokenizer import END_PIECE, PADDING_PIECE, UNKNOWN_PIECE
 from limelight.untrusted import read_plain, shown
 

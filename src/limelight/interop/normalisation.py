@@ -15,8 +15,8 @@ from pathlib import Path
 
 import sentencepiece
 
-from limelight.interop.sentencepiece_file import rules_of
 from limelight.tokens import normalise
+from limelight.tokens.sentencepiece_file import rules_of
 
 RULE_NAME = "limelight"
 _HANGUL = range(0xAC00, 0xD7A4)

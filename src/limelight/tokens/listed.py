@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ import sentencepiece
 from limelight.errors import UserError
 from limelight.tokens.metadata import StoredTokenizer, write_stored
 from limelight.tokens.pieces import Pieces, require_count
+from limelight.tokens.sampling import BpeDropout, Draw, UnigramSampling
 from limelight.tokens.sentencepiece import count_pieces
+from limelight.tokens.sentencepiece_file import pieces_in, type_of
 from limelight.tokens.tokenizer import (
     END,
     END_PIECE,
@@ -67,27 +70,69 @@ class ListedTokenizer(Pieces):
 
     def encode(self, text: str) -> list[int]:
         """The best segmentation of `text`, without an end id."""
-        text = normalise(text)
-        found = []
-        if text.startswith(">>") and "<<" in text:
-            code, text = text[: text.index("<<") + 2], text[text.index("<<") + 2 :]
-            found.append(code)
-        found += self._processor.encode(text, out_type=str)
-        return [self._ids.get(piece, UNKNOWN) for piece in found]
+        return [self._ids.get(piece, UNKNOWN) for piece in self._split(text)]
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """`encode` of each text."""
         return [self.encode(text) for text in texts]
 
     def encode_sampled(self, texts: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
-        """`encode_batch` where `amount` is 0.
+        """A random segmentation of each text, as `SentencePieceTokenizer.encode_sampled` draws it from the model.
+
+        A word that would get a piece which is not in the list keeps its best segmentation, and so does one with
+        characters that the model does not know.
 
         Raises:
-            UserError: `amount` is not 0.
+            UserError: `amount` is not 0, and the model is one of words or characters, which has one segmentation.
         """
-        if amount != 0:
-            raise UserError(f"tokens.sampling is {amount}, but the tokenizer of an imported model cannot sample")
-        return self.encode_batch(texts)
+        if amount == 0:
+            return self.encode_batch(texts)
+        draw = self._sampling.draws(amount, seed)
+        rows = []
+        for text in texts:
+            drawn = (piece for word in _words(self._split(text)) for piece in self._drawn(word, draw))
+            rows.append([self._ids.get(piece, UNKNOWN) for piece in drawn])
+        return rows
+
+    def _split(self, text: str) -> list[str]:
+        """Pieces, first the language code if there is one."""
+        text = normalise(text)
+        found = []
+        if text.startswith(">>") and "<<" in text:
+            code, text = text[: text.index("<<") + 2], text[text.index("<<") + 2 :]
+            found.append(code)
+        return found + self._processor.encode(text, out_type=str)
+
+    def _drawn(self, word: list[str], draw: Draw) -> list[str]:
+        """Another segmentation of a word, in the model's own numbers; the same one where that is not possible."""
+        own = self._own
+        if not all(piece in own for piece in word):
+            return word
+        drawn = [self._processor.id_to_piece(number) for number in draw(tuple(own[piece] for piece in word))]
+        return drawn if all(piece in self._ids for piece in drawn) else word
+
+    @cached_property
+    def _own(self) -> dict[str, int]:
+        """The pieces of the model with its own numbers."""
+        return {piece: number for number, piece in enumerate(pieces_in(self.sentencepiece))}
+
+    @cached_property
+    def _sampling(self) -> BpeDropout | UnigramSampling:
+        """What draws from the model. Made when first needed: translation never does."""
+        kind = type_of(self.sentencepiece)
+        pieces, processor = pieces_in(self.sentencepiece), self._processor
+        fixed = [
+            whole or any(test(number) for test in (processor.is_unknown, processor.is_control, processor.is_byte))
+            for number, whole in enumerate(pieces.values())
+        ]
+        if kind == "bpe":
+            return BpeDropout(list(pieces), fixed)
+        if kind == "unigram":
+            return UnigramSampling(processor, list(pieces), fixed)
+        raise UserError(
+            f"tokens.sampling: the vocabulary of this imported model is one of type {kind}, which segments a text in "
+            "one way; set it to 0"
+        )
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of `ids`; end and padding are skipped, the unknown id reads as U+2047."""
@@ -134,3 +179,15 @@ def _decoded(text: str) -> bytes:
         return base64.b64decode(text, validate=True)
     except ValueError as error:
         raise UserError(f"not a listed.json: {error}") from None
+
+
+def _words(pieces: Sequence[str]) -> Iterator[list[str]]:
+    """The pieces of one word after another; each word but the first begins with the mark of a space."""
+    word: list[str] = []
+    for piece in pieces:
+        if piece.startswith(SPACE) and word:
+            yield word
+            word = []
+        word.append(piece)
+    if word:
+        yield word
