@@ -1,0 +1,89 @@
+"""A Marian model made by transformers is fine-tuned: it begins as the very model it is there, and learns."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import MarianMTModel, MarianTokenizer
+
+from limelight.config import Corpus, DataConfig, RunConfig
+from limelight.decoding.translate import load_translator
+from limelight.interop import export_huggingface, import_huggingface
+from limelight.models.stored import load_model
+from limelight.tokens import ListedTokenizer
+from limelight.training.parent import fitting_recipe, read_parent
+from tests.against.test_huggingface import make_marian, read_there, require_same_logits, write_opus_tokenizer
+from tests.interop.helpers import ENGLISH, GERMAN, text_batch
+from tests.training.helpers import go, log_of
+
+pytestmark = pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
+
+PAIRS = list(zip(ENGLISH, GERMAN, strict=True))
+
+
+@pytest.fixture
+def parent(tmp_path: Path, seed: int) -> Path:
+    """A folder of the shape of OPUS-MT's: `halves` sinusoids, swish, one list of pieces, a bias of the output."""
+    vocabulary = write_opus_tokenizer(tmp_path / "opus-mt")
+    marian = make_marian(len(vocabulary), tie="three-way", activation_function="swish")
+    with torch.no_grad():
+        marian.final_logits_bias.normal_()
+        marian.final_logits_bias[0, -1] = 0
+        marian.model.shared.weight.mul_(0.5)[-1] = 0
+    marian.save_pretrained(tmp_path / "opus-mt")
+    return tmp_path / "opus-mt"
+
+
+def run_with(parent: Path, folder: Path) -> RunConfig:
+    """What `limelight train --from` resolves to, with the same few pairs to train on and to validate with."""
+    import_huggingface(parent, folder / "model")
+    text = folder / "text.tsv"
+    text.write_text("".join(f"{source}\t{target}\n" for source, target in PAIRS), encoding="utf-8")
+    corpus = (Corpus(files=(str(text),), source="en", target="de"),)
+    config = fitting_recipe("finetune", read_parent(str(folder / "model")))
+    return config.model_copy(
+        update={
+            "begin_with": str(folder / "model"),
+            "data": DataConfig(train=corpus, valid=corpus),
+            "tokens": config.tokens.model_copy(update={"sampling": 0.1}),
+        }
+    )
+
+
+def loss_there(model: MarianMTModel, tokenizer: MarianTokenizer) -> float:
+    """Of a token, its end included; padding, which no model may predict, is left out as a class."""
+    total, count = 0.0, 0
+    for source, target in PAIRS:
+        inputs = tokenizer(source, text_target=target, return_tensors="pt")
+        labels = inputs.pop("labels")
+        start = torch.full_like(labels[:, :1], model.config.decoder_start_token_id)
+        with torch.no_grad():
+            logits = model(**inputs, decoder_input_ids=torch.cat([start, labels[:, :-1]], dim=1)).logits[..., :-1]
+        total += torch.nn.functional.cross_entropy(logits[0].double(), labels[0], reduction="sum").item()
+        count += labels.numel()
+    return total / count
+
+
+def test_the_first_validation_is_that_of_the_model_there(parent: Path, tmp_path: Path) -> None:
+    config = run_with(parent, tmp_path)
+    go(config, tmp_path / "run", max_steps=1, learning_rate=1e-12, precision="fp32", device="cpu", best_by="loss")
+    first = log_of(tmp_path / "run")[0]
+    assert (first["event"], first["step"]) == ("validation", 0)
+    assert first["loss"] == pytest.approx(loss_there(*read_there(parent)), rel=1e-5)
+    before, after = (load_translator(tmp_path / name) for name in ("model", "run"))
+    assert [each.text for each in after.translate(ENGLISH)] == [each.text for each in before.translate(ENGLISH)]
+
+
+def test_it_learns_with_sampled_sub_words_and_goes_back(parent: Path, tmp_path: Path) -> None:
+    config = run_with(parent, tmp_path)
+    rates = {"learning_rate": 1e-2, "warmup": 5, "validate_every": 20, "label_smoothing": 0.0}
+    go(config, tmp_path / "run", max_steps=60, precision="fp32", device="cpu", best_by="loss", **rates)
+    losses = [line["loss"] for line in log_of(tmp_path / "run") if line["event"] == "validation"]
+    assert losses == sorted(losses, reverse=True)
+    assert losses[-1] < 0.8 * losses[0]
+    stored = load_model(tmp_path / "run")
+    assert isinstance(stored.tokenizers.source, ListedTokenizer)
+    export_huggingface(stored, tmp_path / "back")
+    model, tokenizer = read_there(tmp_path / "back")
+    require_same_logits(stored.model, model, text_batch(stored))
+    assert loss_there(model, tokenizer) == pytest.approx(losses[-1], rel=1e-4)
