@@ -37,14 +37,16 @@ def parent(tmp_path: Path, seed: int) -> Path:
 def run_with(parent: Path, folder: Path) -> RunConfig:
     """What `limelight train --from` resolves to, with the same few pairs to train on and to validate with."""
     import_huggingface(parent, folder / "model")
-    text = folder / "text.tsv"
-    text.write_text("".join(f"{source}\t{target}\n" for source, target in PAIRS), encoding="utf-8")
-    corpus = (Corpus(files=(str(text),), source="en", target="de"),)
+    corpora = {}
+    for side in ("train", "valid"):
+        text = folder / f"{side}.tsv"
+        text.write_text("".join(f"{source}\t{target}\n" for source, target in PAIRS), encoding="utf-8")
+        corpora[side] = (Corpus(files=(str(text),), source="en", target="de"),)
     config = fitting_recipe("finetune", read_parent(str(folder / "model")))
     return config.model_copy(
         update={
             "begin_with": str(folder / "model"),
-            "data": DataConfig(train=corpus, valid=corpus),
+            "data": DataConfig(**corpora),
             "tokens": config.tokens.model_copy(update={"sampling": 0.1}),
         }
     )

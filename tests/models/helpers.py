@@ -95,6 +95,7 @@ class Vocabulary:
     """All of a tokenizer that a model is built from."""
 
     size: int
+    kind: str = "made up"
 
     @property
     def padding(self) -> int:

@@ -1,5 +1,6 @@
 """A run that begins with another model's weights and vocabulary."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -54,8 +55,8 @@ def test_a_training_that_makes_it_worse_never_replaces_it(
     theirs, ours = load_model(run), load_model(tmp_path / "next")
     assert [name for name, weight in named_weights(ours.model).items()
             if not torch.equal(weight, named_weights(theirs.model)[name])] == []  # fmt: skip
-    assert ours.notes["made_from"] == f"{run}, unchanged"
-    assert f"weights | {run}, unchanged" in (tmp_path / "next" / "README.md").read_text()
+    assert ours.notes["made_from"] == f"{run}, before the first update"
+    assert f"weights | {run}, before the first update" in (tmp_path / "next" / "README.md").read_text()
     assert "update      0  validation: loss" in capsys.readouterr().err
 
 
@@ -63,7 +64,7 @@ def test_without_text_for_validation_there_is_nothing_to_compare(begun: tuple[Ru
     config, run = begun
     blind = config.model_copy(update={"data": config.data.model_copy(update={"valid": ()})})
     go(beginning_with(blind, run), tmp_path / "next")
-    assert load_model(tmp_path / "next").notes["made_from"] != f"{run}, unchanged"
+    assert load_model(tmp_path / "next").notes["made_from"] != f"{run}, before the first update"
 
 
 def test_it_begins_so_once_and_then_goes_on(begun: tuple[RunConfig, Path], tmp_path: Path) -> None:
@@ -133,6 +134,26 @@ def test_other_labels_get_a_last_layer_of_their_own(tmp_path: Path, capsys: pyte
     lent, found = (load_model(tmp_path / name).model.state_dict() for name in ("run", "other"))
     assert (lent["output.weight"] - found["output.weight"]).abs().max() > 0.01
     torch.testing.assert_close(found["encoder.embedding.weight"], lent["encoder.embedding.weight"], atol=1e-6, rtol=0)
+
+
+def test_the_card_says_where_model_and_vocabulary_come_from(begun: tuple[RunConfig, Path], tmp_path: Path) -> None:
+    """Down to the page of an imported model, whose license must not get lost; also when the parents are gone."""
+    config, run = begun
+    parent = tmp_path / "opus-mt"
+    shutil.copytree(run / "best", parent)
+    (parent / "README.md").write_text("# opus-mt: imported from opus-mt\n\nlicense: CC-BY 4.0\n", encoding="utf-8")
+    go(beginning_with(config, parent), tmp_path / "first", max_steps=4)
+    go(beginning_with(config, tmp_path / "first"), tmp_path / "second", max_steps=4)
+    shutil.rmtree(parent)
+    shutil.rmtree(tmp_path / "first")
+    go(beginning_with(config, tmp_path / "first"), tmp_path / "second", max_steps=12, average=1)
+    card = (tmp_path / "second" / "README.md").read_text(encoding="utf-8")
+    assert card == (tmp_path / "second" / "best" / "README.md").read_text(encoding="utf-8")
+    own, first, imported = card.split("\n---\n")
+    assert f"| vocabulary | bpe, 91 ids, those of {tmp_path / 'first'} |" in own
+    assert f"| began with | {tmp_path / 'first'} (en -> de: a transformer translation model) |" in own
+    assert "(opus-mt: imported from opus-mt) |" in first
+    assert "license: CC-BY 4.0" in imported
 
 
 def test_a_contradiction_is_refused_before_anything_is_written(begun: tuple[RunConfig, Path], tmp_path: Path) -> None:

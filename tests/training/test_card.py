@@ -43,7 +43,7 @@ def test_where_a_model_comes_from() -> None:
     found = rows(text)
     assert found["recipe"] == "small"
     assert found["model"] == f"transformer, {count_parameters(make_model(RECURRENT)):,} parameters"
-    assert found["vocabulary"] == "bpe, 29 and 31 ids"
+    assert found["vocabulary"] == "made up, 29 and 31 ids"
     assert found["trained on"] == "a.en + a.de (en -> de); b.tsv (en -> de, weight 0.5)"
     assert found["validated on"] == "v.tsv (en -> de)"
     assert found["weights"] == "update 1234"

@@ -5,11 +5,10 @@ from pathlib import Path
 
 from limelight import __version__
 from limelight.errors import UserError
-from limelight.models.stored import StoredModel
+from limelight.models.stored import CARD, StoredModel
 from limelight.untrusted import read_plain
 
 NOTHING_LEFT = "nothing is left there"
-CARD = "README.md"
 _MOST_CARD = 1_000_000
 
 

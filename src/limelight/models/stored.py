@@ -30,6 +30,7 @@ from limelight.untrusted import shown
 WEIGHTS = "model.safetensors"
 CONFIG = "config.yaml"
 TOKENIZER = "tokenizer"
+CARD = "README.md"
 SHORTLIST = "shortlist.safetensors"
 LABELS = "labels.json"
 BEST = "best"
@@ -158,7 +159,7 @@ def save_model(
             write_folder(folder / TOKENIZER, lambda partial: save_tokenizers(tokenizers, partial))
         save_labels(folder, model)
         write_whole(folder / CONFIG, dump_config(config))
-        write_whole(folder / "README.md", card)
+        write_whole(folder / CARD, card)
     except OSError as error:
         raise RunError(
             f"{folder}: cannot write the model: {cause(error)}; the weights before it are untouched"

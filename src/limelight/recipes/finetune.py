@@ -2,6 +2,10 @@
 
 from limelight.config import RunConfig, TrainingConfig
 
+RATE, RATE_WIDTH = 3e-4, 256
+"""Learning rate of a model of this width. Others get one in inverse proportion to their width, as hidden weights under
+Adam want it (Yang et al. 2022, "Tensor Programs V", table 3)."""
+
 SAMPLED = ("bpe", "unigram")
 """Kinds of vocabulary that can segment a text in several ways."""
 
@@ -23,7 +27,7 @@ def finetune(parent: RunConfig | None = None) -> RunConfig:
         model=parent.model,
         training=TrainingConfig(
             schedule="inverse_sqrt",
-            learning_rate=3e-4,
+            learning_rate=float(f"{RATE * RATE_WIDTH / parent.model.width:.1e}"),
             warmup=100,
             label_smoothing=0.1 if translates else 0.0,
             validate_every=100,

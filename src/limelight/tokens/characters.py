@@ -71,6 +71,11 @@ class CharacterTokenizer(Pieces):
         for character, number in self._characters.items():
             self._alone[number] = character.isspace() and character != " "
 
+    @property
+    def kind(self) -> str:
+        """How it splits text."""
+        return "characters"
+
     def encode(self, text: str) -> list[int]:
         """A piece for each character and for each `[MASK]` and `<line>` of `text`, without an end id."""
         known, found = self._characters, []

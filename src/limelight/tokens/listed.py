@@ -68,6 +68,11 @@ class ListedTokenizer(Pieces):
         self._model = model
         self._ids = {piece: number for number, piece in enumerate(pieces)}
 
+    @property
+    def kind(self) -> str:
+        """How it splits text."""
+        return f"listed ({type_of(self.sentencepiece)})"
+
     def encode(self, text: str) -> list[int]:
         """The best segmentation of `text`, without an end id."""
         return [self._ids.get(piece, UNKNOWN) for piece in self._split(text)]

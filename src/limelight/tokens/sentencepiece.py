@@ -90,6 +90,11 @@ class SentencePieceTokenizer(Pieces):
             BpeDropout(self._pieces, fixed) if kind == "bpe" else UnigramSampling(processor, self._pieces, fixed)
         )
 
+    @property
+    def kind(self) -> str:
+        """How it splits text."""
+        return self._kind
+
     def encode(self, text: str) -> list[int]:
         """The best segmentation of `text`, without an end id."""
         return self._processor.encode(normalise(text))

@@ -54,6 +54,10 @@ class Tokenizer(Protocol):
     are."""
 
     @property
+    def kind(self) -> str:
+        """How it splits text, in a word or two: `bpe`, `unigram`, `wordpiece`, `characters`, `listed (unigram)`."""
+
+    @property
     def size(self) -> int:
         """How many ids there are, padding included."""
 

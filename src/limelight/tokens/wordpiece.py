@@ -64,6 +64,11 @@ class WordPieceTokenizer(Pieces):
         self._tokenizer = tokenizer
         self._control = frozenset(self.reserved_id(piece) for piece in reserved if is_control(piece))
 
+    @property
+    def kind(self) -> str:
+        """How it splits text."""
+        return "wordpiece"
+
     def encode(self, text: str) -> list[int]:
         """The segmentation of `text`, without an end id."""
         return self._tokenizer.encode(normalise(text)).ids

@@ -1,18 +1,25 @@
 """A run that begins with the weights and the vocabulary of a model that is there, instead of random ones."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from torch import Tensor
 
 from limelight.errors import UserError
+from limelight.files import write_whole
 from limelight.models.compact import expand
 from limelight.models.encoder_only import Classifier
 from limelight.models.interface import Model
 from limelight.models.labels import read_labels
-from limelight.models.stored import LABELS, WEIGHTS, find_model
+from limelight.models.stored import CARD, LABELS, WEIGHTS, find_model
 from limelight.models.weights import named_weights, put_weights, read_weights
 from limelight.training.prepare import Say
+from limelight.untrusted import read_plain
 
+PARENT = "parent.md"
+"""The card of the model that a run began with, in the run folder."""
+MAX_CARD = 4_000_000
+"""Bytes: a page, and those of the models before it."""
 HEAD = "output."
 """The names of a classifier's last layer begin so."""
 
@@ -37,6 +44,21 @@ def borrow_weights(model: Model, begin_with: str, say: Say) -> None:
     told = f"beginning with {len(taken)} of {len(theirs)} weights of {begin_with}"
     told += _listed("new are", own.keys() - taken.keys())
     say(told + _listed("left out are", theirs.keys() - taken.keys()))
+
+
+def keep_parent_card(begin_with: str, folder: Path) -> None:
+    """Copy the other model's card into a run folder, for the cards of the run; the model may be gone later."""
+    try:
+        card = read_plain(find_model(begin_with) / CARD, MAX_CARD).decode("utf-8", errors="replace")
+    except OSError:
+        card = ""
+    write_whole(folder / PARENT, card)
+
+
+def parent_card(folder: Path) -> str:
+    """The card that `keep_parent_card` has copied; empty where there is none."""
+    path = folder / PARENT
+    return read_plain(path, MAX_CARD).decode("utf-8") if path.is_file() else ""
 
 
 def _require_shapes(own: Mapping[str, Tensor], theirs: Mapping[str, Tensor], begin_with: str) -> None:

@@ -17,15 +17,25 @@ from limelight.training.checkpoint import Progress
 
 
 def model_card(
-    config: RunConfig, model: Model, tokenizers: Tokenizers, progress: Progress, notes: dict[str, str]
+    config: RunConfig,
+    model: Model,
+    tokenizers: Tokenizers,
+    progress: Progress,
+    notes: dict[str, str],
+    *,
+    parent: str = "",
 ) -> str:
-    """The card as Markdown."""
-    sizes = sorted({tokenizers.source.size, tokenizers.target.size})
+    """The card as Markdown.
+
+    Args:
+        parent: the card of the model that the run began with, which stands at the end: licenses want to be named.
+    """
     title, use, figures = _kind_of(model, config, notes.get("measured_by", ""))
     rows = [
         ("recipe", config.recipe),
         ("model", f"{config.model.family}, {count_parameters(model):,} parameters"),
-        ("vocabulary", f"{config.tokens.kind}, {' and '.join(map(str, sizes))} ids"),
+        ("vocabulary", _vocabulary(tokenizers, config.begin_with)),
+        *([("began with", _parent(config.begin_with, parent))] if config.begin_with else []),
         ("trained on", "; ".join(map(_describe, config.data.train)) or ", ".join(config.data.text)),
         ("validated on", _validated_on(config)),
         *([("labels", _shortened(model.labels))] if isinstance(model, Classifier) else []),
@@ -39,10 +49,23 @@ def model_card(
         ("made with", f"limelight {__version__}, torch {torch.__version__}, Python {platform.python_version()}"),
     ]
     table = "\n".join(f"| {name} | {value} |" for name, value in rows)
-    return (
+    page = (
         f"# {title}\n\n| | |\n|---|---|\n{table}\n\n{use}\n"
         "Every setting is in `config.yaml`; `limelight train --config config.yaml --out NEW` runs it again.\n"
     )
+    return f"{page}\n---\n\nThe model it began with, on its own page:\n\n{parent}" if parent else page
+
+
+def _vocabulary(tokenizers: Tokenizers, begin_with: str) -> str:
+    kinds = " and ".join(dict.fromkeys(tokenizer.kind for tokenizer in tokenizers))
+    sizes = " and ".join(map(str, sorted({tokenizer.size for tokenizer in tokenizers})))
+    return f"{kinds}, {sizes} ids" + (f", those of {begin_with}" if begin_with else "")
+
+
+def _parent(begin_with: str, card: str) -> str:
+    """The folder, and what its page is headed with: languages, or where it was imported from."""
+    heading = card.partition("\n")[0].removeprefix("# ").replace("|", "/").strip()
+    return f"{begin_with} ({heading})" if heading else begin_with
 
 
 def _kind_of(model: Model, config: RunConfig, measured_by: str) -> tuple[str, str, dict[str, str]]:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from limelight.errors import UserError
 from limelight.files import write_whole
-from limelight.models.stored import BEST, WEIGHTS, save_model
+from limelight.models.stored import BEST, CARD, WEIGHTS, save_model
 from limelight.models.weights import named_weights, put_weights, read_weights, save_weights
 from limelight.training.average import average_weights
+from limelight.training.begin import parent_card
 from limelight.training.card import model_card
 from limelight.training.checkpoint import CHECKPOINTS, stored_progress
 from limelight.training.run_state import Run, look, score_of
@@ -66,9 +67,9 @@ def offer_model(run: Run, seen: Validation | None, made_from: str) -> bool:
         notes["valid_loss"] = f"{seen.loss:.4f}"
         notes |= {f"valid_{name}": f"{value:.2f}" for name, value in seen.figures.items()}
         notes["measured_by"] = run.task.measured_by
-    card = model_card(run.config, run.model, run.tokenizers, progress, notes)
+    card = model_card(run.config, run.model, run.tokenizers, progress, notes, parent=parent_card(run.folder))
     save_model(run.folder / BEST, run.model, run.tokenizers, run.config, notes=notes, card=card)
-    write_whole(run.folder / "README.md", card)
+    write_whole(run.folder / CARD, card)
     progress.model_score = score
     return True
 

@@ -166,7 +166,9 @@ def _validate_if_due(run: Run) -> None:
     if progress.step:
         progress.snapshots = keep_snapshot(run, score)
     _count_gain(progress, seen, score, by=run.config.training.best_by)
-    offer_model(run, seen, f"update {progress.step}" if progress.step else f"{run.config.begin_with}, unchanged")
+    offer_model(
+        run, seen, f"update {progress.step}" if progress.step else f"{run.config.begin_with}, before the first update"
+    )
     progress.validated_step = progress.step
     progress.seconds = run.clock.seconds()
     run.report.validation(progress, seen, seconds=progress.seconds - began)

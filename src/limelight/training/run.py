@@ -12,7 +12,7 @@ from limelight.files import cause, clear_leftovers, remove, write_whole
 from limelight.models.build import choose_device, count_parameters
 from limelight.models.packed import slow_precision
 from limelight.models.stored import BEST, CONFIG
-from limelight.training.begin import borrow_weights
+from limelight.training.begin import PARENT, borrow_weights, keep_parent_card
 from limelight.training.checkpoint import (
     CHECKPOINTS,
     Progress,
@@ -39,7 +39,7 @@ MAY_CHANGE = {
 }  # fmt: skip
 """Settings of `training` that a run may be taken up with another value of."""
 
-MADE_BEFORE = {"config", "data", "tokenizer"}
+MADE_BEFORE = {"config", "data", "tokenizer", Path(PARENT).stem}
 """What a start that was cut short may leave in a folder before it is a run (with an ending, while it is written)."""
 
 
@@ -184,6 +184,7 @@ def _set_up(config: RunConfig, folder: Path, prepared: Tokenised, report: Report
     task = build_task(config, prepared, model)
     progress = restore_newest(folder / CHECKPOINTS, model, optimizer, warn=report.say)
     if progress is None and config.begin_with:
+        keep_parent_card(config.begin_with, folder)
         borrow_weights(model, config.begin_with, report.say)
     went_on = f"going on after update {progress.step}" if progress else "beginning"
     report.say(

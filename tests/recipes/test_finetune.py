@@ -1,0 +1,32 @@
+"""The recipe that trains a model on."""
+
+from limelight.config import DecoderOnlyConfig, EncoderOnlyConfig, RecurrentConfig, RunConfig, TransformerConfig
+from limelight.recipes import find_recipe
+from limelight.recipes.finetune import finetune
+
+
+def test_the_model_and_how_it_is_used_are_the_parents() -> None:
+    for name in ("small", "tiny", "luong", "gpt-tiny", "bert-tiny"):
+        parent = find_recipe(name)
+        found = finetune(parent)
+        assert (found.model, found.tokens, found.decoding) == (parent.model, parent.tokens, parent.decoding)
+        assert (found.batching.block, found.batching.max_length) == (parent.batching.block, parent.batching.max_length)
+        assert found.batching.tokens <= parent.batching.tokens
+        assert found.training.learning_rate < parent.training.learning_rate
+        assert (found.data, found.begin_with) == (RunConfig().data, "")
+
+
+def test_wider_models_get_a_smaller_rate() -> None:
+    rates = {width: finetune(RunConfig(model=TransformerConfig(d_model=width))).training.learning_rate
+             for width in (128, 256, 512, 1024)}  # fmt: skip
+    assert rates == {128: 6e-4, 256: 3e-4, 512: 1.5e-4, 1024: 7.5e-5}
+    assert finetune(RunConfig(model=RecurrentConfig(hidden=512))).training.learning_rate == 1.5e-4
+
+
+def test_each_family_is_judged_by_its_own_figure() -> None:
+    found = {section.family: finetune(RunConfig(model=section)).training
+             for section in (TransformerConfig(), DecoderOnlyConfig(), EncoderOnlyConfig())}  # fmt: skip
+    assert {family: each.best_by for family, each in found.items()} == {
+        "transformer": "bleu", "decoder_only": "loss", "encoder_only": "macro_f1"
+    }  # fmt: skip
+    assert {each.label_smoothing for family, each in found.items() if family != "transformer"} == {0.0}
