@@ -18,8 +18,8 @@ def test_the_model_and_how_it_is_used_are_the_parents() -> None:
 
 def test_wider_models_get_a_smaller_rate() -> None:
     rates = {width: finetune(RunConfig(model=TransformerConfig(d_model=width))).training.learning_rate
-             for width in (128, 256, 512, 1024)}  # fmt: skip
-    assert rates == {128: 6e-4, 256: 3e-4, 512: 1.5e-4, 1024: 7.5e-5}
+             for width in (8, 128, 256, 512, 1024)}  # fmt: skip
+    assert rates == {8: 1e-3, 128: 6e-4, 256: 3e-4, 512: 1.5e-4, 1024: 7.5e-5}
     assert finetune(RunConfig(model=RecurrentConfig(hidden=512))).training.learning_rate == 1.5e-4
 
 

@@ -137,6 +137,9 @@ def test_the_refusal_lists_all_and_names_the_remedy(tmp_path: Path) -> None:
         "tokens.joint is False there, True here", "tokens.vocabulary_size is None there, 99 here",
     ):  # fmt: skip
         assert fault in said
+    wide = run.model_copy(update={"model": transformer(sinusoid_layout="halves", activation="swish", d_model=22)})
+    listed = [word for word in refused(wide.model_copy(update={"tokens": run.tokens})).split() if "model." in word]
+    assert listed == ["model.d_model"]
     assert "without --recipe and --config a run takes them from" in said
 
 

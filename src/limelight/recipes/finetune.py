@@ -6,6 +6,8 @@ RATE, RATE_WIDTH = 3e-4, 256
 """Learning rate of a model of this width. Others get one in inverse proportion to their width, as hidden weights under
 Adam want it (Yang et al. 2022, "Tensor Programs V", table 3)."""
 
+MAX_RATE = 1e-3
+
 SAMPLED = ("bpe", "unigram")
 """Kinds of vocabulary that can segment a text in several ways."""
 
@@ -27,7 +29,7 @@ def finetune(parent: RunConfig | None = None) -> RunConfig:
         model=parent.model,
         training=TrainingConfig(
             schedule="inverse_sqrt",
-            learning_rate=float(f"{RATE * RATE_WIDTH / parent.model.width:.1e}"),
+            learning_rate=min(MAX_RATE, float(f"{RATE * RATE_WIDTH / parent.model.width:.1e}")),
             warmup=100,
             label_smoothing=0.1 if translates else 0.0,
             validate_every=100,

@@ -65,9 +65,9 @@ def _model_differences(parent: RunConfig, config: RunConfig) -> Iterator[tuple[s
         yield "model.family", old.family, new.family
         return
     before, now = _effective(old), _effective(new)
-    for name in before.keys() & now.keys() - CHANGE_NOTHING - LAYERS - {"family"}:
-        if before[name] == now[name]:
-            continue
+    for name in sorted(before.keys() & now.keys() - CHANGE_NOTHING - LAYERS - {"family"}):
+        if before[name] == now[name] or getattr(old, name) == getattr(new, name):
+            continue  # a size that follows from another setting, which is listed, is not listed
         if name == "output_bias" and now[name]:
             continue  # a new bias is zero
         if name == "pooling" and not (parent.data.train and isinstance(old, EncoderOnlyConfig)):
@@ -87,7 +87,7 @@ def _effective(model: ModelConfig) -> dict[str, Any]:
             del values["max_positions"]
     if "score_size" in values:
         values["score_size"] = values["score_size"] or values["hidden"]
-    return dict(sorted(values.items()))
+    return values
 
 
 def _vocabulary_differences(old: TokensConfig, new: TokensConfig) -> Iterator[tuple[str, Any, Any]]:
