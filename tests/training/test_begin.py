@@ -156,6 +156,23 @@ def test_the_card_says_where_model_and_vocabulary_come_from(begun: tuple[RunConf
     assert "license: CC-BY 4.0" in imported
 
 
+def test_text_the_vocabulary_does_not_cover_is_told(
+    begun: tuple[RunConfig, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config, run = begun
+    again = with_training(beginning_with(config, run), max_steps=1)
+    train(again, tmp_path / "same")
+    assert "the vocabulary of" not in capsys.readouterr().err.replace(f"the vocabulary is that of {run}", "")
+    path = tmp_path / "greek.tsv"
+    lines = [f"one two {number}\tένα δύο {number}\n" for number in range(30)]
+    path.write_text("".join(lines), encoding="utf-8")
+    corpus = config.data.train[0].model_copy(update={"files": (str(path),)})
+    greek = again.model_copy(update={"data": config.data.model_copy(update={"train": (corpus,)})})
+    train(greek, tmp_path / "greek")
+    told = [line for line in capsys.readouterr().err.splitlines() if f"the vocabulary of {run}" in line]
+    assert any(" % of the target tokens are characters" in line for line in told)
+
+
 def test_a_contradiction_is_refused_before_anything_is_written(begun: tuple[RunConfig, Path], tmp_path: Path) -> None:
     config, run = begun
     with pytest.raises(UserError, match=r"model\.heads is 2 there, 4 here"):

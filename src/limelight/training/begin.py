@@ -1,10 +1,13 @@
 """A run that begins with the weights and the vocabulary of a model that is there, instead of random ones."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 from torch import Tensor
 
+from limelight.batching.store import TokenStore
 from limelight.errors import UserError
 from limelight.files import write_whole
 from limelight.models.compact import expand
@@ -13,11 +16,17 @@ from limelight.models.interface import Model
 from limelight.models.labels import read_labels
 from limelight.models.stored import CARD, LABELS, WEIGHTS, find_model
 from limelight.models.weights import named_weights, put_weights, read_weights
+from limelight.tokens import Tokenizers
+from limelight.tokens.tokenizer import UNKNOWN
 from limelight.training.prepare import Say
 from limelight.untrusted import read_plain
 
 PARENT = "parent.md"
 """The card of the model that a run began with, in the run folder."""
+MAX_POOR = 0.02
+"""Share of tokens without a piece of their own above which there is a warning."""
+COUNTED = 1_000_000
+_BYTE = re.compile("<0x[0-9A-F]{2}>")
 MAX_CARD = 4_000_000
 """Bytes: a page, and those of the models before it."""
 HEAD = "output."
@@ -44,6 +53,22 @@ def borrow_weights(model: Model, begin_with: str, say: Say) -> None:
     told = f"beginning with {len(taken)} of {len(theirs)} weights of {begin_with}"
     told += _listed("new are", own.keys() - taken.keys())
     say(told + _listed("left out are", theirs.keys() - taken.keys()))
+
+
+def vocabulary_warnings(begin_with: str, tokenizers: Tokenizers, stores: Sequence[TokenStore]) -> Iterator[str]:
+    """A line for each side whose text the other model's vocabulary does not cover: characters that it does not know, or
+    spells in bytes. Of each corpus the first million tokens count."""
+    for side, tokenizer in zip(("source", "target"), tokenizers, strict=True):
+        rows = (store.sources if side == "source" else store.targets for store in stores)
+        counts = np.sum([np.bincount(each.values[:COUNTED], minlength=tokenizer.size) for each in rows], axis=0)
+        pieces = tokenizer.pieces(range(tokenizer.size))
+        poor = [number == UNKNOWN or bool(_BYTE.fullmatch(piece)) for number, piece in enumerate(pieces)]
+        share = counts[poor].sum() / max(1, counts.sum())
+        if share > MAX_POOR:
+            yield (
+                f"warning: {100 * share:.1f} % of the {side} tokens are characters that the vocabulary of {begin_with} "
+                "does not have (unknown, or spelled in bytes): it was made for text in another language or script"
+            )
 
 
 def keep_parent_card(begin_with: str, folder: Path) -> None:

@@ -12,7 +12,7 @@ from limelight.files import cause, clear_leftovers, remove, write_whole
 from limelight.models.build import choose_device, count_parameters
 from limelight.models.packed import slow_precision
 from limelight.models.stored import BEST, CONFIG
-from limelight.training.begin import PARENT, borrow_weights, keep_parent_card
+from limelight.training.begin import PARENT, borrow_weights, keep_parent_card, vocabulary_warnings
 from limelight.training.checkpoint import (
     CHECKPOINTS,
     Progress,
@@ -28,6 +28,7 @@ from limelight.training.optimizer import make_optimizer
 from limelight.training.parent import parent_warnings, require_same_function
 from limelight.training.precision import choose_precision
 from limelight.training.preflight import check_run
+from limelight.training.prepare import Prepared
 from limelight.training.report import Report
 from limelight.training.run_state import Run
 from limelight.training.signals import StopRequest
@@ -186,6 +187,9 @@ def _set_up(config: RunConfig, folder: Path, prepared: Tokenised, report: Report
     if progress is None and config.begin_with:
         keep_parent_card(config.begin_with, folder)
         borrow_weights(model, config.begin_with, report.say)
+        if isinstance(prepared, Prepared):
+            for line in vocabulary_warnings(config.begin_with, prepared.tokenizers, prepared.stores):
+                report.say(line)
     went_on = f"going on after update {progress.step}" if progress else "beginning"
     report.say(
         f"{went_on}: {config.recipe}, {count_parameters(model):,} parameters, {task.amount}, {precision} on {device}"
