@@ -81,8 +81,7 @@ def test_it_learns_with_sampled_sub_words_and_goes_back(parent: Path, tmp_path: 
     rates = {"learning_rate": 1e-2, "warmup": 5, "validate_every": 20, "label_smoothing": 0.0}
     go(config, tmp_path / "run", max_steps=60, precision="fp32", device="cpu", best_by="loss", **rates)
     losses = [line["loss"] for line in log_of(tmp_path / "run") if line["event"] == "validation"]
-    assert losses == sorted(losses, reverse=True)
-    assert losses[-1] < 0.8 * losses[0]
+    assert losses[-1] < losses[0] - 0.5  # of eight seeds the least fell by 0.96
     stored = load_model(tmp_path / "run")
     assert isinstance(stored.tokenizers.source, ListedTokenizer)
     export_huggingface(stored, tmp_path / "back")

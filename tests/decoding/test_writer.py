@@ -80,6 +80,8 @@ def test_a_space_that_the_prompt_has_already_is_not_said_again() -> None:
 class Words:
     """A tokenizer whose pieces are these texts."""
 
+    kind = "words"
+
     def __init__(self, words: Sequence[str]) -> None:
         self.words = ["", "?", *words, ""]
         self.size, self.padding = len(self.words), len(self.words) - 1
@@ -93,7 +95,7 @@ class Words:
     def pieces(self, ids: Sequence[int]) -> list[str]:
         return [self.words[number] for number in ids]
 
-    encode_batch = encode_sampled = word_of = save = encode
+    encode_batch = encode_sampled = word_of = save = reserved_id = encode
 
 
 def stopped_at(text: str, stops: Sequence[str]) -> str | None:
