@@ -205,7 +205,7 @@ def classifier(parts: Parts, folder: Path, steps: int, masked: Path | None = Non
     corpora = {part: (Corpus(files=(_written(rows, folder / f"{part}.tsv"),)),)
                for part, rows in (("train", parts.train), ("valid", parts.valid))}  # fmt: skip
     config = _bounded(find_recipe("classifier"), steps)
-    settings = ["training.validate_every=50", *([f"begin_with={masked}"] if masked else [])]
+    settings = ["training.validate_every=50", "training.patience=20", *([f"begin_with={masked}"] if masked else [])]
     config = override(config.model_copy(update={"data": config.data.model_copy(update=corpora)}), settings)
     began = time.monotonic()
     train(config, folder / "run", quiet=True)
@@ -229,7 +229,8 @@ def masked_model(sentences: Sequence[str], folder: Path, steps: int) -> Path:
 
 def _bounded(config: RunConfig, steps: int) -> RunConfig:
     """By updates instead of minutes: the same on every machine."""
-    return override(config, [f"training.max_steps={steps}", "training.max_minutes=null"])
+    bounds = [f"training.max_steps={steps}", "training.max_minutes=null", "training.fit_to_budget=false"]
+    return override(config, bounds)
 
 
 def _written(rows: Rows, path: Path) -> str:

@@ -31,8 +31,8 @@ from limelight.memory import hold_memory_for_work
 from limelight.models.build import build_model
 from limelight.recipes import find_recipe
 from limelight.tokens import Tokenizers
+from limelight.training.budget import rate_of
 from limelight.training.half import HalfCopy
-from limelight.training.loop import rate_of
 from limelight.training.optimizer import make_optimizer, set_rate
 from limelight.training.prepare import prepare
 from limelight.training.update import update

@@ -150,3 +150,9 @@ def test_a_batch_is_one_look_into_the_file(monkeypatch: pytest.MonkeyPatch) -> N
     stream.ids = stream.ids.view(Watched)
     batches = epoch_of(stream)
     assert len(looks) == len(batches) == -(-(10_006 // 8) // 128)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_how_many_batches_an_epoch_has_is_known_beforehand(way: type[BlockStream]) -> None:
+    stream = way(text_of(3001), tokens=60, block=11, seed=3)
+    assert stream.batches_per_epoch() == pytest.approx(len(epoch_of(stream)), abs=1)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.batching.bucketing import cut_batches, real_fraction
+from limelight.batching.bucketing import count_batches, cut_batches, real_fraction
 
 
 def cut(sources: np.ndarray, targets: np.ndarray, tokens: int, seed: int = 0) -> list[np.ndarray]:
@@ -95,3 +95,11 @@ def test_lengths_that_are_all_the_same(seed: int) -> None:
     assert real_fraction(same, same, batches) == 1.0
     assert max(map(len, batches)) <= 10
     assert len(batches) <= 150
+
+
+def test_batches_are_counted_without_cutting_all_of_them(seed: int) -> None:
+    lengths = np.random.default_rng(seed).integers(1, 40, size=(2, 50_000))
+    cuts = cut_batches(*lengths, tokens=512, generator=np.random.default_rng(1))
+    assert count_batches(*lengths, tokens=512) == pytest.approx(len(cuts), rel=0.05)
+    assert count_batches(*lengths[:, :500], tokens=512) > 1
+    assert count_batches(*lengths[:, :0], tokens=512) == 0

@@ -236,3 +236,8 @@ def test_the_vocabulary_of_a_translator_is_refused() -> None:
 def test_line_is_a_break_even_where_characters_spell_line_ends() -> None:
     masked = stream(documents=(f"ab{LINE}cd\nef",))
     assert len(masked) == 3
+
+
+def test_how_many_batches_an_epoch_has_is_known_beforehand() -> None:
+    masked = stream()
+    assert masked.batches_per_epoch() == pytest.approx(len(take(masked, epochs=1)), rel=0.2)

@@ -244,3 +244,11 @@ def test_nothing_to_train_on(tmp_path: Path) -> None:
 def test_weights_that_leave_nothing(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"weights \[0.1\] leave no pair .* larger"):
         stream([store(tmp_path / "s", 4, "x")], weights=[0.1])
+
+
+def test_how_many_batches_an_epoch_has_is_known_beforehand(stores: list[TokenStore]) -> None:
+    """But for the edges of chunks; weights count."""
+    whole = stream(stores, chunk_pairs=1000, sampling=0.0)
+    assert whole.batches_per_epoch() == pytest.approx(len(take(whole, epochs=1)), rel=0.2)
+    halves = [weight / 2 for weight in WEIGHTS]
+    assert stream(stores, weights=halves).batches_per_epoch() == pytest.approx(whole.batches_per_epoch() / 2)

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from limelight.cli.bounds import with_budget
 from limelight.config import load_config
 from limelight.training.report import Report
-from tests.cli.conftest import Limelight, settings
+from tests.cli.conftest import TINY, Limelight, settings
 
 
 def test_a_run_says_what_it_does_and_goes_on(limelight: Limelight, corpus: Path, tmp_path: Path) -> None:
@@ -38,6 +39,49 @@ def test_a_run_says_what_it_does_and_goes_on(limelight: Limelight, corpus: Path,
     ended = limelight("train", "--out", run, "--set", "model.d_ff=24", "--max-steps", 9)
     assert (ended.code, ended.out) == (2, "")
     assert "there is a run with other settings: model.d_ff is 20 there, 24 here" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("given", "fit", "brought"),
+    [
+        ([], True, []),
+        (["training.max_steps=9"], True, ["training.max_minutes=null", "training.fit_to_budget=true"]),
+        (["training.max_minutes=9"], True, ["training.max_steps=null", "training.fit_to_budget=true"]),
+        (["training.max_minutes=9"], False, ["training.max_steps=null"]),
+        (["training.max_minutes = null"], True, []),
+        (["training.max_minutes=9", "training.max_steps=null"], True, ["training.fit_to_budget=true"]),
+        (["training.max_minutes=9", "training.max_steps=9"], True, ["training.fit_to_budget=true"]),
+        (["training.max_steps=9", "training.warmup=3"], True, ["training.max_minutes=null"]),
+        (["training.max_steps=9", "training.schedule=paper"], True, ["training.max_minutes=null"]),
+        (["training.max_steps=9", "training.fit_to_budget=false"], True, ["training.max_minutes=null"]),
+    ],
+)
+def test_what_a_bound_brings_along(given: list[str], fit: bool, brought: list[str]) -> None:
+    assert with_budget(given, fit=fit) == [*brought, *given]
+
+
+def test_a_bound_fits_the_rate_and_replaces_the_other_bound(limelight: Limelight, corpus: Path, tmp_path: Path) -> None:
+    """And a run keeps what it began with."""
+    run = tmp_path / "run"
+    small = [word for setting in TINY.split() if "warmup" not in setting for word in ("--set", setting)]
+    begin = ["train", "--train", corpus / "train.tsv", "--valid", corpus / "valid.tsv", "--source", "en",
+             "--target", "lumi", "--recipe", "quick", *small, "--out", run]  # fmt: skip
+    assert limelight(*begin, "--max-steps", 3).code == 0
+    training = load_config(run / "config.yaml").training
+    assert (training.max_steps, training.max_minutes, training.fit_to_budget) == (3, None, True)
+    assert limelight("train", "--out", run, "--max-steps", 5, "--set", "training.warmup=1").code == 0
+    assert load_config(run / "config.yaml").training.fit_to_budget
+
+
+@pytest.mark.parametrize(("steps", "recipe"), [(3, "quick"), (30_000, "small")])
+def test_without_a_recipe_the_budget_chooses_one(
+    limelight: Limelight, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int, recipe: str
+) -> None:
+    monkeypatch.setattr("limelight.training.run.run_training", lambda _: "not trained")
+    text = ["--train", corpus / "train.tsv", "--source", "en", "--target", "lumi"]
+    ended = limelight("train", *text, *settings(), "--out", tmp_path / "run", "--max-steps", steps)
+    assert f"epochs of 150 pairs: recipe {recipe} (--recipe chooses another)" in ended.err
+    assert load_config(tmp_path / "run" / "config.yaml").recipe == recipe
 
 
 def test_quiet_is_quiet(limelight: Limelight, trained: Path) -> None:

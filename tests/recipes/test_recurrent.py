@@ -3,7 +3,7 @@
 import pytest
 
 from limelight.recipes.recurrent import bahdanau, luong, seq2seq
-from limelight.training.loop import rate_of
+from limelight.training.budget import rate_of
 
 RECIPES = (seq2seq, bahdanau, luong)
 

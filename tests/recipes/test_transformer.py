@@ -4,7 +4,7 @@ import pytest
 
 from limelight.models.build import count_parameters
 from limelight.recipes.transformer import base, big, tiny
-from limelight.training.loop import rate_of
+from limelight.training.budget import rate_of
 from tests.recipes.helpers import outline
 
 

@@ -3,20 +3,21 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
-from limelight.config import RunConfig, TrainingConfig
+from limelight.config import TrainingConfig
 from limelight.errors import RunError
 from limelight.models.weights import read_weights
-from limelight.training import loop, update
+from limelight.training import budget, loop, update
 from limelight.training.checkpoint import Progress
 from limelight.training.loop import MOST_SKIPPED, why_over
 from limelight.training.run import train
 from limelight.training.tasks.task import Validation
-from tests.training.helpers import checkpoints_of, go, log_of, tiny_run
+from tests.training.helpers import checkpoints_of, go, log_of, tiny_run, with_training
 
 
 def played(monkeypatch: pytest.MonkeyPatch, losses: list[float], figures: Sequence[tuple[float, float]] = ()) -> None:
@@ -37,11 +38,15 @@ def played(monkeypatch: pytest.MonkeyPatch, losses: list[float], figures: Sequen
 )
 def test_bounds(progress: Progress, reason: str) -> None:
     training = TrainingConfig(max_steps=10, max_minutes=2, patience=3)
-    assert why_over(RunConfig(training=training), progress) == reason
+    assert why_over(training, progress, epoch=1.0) == reason
 
 
 def test_without_bounds_only_patience_ends_a_run() -> None:
-    assert why_over(RunConfig(), Progress(step=10**9, seconds=1e9)) == ""
+    assert why_over(TrainingConfig(), Progress(step=10**9, seconds=1e9), epoch=1.0) == ""
+    training = TrainingConfig(patience_epochs=20, validate_epochs=2)
+    assert why_over(training, Progress(without_gain=9), epoch=70.0) == ""
+    said = why_over(training, Progress(without_gain=10), epoch=70.0)
+    assert said == "no gain in 10 validations (training.patience_epochs)"
 
 
 def test_a_run_of_minutes_counts_what_was_done_before(tmp_path: Path) -> None:
@@ -109,6 +114,85 @@ def test_once_bleu_says_something_it_alone_decides(tmp_path: Path, monkeypatch: 
     config = tiny_run(tmp_path / "text", max_steps=5, patience=9, validate_every=1, average=1, average_of="best")
     progress = go(config, tmp_path / "run")
     assert (progress.best_step, progress.without_gain) == (2, 2), "the third had no BLEU and a falling loss"
+
+
+@pytest.mark.parametrize(("warmup", "fit", "steps"), [(12, False, 12), (4, False, 4), (12, True, 4)])
+def test_patience_does_not_count_inside_the_warm_up(
+    warmup: int, fit: bool, steps: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the first validation is a gain. Fitted, the warm-up is a tenth of 24 updates."""
+    played(monkeypatch, [2.0] + [3.0] * 20)
+    config = tiny_run(tmp_path / "text", max_steps=24, warmup=warmup, patience=1, validate_every=2, average=1)
+    assert go(config, tmp_path / "run", fit_to_budget=fit).step == steps
+
+
+class Simulated:
+    """A run by a clock that only moves with updates and validations."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, update: float, validation: float) -> None:
+        self.now = 0.0
+        real = loop.update
+
+        def updated(*arguments: Any, **options: Any) -> Any:
+            self.now += update
+            return real(*arguments, **options)
+
+        def validated(*_: Any, **__: Any) -> Validation:
+            self.now += validation
+            return Validation(2.0)
+
+        monkeypatch.setattr(budget, "time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr(loop, "update", updated)
+        monkeypatch.setattr("limelight.training.tasks.translation.Translation.validate", validated)
+
+
+def test_the_last_validation_fits_into_the_minutes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Five minutes: updates of 10 s, validations of 25 s. How long those take is known after half the time."""
+    Simulated(monkeypatch, update=10.0, validation=25.0)
+    config = tiny_run(tmp_path / "text", max_steps=None, max_minutes=5.0, validate_every=None, average=1)
+    config = with_training(config, fit_to_budget=True, warmup=1000)
+    progress = train(config, tmp_path / "run")
+    said = capsys.readouterr().err
+    assert said.count("about 30 updates in 5 minutes: ") == 1  # after 30 s, before a validation was measured
+    lines = log_of(tmp_path / "run")
+    ends = [(line["event"], line["step"], line["seconds"]) for line in lines if line["event"] != "training"]
+    assert ends == [("validation", 15, 175.0), ("final", 25, 300.0)]
+    rates = [line["learning_rate"] for line in lines if line["event"] == "training"]
+    assert len(rates) == 25
+    assert rates[0] < 0.1 * max(rates)
+    assert rates[-1] < 0.05 * max(rates)
+    assert progress.finished == "training.max_minutes=5 minutes are over"
+    train(config, tmp_path / "run")
+    assert "nothing left to do: training.max_minutes=5 minutes are over" in capsys.readouterr().err
+
+
+def test_a_run_of_minutes_is_over_though_no_other_update_fitted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Simulated(monkeypatch, update=10.0, validation=7.0)
+    config = tiny_run(tmp_path / "text", max_steps=None, max_minutes=1.0, validate_every=None, average=1)
+    assert train(config, tmp_path / "run").seconds == 60.0
+    assert [line["seconds"] for line in log_of(tmp_path / "run") if line["event"] == "final"] == [54.0]
+    capsys.readouterr()
+    train(config, tmp_path / "run")
+    assert "nothing left to do" in capsys.readouterr().err
+
+
+def test_more_minutes_go_on_along_the_longer_curve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Simulated(monkeypatch, update=1.0, validation=2.0)
+    config = tiny_run(tmp_path / "text", max_steps=None, max_minutes=1.0, validate_every=None, average=1)
+    config = with_training(config, fit_to_budget=True, warmup=1000)
+    short = go(config, tmp_path / "run")
+    assert short.seconds == pytest.approx(60, abs=2)
+    longer = go(config, tmp_path / "run", max_minutes=2.0)
+    assert longer.seconds == pytest.approx(120, abs=2)
+    rates = {line["step"]: line["learning_rate"] for line in log_of(tmp_path / "run") if line["event"] == "training"}
+    peak = config.training.learning_rate
+    assert rates[short.step] < 0.02 * peak
+    assert rates[short.step + 1] == pytest.approx(0.505 * peak, rel=0.1)  # half of two minutes
+    assert rates[longer.step] < 0.02 * peak
 
 
 def test_larger_patience_trains_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

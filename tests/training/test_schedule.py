@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.config import RecurrentConfig, RunConfig, TrainingConfig, TransformerConfig
-from limelight.training.loop import rate_of
+from limelight.training.budget import rate_of
 from limelight.training.schedule import learning_rate, share_done
 
 SCHEDULES = ("paper", "inverse_sqrt", "cosine", "constant")

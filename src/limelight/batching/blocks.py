@@ -48,6 +48,10 @@ class BlockStream(ABC):
                 yield cut_blocks(self.ids, some, self._width(number)), after
             position = Position(position.epoch + 1)
 
+    def batches_per_epoch(self) -> float:
+        """How many batches an epoch has, but for one."""
+        return max(1.0, (len(self.ids) - 1) / (self.block * self.rows))
+
     @abstractmethod
     def _starts(self, epoch: int) -> np.ndarray:
         """(blocks,) where each block of the epoch begins, batch after batch. They take 8 bytes each."""

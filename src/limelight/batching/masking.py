@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from limelight.batching.batch import Batch
-from limelight.batching.bucketing import cut_batches
+from limelight.batching.bucketing import count_batches, cut_batches
 from limelight.batching.stream import Position
 from limelight.errors import UserError
 from limelight.tokens.text import ordinary_pieces, reserved_id
@@ -116,6 +116,11 @@ class MaskedStream:
                 batch = self.masking.hide(self._rows(rows[cuts[number]]), generator)
                 yield batch, following if last else Position(position.epoch, position.chunk, number + 1)
             position = following
+
+    def batches_per_epoch(self) -> float:
+        """About how many batches an epoch has."""
+        lengths = self.lengths + _ENDS
+        return count_batches(lengths, lengths, tokens=self.tokens)
 
     def epoch(self) -> Iterator[Batch]:
         """The batches of the first epoch: for validation."""

@@ -12,7 +12,7 @@ from threading import Event
 import numpy as np
 
 from limelight.batching.batch import Batch, make_batch
-from limelight.batching.bucketing import cut_batches
+from limelight.batching.bucketing import count_batches, cut_batches
 from limelight.batching.drawing import Drawing, DrawnRows, View, stored_rows, varied_rows
 from limelight.errors import UserError
 from limelight.tokens import Tokenizers
@@ -90,6 +90,18 @@ class BatchStream:
                     position = following
             finally:
                 unwanted.set()
+
+    def batches_per_epoch(self) -> float:
+        """About how many batches an epoch has, before what varies the rows makes some longer."""
+        return sum(
+            view.weight
+            * count_batches(
+                view.store.sources.lengths() + len(view.prefix) + 1,
+                view.store.targets.lengths() + 1,
+                tokens=self.tokens,
+            )
+            for view in self.views
+        )
 
     def _chunk_at(
         self, place: Position, rows: np.ndarray | None, unwanted: Event

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from limelight.cli import options
 from limelight.cli.arguments import corpora
+from limelight.cli.bounds import has_bound, with_budget
 from limelight.errors import UserError
 from limelight.training.signals import Stopped
 
 if TYPE_CHECKING:
-    from limelight.config import RunConfig
+    from limelight.config import Corpus, RunConfig
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -62,10 +63,7 @@ def train(
     resolved = _start_from(recipe, config, there, parent)
     if begin_with:
         resolved = resolved.model_copy(update={"begin_with": begin_with})  # as it is: a folder may be named 2024
-    pairs = {
-        "train": corpora(train, source, target, "--train") if train else (),
-        "valid": corpora(valid, source, target, "--valid") if valid else (),
-    }
+    pairs = {"train": _pairs(train, source, target, "--train"), "valid": _pairs(valid, source, target, "--valid")}
     if parent:
         from limelight.training.parent import named_as_in
 
@@ -78,19 +76,27 @@ def train(
         "training.max_minutes": max_minutes,
         "training.max_steps": max_steps,
     }
-    given = [f"{name}={value}" for name, value in named.items() if value is not None]
-    resolved = override(resolved, [*(settings or []), *given])
+    given = [*(settings or []), *(f"{name}={value}" for name, value in named.items() if value is not None)]
+    given = with_budget(given, fit=there.training.fit_to_budget if there else config is None)
+    short = None
+    if has_bound(given) and train and not (recipe or config or parent or there):
+        short = override(_start_from("quick", None, None, None).model_copy(update={"data": resolved.data}), given)
+    resolved = override(resolved, given)
     from limelight.memory import hold_memory_for_work
 
     hold_memory_for_work()
     from limelight.training.run import train as run
 
     try:
-        run(resolved, out, quiet=quiet)
+        run(resolved, out, quiet=quiet, short=short)
     except Stopped as stopped:
         if (out / "config.yaml").exists():
             stopped.add_note(f"`limelight train --out {out}` goes on where it stopped")
         raise
+
+
+def _pairs(files: list[str] | None, source: str, target: str, option: str) -> tuple[Corpus, ...]:
+    return corpora(files, source, target, option) if files else ()
 
 
 def _parent(begin_with: str, there: RunConfig | None) -> RunConfig:

@@ -96,6 +96,9 @@ class TrainingConfig(Section):
     """Stop after so many updates in all; whichever of the bounds is reached first ends the run."""
     max_minutes: float | None = Field(None, gt=0)
     """Stop after so many minutes of training in all, interruptions not counted."""
+    fit_to_budget: bool = False
+    """Whether the rate fits `max_steps` or `max_minutes`, whatever the schedule: it rises over `warmup` updates, or
+    over a tenth of the budget if that is less, and falls as half a cosine to a hundredth of its peak at the end."""
     schedule: Literal["paper", "inverse_sqrt", "cosine", "constant"] = "inverse_sqrt"
     learning_rate: float = Field(1e-3, gt=0)
     """Peak rate; for `paper` the factor before `d_model^-0.5 min(step^-0.5, step warmup^-1.5)`."""
@@ -123,8 +126,10 @@ class TrainingConfig(Section):
     """`auto` takes the first CUDA GPU where there is one, and the CPU else."""
     threads: int | None = Field(None, ge=1)
     """CPU threads; all cores when not given."""
-    validate_every: int = Field(500, ge=1)
-    """Updates between validations."""
+    validate_every: int | None = Field(None, ge=1)
+    """Updates between validations; when not given, `validate_epochs` says how often."""
+    validate_epochs: float = Field(1.0, gt=0)
+    """Epochs between validations where `validate_every` is not given, but 100 updates at least."""
     bleu_sentences: int = Field(500, ge=0)
     """Validation sentences that are really translated (greedily) for BLEU; 0 validates by loss alone."""
     bleu_tokenize: Literal["13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "none", "flores200"] | None = None
@@ -133,8 +138,12 @@ class TrainingConfig(Section):
     best_by: Literal["bleu", "chrf", "loss", "accuracy", "macro_f1"] = "bleu"
     """The figure of a validation that says which model is best; the loss where a model has no such figure. While BLEU
     is below 1, `bleu` compares chrF."""
-    patience: int = Field(10, ge=1)
-    """Validations without improvement before the run stops early."""
+    patience: int | None = Field(None, ge=1)
+    """Validations without improvement before the run stops early; when not given, `patience_epochs` says how many.
+    Those before the end of the warm-up do not count."""
+    patience_epochs: float = Field(30.0, gt=0)
+    """Epochs without improvement before the run stops early where `patience` is not given, but 5 validations at
+    least."""
     checkpoint_every: int = Field(500, ge=1)
     """Updates between checkpoints of the whole training state."""
     keep_checkpoints: int = Field(3, ge=1)

@@ -16,12 +16,13 @@ def bert_tiny() -> RunConfig:
         model=EncoderOnlyConfig(layers=2, d_model=128, heads=2, d_ff=512, activation="gelu", dropout=0.1, norm="pre"),
         training=TrainingConfig(
             max_minutes=10,
+            fit_to_budget=True,
             schedule="cosine",
             learning_rate=3e-3,
             warmup=200,
             weight_decay=0.01,
             label_smoothing=0.0,
-            validate_every=250,
+            validate_epochs=2.5,
             checkpoint_every=500,
             bleu_sentences=0,
             best_by="loss",
@@ -45,8 +46,7 @@ def classifier() -> RunConfig:
                 update={
                     "max_minutes": 5,
                     "warmup": 100,
-                    "validate_every": 100,
-                    "patience": 20,
+                    "validate_epochs": 1.0,
                     "best_by": "macro_f1",
                 }
             ),

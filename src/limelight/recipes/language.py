@@ -66,6 +66,7 @@ def gpt_small() -> RunConfig:
                 update={
                     "max_steps": None,
                     "max_minutes": 15,
+                    "fit_to_budget": True,
                     "optimizer": "muon",
                     "learning_rate": 3e-3,
                     "validate_every": 500,

@@ -9,9 +9,8 @@ _TRAINING = TrainingConfig(
     beta2=0.98,
     label_smoothing=0.1,
     clip_norm=1.0,
-    validate_every=250,
+    validate_epochs=1.5,
     checkpoint_every=500,
-    patience=20,
     average=8,
 )
 _DECODING = DecodingConfig(beam_size=5, length_penalty=1.0)

@@ -69,6 +69,8 @@ class Progress:
     """The score of the model in `best/`: the best validation, or that of an average or of the last update of all."""
     validated_step: int = -1
     """The last update after which was validated; a validation that was interrupted is done again."""
+    validation_seconds: float = 0.0
+    """How long the last validation took: a run of minutes keeps so much for its end."""
     without_gain: int = 0
     """Validations since the best one, or since the loss last fell while BLEU said nothing."""
     snapshots: dict[str, float] = field(default_factory=dict)

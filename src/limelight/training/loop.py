@@ -6,9 +6,17 @@ from contextlib import closing
 
 from limelight.batching.batch import Batch
 from limelight.batching.stream import Position
-from limelight.config import RunConfig
+from limelight.config import TrainingConfig
 from limelight.errors import RunError
-from limelight.training.budget import Clock
+from limelight.training.budget import (
+    Clock,
+    expectation,
+    is_warming_up,
+    last_second,
+    patience_of,
+    rate_of,
+    validation_interval,
+)
 from limelight.training.carry import FORGET, Carrying, ReadsOn
 from limelight.training.checkpoint import CHECKPOINTS, Progress, save_checkpoint
 from limelight.training.generators import generator_states, restore_generators
@@ -16,7 +24,6 @@ from limelight.training.keep import drop_snapshots, finish_model, keep_snapshot,
 from limelight.training.loss import Learner
 from limelight.training.optimizer import set_rate
 from limelight.training.run_state import Run, look, score_of
-from limelight.training.schedule import learning_rate, share_done
 from limelight.training.signals import Stopped
 from limelight.training.tasks.task import Validation
 from limelight.training.update import UpdateResult, update
@@ -29,19 +36,20 @@ def run_training(run: Run) -> str:
 
     Raises `Stopped` with everything saved when a signal came, `RunError` when the numbers have gone wrong for good.
     """
-    progress = run.progress
+    progress, first = run.progress, run.progress.step
     progress.model_score = score_of_best(run.folder)
     run.clock = Clock(progress.seconds)
     run.model.train()
     try:
         with closing(run.task.batches(progress.position)) as batches:
-            while not why_over(run.config, progress):
+            while not _is_over(run, first):
                 _validate_if_due(run)
-                if why_over(run.config, progress):
+                if _is_over(run, first):
                     break
                 _one_update(run, batches)
                 if progress.step % run.config.training.checkpoint_every == 0:
                     _save(run)
+                _say_what_to_expect(run)
                 run.stop.check()
             _validate_if_due(run)
         finish_model(run)
@@ -49,27 +57,70 @@ def run_training(run: Run) -> str:
         progress.seconds = run.clock.seconds()
         _save(run)
         raise
-    progress.finished = why_over(run.config, progress)
     progress.seconds = run.clock.seconds()
+    if not _why_over(run):  # the rest of the minutes was too short for another update
+        progress.seconds = last_second(run.config.training) or progress.seconds
+    progress.finished = _why_over(run)
     _save(run)
     return progress.finished
 
 
-def why_over(config: RunConfig, progress: Progress) -> str:
-    """Which bound is reached; an empty text while there is work left."""
-    training = config.training
+def why_over(training: TrainingConfig, progress: Progress, *, epoch: float) -> str:
+    """Which bound is reached; an empty text while there is work left. An epoch has about `epoch` updates."""
     if training.max_steps is not None and progress.step >= training.max_steps:
         return f"training.max_steps={training.max_steps} updates are done"
     if training.max_minutes is not None and progress.seconds >= 60 * training.max_minutes:
         return f"training.max_minutes={training.max_minutes:g} minutes are over"
-    if progress.without_gain >= training.patience:
-        return f"no gain in {training.patience} validations (training.patience)"
+    patience = patience_of(training, epoch)
+    if progress.without_gain >= patience:
+        name = "patience_epochs" if training.patience is None else "patience"
+        return f"no gain in {patience} validations (training.{name})"
     return ""
 
 
+def _why_over(run: Run) -> str:
+    return why_over(run.config.training, run.progress, epoch=run.epoch)
+
+
+def _is_over(run: Run, first: int) -> bool:
+    """Whether a bound is reached. By the clock also where another update and the last validation would end too late,
+    but one update since `first` is made in any case."""
+    end = last_second(run.config.training)
+    if end is not None and run.progress.step > first:
+        needed = run.pace.seconds() + _closing_seconds(run)
+        if run.progress.seconds + needed > end:
+            return True
+    return bool(_why_over(run))
+
+
+def _closing_seconds(run: Run) -> float:
+    """What the end of a run takes: a validation of the last weights, and one of the average."""
+    averages = run.config.training.average > 1 and len(run.progress.snapshots) > 0
+    return run.progress.validation_seconds * (2 if averages else 1)
+
+
+def _say_what_to_expect(run: Run) -> None:
+    """Once in a session, after a minute of updates, or a tenth of the minutes there are."""
+    end = last_second(run.config.training)
+    if run.pace.told or run.pace.total < min(60.0, 0.1 * end if end else 60.0):
+        return
+    run.pace.told = True
+    progress = run.progress
+    text = expectation(
+        run.config,
+        step=progress.step,
+        seconds=progress.seconds,
+        pace=run.pace.seconds(),
+        epoch=run.epoch,
+        reserve=_closing_seconds(run),
+        amount=run.task.amount,
+    )
+    run.report.say(text)
+
+
 def _one_update(run: Run, batches: Iterator[tuple[Batch, Position]]) -> None:
-    training, progress = run.config.training, run.progress
-    rate = rate_of(run.config, progress.step + 1, progress.seconds)
+    training, progress, began = run.config.training, run.progress, run.clock.seconds()
+    rate = rate_of(run.config, progress.step + 1, progress.seconds, reserve=_closing_seconds(run))
     set_rate(run.optimizer, rate)
     before = generator_states(run.device)
     try:
@@ -92,6 +143,7 @@ def _one_update(run: Run, batches: Iterator[tuple[Batch, Position]]) -> None:
     progress.position = position
     progress.pieces += result.pieces
     progress.seconds = run.clock.seconds()
+    run.pace.add(progress.seconds - began)
     _count(progress, result)
     run.report.update(progress, result, rate)
     _require_numbers(progress)
@@ -130,25 +182,6 @@ def _require_numbers(progress: Progress) -> None:
         )
 
 
-def rate_of(config: RunConfig, step: int, seconds: float = 0.0) -> float:
-    """The learning rate of an update, counted from one, after so many seconds of training."""
-    training, model = config.training, config.model
-    return learning_rate(
-        step,
-        schedule=training.schedule,
-        peak=training.learning_rate,
-        warmup=training.warmup,
-        d_model=model.width,
-        done=share_done(
-            step,
-            seconds,
-            warmup=training.warmup,
-            last_step=training.decay_steps or training.max_steps,
-            last_second=60 * training.max_minutes if training.max_minutes and not training.decay_steps else None,
-        ),
-    )
-
-
 def _validate_if_due(run: Run) -> None:
     """Validate after every so many updates, once only after each; without validation text only snapshots are kept.
 
@@ -156,27 +189,44 @@ def _validate_if_due(run: Run) -> None:
     model worse never replaces it. No average includes the weights at that point.
     """
     progress = run.progress
-    if progress.step % run.config.training.validate_every or progress.step == progress.validated_step:
-        return
-    if progress.step == 0 and not (run.config.begin_with and run.task.validates):
+    if not _is_due(run):
         return
     began = run.clock.seconds()
     seen = look(run)
     score = score_of(run, seen)
     if progress.step:
         progress.snapshots = keep_snapshot(run, score)
-    _count_gain(progress, seen, score, by=run.config.training.best_by)
+    counts = not is_warming_up(run.config.training, progress.step, progress.seconds)
+    _count_gain(progress, seen, score, by=run.config.training.best_by, counts=counts)
     offer_model(
         run, seen, f"update {progress.step}" if progress.step else f"{run.config.begin_with}, before the first update"
     )
     progress.validated_step = progress.step
     progress.seconds = run.clock.seconds()
+    progress.validation_seconds = progress.seconds - began
     run.report.validation(progress, seen, seconds=progress.seconds - began)
 
 
-def _count_gain(progress: Progress, seen: Validation | None, score: float, *, by: str) -> None:
+def _is_due(run: Run) -> bool:
+    """Whether to validate now. By the clock the first one comes after half the time at the latest, so that it is known
+    how long it takes, and none comes just before the last one."""
+    training, progress = run.config.training, run.progress
+    if progress.step == progress.validated_step:
+        return False
+    if progress.step == 0:
+        return bool(run.config.begin_with) and run.task.validates
+    end = last_second(training)
+    if end is not None and training.validate_every is None and run.task.validates:
+        if progress.validation_seconds == 0.0 and progress.seconds >= 0.5 * end:
+            return True
+        if progress.seconds + 2 * _closing_seconds(run) >= end:
+            return False
+    return progress.step % validation_interval(training, run.epoch) == 0
+
+
+def _count_gain(progress: Progress, seen: Validation | None, score: float, *, by: str, counts: bool) -> None:
     """Keep the record of validations. A loss that falls while BLEU says nothing counts as a gain: translation has yet
-    to begin."""
+    to begin. A validation without a gain only `counts` after the warm-up."""
     learning = False
     if seen is not None and math.isfinite(seen.loss):
         learning = progress.best_loss is None or seen.loss < progress.best_loss
@@ -186,7 +236,7 @@ def _count_gain(progress: Progress, seen: Validation | None, score: float, *, by
         progress.best_score, progress.best_step, progress.without_gain = score, progress.step, 0
     elif learning:
         progress.without_gain = 0
-    else:
+    elif counts:
         progress.without_gain += 1
 
 

@@ -21,6 +21,7 @@ from limelight.training.checkpoint import (
     restore_carried,
     restore_newest,
 )
+from limelight.training.choose_recipe import choose_by_budget
 from limelight.training.half import HalfCopy
 from limelight.training.lock import only_trainer
 from limelight.training.loop import run_training, why_over
@@ -35,8 +36,9 @@ from limelight.training.signals import StopRequest
 from limelight.training.tasks import Tokenised, build_task, fresh_model, prepare_data
 
 MAY_CHANGE = {
-    "max_steps", "max_minutes", "patience", "schedule", "learning_rate", "warmup", "decay_steps", "validate_every",
-    "checkpoint_every", "keep_checkpoints", "log_every", "threads", "device", "average", "average_of",
+    "max_steps", "max_minutes", "fit_to_budget", "schedule", "learning_rate", "warmup", "decay_steps", "patience",
+    "patience_epochs", "validate_every", "validate_epochs", "checkpoint_every", "keep_checkpoints", "log_every",
+    "threads", "device", "average", "average_of",
 }  # fmt: skip
 """Settings of `training` that a run may be taken up with another value of."""
 
@@ -44,8 +46,11 @@ MADE_BEFORE = {"config", "data", "tokenizer", Path(PARENT).stem}
 """What a start that was cut short may leave in a folder before it is a run (with an ending, while it is written)."""
 
 
-def train(config: RunConfig, folder: str | Path, *, quiet: bool = False) -> Progress:
+def train(config: RunConfig, folder: str | Path, *, quiet: bool = False, short: RunConfig | None = None) -> Progress:
     """Train in a run folder, or go on with the run that is there; returns how far it has come.
+
+    With `short`, that is trained instead where the budget is too short for `config` (see `choose_by_budget`). Both
+    read the same text with the same vocabulary.
 
     A run owns its process while it lasts: it seeds torch's generator, changes torch's number of threads (which is put
     back) and listens to signals. Raises `UserError` for the caller's mistakes, `RunError` when the work fails,
@@ -66,7 +71,7 @@ def train(config: RunConfig, folder: str | Path, *, quiet: bool = False) -> Prog
             if not locked:
                 report.say(f"{folder}: this file system cannot lock files; see to it that nobody else trains there")
             with StopRequest() as stop:
-                return _train(config, folder, report, stop)
+                return _train(config, short, folder, report, stop)
         except OSError as error:
             raise RunError(
                 f"{error.filename or folder}: {cause(error)}; what was saved is intact: once that is mended, the same "
@@ -76,17 +81,19 @@ def train(config: RunConfig, folder: str | Path, *, quiet: bool = False) -> Prog
             report.close()
 
 
-def _train(config: RunConfig, folder: Path, report: Report, stop: StopRequest) -> Progress:
+def _train(config: RunConfig, short: RunConfig | None, folder: Path, report: Report, stop: StopRequest) -> Progress:
     with stop.interruptible(nothing_to_save=True):
         clear_leftovers(folder)
         if config.begin_with and not (folder / CONFIG).exists():
             for line in parent_warnings(config):
                 report.say(line)
         prepared = prepare_data(config, folder, report.say)
+        if short is not None:
+            config = choose_by_budget(config, short, prepared, report.say)
         run = _set_up(config, folder, prepared, report, stop)
         # Last: until it is there, other settings may be tried.
         write_whole(folder / CONFIG, dump_config(config))
-    reason = why_over(config, run.progress)
+    reason = why_over(config.training, run.progress, epoch=run.epoch)
     if reason and run.progress.finished:
         report.say(f"nothing left to do: {reason}. Give a larger bound to train {folder} on.")
         return run.progress
@@ -210,6 +217,7 @@ def _set_up(config: RunConfig, folder: Path, prepared: Tokenised, report: Report
         stop=stop,
         half=HalfCopy(model) if precision == "bf16" else None,
         carried=restore_carried(folder / CHECKPOINTS, progress, device) if progress else (),
+        epoch=max(1.0, task.batches_per_epoch() / training.accumulate),
     )
 
 

@@ -9,7 +9,7 @@ from limelight.config import RunConfig
 from limelight.models.interface import Model
 from limelight.models.recurrent.cells import Carried
 from limelight.tokens import Tokenizers
-from limelight.training.budget import Clock
+from limelight.training.budget import Clock, Pace
 from limelight.training.checkpoint import Progress
 from limelight.training.half import HalfCopy
 from limelight.training.report import Report
@@ -37,6 +37,10 @@ class Run:
     """What computes the updates in bf16; None where the model does so itself."""
     carried: Carried = ()
     """What a recurrent language model remembers of the text before the next batch."""
+    epoch: float = 1.0
+    """About how many updates an epoch has."""
+    pace: Pace = field(default_factory=Pace)
+    """How long updates take in this process."""
     clock: Clock = field(default_factory=lambda: Clock(0.0))
     """Started by the loop; `progress.seconds` is what it showed last."""
 

@@ -2,6 +2,12 @@
 
 import math
 
+WARMUP_SHARE = 0.1
+"""Of a budget that the rate is fitted to, the warm-up takes so much at most."""
+FEWEST_RISING = 16
+"""Where the warm-up is fitted to minutes, it takes so many updates at least: the first ones are slow on many machines,
+and Adam's estimates need some updates."""
+
 
 def learning_rate(step: int, *, schedule: str, peak: float, warmup: int, d_model: int, done: float = 0.0) -> float:
     """The rate of update `step` >= 1, when a share `done` of the way to the end lies behind.
@@ -24,6 +30,32 @@ def learning_rate(step: int, *, schedule: str, peak: float, warmup: int, d_model
     if schedule == "constant":
         return peak * rise
     raise ValueError(f"unknown schedule {schedule!r}")
+
+
+def fitted_rate(peak: float, *, risen: float, done: float) -> float:
+    """The rate of a run that fits its budget: `risen` and `done` are the shares of the rise and of the way to the end
+    that lie behind, from 0 to 1. Half a cosine falls to a hundredth of the peak (Loshchilov & Hutter 2017)."""
+    return peak * risen * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, done))))
+
+
+def peak_rate(peak: float, *, schedule: str, warmup: int, d_model: int) -> float:
+    """The highest rate that a schedule reaches."""
+    return peak * (d_model * max(1, warmup)) ** -0.5 if schedule == "paper" else peak
+
+
+def share_risen(
+    step: int, seconds: float, *, warmup: int, last_step: int | None = None, last_second: float | None = None
+) -> float:
+    """How much of the warm-up is done at update `step` >= 1, from 0 to 1.
+
+    It takes `warmup` updates, or `WARMUP_SHARE` of the way to `last_step` or `last_second` if that is less.
+    """
+    shares = [step / max(1, warmup)]
+    if last_step is not None:
+        shares.append(step / (WARMUP_SHARE * last_step))
+    if last_second is not None:
+        shares.append(min(seconds / (WARMUP_SHARE * last_second), step / FEWEST_RISING))
+    return min(1.0, max(shares))
 
 
 def share_done(step: int, seconds: float, *, warmup: int, last_step: int | None, last_second: float | None) -> float:

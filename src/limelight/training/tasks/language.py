@@ -41,6 +41,9 @@ class LanguageModelling(Task):
     def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
         return self.stream.batches(position)
 
+    def batches_per_epoch(self) -> float:
+        return self.stream.batches_per_epoch()
+
     @property
     def validates(self) -> bool:
         return len(self.text.ids) > 1

@@ -65,6 +65,10 @@ class Task(ABC):
     def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
         """From `position` on for ever: each batch with the position after it."""
 
+    @abstractmethod
+    def batches_per_epoch(self) -> float:
+        """About how many batches an epoch has."""
+
     @property
     @abstractmethod
     def validates(self) -> bool:

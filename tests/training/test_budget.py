@@ -1,0 +1,141 @@
+"""Rates, validations and words that fit a budget."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limelight.config import BatchingConfig, RunConfig, TrainingConfig, TransformerConfig
+from limelight.recipes import find_recipe
+from limelight.training.budget import (
+    Pace,
+    expectation,
+    is_warming_up,
+    patience_of,
+    rate_of,
+    reasonable_epochs,
+    validation_interval,
+)
+from limelight.training.schedule import share_risen
+
+
+def fitted(schedule: str = "inverse_sqrt", warmup: int = 4000, **bounds: float) -> RunConfig:
+    training = TrainingConfig(schedule=schedule, learning_rate=0.5, warmup=warmup, fit_to_budget=True, **bounds)
+    return RunConfig(model=TransformerConfig(d_model=64, heads=8), training=training)
+
+
+@pytest.mark.parametrize("schedule", ["inverse_sqrt", "cosine", "constant", "paper"])
+def test_updates_bound_warm_up_and_decay(schedule: str) -> None:
+    config = fitted(schedule, max_steps=1000)
+    rates = [rate_of(config, step) for step in range(1, 1001)]
+    peak = 0.5 / math.sqrt(64 * 4000) if schedule == "paper" else 0.5
+    assert rates[99] == max(rates) == pytest.approx(peak)
+    assert rates[:100] == pytest.approx([peak * step / 100 for step in range(1, 101)])
+    assert rates[549] == pytest.approx(peak * 0.505)  # half of the way that is left
+    assert rates[-1] == pytest.approx(peak / 100)
+    assert rates[99:] == sorted(rates[99:], reverse=True)
+
+
+def test_minutes_bound_warm_up_and_decay() -> None:
+    """An update a second: a tenth of ten minutes is the warm-up."""
+    config = fitted(max_minutes=10)
+    rates = [rate_of(config, step, step - 1.0) for step in range(1, 601)]
+    assert max(range(600), key=rates.__getitem__) == pytest.approx(60, abs=1)
+    assert max(rates) > 0.48
+    assert rates[299] == pytest.approx(0.2525, rel=0.01)
+    assert rates[-1] < 0.006
+    assert rate_of(config, 9000, 30.0) == pytest.approx(
+        0.5, rel=0.01
+    )  # a machine that is faster than that: 4,000 updates
+
+
+def test_a_short_warm_up_stays_as_it_is() -> None:
+    config = fitted(warmup=20, max_steps=1000)
+    assert rate_of(config, 20) == pytest.approx(0.5)
+    assert rate_of(config, 510) == pytest.approx(0.5 * 0.505)
+
+
+def test_a_slow_first_update_does_not_end_the_warm_up() -> None:
+    """Two minutes for memory and compilation, of ten in all."""
+    config = fitted(max_minutes=10)
+    assert rate_of(config, 2, 120.0) < 0.5 * 2 / 15
+    assert not is_warming_up(config.training, 16, 125.0)
+    assert is_warming_up(config.training, 15, 125.0)
+
+
+def test_without_a_bound_there_is_nothing_to_fit() -> None:
+    loose = fitted()
+    plain = loose.model_copy(update={"training": loose.training.model_copy(update={"fit_to_budget": False})})
+    assert [rate_of(loose, step) for step in (1, 4000, 9999)] == [rate_of(plain, step) for step in (1, 4000, 9999)]
+
+
+@given(
+    st.integers(1, 10**6), st.floats(0, 1e6), st.integers(0, 10**5), st.none() | st.integers(1, 10**6),
+    st.none() | st.floats(1e-3, 1e6),
+)  # fmt: skip
+def test_the_rise_is_a_share_that_never_falls(
+    step: int, seconds: float, warmup: int, last_step: int | None, last_second: float | None
+) -> None:
+    def risen(step: int, seconds: float) -> float:
+        return share_risen(step, seconds, warmup=warmup, last_step=last_step, last_second=last_second)
+
+    assert 0 < risen(step, seconds) <= risen(step + 1, seconds) <= risen(step + 1, seconds + 1) <= 1
+
+
+@pytest.mark.parametrize(
+    ("pairs", "interval", "epochs"),
+    [
+        (2_000, 100, 43),  # 312 epochs of patience when it was counted in updates
+        (29_000, 255, 30),
+        (5_000_000, 43966, 30),  # a sixth of an epoch when it was counted in updates
+    ],
+)
+def test_validations_and_patience_count_epochs(pairs: int, interval: int, epochs: float) -> None:
+    training, epoch = find_recipe("small").training, 170 * pairs / 29_000
+    assert validation_interval(training, epoch) == interval
+    assert patience_of(training, epoch) * interval / epoch == pytest.approx(epochs, rel=0.06)
+
+
+def test_validations_and_patience_may_be_counted_in_updates() -> None:
+    training = TrainingConfig(validate_every=7, patience=3)
+    assert (validation_interval(training, 1e6), patience_of(training, 1e6)) == (7, 3)
+
+
+def test_the_pace_is_not_moved_by_slow_updates() -> None:
+    pace = Pace()
+    assert pace.seconds() == 0
+    for seconds in (40.0, 9.0, 1.0, 1.1, 0.9, 30.0, 1.0):
+        pace.add(seconds)
+    assert pace.seconds() == 1.0
+    assert pace.total == pytest.approx(83)
+
+
+def said(training: TrainingConfig, **state: float) -> str:
+    config = RunConfig(training=training, batching=BatchingConfig(tokens=4000))
+    values = {"step": 60, "seconds": 60.0, "pace": 1.0, "epoch": 175.0, "reserve": 10.0, **state}
+    return expectation(config, amount="29,000 pairs", **values)
+
+
+def test_what_is_to_be_expected() -> None:
+    fit = TrainingConfig(fit_to_budget=True, max_minutes=10)
+    assert said(fit) == (
+        "about 590 updates in 10 minutes: 3.4 epochs of 29,000 pairs; for so much text 23 minutes (8 epochs) are "
+        "reasonable"
+    )
+    assert said(fit, pace=0.1) == "about 5,360 updates in 10 minutes: 31 epochs of 29,000 pairs"
+    assert said(fit.model_copy(update={"max_steps": 1500, "max_minutes": None})) == (
+        "about 1,500 updates in 25 minutes: 8.6 epochs of 29,000 pairs"
+    )
+    assert said(TrainingConfig()) == "an epoch of 29,000 pairs is about 175 updates and takes 3 minutes"
+    assert said(TrainingConfig(max_minutes=10, warmup=1000)).endswith(
+        "The warm-up of 1,000 updates takes most of that or all: lower training.warmup, or set "
+        "training.fit_to_budget=true"
+    )
+
+
+def test_more_text_wants_fewer_epochs_and_more_time() -> None:
+    epochs = [reasonable_epochs(places) for places in (5e4, 7e5, 2.5e7)]
+    assert epochs == sorted(epochs, reverse=True)
+    assert epochs[1] == 8
+    assert 5e4 * epochs[0] < 7e5 * epochs[1] < 2.5e7 * epochs[2]
