@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -140,3 +141,10 @@ def decimal(
         return number
 
     return read
+
+
+def device_name(word: str) -> str:
+    """A device as torch names it, or `auto`; whether it is there is asked when the command begins to work."""
+    if not re.fullmatch(r"auto|cpu|mps|cuda(:[0-9]+)?", word):
+        raise typer.BadParameter(f"{word} is not the name of a device; there are auto, cpu, cuda, cuda:N and mps")
+    return word

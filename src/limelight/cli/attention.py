@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from limelight.cli import options
-from limelight.cli.models import WRITERS, find_models, open_generator, open_reader, open_translator
+from limelight.cli.models import WRITERS, Machine, find_models, open_generator, open_reader, open_translator
 from limelight.cli.output import can_show, show
 from limelight.errors import UserError
 
@@ -40,21 +40,23 @@ def attention(
     grid: options.Grid = False,
     words: options.Words = True,
     end: options.End = True,
+    device: options.Device = None,
+    threads: options.Threads = None,
 ) -> None:
     """Show what a model attends to while it translates a sentence, or reads a text."""
     _require_picture(output, kind=kind, layer=layer, head=head, grid=grid)
     from limelight.inspection import save, save_grid
 
     folders, configs = find_models(model)
-    family = configs[0].model.family
+    family, machine = configs[0].model.family, Machine(device, threads)
     if family == "encoder_only":
         _refuse_sides("an encoder alone", target, beam, end=True)
-        seen, of_map = open_reader(folders).attention(sentence), (kind or options.Kind.ENCODER).of_map
+        seen, of_map = open_reader(folders, machine).attention(sentence), (kind or options.Kind.ENCODER).of_map
     elif family in WRITERS:
         _refuse_sides("a language model", target, beam, end=end)
-        seen, of_map = open_generator(folders).attention(sentence), (kind or options.Kind.DECODER).of_map
+        seen, of_map = open_generator(folders, machine).attention(sentence), (kind or options.Kind.DECODER).of_map
     else:
-        seen = open_translator(folders).attention(sentence, target=target, beam_size=beam)
+        seen = open_translator(folders, machine).attention(sentence, target=target, beam_size=beam)
         of_map = (kind or options.Kind.CROSS).of_map
     seen = seen if end else seen.without_end()  # before words are merged: the pieces of a word then weigh alike
     seen = seen.merge_words() if words else seen

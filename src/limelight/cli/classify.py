@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 from limelight.cli import options
 from limelight.cli.input import greet, live_lines_of
-from limelight.cli.models import find_models, open_labeller
+from limelight.cli.models import Machine, find_models, open_labeller
 from limelight.cli.output import lines_to
 
 EXAMPLES = """
@@ -23,12 +23,14 @@ def classify(
     output: options.Output = None,
     as_json: options.AsJsonLines = False,
     batch_tokens: options.BatchTokens = 16384,
+    device: options.Device = None,
+    threads: options.Threads = None,
 ) -> None:
     """Choose a label for each line: the label, a tab, its probability."""
     folders, _ = find_models(model)
     lines = live_lines_of(file)
     with lines_to(output) as write:
-        labeller = open_labeller(folders)
+        labeller = open_labeller(folders, Machine(device, threads))
         greet(file)
         for each in labeller.classify_stream(lines, batch_tokens=batch_tokens):
             if as_json:

@@ -12,7 +12,7 @@ import typer
 
 from limelight.cli import options
 from limelight.cli.arguments import corpora
-from limelight.cli.models import WRITERS, find_models, open_generator, open_labeller, open_translator
+from limelight.cli.models import WRITERS, Machine, find_models, open_generator, open_labeller, open_translator
 from limelight.cli.output import lines_to, show
 from limelight.errors import TextWarning, UserError
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from limelight.text.pair import Pair
 
     Found = tuple[Sequence[str], Evaluation | LabelEvaluation | TextEvaluation]
-    Measure = Callable[[list[str], list[RunConfig], list[str], dict[str, Any]], Found]
+    Measure = Callable[[list[str], list[RunConfig], Machine, list[str], dict[str, Any]], Found]
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -47,6 +47,8 @@ def evaluate(
     length_penalty: options.LengthPenalty = None,
     precision: options.Precision = None,
     tokenize: options.Tokenize = None,
+    device: options.Device = None,
+    threads: options.Threads = None,
 ) -> None:
     """Measure a model on text it has not seen: a translator by BLEU and chrF, a classifier by accuracy and F1, a
     language model by its loss."""
@@ -59,7 +61,7 @@ def evaluate(
         "--tokenize": tokenize,
     }
     with lines_to(output) if output else nullcontext() as write:
-        texts, found = _measure_of(configs[0])(folders, configs, test, how)
+        texts, found = _measure_of(configs[0])(folders, configs, Machine(device, threads), test, how)
         if write is not None:
             for text in texts:
                 write(text)
@@ -72,7 +74,9 @@ def _measure_of(config: RunConfig) -> Measure:
     return _text if family in WRITERS else _labels if family == "encoder_only" else _translations
 
 
-def _translations(folders: list[str], configs: list[RunConfig], test: list[str], how: dict[str, Any]) -> Found:
+def _translations(
+    folders: list[str], configs: list[RunConfig], machine: Machine, test: list[str], how: dict[str, Any]
+) -> Found:
     from limelight.config import require_not_reversed
     from limelight.evaluation.evaluate import evaluate as measure
     from limelight.evaluation.tokenization import target_language
@@ -83,7 +87,7 @@ def _translations(folders: list[str], configs: list[RunConfig], test: list[str],
     pairs = _pairs(given, configs[0].data.train)
     _warn_of_overlap(folders, pairs)
     found = measure(
-        open_translator(folders, how["--precision"]),
+        open_translator(folders, machine, how["--precision"]),
         pairs,
         beam_size=how["--beam"],
         length_penalty=how["--length-penalty"],
@@ -94,23 +98,27 @@ def _translations(folders: list[str], configs: list[RunConfig], test: list[str],
     return found.translations, found
 
 
-def _labels(folders: list[str], configs: list[RunConfig], test: list[str], how: dict[str, Any]) -> Found:
+def _labels(
+    folders: list[str], configs: list[RunConfig], machine: Machine, test: list[str], how: dict[str, Any]
+) -> Found:
     from limelight.evaluation.labels import evaluate_labels
 
     _refuse({**how, "--output": None}, "a classifier searches for nothing")
-    labeller = open_labeller(folders)  # first: of a masked model no file would do
+    labeller = open_labeller(folders, machine)  # first: of a masked model no file would do
     pairs = _pairs(corpora(test, "", "", "--test"))
     _warn_of_overlap(folders, pairs)
     found = evaluate_labels(labeller, pairs, origin=_origin(folders, configs))
     return found.answers, found
 
 
-def _text(folders: list[str], configs: list[RunConfig], test: list[str], how: dict[str, Any]) -> Found:
+def _text(
+    folders: list[str], configs: list[RunConfig], machine: Machine, test: list[str], how: dict[str, Any]
+) -> Found:
     from limelight.evaluation.text import evaluate_text
 
     _refuse(how, "a language model reads the text and writes nothing")
     by_line = configs[0].data.documents == "line"
-    return (), evaluate_text(open_generator(folders), test, by_line=by_line, origin=_origin(folders, configs))
+    return (), evaluate_text(open_generator(folders, machine), test, by_line=by_line, origin=_origin(folders, configs))
 
 
 def _refuse(how: dict[str, Any], why: str) -> None:

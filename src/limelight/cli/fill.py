@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from limelight.cli import options
 from limelight.cli.input import greet, lines_of
-from limelight.cli.models import find_models, open_filler
+from limelight.cli.models import Machine, find_models, open_filler
 from limelight.cli.output import lines_to
 from limelight.errors import UserError
 
@@ -31,12 +31,14 @@ def fill(
     top: options.Top = 5,
     as_json: options.AsJsonLines = False,
     output: options.Output = None,
+    device: options.Device = None,
+    threads: options.Threads = None,
 ) -> None:
     """Guess what stands behind each [MASK] of a text."""
     folders, _ = find_models(model)
     texts = lines_of(None) if text is None else iter([text])
     with lines_to(output) as write:
-        filler = open_filler(folders)
+        filler = open_filler(folders, Machine(device, threads))
         if text is None:
             greet(None)
         for number, each in enumerate(texts, start=1):

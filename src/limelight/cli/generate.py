@@ -13,7 +13,7 @@ import typer
 
 from limelight.cli import options
 from limelight.cli.input import lines_of
-from limelight.cli.models import find_models, open_generator
+from limelight.cli.models import Machine, find_models, open_generator
 from limelight.cli.output import Write, text_to
 from limelight.errors import UserError
 
@@ -49,13 +49,15 @@ def generate(
     top_k: options.TopK = None,
     top_p: options.TopP = None,
     seed: options.Seed = None,
+    device: options.Device = None,
+    threads: options.Threads = None,
 ) -> None:
     """Write on from a prompt, drawing pieces at a temperature of 0.8 if nothing else is said."""
     sampling = _sampling(greedy, samples, {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed})
     folders, _ = find_models(model)
     begin = _prompt(prompt)
     with text_to(output) as write:
-        generator = open_generator(folders, precision)
+        generator = open_generator(folders, Machine(device, threads), precision)
         grown = generator.write(begin, samples=samples, max_pieces=max_pieces, sampling=sampling, stop=stop or ())
         if as_json:
             found = {each.sample: each.done for each in grown if each.done is not None}

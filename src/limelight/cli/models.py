@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
@@ -22,6 +22,29 @@ if TYPE_CHECKING:
 
 WRITERS = ("decoder_only", "recurrent_language_model")
 """The families whose models are language models."""
+
+
+class Machine(NamedTuple):
+    """What a command computes on, as its options say it."""
+
+    device: str | None = None
+    """`auto` where none is given."""
+    threads: int | None = None
+    """CPU threads; those that torch takes by itself, one for each core, where none are given."""
+
+    def begin(self) -> torch.device:
+        """Settle what belongs to the whole process, before anything is loaded. Raises `UserError` for a device that is
+        not there."""
+        from limelight.memory import hold_memory_for_work
+
+        hold_memory_for_work()
+        import torch
+
+        from limelight.models.build import choose_device
+
+        if self.threads is not None:
+            torch.set_num_threads(self.threads)
+        return choose_device(self.device or "auto", setting="--device ")
 
 
 @contextmanager
@@ -60,59 +83,57 @@ def find_models(folders: list[str] | None, *, to: str = "") -> tuple[list[str], 
 
 
 @lasting()
-def open_translator(folders: list[str], precision: str | None = None, *, shortlist: bool = False) -> Translator:
+def open_translator(
+    folders: list[str], machine: Machine, precision: str | None = None, *, shortlist: bool = False
+) -> Translator:
     """The translator of these folders, for a process that has nothing else to do."""
-    from limelight.decoding.translate import load_translator
-    from limelight.memory import hold_memory_for_work
-
-    hold_memory_for_work()
+    device = machine.begin()
     import torch
 
-    translator = load_translator(folders, precision=precision, shortlist=shortlist, threads=torch.get_num_threads())
+    from limelight.decoding.translate import load_translator
+
+    threads = torch.get_num_threads()
+    translator = load_translator(folders, device, precision=precision, shortlist=shortlist, threads=threads)
     _say_if_slow(precision, translator.device)
     return translator
 
 
 @lasting()
-def open_generator(folders: list[str], precision: str | None = None) -> TextGenerator:
+def open_generator(folders: list[str], machine: Machine, precision: str | None = None) -> TextGenerator:
     """The same for a model that writes."""
+    device = machine.begin()
     from limelight.decoding.generate import load_generator
-    from limelight.memory import hold_memory_for_work
 
-    hold_memory_for_work()
-    generator = load_generator(_only(folders), precision=precision)
+    generator = load_generator(_only(folders), device, precision=precision)
     _say_if_slow(precision, generator.device)
     return generator
 
 
 @lasting()
-def open_reader(folders: list[str]) -> Filler | Labeller:
+def open_reader(folders: list[str], machine: Machine) -> Filler | Labeller:
     """The same for an encoder alone, whatever it is for."""
-    from limelight.memory import hold_memory_for_work
+    device = machine.begin()
     from limelight.understanding import load_reader
 
-    hold_memory_for_work()
-    return load_reader(_only(folders))
+    return load_reader(_only(folders), device)
 
 
 @lasting()
-def open_filler(folders: list[str]) -> Filler:
+def open_filler(folders: list[str], machine: Machine) -> Filler:
     """The same for a model that fills in."""
-    from limelight.memory import hold_memory_for_work
+    device = machine.begin()
     from limelight.understanding import load_filler
 
-    hold_memory_for_work()
-    return load_filler(_only(folders))
+    return load_filler(_only(folders), device)
 
 
 @lasting()
-def open_labeller(folders: list[str]) -> Labeller:
+def open_labeller(folders: list[str], machine: Machine) -> Labeller:
     """The same for a model that chooses labels."""
-    from limelight.memory import hold_memory_for_work
+    device = machine.begin()
     from limelight.understanding import load_labeller
 
-    hold_memory_for_work()
-    return load_labeller(_only(folders))
+    return load_labeller(_only(folders), device)
 
 
 def _say_if_slow(precision: str | None, device: torch.device) -> None:

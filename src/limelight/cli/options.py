@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from limelight.cli.arguments import decimal, whole_number
+from limelight.cli.arguments import decimal, device_name, whole_number
 from limelight.recipes.book import describe_recipes
 
 # --- what several verbs share ---
@@ -34,6 +34,28 @@ LengthPenalty = Annotated[
         help="How much longer ones are preferred; the model's own when not given.",
         parser=decimal(at_least=0.0),
         metavar="ALPHA",
+    ),
+]
+
+COMPUTING = "Computing"
+Device = Annotated[
+    str | None,
+    typer.Option(
+        "--device",
+        help="auto (if nothing is said: a GPU where there is one), cpu, cuda, cuda:1 (the second GPU), or mps.",
+        parser=device_name,
+        metavar="NAME",
+        rich_help_panel=COMPUTING,
+    ),
+]
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        "--threads",
+        help="CPU threads; one for each core when not given.",
+        parser=whole_number(1),
+        metavar="N",
+        rich_help_panel=COMPUTING,
     ),
 ]
 

@@ -49,6 +49,8 @@ def train(
     settings: options.Settings = None,
     max_minutes: options.MaxMinutes = None,
     max_steps: options.MaxSteps = None,
+    device: options.Device = None,
+    threads: options.Threads = None,
 ) -> None:
     """Train a translator from parallel text, or a language model from text. On a run that exists, go on where it
     stopped."""
@@ -75,6 +77,8 @@ def train(
         "data.on_bad_line": on_bad_line,
         "training.max_minutes": max_minutes,
         "training.max_steps": max_steps,
+        "training.device": device,
+        "training.threads": threads,
     }
     given = [*(settings or []), *(f"{name}={value}" for name, value in named.items() if value is not None)]
     given = with_budget(given, fit=there.training.fit_to_budget if there else config is None)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from limelight.cli import options
 from limelight.cli.input import greet, live_lines_of
-from limelight.cli.models import find_models, open_translator
+from limelight.cli.models import Machine, find_models, open_translator
 from limelight.cli.output import lines_to
 from limelight.errors import UserError
 
@@ -46,6 +46,8 @@ def translate(
     top_k: options.TopK = None,
     top_p: options.TopP = None,
     seed: options.Seed = None,
+    device: options.Device = None,
+    threads: options.Threads = None,
 ) -> None:
     """Translate text line by line."""
     if beam is not None and n_best > beam and not sample:
@@ -56,7 +58,7 @@ def translate(
     folders, _ = find_models(model, to=to)
     lines = live_lines_of(file)
     with lines_to(output) as write:
-        translator = open_translator(folders, precision, shortlist=shortlist)
+        translator = open_translator(folders, Machine(device, threads), precision, shortlist=shortlist)
         greet(file)
         translations = translator.translate_stream(
             lines,

@@ -1,0 +1,86 @@
+"""`--device` and `--threads`: the same on every command that computes, and settled before anything is loaded."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from limelight.config import load_config
+from tests.cli.conftest import Limelight, settings
+
+COMMANDS = {
+    "translate": "translate --model {trained} {corpus}/in.txt",
+    "evaluate": "evaluate --model {trained} --test {corpus}/test.tsv",
+    "attention": "attention --model {trained} word",
+    "generate": "generate --model {writing} word",
+    "evaluate text": "evaluate --model {writing} --test {corpus}/in.txt",
+    "attention of a text": "attention --model {writing} word",
+    "fill": "fill --model {trained} word",
+    "classify": "classify --model {trained} {corpus}/in.txt",
+}
+
+
+@pytest.fixture
+def words(trained: Path, writing: Path, corpus: Path) -> Callable[[str], list[str]]:
+    (corpus / "in.txt").write_text("A dog runs.\n", encoding="utf-8")
+    return lambda name: COMMANDS[name].format(trained=trained, writing=writing, corpus=corpus).split()
+
+
+@pytest.fixture
+def counts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The numbers of threads that were asked for; the process of the tests keeps its own."""
+    asked: list[int] = []
+    monkeypatch.setattr(torch, "set_num_threads", asked.append)
+    return asked
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_takes_a_device_and_threads(
+    name: str, limelight: Limelight, words: Callable[[str], list[str]], counts: list[int]
+) -> None:
+    ended = limelight(*words(name), "--device", "cpu", "--threads", 3)
+    if name not in ("fill", "classify"):
+        assert (ended.code, ended.err) == (0, "")
+    else:
+        assert "this is a model of the family transformer" in ended.err
+    assert counts[0] == 3
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_device_that_is_not_there_is_told_before_the_weights_are_read(
+    name: str, limelight: Limelight, words: Callable[[str], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("limelight.models.stored.load_model", lambda *_: pytest.fail("began to work"))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    ended = limelight(*words(name), "--device", "cuda:1")
+    assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
+    assert ended.err.startswith("limelight: --device cuda:1, but torch finds no CUDA device here")
+    assert ended.err.endswith("use --device cpu or --device auto\n")
+
+
+@pytest.mark.parametrize("name", [*COMMANDS, "train"])
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("--device=gpu", "gpu is not the name of a device; there are auto, cpu, cuda, cuda:N and mps"),
+        ("--threads=0", "0 is not a whole number from 1 up"),
+    ],
+)
+def test_words_that_mean_nothing_are_refused(name: str, option: str, message: str, limelight: Limelight) -> None:
+    ended = limelight(name.split()[0], option)
+    assert (ended.code, ended.out) == (2, "")
+    assert message in ended.err
+
+
+def test_training_takes_them_as_its_settings(
+    limelight: Limelight, corpus: Path, tmp_path: Path, counts: list[int]
+) -> None:
+    run = tmp_path / "run"
+    begin = ["train", "--train", corpus / "valid.tsv", "--recipe", "tiny", *settings(), "--out", run, "--max-steps", 1]
+    assert limelight(*begin, "--set", "tokens.vocabulary_size=80", "--device", "cpu", "--threads", 2).code == 0
+    training = load_config(run / "config.yaml").training
+    assert (training.device, training.threads, counts[0]) == ("cpu", 2, 2)
+    ended = limelight("train", "--out", run, "--max-steps", 2, "--device", "cuda:63")
+    assert ended.code == 2
+    assert "training.device=cuda:63, but " in ended.err
