@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from limelight.cli import options
+from limelight.cli import drawing, options
 from limelight.cli.models import WRITERS, Machine, find_models, open_generator, open_reader, open_translator
 from limelight.cli.output import can_show, show
 from limelight.errors import UserError
@@ -29,17 +29,17 @@ WITH_LESS_MEMORY = "Give a shorter sentence: a map has a weight for each pair of
 
 
 def attention(
-    sentence: options.Sentence,
+    sentence: drawing.Sentence,
     model: options.OneModel = None,
-    target: options.Forced = None,
-    output: options.Picture = None,
+    target: drawing.Forced = None,
+    output: drawing.Picture = None,
     beam: options.Beam = None,
-    kind: options.KindOfMap = None,
-    layer: options.Layer = None,
-    head: options.Heads = None,
-    grid: options.Grid = False,
-    words: options.Words = True,
-    end: options.End = True,
+    kind: drawing.KindOfMap = None,
+    layer: drawing.Layer = None,
+    head: drawing.Heads = None,
+    grid: drawing.Grid = False,
+    words: drawing.Words = True,
+    end: drawing.End = True,
     device: options.Device = None,
     threads: options.Threads = None,
 ) -> None:
@@ -51,13 +51,13 @@ def attention(
     family, machine = configs[0].model.family, Machine(device, threads)
     if family == "encoder_only":
         _refuse_sides("an encoder alone", target, beam, end=True)
-        seen, of_map = open_reader(folders, machine).attention(sentence), (kind or options.Kind.ENCODER).of_map
+        seen, of_map = open_reader(folders, machine).attention(sentence), (kind or drawing.Kind.ENCODER).of_map
     elif family in WRITERS:
         _refuse_sides("a language model", target, beam, end=end)
-        seen, of_map = open_generator(folders, machine).attention(sentence), (kind or options.Kind.DECODER).of_map
+        seen, of_map = open_generator(folders, machine).attention(sentence), (kind or drawing.Kind.DECODER).of_map
     else:
         seen = open_translator(folders, machine).attention(sentence, target=target, beam_size=beam)
-        of_map = (kind or options.Kind.CROSS).of_map
+        of_map = (kind or drawing.Kind.CROSS).of_map
     seen = seen if end else seen.without_end()  # before words are merged: the pieces of a word then weigh alike
     seen = seen.merge_words() if words else seen
     if output is None:
@@ -82,7 +82,7 @@ def _refuse_sides(who: str, target: str | None, beam: int | None, *, end: bool) 
 
 
 def _require_picture(
-    output: Path | None, *, kind: options.Kind | None, layer: int | None, head: list[int] | None, grid: bool
+    output: Path | None, *, kind: drawing.Kind | None, layer: int | None, head: list[int] | None, grid: bool
 ) -> None:
     """Raises `UserError` for a choice of what is drawn where nothing is drawn, or everything."""
     if grid and output is None:

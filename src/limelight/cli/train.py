@@ -85,7 +85,11 @@ def train(
     short = None
     if has_bound(given) and train and not (recipe or config or parent or there):
         short = override(_start_from("quick", None, None, None).model_copy(update={"data": resolved.data}), given)
-    resolved = override(resolved, given)
+    _train(override(resolved, given), short, out, quiet=quiet)
+
+
+def _train(resolved: RunConfig, short: RunConfig | None, out: Path, *, quiet: bool) -> None:
+    """Do it in this process, which exists for nothing else."""
     from limelight.memory import hold_memory_for_work
 
     hold_memory_for_work()
