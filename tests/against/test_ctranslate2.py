@@ -58,9 +58,11 @@ def test_every_piece_has_the_same_probability(form: dict, padding: float, tmp_pa
 
 @pytest.mark.parametrize(("quantization", "tolerance"), [("float16", 0.05), ("bfloat16", 0.3), ("int8", 0.6)])
 def test_fewer_bits_are_nearly_the_same(quantization: str, tolerance: float, tmp_path: Path, seed: int) -> None:
+    """What the folder holds is computed in float32: what CTranslate2 would choose differs from one CPU to the next, and
+    on one with AVX2 alone it rounds what is multiplied to eight bits, whatever the folder holds."""
     stored = make_stored(tmp_path / "model", transformer(norm="pre"), make_tokenizers(joint=True))
     export_ctranslate2(stored, tmp_path / "there", quantization=quantization)
-    found = open_there(tmp_path / "there", compute_type="auto").score_batch(*pieces(stored))
+    found = open_there(tmp_path / "there", compute_type="float32").score_batch(*pieces(stored))
     logged = torch.cat([torch.tensor(scores.log_probs) for scores in found])
     assert (logged - torch.cat(log_probabilities(stored))).abs().mean() < tolerance
 

@@ -39,7 +39,8 @@ def losses_of(name: str, folder: Path) -> list[float]:
 
 def made_with() -> dict[str, Any]:
     """What rounding may depend on."""
-    return {name: describe_machine()[name] for name in ("torch", "processor")}
+    machine = {name: describe_machine()[name] for name in ("torch", "processor")}
+    return {**machine, "instructions": torch.backends.cpu.get_cpu_capability()}
 
 
 def near(loss: float, recorded: float, *, exact: bool) -> bool:

@@ -100,10 +100,12 @@ def _from_softmax(logits: Tensor, probabilities: Tensor, targets: Tensor, label_
     of_truth = logits.gather(1, targets[:, None])[:, 0].to(wide)
     truth = probabilities.gather(1, targets[:, None])[:, 0].to(wide)
     surprise = -truth.log()
-    if logits.device.type != "cpu" or not truth.all():  # a GPU is not asked: its answer would have to be waited for
+    # Below it numbers have fewer digits, down to none, and some processors have no such numbers at all.
+    small = truth < torch.finfo(probabilities.dtype).smallest_normal
+    if logits.device.type != "cpu" or small.any():  # a GPU is not asked: its answer would have to be waited for
         # Where the probability is too small for a number: log Z as the most probable piece has it.
         normaliser = logits.amax(1).to(wide) - probabilities.amax(1).to(wide).log()
-        surprise = torch.where(truth > 0, surprise, normaliser - of_truth)
+        surprise = torch.where(small, normaliser - of_truth, surprise)
     return (surprise + label_smoothing * of_truth).sum()
 
 

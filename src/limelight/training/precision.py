@@ -18,7 +18,11 @@ def choose_precision(name: str, device: torch.device) -> str:
 
 
 def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:
-    """Where products are made in that precision."""
-    if precision == "fp32":
+    """Where products are made in that precision.
+
+    On a CPU without instructions for bf16 they are made in fp32, which is faster there; and torch has no LSTM for its
+    autocast there at all (oneDNN's, which it asks for, needs AVX-512).
+    """
+    if precision == "fp32" or (device.type == "cpu" and not multiplies_bf16(device)):
         return nullcontext()
     return torch.autocast(device.type, dtype=torch.bfloat16)

@@ -154,9 +154,10 @@ def test_blocks_longer_than_the_positions_are_refused(tmp_path: Path) -> None:
         go(config, tmp_path / "run")
 
 
-def test_a_bf16_copy_carries_the_state(tmp_path: Path) -> None:
-    """The same run in bf16, in one go and in two."""
-    config = text_run(tmp_path / "text", CARRYING, precision="bf16")
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+def test_a_bf16_copy_carries_the_state(cell: str, tmp_path: Path) -> None:
+    """The same run in bf16, in one go and in two; also on a CPU that has no instructions for it."""
+    config = text_run(tmp_path / "text", CARRYING.model_copy(update={"cell": cell}), precision="bf16")
     go(config, tmp_path / "whole")
     go(config, tmp_path / "parts", max_steps=7)
     go(config, tmp_path / "parts")
