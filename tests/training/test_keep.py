@@ -188,7 +188,7 @@ def test_the_last_weights_count_without_a_trace_in_what_follows(run: Run, looks:
     looks += [loss(2.0), loss(1.0)]
     finish_model(run)
     assert run.report.final_models == [("update 2", True), ("the average of updates 1, 2", True)]
-    assert {**before, "model_score": -1.0} == run.progress.to_json()
+    assert {**before, "model_score": -1.0, "seconds": run.progress.seconds} == run.progress.to_json()
 
 
 def test_a_single_snapshot_is_no_average(run: Run) -> None:
