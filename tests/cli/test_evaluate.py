@@ -74,6 +74,18 @@ def test_precision_is_that_of_the_search(
     assert (tmp_path / "kept.txt").read_text() == found.out
 
 
+def test_the_settings_of_the_search_are_options_and_told(limelight: Limelight, trained: Path, corpus: Path) -> None:
+    options = {"beam_size": 2, "length_penalty": 0.5, "patience": 3.0, "prune": 2.5, "max_length_factor": 0.01,
+               "max_length_extra": 2}  # fmt: skip
+    words = [word for name, value in options.items()
+             for word in (f"--{name.removesuffix('_size').replace('_', '-')}", value)]  # fmt: skip
+    ended = limelight("evaluate", "--model", trained, "--test", corpus / "test.tsv", "--json", *words)
+    assert (ended.code, ended.err) == (0, "")
+    found = json.loads(ended.out)
+    assert {name: found["provenance"][name] for name in options} == options
+    assert found["tokens"] <= 5 * 2
+
+
 @pytest.mark.parametrize(
     ("files", "message"),
     [

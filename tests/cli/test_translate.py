@@ -10,6 +10,7 @@ import pytest
 from limelight import Translation
 from limelight.capabilities import has
 from limelight.config import RunConfig, TransformerConfig
+from limelight.decoding import translate as translating
 from limelight.models import packed
 from limelight.models.build import build_model
 from limelight.models.stored import save_model
@@ -142,6 +143,20 @@ def test_the_search_follows_its_options(limelight: Limelight, trained: Path, tex
     assert scores("--batch-tokens", 1) == pytest.approx(scores(), abs=1e-4)
 
 
+def test_length_limits_patience_and_pruning_are_options(
+    limelight: Limelight, trained: Path, text: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+    own = translating.BeamSearch
+    monkeypatch.setattr(translating, "BeamSearch", lambda *given, **how: made.append(how) or own(*given, **how))
+    short = ["--max-length-factor", 0.01, "--max-length-extra", 2]
+    ended = limelight("translate", "--model", trained, text, "--json", "--patience", 3, "--prune", 2.5, *short)
+    assert (ended.code, ended.err) == (0, "")
+    found = [json.loads(line) for line in ended.out.splitlines()]
+    assert max(len(each["tokens"]) for each in found) == 2
+    assert {(how["patience"], how["prune"]) for how in made} == {(3.0, 2.5)}
+
+
 def test_samples_are_drawn_as_asked(limelight: Limelight, trained: Path, text: Path) -> None:
     def drawn(*options: object) -> str:
         ended = limelight("translate", "--model", trained, text, "--sample", *options)
@@ -203,6 +218,10 @@ def test_the_target_language_is_checked(limelight: Limelight, trained: Path, tex
         ("--model {trained} --n-best 9 --beam 4", "--n-best 9: a beam holds as many as it is wide, and --beam is 4"),
         ("--model {trained} --precision int4", "'int4' is not one of 'fp32', 'bf16', 'int8'"),
         ("--model {trained} --sample --beam 4", "--beam 4 and --sample exclude each other"),
+        ("--model {trained} --sample --prune 4", "--prune 4 and --sample exclude each other"),
+        ("--model {trained} --prune 2.5 --n-best 3", "--prune 2.5 and --n-best 3 exclude each other"),
+        ("--model {trained} --length-penalty 1000", "1000 is not a number from 0 up and at most 10"),
+        ("--model {trained} --max-length-extra 2000", "2000 is not a whole number from 1 to 1000"),
         ("--model {trained} --top-k 3 --seed 1", "--top-k 3 and --seed 1: how to draw matters only with --sample"),
     ],
 )

@@ -8,12 +8,14 @@ from itertools import pairwise
 import pytest
 import torch
 
+from limelight.config import MAX_LENGTH_PENALTY
 from limelight.decoding.beam import BeamSearch, beam_search
 from limelight.decoding.engine import decode_batch
 from limelight.decoding.greedy import greedy_search
 from limelight.decoding.hypothesis import Hypothesis
+from limelight.decoding.length_penalty import length_penalty
 from limelight.decoding.search import Request
-from limelight.errors import UserError
+from limelight.errors import RunError, UserError
 from tests.decoding.fakes import (
     TableModel,
     all_endings,
@@ -32,7 +34,7 @@ def plain_beam(
     enough: float = math.inf, prune: float = math.inf,
 ) -> list[tuple[float, tuple[int, ...]]]:  # fmt: skip
     """The same search for one sentence with lists: all that ended until `enough` have, best first."""
-    live, finished, ended, most = [(0.0, ())], [], [], -math.inf
+    live, finished = [(0.0, ())], []
     for position in range(longest + 1):
         options = []
         for log_probability, ids in live:
@@ -41,16 +43,17 @@ def plain_beam(
                 gained = log_probabilities(model, kind, [*ids, piece])[-1]
                 options.append((log_probability + gained, (*ids, piece)))
         options.sort(key=lambda option: -option[0])
-        most = max(most, options[0][0])
+        length = position + 1
+        reference = max([options[0][0], *(score / penalised(1, length, alpha) for score, _ in finished)])
+        growth = penalised(1, length, alpha) / penalised(1, longest + 1, alpha) - (longest + 1) / length
+        least = reference * (1 + max(growth, 0)) - prune
         for log_probability, ids in options[:beam]:
-            if ids[-1] == model.end_id and log_probability >= most - prune:
-                ended.append(log_probability)
+            if ids[-1] == model.end_id and log_probability >= least:
                 finished.append((penalised(log_probability, len(ids), alpha), ids[:-1]))
         if len(finished) >= enough:
             break
         live = [option for option in options[: 2 * beam] if option[1][-1] != model.end_id][:beam]
-        live = [option for option in live if option[0] >= most - prune]
-        most = max(ended, default=-math.inf)
+        live = [option for option in live if option[0] >= least]
         if not live:
             break
     return sorted(finished, key=lambda result: -result[0])
@@ -218,6 +221,60 @@ def test_pruning_is_that_of_the_plain_loop(
             assert not found.finished
 
 
+def short_and_long(*, early_end: float, later_end: float, length: int) -> TableModel:
+    """A chain of the token 1: it may end at once with probability `early_end`, after `length` tokens with
+    `later_end`, and hardly in between."""
+    logits = torch.full((1, 1009, 5), -30.0, dtype=torch.float64)
+    logits[..., 1] = 0.0
+    history, last = 0, 5
+    for position in range(length + 1):
+        history = (history * 5 + last + 1) % 1009
+        end = early_end if position == 0 else later_end if position == length else 0.0
+        logits[0, history, 0] = math.log(end / (1 - end)) if end else -30.0
+        last = 1
+    return TableModel(logits)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0, 2.0, 4.0, 10.0])
+def test_no_length_penalty_makes_pruning_lose_the_better_translation(alpha: float) -> None:
+    """The long one is 4.6 less probable than the short one: more than the threshold, which is 4. From an alpha on it is
+    the better of the two, and has to be found."""
+    model = short_and_long(early_end=0.99, later_end=0.999, length=11)
+    ((exact,),) = search(model, 0, longest=17, beam=3, alpha=alpha)
+    ((found,),) = pruned(model, 4.0, beam=3, longest=17, alpha=alpha)
+    assert found == exact
+    assert len(exact.ids) == (11 if 4.6 / (17 / 6) ** alpha < 0.01 else 0)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0, 1.5, 2.0, 4.0, 10.0])
+def test_random_models_lose_nothing_by_pruning_as_it_comes(seed: int, alpha: float) -> None:
+    model = random_model(23, 5, spread=2.0)
+    exact = search(model, *range(23), longest=17, beam=4, alpha=alpha)
+    found = pruned(model, 4.0, beam=4, longest=17, alpha=alpha)
+    worse = [one for (one,), (other,) in zip(found, exact, strict=True) if one.score < other.score - 1e-9]
+    assert not worse
+
+
+def test_the_largest_penalty_of_the_longest_text_is_a_number(seed: int) -> None:
+    ((found,),) = pruned(random_model(1, 5), 4.0, beam=3, longest=3, alpha=10.0)
+    assert math.isfinite(found.score)
+    assert math.isfinite(length_penalty(10**9, MAX_LENGTH_PENALTY))
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_model_that_predicts_no_numbers_is_told(seed: int, beam: int, dtype: torch.dtype, value: float) -> None:
+    """Of one sentence among several, and not before its third step."""
+    logits = random_model(3, 11).logits.to(dtype)
+    logits[..., 0] = -9
+    model = TableModel(logits)
+    search(model, 0, 1, 2, longest=5, beam=beam)
+    model.logits[1, 100:, 7] = value
+    with pytest.raises(RunError, match=r"what the model predicts is not a number \(NaN\)"):
+        search(model, 0, 1, 2, longest=5, beam=beam)
+
+
 def test_what_is_given_up_is_not_asked_for(seed: int) -> None:
     logits = random_model(1, 5, spread=3).logits
     logits[..., 0] = -60  # none ends
@@ -340,8 +397,9 @@ def test_an_impossible_prefix_still_gives_a_result() -> None:
         ({"beam": 0}, r"beam_size must be at least 1 \(greedy search\), not 0"),
         ({"beam": 4, "n_best": 5}, r"n_best must be from 1 to beam_size \(4\), not 5: ask for fewer"),
         ({"beam": 4, "n_best": 0}, r"n_best must be from 1 to beam_size \(4\), not 0"),
-        ({"beam": 2, "alpha": -0.1}, r"length_penalty must be 0 \(none\) or above and finite, not -0.1"),
-        ({"beam": 2, "alpha": math.inf}, "length_penalty must be 0 .* not inf"),
+        ({"beam": 2, "alpha": -0.1}, r"length_penalty must be from 0 \(none\) to 10, not -0.1"),
+        ({"beam": 2, "alpha": 1000.0}, "length_penalty must be from 0 .* to 10, not 1000"),
+        ({"beam": 2, "alpha": math.nan}, "length_penalty must be from 0 .* not nan"),
         ({"beam": 2, "prefix": [[1], [2]]}, "2 prefixes for 1 sources: give one for each"),
         (
             {"beam": 2, "prefix": [[1, 0]]},

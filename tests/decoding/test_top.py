@@ -18,6 +18,7 @@ from limelight.decoding.top import (
     normalised,
     top_logits_with_ties,
 )
+from limelight.errors import RunError
 from limelight.models.state import Living
 
 SMALL = (2, 7, 1009)
@@ -172,6 +173,20 @@ def test_a_row_without_numbers_does_not_break_the_others() -> None:
     logits = torch.full((2, 7), torch.nan)
     logits[1] = torch.tensor([0.0, 3.0, 3.0, 1.0, 0.0, 0.0, 0.0])
     assert top_logits_with_ties(logits, 3).ids[1].tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("vocab", [7, 1009, FEW + 5])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_hypothesis_without_numbers_is_told_however_good_the_others_are(
+    seed: int, vocab: int, dtype: torch.dtype
+) -> None:
+    """The one before it has as many continuations as are wanted, so its own would never be looked at."""
+    log_probabilities = torch.randn(2, 2, vocab, dtype=dtype).log_softmax(-1)
+    before = torch.tensor([[0.0, -99.0], [0.0, -99.0]], dtype=dtype)
+    best_continuations(log_probabilities, before, 3)
+    log_probabilities[1, 1] = torch.nan
+    with pytest.raises(RunError, match="is not a number"):
+        best_continuations(log_probabilities, before, 3)
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,24 @@ def test_pruning_is_a_setting_for_who_wants_the_best_alone(n_best: int, prune: f
     assert (set(model.lived[1:]) == {1}) == alone
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [{"patience": 0.25}, {"prune": 0.01}, {"max_length_factor": 0.1, "max_length_extra": 2}, {"length_penalty": 0.0}],
+    ids=lambda settings: next(iter(settings)),
+)
+def test_a_call_has_settings_of_its_own(seed: int, settings: dict) -> None:
+    """As a model that has them translates, in lists and streams; the next call has the model's own again."""
+    one = translator(length_penalty=2.0)
+    one.model.logits[..., 0] -= 1  # long enough for every setting to matter
+    other = Translator(one.model, one.tokenizers, DecodingConfig(**{"length_penalty": 2.0, **settings}))
+    before, expected = one.translate(TEXTS), other.translate(TEXTS)
+    assert one.translate(TEXTS, **settings) == expected != before
+    assert list(one.translate_stream(TEXTS, **settings)) == expected
+    assert one.translate(TEXTS) == before
+    if "max_length_extra" in settings:
+        assert all(len(found.tokens) <= 2 for found in expected)
+
+
 @pytest.mark.parametrize("batch_tokens", [1, 17, 4096])
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_results_come_in_the_order_of_the_texts_whatever_the_batches(
@@ -238,7 +256,8 @@ def test_a_stream_does_not_draw_the_same_again_in_each_chunk(seed: int) -> None:
         ({"beam_size": 0}, "beam_size must be at least 1"),
         ({"beam_size": 2, "n_best": 3}, r"n_best must be from 1 to beam_size \(2\), not 3"),
         ({"n_best": 0}, r"n_best must be from 1 to beam_size \(4\), not 0"),
-        ({"length_penalty": -1.0}, "length_penalty must be 0 .* not -1.0"),
+        ({"length_penalty": -1.0}, "length_penalty must be at least 0, not -1.0"),
+        ({"length_penalty": 1000}, "length_penalty must be at most 10, not 1000"),
         ({"batch_tokens": 0}, "batch_tokens must be at least 1, not 0"),
         ({"sampling": Sampling(), "beam_size": 4}, "beam_size=4 and sampling exclude each other"),
         ({"sampling": Sampling(), "n_best": 0}, "n_best must be at least 1, not 0"),

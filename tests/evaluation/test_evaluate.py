@@ -108,15 +108,16 @@ def test_several_references_replace_the_target(seed):
 def test_settings_reach_the_translator_and_the_provenance(seed):
     parrot = Parrot(["a"] * 4, finished=False)
     evaluation = evaluate(parrot, PAIRS, beam_size=5, origin={"model": "runs/one", "seed": 7})
-    assert parrot.asked == [(SOURCES, {"beam_size": 5, "length_penalty": 0.7})]
+    assert parrot.asked == [(SOURCES, {"beam_size": 5})]
     assert evaluation.unfinished == 4
     assert evaluation.provenance == {
         "model": "runs/one",
         "seed": 7,
         "test_files": ["tests.tsv"],
         "pairs": 4,
+        **parrot.config.model_dump(),
         "beam_size": 5,
-        "length_penalty": 0.7,
+        "n_best": 1,
         "tokenize": "13a (words between spaces)",
         "versions": evaluation.provenance["versions"],
     }

@@ -109,16 +109,17 @@ def _require_order(option: str, files: tuple[str, str], languages: tuple[str, st
         )
 
 
-def whole_number(at_least: int) -> Callable[[str | int], int]:
-    """A reader of an option's word that names the word and the bound where it refuses."""
+def whole_number(at_least: int, at_most: int = 2**63 - 1) -> Callable[[str | int], int]:
+    """A reader of an option's word that names the word and the bounds where it refuses."""
+    bounds = f"from {at_least} up" if at_most == 2**63 - 1 else f"from {at_least} to {at_most}"
 
     def read(word: str | int) -> int:
         try:
             number = int(word)
         except ValueError:
             number = at_least - 1
-        if number < at_least or number >= 2**63:
-            raise typer.BadParameter(f"{word} is not a whole number from {at_least} up")
+        if not at_least <= number <= at_most:
+            raise typer.BadParameter(f"{word} is not a whole number {bounds}")
         return number
 
     return read

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from limelight.cli import options
+from limelight.cli import options, search_options
 from limelight.cli.arguments import corpora
 from limelight.cli.models import WRITERS, Machine, find_models, open_generator, open_labeller, open_translator
 from limelight.cli.output import lines_to, show
@@ -45,6 +45,10 @@ def evaluate(
     output: options.Kept = None,
     beam: options.Beam = None,
     length_penalty: options.LengthPenalty = None,
+    patience: search_options.Patience = None,
+    prune: search_options.Prune = None,
+    max_length_factor: search_options.MaxLengthFactor = None,
+    max_length_extra: search_options.MaxLengthExtra = None,
     precision: options.Precision = None,
     tokenize: options.Tokenize = None,
     device: options.Device = None,
@@ -56,6 +60,10 @@ def evaluate(
     how = {
         "--beam": beam,
         "--length-penalty": length_penalty,
+        "--patience": patience,
+        "--prune": prune,
+        "--max-length-factor": max_length_factor,
+        "--max-length-extra": max_length_extra,
         "--precision": precision,
         "--output": output,
         "--tokenize": tokenize,
@@ -93,6 +101,10 @@ def _translations(
         length_penalty=how["--length-penalty"],
         tokenize=how["--tokenize"] or configs[0].training.bleu_tokenize,
         target=target_language(configs[0].data) or given[0].target,
+        patience=how["--patience"],
+        prune=how["--prune"],
+        max_length_factor=how["--max-length-factor"],
+        max_length_extra=how["--max-length-extra"],
         origin=_origin(folders, configs),
     )
     return found.translations, found

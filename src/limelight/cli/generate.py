@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from limelight.cli import options
+from limelight.cli import options, search_options
 from limelight.cli.input import lines_of
 from limelight.cli.models import Machine, find_models, open_generator
 from limelight.cli.output import Write, text_to
@@ -44,11 +44,11 @@ def generate(
     output: options.Output = None,
     as_json: options.AsJsonTexts = False,
     precision: options.Precision = None,
-    greedy: options.Greedy = False,
-    temperature: options.Temperature = None,
-    top_k: options.TopK = None,
-    top_p: options.TopP = None,
-    seed: options.Seed = None,
+    greedy: search_options.Greedy = False,
+    temperature: search_options.Temperature = None,
+    top_k: search_options.TopK = None,
+    top_p: search_options.TopP = None,
+    seed: search_options.Seed = None,
     device: options.Device = None,
     threads: options.Threads = None,
 ) -> None:

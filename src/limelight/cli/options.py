@@ -33,7 +33,7 @@ LengthPenalty = Annotated[
     typer.Option(
         "--length-penalty",
         help="How much longer ones are preferred; the model's own when not given.",
-        parser=decimal(at_least=0.0),
+        parser=decimal(at_least=0.0, at_most=10.0),
         metavar="ALPHA",
     ),
 ]
@@ -180,8 +180,6 @@ MaxSteps = Annotated[
 
 # --- translate ---
 
-SAMPLING = "Sampling"
-
 Text = Annotated[
     Path | None,
     typer.Argument(help="A sentence a line, also .gz, .xz, .zst; standard input when not given.", metavar="FILE"),
@@ -231,44 +229,6 @@ BatchTokens = Annotated[
         metavar="N",
     ),
 ]
-Sample = Annotated[
-    bool,
-    typer.Option("--sample", help="Draw translations instead of searching.", metavar="", rich_help_panel=SAMPLING),
-]
-Temperature = Annotated[
-    float | None,
-    typer.Option(
-        "--temperature",
-        help="Below 1 sharpens, above 1 flattens.",
-        parser=decimal(above=0.0),
-        metavar="T",
-        rich_help_panel=SAMPLING,
-    ),
-]
-TopK = Annotated[
-    int | None,
-    typer.Option(
-        "--top-k",
-        help="Draw only from the K most probable pieces.",
-        parser=whole_number(1),
-        metavar="K",
-        rich_help_panel=SAMPLING,
-    ),
-]
-TopP = Annotated[
-    float | None,
-    typer.Option(
-        "--top-p",
-        help="Draw only from the most probable pieces that reach P together.",
-        parser=decimal(above=0.0, at_most=1.0),
-        metavar="P",
-        rich_help_panel=SAMPLING,
-    ),
-]
-Seed = Annotated[
-    int | None,
-    typer.Option("--seed", help="Draw the same again.", parser=whole_number(0), metavar="N", rich_help_panel=SAMPLING),
-]
 
 # --- generate ---
 
@@ -290,12 +250,6 @@ Stop = Annotated[
     typer.Option("--stop", help="Text before which to stop; may be given several times.", metavar="TEXT"),
 ]
 AsJsonTexts = Annotated[bool, typer.Option("--json", help="An object a line: text, prompt, tokens, ...", metavar="")]
-Greedy = Annotated[
-    bool,
-    typer.Option(
-        "--greedy", help="Always the most probable piece, nothing drawn.", metavar="", rich_help_panel=SAMPLING
-    ),
-]
 
 # --- fill ---
 

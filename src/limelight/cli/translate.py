@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from limelight.cli import options
+from limelight.cli import options, search_options
 from limelight.cli.input import greet, live_lines_of
 from limelight.cli.models import Machine, find_models, open_translator
 from limelight.cli.output import lines_to
@@ -38,22 +38,29 @@ def translate(
     beam: options.Beam = None,
     n_best: options.NBest = 1,
     length_penalty: options.LengthPenalty = None,
+    patience: search_options.Patience = None,
+    prune: search_options.Prune = None,
+    max_length_factor: search_options.MaxLengthFactor = None,
+    max_length_extra: search_options.MaxLengthExtra = None,
     batch_tokens: options.BatchTokens = 16384,
     precision: options.Precision = None,
     shortlist: options.Shortlisted = False,
-    sample: options.Sample = False,
-    temperature: options.Temperature = None,
-    top_k: options.TopK = None,
-    top_p: options.TopP = None,
-    seed: options.Seed = None,
+    sample: search_options.Sample = False,
+    temperature: search_options.Temperature = None,
+    top_k: search_options.TopK = None,
+    top_p: search_options.TopP = None,
+    seed: search_options.Seed = None,
     device: options.Device = None,
     threads: options.Threads = None,
 ) -> None:
     """Translate text line by line."""
     if beam is not None and n_best > beam and not sample:
         raise UserError(f"--n-best {n_best}: a beam holds as many as it is wide, and --beam is {beam}; widen it")
-    if sample and beam is not None:
-        raise UserError(f"--beam {beam} and --sample exclude each other: search for the best, or draw")
+    if prune is not None and n_best > 1:
+        raise UserError(f"--prune {prune:g} and --n-best {n_best} exclude each other: pruning leaves the best alone")
+    for name, value in {"beam": beam, "patience": patience, "prune": prune}.items() if sample else ():
+        if value is not None:
+            raise UserError(f"--{name} {value:g} and --sample exclude each other: search for the best, or draw")
     sampling = _sampling(sample, {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed})
     folders, _ = find_models(model, to=to)
     lines = live_lines_of(file)
@@ -65,6 +72,10 @@ def translate(
             beam_size=beam,
             n_best=n_best,
             length_penalty=length_penalty,
+            patience=patience,
+            prune=prune,
+            max_length_factor=max_length_factor,
+            max_length_extra=max_length_extra,
             sampling=sampling,
             batch_tokens=batch_tokens,
         )

@@ -12,6 +12,7 @@ from limelight.config.models import (
     TransformerConfig,
 )
 from limelight.config.run import (
+    MAX_LENGTH_PENALTY,
     BatchingConfig,
     Corpus,
     DataConfig,
@@ -22,6 +23,7 @@ from limelight.config.run import (
 )
 
 __all__ = [
+    "MAX_LENGTH_PENALTY",
     "AugmentationConfig",
     "BatchingConfig",
     "Corpus",

@@ -154,11 +154,15 @@ class TrainingConfig(Section):
     log_every: int = Field(50, ge=1)
 
 
+MAX_LENGTH_PENALTY = 10.0
+"""With so large an alpha the longest hypothesis always wins; far larger ones overflow."""
+
+
 class DecodingConfig(Section):
     """Defaults of `translate` for this model; every one can be given anew for a call."""
 
     beam_size: int = Field(4, ge=1, le=1000)
-    length_penalty: float = Field(0.6, ge=0)
+    length_penalty: float = Field(0.6, ge=0, le=MAX_LENGTH_PENALTY)
     """alpha of Wu et al. 2016, equation 14 without coverage: `((5 + length) / 6)^alpha`; 0 does not normalise."""
     patience: float = Field(1.0, gt=0)
     """A sentence is decided once `patience * beam_size` hypotheses ended (Kasai et al. 2022), or earlier where none

@@ -5,9 +5,9 @@ score best. Finished ones never take the place of live ones. Every step goes lik
 
  (1) read     the model reads the last piece of every live hypothesis and predicts the next;
  (2) rank     the 2 * beam_size best continuations of a sentence are put in order, by log-probability. At most
-              beam_size of them end, so enough are left to go on with. Those that are so much less probable than the
-              best one, or than one that has finished, that they will hardly win may be given up (`prune`: Freitag and
-              Al-Onaizan 2017, "Beam Search Strategies for Neural Machine Translation", absolute threshold pruning);
+              beam_size of them end, so enough are left to go on with. Those that will hardly win may be pruned
+              (`prune`: Freitag and Al-Onaizan 2017, "Beam Search Strategies for Neural Machine Translation", absolute
+              threshold pruning; what is new here is that the threshold knows the length penalty, see `_threshold`);
  (3) finish   those that end and stand among the first beam_size are scored with the length penalty, and the best
               finished ones are kept;
  (4) go on    the first beam_size that do not end become the live hypotheses;
@@ -29,6 +29,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from limelight.config import MAX_LENGTH_PENALTY
 from limelight.decoding.engine import decode_batch
 from limelight.decoding.greedy import greedy_search
 from limelight.decoding.hypothesis import Hypothesis
@@ -67,7 +68,7 @@ def beam_search(
     Nothing that could win is left out: the search is as patient as it has to be.
 
     Args:
-        length_penalty: alpha of `length_penalty.length_penalty`; 0 or more, or the stopping rule would not be exact.
+        length_penalty: alpha of `length_penalty.length_penalty`; 0 to 10; below 0 the stopping rule would not be exact.
 
     Raises `UserError` for a beam below 1, `n_best` outside of 1 to `beam_size`, a negative `length_penalty`, and
     prefixes that do not fit.
@@ -90,15 +91,21 @@ def check_beam(beam_size: int, n_best: int, alpha: float) -> None:
         raise UserError(
             f"n_best must be from 1 to beam_size ({beam_size}), not {n_best}: ask for fewer, or widen the beam"
         )
-    if not 0 <= alpha < float("inf"):
-        raise UserError(f"length_penalty must be 0 (none) or above and finite, not {alpha}")
+    if not 0 <= alpha <= MAX_LENGTH_PENALTY:
+        raise UserError(f"length_penalty must be from 0 (none) to {MAX_LENGTH_PENALTY:g}, not {alpha}")
 
 
 class BeamSearch(Search):
     """The live hypotheses of every sentence, best first, and the best that have finished.
 
-    A log-probability of -inf marks a live hypothesis that there is not yet, that is impossible, or given up. Those
+    A log-probability of -inf marks a live hypothesis that there is not yet, that is impossible, or pruned. Those
     stand behind the others.
+
+    Args:
+        alpha: exponent of the length penalty, from 0 to 10.
+        patience: a sentence is decided once `patience * beam_size` hypotheses have finished; inf waits until no live
+            one can win.
+        prune: how far the log-probability of a hypothesis may fall below `_threshold`'s reference; inf prunes none.
     """
 
     def __init__(
@@ -113,23 +120,21 @@ class BeamSearch(Search):
         """How many hypotheses of each sentence have finished."""
         self.worst: Numbers = np.zeros(0)
         """The score a further one has to beat."""
-        self.most: Numbers = np.zeros(0)
-        """The largest log-probability of those that have finished."""
 
     def admit(self, requests: Sequence[Request], places: Integers) -> None:
         more = max(0, int(places.max()) + 1 - len(self.finished))
         self.finished += [[] for _ in range(more)]
         self.endings = np.pad(self.endings, (0, more))
-        self.worst, self.most = np.pad(self.worst, (0, more)), np.pad(self.most, (0, more))
+        self.worst = np.pad(self.worst, (0, more))
         super().admit(requests, places)
         self.log_probabilities[places, 1:] = -np.inf  # one empty hypothesis; the other places are empty
-        self.endings[places], self.worst[places], self.most[places] = 0, -np.inf, -np.inf
+        self.endings[places], self.worst[places] = 0, -np.inf
         for place in places:
             self.finished[place] = []
 
     def keep(self, places: Integers) -> None:
         super().keep(places)
-        self.endings, self.worst, self.most = self.endings[places], self.worst[places], self.most[places]
+        self.endings, self.worst = self.endings[places], self.worst[places]
         self.finished = [self.finished[place] for place in places]
 
     def living(self) -> Living:
@@ -142,7 +147,8 @@ class BeamSearch(Search):
         rows = np.flatnonzero(self.open)
         gained, parents, columns = self._continuations(log_probabilities, living, self.forced(ids))  # (2)
         scores = (gained + np.take_along_axis(self.log_probabilities, parents, axis=1))[rows]
-        scores[scores < np.maximum(scores[:, :1], self.most[rows, None]) - self.prune] = -np.inf
+        if self.prune < math.inf:
+            scores[scores < self._threshold(rows, scores[:, 0])[:, None]] = -np.inf
         parents, pieces = parents[rows], (columns if ids is None else ids[columns])[rows]
         ends = pieces == self.end_id
         self._finish(rows, scores, parents, ends)  # (3)
@@ -203,6 +209,24 @@ class BeamSearch(Search):
         parents = np.argsort(-(own + self.log_probabilities[place, : len(own)]), kind="stable")
         return own[parents], parents, np.full(len(own), column)
 
+    def _threshold(self, rows: Integers, best: Numbers) -> Numbers:
+        """(2) The log-probability below which a hypothesis of each sentence is pruned.
+
+        The reference r is the best continuation, or what a finished hypothesis' score is worth at the present length t,
+        `score * lp(t)`; the threshold lies `prune` below. With alpha above 1 a score rises with every piece that is as
+        probable as those before, so one that is far behind can still win by being longer: after L pieces at the mean
+        log-probability r / t one that is d behind has a better score than r / lp(t) where
+        r * L / t - d > r * lp(L) / lp(t). So the threshold falls by -r * (lp(L) / lp(t) - L / t), with L at the limit.
+        Up to alpha = 1 that is nothing.
+        """
+        length, limit = self.positions[rows] + 1.0, self.limits[rows] + 1.0
+        at_length = ((5 + length) / 6) ** self.alpha
+        reference = np.maximum(best, self.worst[rows] * at_length)
+        if self.alpha > 1:
+            growth = ((5 + limit) / (5 + length)) ** self.alpha - limit / length
+            reference = reference * (1 + np.maximum(growth, 0))
+        return reference - self.prune
+
     def _finish(self, rows: Integers, scores: Numbers, parents: Integers, ends: Truths) -> None:
         """(3) Keep the best of those that end now and of those before."""
         heads = ends[:, : self.width] & (scores[:, : self.width] > -np.inf)
@@ -216,7 +240,6 @@ class BeamSearch(Search):
             kept.sort(key=lambda hypothesis: -hypothesis.score)
             self.finished[place] = kept[: self.n_best]
             self.endings[place] += 1
-            self.most[place] = max(self.most[place], log_probability)
             if len(kept) >= self.n_best:
                 self.worst[place] = self.finished[place][-1].score
 

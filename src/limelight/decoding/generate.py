@@ -1,6 +1,5 @@
 """From a prompt to the text that goes on from it: language models, with the search and the engine of translation."""
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ import torch
 from limelight.config import RecurrentLanguageModelConfig, RunConfig
 from limelight.decoding.engine import Engine
 from limelight.decoding.greedy import PathSearch
-from limelight.decoding.sampling import Sampling, generator_for, no_numbers, path_search
+from limelight.decoding.sampling import Sampling, generator_for, path_search
 from limelight.decoding.search import Request
 from limelight.decoding.top import most_probable
 from limelight.decoding.writer import Writer
@@ -210,8 +209,6 @@ class _Draft:
 
     def hear(self, piece: int, log_probability: float) -> Growth:
         """One more piece; the log-probability is that of all that this state has written."""
-        if math.isnan(log_probability):
-            raise no_numbers()
         self._pieces.append(piece)
         self._context.append(piece)
         self._now = log_probability
@@ -227,8 +224,6 @@ class _Draft:
 
     def end(self, log_probability: float) -> Growth:
         """The model itself has ended it."""
-        if math.isnan(log_probability):
-            raise no_numbers()
         self._now = log_probability
         text = self._writer.rest()
         return self._over(text, "stop" if self._writer.stopped else "end")

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from limelight.decoding.engine import decode_batch
 from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.search import Integers, Numbers, Request, Search, numbers, requests_for
+from limelight.decoding.search import Integers, Numbers, Request, Search, no_numbers, numbers, requests_for
 from limelight.decoding.top import most_probable
 from limelight.models.interface import Seq2Seq
 from limelight.models.state import Living
@@ -89,8 +89,10 @@ class PathSearch(Search):
         columns = self.choose(log_probabilities)
         for place, column in forced.items():
             columns[living.firsts[place] : living.firsts[place + 1]] = column
-        gained = log_probabilities.gather(-1, columns[:, None])
-        return columns.cpu().numpy().reshape(-1, self.width), numbers(gained).reshape(-1, self.width)
+        gained = numbers(log_probabilities.gather(-1, columns[:, None]))
+        if np.isnan(gained).any():  # one NaN among the logits of a row makes all of its log-probabilities so
+            raise no_numbers()
+        return columns.cpu().numpy().reshape(-1, self.width), gained.reshape(-1, self.width)
 
     def results(self, place: int) -> list[Hypothesis]:
         """All of them, best first."""

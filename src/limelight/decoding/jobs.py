@@ -4,19 +4,15 @@ from typing import NamedTuple
 
 import torch
 
-from limelight.decoding.sampling import Sampling
+from limelight.decoding.settings import SearchSettings
 
 
 class Plan(NamedTuple):
-    """How a call searches, with every default filled in."""
+    """How a call searches."""
 
-    beam_size: int
-    n_best: int
-    length_penalty: float
-    patience: float
-    prune: float
-    sampling: Sampling | None
+    settings: SearchSettings
     generator: torch.Generator | None
+    """What sampling draws with; None without sampling."""
     batch_tokens: int
 
 

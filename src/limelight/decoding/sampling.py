@@ -10,9 +10,9 @@ from torch.nn import functional
 from limelight.decoding.engine import decode_batch
 from limelight.decoding.greedy import PathSearch
 from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.search import requests_for
+from limelight.decoding.search import no_numbers, requests_for
 from limelight.decoding.top import Top, top_logits_with_ties
-from limelight.errors import RunError, UserError
+from limelight.errors import UserError
 from limelight.models.interface import Seq2Seq
 from limelight.shapes import Bool, Float, Int
 
@@ -94,15 +94,6 @@ def draw(logits: Float[Tensor, "batch vocab"], sampling: Sampling, generator: to
         raise no_numbers()
     places = torch.multinomial(probabilities, 1, generator=generator)
     return permitted.ids.gather(-1, places)[:, 0]
-
-
-def no_numbers() -> RunError:
-    """What is wrong with a model whose predictions are no numbers."""
-    return RunError(
-        "what the model predicts is not a number (NaN), so nothing can be made of it: its weights are damaged, too "
-        "large for the precision that was asked for, or of a training that diverged; take another checkpoint, or train "
-        "it again with a lower training.learning_rate"
-    )
 
 
 def permit(logits: Float[Tensor, "batch vocab"], top_k: int, top_p: float) -> Top:

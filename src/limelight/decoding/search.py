@@ -13,7 +13,7 @@ import numpy.typing as npt
 from torch import Tensor
 
 from limelight.decoding.hypothesis import Hypothesis
-from limelight.errors import UserError
+from limelight.errors import RunError, UserError
 from limelight.models.interface import Seq2Seq
 from limelight.models.state import Integers, Living
 from limelight.shapes import Float
@@ -136,3 +136,12 @@ def requests_for(model: Seq2Seq, max_lengths: Sequence[int], prefix: Sequence[Se
 def numbers(values: Tensor) -> Numbers:
     """On the host, in double precision."""
     return values.double().cpu().numpy()
+
+
+def no_numbers() -> RunError:
+    """What is wrong with a model whose predictions are no numbers."""
+    return RunError(
+        "what the model predicts is not a number (NaN), so nothing can be made of it: its weights are damaged, too "
+        "large for the precision that was asked for, or of a training that diverged; take another checkpoint, or train "
+        "it again with a lower training.learning_rate"
+    )

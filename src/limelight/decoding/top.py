@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from limelight.decoding.search import Integers, Numbers, Truths
+from limelight.decoding.search import Integers, Numbers, Truths, no_numbers
 from limelight.models.state import Living
 from limelight.shapes import Float, Int
 
@@ -67,6 +67,8 @@ def best_continuations(
 
     Torch picks among equal sums as it likes. Looking at one more than is wanted shows whether it had a choice; where it
     had, `top_logits_with_ties` has to settle it. Waits for the device once.
+
+    Raises `RunError` where a hypothesis has no log-probabilities (NaN): an order of them means nothing.
     """
     fast = loops is not None and log_probabilities.device.type == "cpu" and log_probabilities.dtype == torch.float32
     found = (_best_in_loops if fast else _best_in_torch)(log_probabilities, before, living, count + 1)
@@ -82,6 +84,8 @@ Best = tuple[Numbers, Numbers, Integers, Integers]
 def _best_in_loops(log_probabilities: Tensor, before: Tensor, living: Living, count: int) -> Best:
     batch, vocab = len(living.firsts) - 1, log_probabilities.shape[1]
     table = log_probabilities.contiguous().numpy()
+    if np.isnan(table[:, 0]).any():  # one NaN among the logits of a row makes all of its log-probabilities so
+        raise no_numbers()
     sums, places = np.full((batch, count), -np.inf, dtype=np.float32), np.zeros((batch, count), dtype=np.int64)
     loops.find_largest_sums(table, before.numpy(), living.firsts, BLOCK, sums, places)
     parents, ids = np.divmod(places, vocab)
@@ -106,6 +110,8 @@ def _best_in_torch(log_probabilities: Tensor, before: Tensor, living: Living, co
     parents = (best // each).clamp(max=width - 1)
     parts = sums, of_sentences(gained, -torch.inf).gather(1, best), parents, of_sentences(ids).gather(1, best)
     on_the_host = torch.stack([part.double() for part in parts]).cpu().numpy()
+    if np.isnan(on_the_host[0]).any():  # top-k takes NaN for the largest
+        raise no_numbers()
     return on_the_host[0], on_the_host[1], on_the_host[2].astype(np.int64), on_the_host[3].astype(np.int64)
 
 

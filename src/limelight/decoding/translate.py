@@ -1,24 +1,23 @@
 """The one way from text to text: for the library, the command line, the server and validation."""
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast, overload
+from typing import Unpack, cast, overload
 
 import torch
 
 from limelight.config import DecodingConfig
-from limelight.decoding.beam import BeamSearch, check_beam, with_score
+from limelight.decoding.beam import BeamSearch, with_score
 from limelight.decoding.engine import Engine
 from limelight.decoding.ensemble import Ensemble
 from limelight.decoding.greedy import PathSearch
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.jobs import Job, Plan
-from limelight.decoding.length_penalty import max_target_length
-from limelight.decoding.sampling import Sampling, generator_for, path_search
+from limelight.decoding.sampling import generator_for, path_search
 from limelight.decoding.search import Search
+from limelight.decoding.settings import SearchOptions, SearchSettings, search_settings
 from limelight.decoding.shortlist import Shortlist, ShortOutput, read_shortlist
 from limelight.decoding.top import most_probable
 from limelight.decoding.workers import decode, workers_for
@@ -32,6 +31,8 @@ from limelight.models.room import longest_sequence, require_room
 from limelight.models.stored import SHORTLIST, StoredModel, load_model, require_verb
 from limelight.text.readers.live import chunks
 from limelight.tokens import Tokenizers
+
+BATCH_TOKENS = 16384
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,39 +94,33 @@ class Translator:
 
     @overload
     def translate(  # type: ignore[overload-overlap]  # a string is a sequence of strings, but here it is one text
-        self, texts: str, *, beam_size: int | None = None, n_best: int = 1, length_penalty: float | None = None,
-        prefix: str | None = None, sampling: Sampling | None = None, batch_tokens: int = 16384,
+        self, texts: str, *, prefix: str | None = None, batch_tokens: int = BATCH_TOKENS,
+        **options: Unpack[SearchOptions],
     ) -> Translation: ...  # fmt: skip
     @overload
     def translate(
-        self, texts: Sequence[str], *, beam_size: int | None = None, n_best: int = 1,
-        length_penalty: float | None = None, prefix: Sequence[str] | None = None, sampling: Sampling | None = None,
-        batch_tokens: int = 16384,
+        self, texts: Sequence[str], *, prefix: Sequence[str] | None = None, batch_tokens: int = BATCH_TOKENS,
+        **options: Unpack[SearchOptions],
     ) -> list[Translation]: ...  # fmt: skip
     def translate(
         self,
         texts: str | Sequence[str],
         *,
-        beam_size: int | None = None,
-        n_best: int = 1,
-        length_penalty: float | None = None,
         prefix: str | Sequence[str] | None = None,
-        sampling: Sampling | None = None,
-        batch_tokens: int = 16384,
+        batch_tokens: int = BATCH_TOKENS,
+        **options: Unpack[SearchOptions],
     ) -> Translation | list[Translation]:
         """Translate a text, or a list of texts into a list in the same order.
 
         Args:
-            beam_size: hypotheses side by side; 1 is greedy search.
-            n_best: how many translations of each text; the further ones are the `alternatives` of the first.
-            length_penalty: alpha of Wu et al. 2016, equation 14; 0 does not normalise.
             prefix: target text each translation begins with, one for each text.
-            sampling: draw the translations (`n_best` of them, independently) instead of searching for the best.
             batch_tokens: bounds a batch: texts * source pieces of the longest * hypotheses of each.
+            options: `beam_size`, `n_best`, `length_penalty`, `patience`, `prune`, `max_length_factor`,
+                `max_length_extra`, `sampling`: see `SearchOptions`. What is not given is the model's own.
 
         Raises `UserError` for settings out of bounds and for a text longer than the model can take, naming its place.
         """
-        plan = self._plan(beam_size, n_best, length_penalty, sampling, batch_tokens)
+        plan = self._plan(options, batch_tokens)
         if isinstance(texts, str):
             if prefix is not None and not isinstance(prefix, str):
                 raise UserError("one text takes one prefix: give it as a string, too")
@@ -140,12 +135,9 @@ class Translator:
         self,
         lines: Iterable[str | None],
         *,
-        beam_size: int | None = None,
-        n_best: int = 1,
-        length_penalty: float | None = None,
-        sampling: Sampling | None = None,
-        batch_tokens: int = 16384,
+        batch_tokens: int = BATCH_TOKENS,
         chunk: int = 1000,
+        **options: Unpack[SearchOptions],
     ) -> Iterator[Translation]:
         """Translate any number of lines in bounded memory, `chunk` at a time; otherwise like `translate`.
 
@@ -154,7 +146,7 @@ class Translator:
         """
         if chunk < 1:
             raise UserError(f"chunk must be at least 1 line, not {chunk}")
-        plan = self._plan(beam_size, n_best, length_penalty, sampling, batch_tokens)
+        plan = self._plan(options, batch_tokens)
         first = 1
         for some in chunks(lines, chunk):
             yield from self._translate(some, [""] * len(some), plan, first)
@@ -170,7 +162,7 @@ class Translator:
         if target is not None:
             target_ids: Sequence[int] = self.tokenizers.target.encode(target)
         else:
-            plan = self._plan(beam_size, 1, None, None, batch_tokens=16384)
+            plan = self._plan({"beam_size": beam_size}, BATCH_TOKENS)
             found = self._hypotheses([text], [""], plan, first=1)[0]
             target_ids = found[0].ids if found else ()
         return attention_map(self.model, self.tokenizers, text, target_ids)
@@ -181,29 +173,12 @@ class Translator:
         weight = next(self.model.parameters(), None)
         return torch.device("cpu") if weight is None else weight.device
 
-    def _plan(
-        self,
-        beam_size: int | None,
-        n_best: int,
-        length_penalty: float | None,
-        sampling: Sampling | None,
-        batch_tokens: int,
-    ) -> Plan:
-        alpha = self.config.length_penalty if length_penalty is None else length_penalty
+    def _plan(self, options: SearchOptions, batch_tokens: int) -> Plan:
         if batch_tokens < 1:
             raise UserError(f"batch_tokens must be at least 1, not {batch_tokens}")
-        if sampling is None:
-            # Whoever asks for n translations wants a beam that holds so many, unless they say how wide it shall be.
-            width = beam_size if beam_size is not None else max(self.config.beam_size, n_best)
-            check_beam(width, n_best, alpha)
-            prune = self.config.prune if n_best == 1 else math.inf
-            return Plan(width, n_best, alpha, self.config.patience, prune, None, None, batch_tokens)
-        if beam_size not in (None, 1):
-            raise UserError(f"beam_size={beam_size} and sampling exclude each other: search for the best, or draw")
-        if n_best < 1:
-            raise UserError(f"n_best must be at least 1, not {n_best}")
-        drawing = generator_for(sampling, self.device)
-        return Plan(1, n_best, alpha, self.config.patience, math.inf, sampling, drawing, batch_tokens)
+        settings = search_settings(self.config, options)
+        drawing = None if settings.sampling is None else generator_for(settings.sampling, self.device)
+        return Plan(settings, drawing, batch_tokens)
 
     def _translate(self, texts: Sequence[str], prefixes: Sequence[str], plan: Plan, first: int) -> list[Translation]:
         """Translations in the order of the texts; the place of the first text in the whole input is for messages."""
@@ -215,16 +190,16 @@ class Translator:
     ) -> list[list[Hypothesis]]:
         """The hypotheses of each text, none for a blank one. Texts of like length are searched together."""
         found: list[list[Hypothesis]] = [[] for _ in texts]
-        jobs = self._jobs(texts, prefixes, first)
+        jobs = self._jobs(texts, prefixes, plan.settings, first)
         threads = self.threads
-        workers = workers_for(len(jobs), self.device, threads) if plan.sampling is None else 1  # draws stand in order
+        workers = workers_for(len(jobs), self.device, threads) if plan.generator is None else 1  # draws stand in order
         decoding = decode(jobs, lambda: self._engine(plan), workers=workers, threads=threads)
         with reading(self.searched), closing(decoding):
             for place, hypotheses in decoding:
-                found[place] = self._ranked(hypotheses, plan)
+                found[place] = self._ranked(hypotheses, plan.settings)
         return found
 
-    def _jobs(self, texts: Sequence[str], prefixes: Sequence[str], first: int) -> list[Job]:
+    def _jobs(self, texts: Sequence[str], prefixes: Sequence[str], settings: SearchSettings, first: int) -> list[Job]:
         """The texts that are not blank, tokenised. Raises `UserError` for one too long, before any is searched."""
         longest = longest_sequence(self.model)
         sources = self.tokenizers.source.encode_batch(texts)
@@ -233,7 +208,7 @@ class Translator:
         for place, (source, prefix) in enumerate(zip(sources, starts, strict=True)):
             if not source or not texts[place].strip():
                 continue
-            limit = max_target_length(len(source), self.config.max_length_factor, self.config.max_length_extra)
+            limit = settings.max_length(len(source))
             if longest is not None:
                 require_room(source, longest, f"text {place + first}")
                 require_room(prefix, longest, f"prefix {place + first}")
@@ -245,21 +220,21 @@ class Translator:
         return Engine(self.searched, self._search(plan), batch_tokens=plan.batch_tokens, short=self.short)
 
     def _search(self, plan: Plan) -> Search:
-        special = {"start_id": self.model.start_id, "end_id": self.model.end_id}
-        if plan.sampling is not None and plan.generator is not None:
-            return path_search(self.model, plan.sampling, plan.generator, plan.n_best)
-        if plan.beam_size == 1:
+        settings, special = plan.settings, {"start_id": self.model.start_id, "end_id": self.model.end_id}
+        if settings.sampling is not None and plan.generator is not None:
+            return path_search(self.model, settings.sampling, plan.generator, settings.n_best)
+        if settings.beam_size == 1:
             return PathSearch(1, choose=most_probable, **special)
         return BeamSearch(
-            plan.beam_size, n_best=plan.n_best, alpha=plan.length_penalty, patience=plan.patience, prune=plan.prune,
-            **special,
+            settings.beam_size, n_best=settings.n_best, alpha=settings.length_penalty, patience=settings.patience,
+            prune=settings.prune, **special,
         )  # fmt: skip
 
-    def _ranked(self, hypotheses: list[Hypothesis], plan: Plan) -> list[Hypothesis]:
+    def _ranked(self, hypotheses: list[Hypothesis], settings: SearchSettings) -> list[Hypothesis]:
         """What greedy search finds gets the score that a beam would give it; drawn hypotheses are not normalised."""
-        if plan.beam_size > 1 or plan.sampling is not None:
+        if settings.beam_size > 1 or settings.sampling is not None:
             return hypotheses
-        return [with_score(path, plan.length_penalty) for path in hypotheses]
+        return [with_score(path, settings.length_penalty) for path in hypotheses]
 
     def _translation(self, text: str, hypotheses: Sequence[Hypothesis]) -> Translation:
         """The best hypothesis in words, the others as its alternatives."""

@@ -4,8 +4,9 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Unpack
 
+from limelight.decoding.settings import SearchOptions, search_settings
 from limelight.decoding.translate import Translator
 from limelight.errors import UserError
 from limelight.evaluation.lengths import LengthBucket, score_by_length
@@ -42,7 +43,7 @@ class Evaluation:
     translations: tuple[str, ...]
     """In the order of the pairs; not part of the JSON."""
     provenance: Mapping[str, Any]
-    """Model, test files, number of pairs, beam size, length penalty, tokenization and why, seed, versions."""
+    """Model, test files, number of pairs, settings of the search, tokenization and why, seed, versions."""
 
     @property
     def tokens_per_second(self) -> float:
@@ -105,17 +106,17 @@ def evaluate(
     pairs: Sequence[Pair],
     *,
     references: References | None = None,
-    beam_size: int | None = None,
-    length_penalty: float | None = None,
     tokenize: str | None = None,
     target: str = "",
     origin: Mapping[str, Any] | None = None,
+    **options: Unpack[SearchOptions],
 ) -> Evaluation:
     """Translate the sources of `pairs` as any user would, and score the result.
 
     `references` gives for each pair one or more of them instead of its target alone. `tokenize` is BLEU's, see
     `corpus_bleu`; if it is not given, the target language `target` and the script of the references choose it, see
     `choose_tokenization`. `origin` adds to the provenance what only the caller knows: the model's folder, the seed.
+    `options` are those of a search (`SearchOptions`): beam size, length penalty, ...; the model's own if not given.
 
     Raises `UserError` where there is nothing to evaluate or the counts differ.
     """
@@ -127,15 +128,13 @@ def evaluate(
     first = [each if isinstance(each, str) else next(iter(each), "") for each in references]
     chosen = choose_tokenization(target, first, wanted=tokenize)
     require_scorable(len(sources), references, chosen.name)
-    beam_size = translator.config.beam_size if beam_size is None else beam_size
-    length_penalty = translator.config.length_penalty if length_penalty is None else length_penalty
+    settings = search_settings(translator.config, options)
 
     start = time.perf_counter()
-    translations = translator.translate(sources, beam_size=beam_size, length_penalty=length_penalty)
+    translations = translator.translate(sources, **options)
     seconds = time.perf_counter() - start
 
     texts = tuple(translation.text for translation in translations)
-    settings = {"beam_size": beam_size, "length_penalty": length_penalty, "tokenize": str(chosen)}
     return Evaluation(
         bleu=corpus_bleu(texts, references, tokenize=chosen.name),
         bleu_lowercase=corpus_bleu(texts, references, tokenize=chosen.name, lowercase=True),
@@ -149,7 +148,13 @@ def evaluate(
         length_unit="letters" if is_mostly_unspaced(sources) else "words",
         by_length=score_by_length(sources, texts, references, tokenize=chosen.name),
         translations=texts,
-        provenance={**(origin or {}), **files_of(pairs), **settings, "versions": versions()},
+        provenance={
+            **(origin or {}),
+            **files_of(pairs),
+            **settings.to_dict(),
+            "tokenize": str(chosen),
+            "versions": versions(),
+        },
     )
 
 

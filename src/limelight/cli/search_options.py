@@ -1,0 +1,98 @@
+"""Options of a search and of sampling, each once, for the commands that decode."""
+
+from typing import Annotated
+
+import typer
+
+from limelight.cli.arguments import decimal, whole_number
+
+SEARCH = "Search (the model's own values when not given)"
+"""Their bounds are those of `DecodingConfig`, which `--help` has no time to import; a test holds them equal."""
+
+Patience = Annotated[
+    float | None,
+    typer.Option(
+        "--patience",
+        help="Stop a sentence once P times the beam have finished; 1000: only when none can improve.",
+        parser=decimal(above=0.0),
+        metavar="P",
+        rich_help_panel=SEARCH,
+    ),
+]
+Prune = Annotated[
+    float | None,
+    typer.Option(
+        "--prune",
+        help="Drop hypotheses whose log-probability is D below the best one's; 1000 drops none.",
+        parser=decimal(above=0.0),
+        metavar="D",
+        rich_help_panel=SEARCH,
+    ),
+]
+MaxLengthFactor = Annotated[
+    float | None,
+    typer.Option(
+        "--max-length-factor",
+        help="A translation has at most F times the source's tokens, plus the extra.",
+        parser=decimal(above=0.0, at_most=100.0),
+        metavar="F",
+        rich_help_panel=SEARCH,
+    ),
+]
+MaxLengthExtra = Annotated[
+    int | None,
+    typer.Option(
+        "--max-length-extra",
+        help="The extra: N more tokens.",
+        parser=whole_number(1, 1000),
+        metavar="N",
+        rich_help_panel=SEARCH,
+    ),
+]
+
+SAMPLING = "Sampling"
+
+Sample = Annotated[
+    bool,
+    typer.Option("--sample", help="Draw translations instead of searching.", metavar="", rich_help_panel=SAMPLING),
+]
+Temperature = Annotated[
+    float | None,
+    typer.Option(
+        "--temperature",
+        help="Below 1 sharpens, above 1 flattens.",
+        parser=decimal(above=0.0),
+        metavar="T",
+        rich_help_panel=SAMPLING,
+    ),
+]
+TopK = Annotated[
+    int | None,
+    typer.Option(
+        "--top-k",
+        help="Draw only from the K most probable pieces.",
+        parser=whole_number(1),
+        metavar="K",
+        rich_help_panel=SAMPLING,
+    ),
+]
+TopP = Annotated[
+    float | None,
+    typer.Option(
+        "--top-p",
+        help="Draw only from the most probable pieces that reach P together.",
+        parser=decimal(above=0.0, at_most=1.0),
+        metavar="P",
+        rich_help_panel=SAMPLING,
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option("--seed", help="Draw the same again.", parser=whole_number(0), metavar="N", rich_help_panel=SAMPLING),
+]
+Greedy = Annotated[
+    bool,
+    typer.Option(
+        "--greedy", help="Always the most probable piece, nothing drawn.", metavar="", rich_help_panel=SAMPLING
+    ),
+]

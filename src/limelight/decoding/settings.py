@@ -1,0 +1,136 @@
+"""How one request is searched: every setting, checked once, with the model's own values where nothing is asked for."""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, TypedDict, cast
+
+from pydantic import ValidationError
+
+from limelight.config import DecodingConfig
+from limelight.decoding.beam import check_beam
+from limelight.decoding.length_penalty import max_target_length
+from limelight.decoding.sampling import Sampling
+from limelight.errors import UserError
+
+
+class SearchOptions(TypedDict, total=False):
+    """What a caller may ask of a search, as keywords. An option that is left out or None is the model's own
+    (`decoding` in its `config.yaml`).
+
+    beam_size: hypotheses side by side, 1 to 1000; 1 is greedy search.
+    n_best: how many translations of each text, 1 to `beam_size`; 1 when not given.
+    length_penalty: alpha of Wu et al. 2016, equation 14, 0 to 10; 0 does not normalize.
+    patience: a sentence ends once `patience * beam_size` hypotheses ended; above 0. See `BeamSearch`.
+    prune: how far below the best a hypothesis may fall, in log-probability; above 0. See `BeamSearch`.
+    max_length_factor, max_length_extra: a translation has at most `factor * source tokens + extra` tokens.
+    sampling: draw `n_best` translations independently instead of searching for the best.
+    """
+
+    beam_size: int | None
+    n_best: int | None
+    length_penalty: float | None
+    patience: float | None
+    prune: float | None
+    max_length_factor: float | None
+    max_length_extra: int | None
+    sampling: Sampling | None
+
+
+BOUNDS = {
+    "greater_than": ("gt", "above"),
+    "greater_than_equal": ("ge", "at least"),
+    "less_than_equal": ("le", "at most"),
+}
+"""How pydantic names a bound, and how we do."""
+
+OF_THE_BEAM = ("beam_size", "patience", "prune")
+"""Options that sampling has no use for."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """One request's settings, all filled in."""
+
+    beam_size: int
+    n_best: int
+    length_penalty: float
+    patience: float
+    prune: float
+    """`math.inf` where nothing can be pruned: of more than one translation, of a single hypothesis, of samples."""
+    max_length_factor: float
+    max_length_extra: int
+    sampling: Sampling | None = None
+
+    def max_length(self, source_tokens: int) -> int:
+        """The most tokens a translation of so many may have, ends not counted."""
+        return max_target_length(source_tokens, self.max_length_factor, self.max_length_extra)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the search used, as plain values for JSON."""
+        values = asdict(self)
+        for name in ("patience", "prune") if self.beam_size == 1 else ("prune",) if self.prune == math.inf else ():
+            del values[name]
+        if self.sampling is None:
+            del values["sampling"]
+        return values
+
+
+def search_settings(config: DecodingConfig, options: SearchOptions) -> SearchSettings:
+    """The settings of a request. Raises `UserError` that names the option, its value and the bound.
+
+    With an `n_best` above the model's `beam_size` and no `beam_size` asked for, the beam is made wide enough.
+    Raises `TypeError` for an option that does not exist, as Python does for a keyword.
+    """
+    unknown = sorted(set(options) - set(SearchOptions.__annotations__))
+    if unknown:
+        raise TypeError(f"unexpected keyword argument {unknown[0]!r}; search options are {', '.join(_names())}")
+    sampling = options.get("sampling")
+    n_best = 1 if options.get("n_best") is None else cast(int, options["n_best"])
+    given: dict[str, object] = {
+        name: value for name, value in options.items() if value is not None and name not in ("n_best", "sampling")
+    }
+    settings = _filled_in(config, given)
+    if sampling is None:
+        width = settings.beam_size if "beam_size" in given else max(settings.beam_size, n_best)
+        check_beam(width, n_best, settings.length_penalty)
+        if n_best > 1 and "prune" in given:
+            raise UserError(
+                f"prune={given['prune']:g} and n_best={n_best} exclude each other: pruning keeps only what can become "
+                "the best translation; leave prune out"
+            )
+    else:
+        _check_sampling(given, n_best)
+        width = 1
+    return SearchSettings(
+        beam_size=width,
+        n_best=n_best,
+        length_penalty=settings.length_penalty,
+        patience=settings.patience,
+        prune=settings.prune if n_best == 1 < width else math.inf,
+        max_length_factor=settings.max_length_factor,
+        max_length_extra=settings.max_length_extra,
+        sampling=sampling,
+    )
+
+
+def _names() -> tuple[str, ...]:
+    return tuple(SearchOptions.__annotations__)
+
+
+def _filled_in(config: DecodingConfig, given: dict[str, object]) -> DecodingConfig:
+    """The configuration with what is given, within the bounds of the configuration."""
+    try:
+        return DecodingConfig.model_validate({**config.model_dump(), **given})
+    except ValidationError as error:
+        fault = error.errors()[0]
+        bound = fault.get("ctx", {}).get(BOUNDS.get(fault["type"], ("", ""))[0])
+        wanted = f"must be {BOUNDS[fault['type']][1]} {bound:g}" if bound is not None else f"({fault['msg'].lower()})"
+        raise UserError(f"{fault['loc'][0]} {wanted}, not {fault['input']!r}") from None
+
+
+def _check_sampling(given: dict[str, object], n_best: int) -> None:
+    for name in OF_THE_BEAM:
+        if name in given and (name, given[name]) != ("beam_size", 1):
+            raise UserError(f"{name}={given[name]} and sampling exclude each other: search for the best, or draw")
+    if n_best < 1:
+        raise UserError(f"n_best must be at least 1, not {n_best}")
