@@ -80,3 +80,16 @@ def test_blocks_predict_what_follows_and_have_no_source(count: int, block: int, 
     assert batch.target_in.is_contiguous()
     assert batch.target_out.is_contiguous()
     assert batch.target_out.dtype == torch.int64
+
+
+@pytest.mark.parametrize(("name", "pinned"), [("cuda", True), ("cuda:1", True), ("mps", False), ("cpu", False)])
+def test_only_copies_to_cuda_are_pinned_and_not_waited_for(
+    name: str, pinned: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No GPU is needed: what is asked of each tensor is written down instead of done."""
+    asked: list[tuple[str, dict[str, object]]] = []
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: asked.append(("pin", {})) or tensor)
+    monkeypatch.setattr(torch.Tensor, "to", lambda tensor, device, **how: asked.append((str(device), how)) or tensor)
+    make_blocks(np.array([[3, 4, 5]])).to(torch.device(name))
+    once = [("pin", {}), (name, {"non_blocking": True})] if pinned else [(name, {})]
+    assert asked == once * 5

@@ -27,8 +27,11 @@ class Batch:
     target_valid: Bool[Tensor, "batch target"]
 
     def to(self, device: torch.device) -> "Batch":
-        """The same batch on another device; copies run beside the computation where the hardware allows it."""
-        return Batch(*(getattr(self, name).to(device, non_blocking=True) for name in self.__slots__))
+        """The same batch on another device. To a CUDA GPU it is copied from pinned memory, so that nobody waits for the
+        copy; from other memory, and to other devices, a copy that is not waited for is none, or not safe."""
+        if device.type != "cuda":
+            return Batch(*(getattr(self, name).to(device) for name in self.__slots__))
+        return Batch(*(getattr(self, name).pin_memory().to(device, non_blocking=True) for name in self.__slots__))
 
     @property
     def target_pieces(self) -> int:

@@ -31,6 +31,8 @@ class Ragged:
 
     values: np.ndarray
     offsets: np.ndarray
+    place: Path | None = None
+    """The two files without their endings, by which another process opens them."""
 
     @classmethod
     def open(cls, folder: Path, name: str, dtype: str) -> "Ragged":
@@ -42,7 +44,7 @@ class Ragged:
             raise RunError(f"{folder}: {name} cannot be read ({error}); {WAY_OUT}") from None
         if not len(offsets) or offsets[-1] != len(values):
             raise RunError(f"{folder}: {name} is incomplete; {WAY_OUT}")
-        return cls(values, offsets)
+        return cls(values, offsets, folder / name)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

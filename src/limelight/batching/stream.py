@@ -4,7 +4,7 @@ Everything in it is a pure function of (corpora, seed, position): a position is 
 ever stored. Memory is bounded by a chunk, not by the corpus.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Event
@@ -13,6 +13,7 @@ import numpy as np
 
 from limelight.batching.batch import Batch, make_batch
 from limelight.batching.bucketing import count_batches, cut_batches
+from limelight.batching.drawers import Drawers
 from limelight.batching.drawing import Drawing, DrawnRows, View, stored_rows, varied_rows
 from limelight.errors import UserError
 from limelight.tokens import Tokenizers
@@ -39,6 +40,19 @@ class Chunk:
     batches: list[np.ndarray]
 
 
+class _Making:
+    """What makes the chunks of one iterator, and whether anybody still wants them."""
+
+    def __init__(self) -> None:
+        self.unwanted = Event()
+        self.drawers: Drawers | None = None
+
+    def end(self) -> None:
+        self.unwanted.set()
+        if self.drawers is not None:
+            self.drawers.close()
+
+
 class BatchStream:
     """Batches of several corpora, each seen as often as its weight says.
 
@@ -46,6 +60,8 @@ class BatchStream:
         views: the corpora, each in one direction.
         tokens: budget of a batch (see `cut_batches`).
         drawing: how pairs are varied when they are drawn; by default they are taken as they are stored.
+        processes: how many processes draw them; with 0 the thread that makes the batches does. The batches are the
+            same.
         chunk_pairs: pairs shuffled, segmented and sorted together.
 
     Raises `UserError` when an epoch would be empty.
@@ -60,6 +76,7 @@ class BatchStream:
         seed: int,
         drawing: Drawing | None = None,
         chunk_pairs: int = 100_000,
+        processes: int = 0,
     ) -> None:
         if not any(len(view.store) for view in views):
             raise UserError("there is nothing to train on: no pair is left after reading and cleaning")
@@ -70,26 +87,30 @@ class BatchStream:
             )
         self.views, self.tokenizers, self.drawing = list(views), tokenizers, drawing or Drawing()
         self.tokens, self.seed, self.chunk_pairs = tokens, seed, chunk_pairs
+        self.processes = processes if self.drawing.varies else 0
 
     def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
         """From `position` on for ever: each batch with the position after it.
 
-        The next chunk is made in a thread beside the training; it ends with the iterator (`close`).
+        The next chunk is made in a thread beside the training; it ends with the iterator (`close`), as do the
+        processes.
         """
-        unwanted = Event()
+        making = _Making()
         with ThreadPoolExecutor(max_workers=1, thread_name_prefix="batches") as pool:
             try:
-                upcoming = pool.submit(self._chunk_at, position, None, unwanted)
+                if self.processes:
+                    making.drawers = Drawers(self.views, self.tokenizers, self.drawing, processes=self.processes)
+                upcoming = pool.submit(self._chunk_at, position, None, making)
                 while True:
                     chunk, following, rows = upcoming.result()
-                    upcoming = pool.submit(self._chunk_at, following, rows, unwanted)
+                    upcoming = pool.submit(self._chunk_at, following, rows, making)
                     for number in range(position.batch, len(chunk.batches)):
                         after = Position(position.epoch, position.chunk, number + 1)
                         last = number + 1 == len(chunk.batches)
                         yield self._batch(chunk, number), following if last else after
                     position = following
             finally:
-                unwanted.set()
+                making.end()
 
     def batches_per_epoch(self) -> float:
         """About how many batches an epoch has, before what varies the rows makes some longer."""
@@ -104,14 +125,14 @@ class BatchStream:
         )
 
     def _chunk_at(
-        self, place: Position, rows: np.ndarray | None, unwanted: Event
+        self, place: Position, rows: np.ndarray | None, making: _Making
     ) -> tuple[Chunk, Position, np.ndarray | None]:
         """A chunk, where the one after it stands, and the rows of the epoch if that is the same; shuffled once for all
         its chunks, as millions of pairs take seconds."""
         rows = self._epoch_rows(place.epoch) if rows is None else rows
         first = place.chunk * self.chunk_pairs
         seeds = [self.seed, place.epoch, place.chunk + 1]
-        chunk = self._make_chunk(rows[first : first + self.chunk_pairs], seeds, unwanted)
+        chunk = self._make_chunk(rows[first : first + self.chunk_pairs], seeds, making)
         if first + self.chunk_pairs < len(rows):
             return chunk, Position(place.epoch, place.chunk + 1), rows
         return chunk, Position(place.epoch + 1), None
@@ -127,21 +148,32 @@ class BatchStream:
             parts.append(np.stack([np.full(len(rows), number), rows], axis=1))
         return generator.permutation(np.concatenate(parts).astype(np.int64))
 
-    def _make_chunk(self, rows: np.ndarray, seeds: list[int], unwanted: Event) -> Chunk:
+    def _make_chunk(self, rows: np.ndarray, seeds: list[int], making: _Making) -> Chunk:
         generator = np.random.default_rng(seeds)
         sources, targets = stored_rows(self.views, rows)
         if self.drawing.varies:
-            for first in range(0, len(rows), SAMPLED_TOGETHER):
-                some = slice(first, first + SAMPLED_TOGETHER)
-                sources[some], targets[some] = self._varied(rows[some], generator)
-                if unwanted.is_set():
-                    raise CancelledError
+            parts = [slice(first, first + SAMPLED_TOGETHER) for first in range(0, len(rows), SAMPLED_TOGETHER)]
+            drawn = self._varied_parts([rows[some] for some in parts], generator, making)
+            for some, found in zip(parts, drawn, strict=True):
+                sources[some], targets[some] = found
         lengths = [np.array([len(row) + 1 for row in side]) for side in (sources, targets)]
         return Chunk(sources, targets, cut_batches(*lengths, tokens=self.tokens, generator=generator))
 
+    def _varied_parts(
+        self, parts: Sequence[np.ndarray], generator: np.random.Generator, making: _Making
+    ) -> Iterator[DrawnRows]:
+        """Each part of a chunk, in other processes or here; seeds are drawn in the order of the parts in both cases."""
+        if making.drawers is not None:
+            upcoming = [making.drawers.draw(rows, _seeds(generator)) for rows in parts]
+            yield from (future.result() for future in upcoming)
+            return
+        for rows in parts:
+            yield self._varied(rows, generator)
+            if making.unwanted.is_set():
+                raise CancelledError
+
     def _varied(self, rows: np.ndarray, generator: np.random.Generator) -> DrawnRows:
-        seeds = int(generator.integers(2**31)), int(generator.integers(2**31))
-        return varied_rows(self.views, rows, self.tokenizers, self.drawing, seeds)
+        return varied_rows(self.views, rows, self.tokenizers, self.drawing, _seeds(generator))
 
     def _batch(self, chunk: Chunk, number: int) -> Batch:
         rows = chunk.batches[number]
@@ -154,3 +186,8 @@ class BatchStream:
             source_padding=self.tokenizers.source.padding,
             target_padding=padding,
         )
+
+
+def _seeds(generator: np.random.Generator) -> tuple[int, int]:
+    """One for each side of a part."""
+    return int(generator.integers(2**31)), int(generator.integers(2**31))

@@ -126,6 +126,9 @@ class TrainingConfig(Section):
     """`auto` takes the first CUDA GPU where there is one, and the CPU else."""
     threads: int | None = Field(None, ge=1)
     """CPU threads; all cores when not given."""
+    data_workers: int | None = Field(None, ge=0)
+    """Processes that draw sub-words and augmented pairs; when not given none on a CPU, and up to eight for a GPU, which
+    would wait otherwise. The batches are the same."""
     validate_every: int | None = Field(None, ge=1)
     """Updates between validations; when not given, `validate_epochs` says how often."""
     validate_epochs: float = Field(1.0, gt=0)

@@ -38,7 +38,7 @@ from limelight.training.tasks import Tokenised, build_task, fresh_model, prepare
 MAY_CHANGE = {
     "max_steps", "max_minutes", "fit_to_budget", "schedule", "learning_rate", "warmup", "decay_steps", "patience",
     "patience_epochs", "validate_every", "validate_epochs", "checkpoint_every", "keep_checkpoints", "log_every",
-    "threads", "device", "average", "average_of",
+    "threads", "device", "data_workers", "average", "average_of",
 }  # fmt: skip
 """Settings of `training` that a run may be taken up with another value of."""
 

@@ -21,9 +21,9 @@ from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.training.loss import batch_loss
 from limelight.training.prepare import Prepared
 from limelight.training.tasks.task import Validation, mean_loss
-from limelight.training.tasks.translation import Translation, validation_batches
+from limelight.training.tasks.translation import Translation, data_workers, validation_batches
 from tests.models.helpers import batch_of
-from tests.training.helpers import TRANSFORMER, write_pairs
+from tests.training.helpers import TRANSFORMER, go, last_weights, tiny_run, trace_of, write_pairs
 
 CPU = torch.device("cpu")
 
@@ -181,3 +181,25 @@ def test_a_pair_that_the_model_cannot_take_is_named(tokenizers: Tokenizers, pair
         validation_batches(pairs[:1], tokenizers, tokens=60, longest=pieces)
     longest = max(len(tokenizers.source.encode(side)) for side in (pairs[0].source, pairs[0].target)) + 1
     assert len(validation_batches(pairs[:1], tokenizers, tokens=60, longest=longest)) == 1
+
+
+@pytest.mark.parametrize(
+    ("wanted", "device", "cores", "expected"),
+    [(None, "cpu", 64, 0), (None, "cuda", 64, 8), (None, "cuda:1", 4, 3), (None, "mps", 1, 1), (0, "cuda", 64, 0),
+     (3, "cpu", 1, 3)],
+)  # fmt: skip
+def test_a_gpu_gets_processes_that_draw(
+    wanted: int | None, device: str, cores: int, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
+    assert data_workers(wanted, torch.device(device)) == expected
+
+
+def test_a_run_learns_the_same_with_processes_that_draw(tmp_path: Path) -> None:
+    """In one go in one process, and resumed with two others beside it."""
+    config = tiny_run(tmp_path / "text", max_steps=6)
+    go(config, tmp_path / "alone")
+    go(config, tmp_path / "beside", max_steps=4, data_workers=2)
+    go(config, tmp_path / "beside", data_workers=1)
+    assert trace_of(tmp_path / "beside") == trace_of(tmp_path / "alone")
+    assert last_weights(tmp_path / "beside") == last_weights(tmp_path / "alone")

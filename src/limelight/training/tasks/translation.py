@@ -1,5 +1,6 @@
 """Translation: pairs of sentences, and BLEU of what is really translated."""
 
+import os
 from collections.abc import Generator, Sequence
 
 import numpy as np
@@ -19,9 +20,12 @@ from limelight.models.room import longest_sequence, require_room
 from limelight.text.augmentation import Languages
 from limelight.text.pair import Pair
 from limelight.tokens import END, Tokenizers
+from limelight.training.generators import device_of
 from limelight.training.precision import autocast
 from limelight.training.prepare import Prepared
 from limelight.training.tasks.task import Task, Validation, mean_loss, require_positions
+
+MAX_DATA_WORKERS = 8
 
 
 class Translation(Task):
@@ -47,6 +51,7 @@ class Translation(Task):
             seed=config.training.seed,
             drawing=drawing,
             chunk_pairs=config.batching.chunk_pairs,
+            processes=data_workers(config.training.data_workers, device_of(model)),
         )
         self.chosen = _spread(prepared.valid, config.training.bleu_sentences)
         self.tokenize, self.measured_by = _bleu_of(config, prepared.valid, self.chosen)
@@ -82,6 +87,13 @@ class Translation(Task):
         middle = len(outputs) // 2
         shown = sources[middle], references[middle], outputs[middle]
         return Validation(loss, figures, tuple(zip(("source", "reference", "model"), shown, strict=True)))
+
+
+def data_workers(wanted: int | None, device: torch.device) -> int:
+    """How many processes draw the pairs. One draws 50,000 to 100,000 tokens per second: enough for a CPU."""
+    if wanted is not None:
+        return wanted
+    return 0 if device.type == "cpu" else max(1, min(MAX_DATA_WORKERS, (os.cpu_count() or 1) - 1))
 
 
 def views_of(data: DataConfig, stores: Sequence[TokenStore]) -> list[View]:

@@ -1,0 +1,168 @@
+"""Rows drawn by other processes are those that are drawn here, and no process outlives the iterator."""
+
+import random
+import subprocess
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from limelight.batching import drawers
+from limelight.batching.batch import Batch
+from limelight.batching.drawers import Drawers
+from limelight.batching.drawing import Drawing, View, varied_rows
+from limelight.batching.store import StoreWriter, TokenStore
+from limelight.batching.stream import BatchStream, Position
+from limelight.config import AugmentationConfig
+from limelight.errors import RunError
+from limelight.text.augmentation import Languages
+from limelight.tokens import Tokenizers, train_tokenizer
+
+WORDS = ["small", "birds", "carry", "seven", "stones", "Meadowlark", "bridge", "while", "Orla", "counts", "41", "boats"]
+HOW = Drawing(0.3, dict.fromkeys(AugmentationConfig.model_fields, 0.2), max_length=40)
+BEGINNING = Position()
+COUNT = 60
+
+
+@pytest.fixture(scope="module")
+def sentences() -> list[str]:
+    generator = random.Random(3)
+    return [" ".join(generator.choices(WORDS, k=generator.randint(2, 9))) + "." for _ in range(300)]
+
+
+@pytest.fixture(scope="module", params=["bpe", "unigram"])
+def tokenizers(request: pytest.FixtureRequest, sentences: list[str]) -> Tokenizers:
+    both = train_tokenizer(
+        sentences, kind=request.param, vocabulary_size=None, languages=["en", "de"], byte_fallback=False, seed=1,
+        sentences=len(sentences),
+    )  # fmt: skip
+    return Tokenizers(both, both)
+
+
+@pytest.fixture(scope="module")
+def views(tokenizers: Tokenizers, sentences: list[str], tmp_path_factory: pytest.TempPathFactory) -> list[View]:
+    """A corpus in both directions, the second with a tag before its sources, and another one."""
+    stores = [
+        stored(tmp_path_factory.mktemp("stores") / str(number), tokenizers, part)
+        for number, part in enumerate((sentences[:170], sentences[170:]))
+    ]
+    tag = (tokenizers.source.reserved_id("<2en>"),)
+    return [
+        View(stores[0], languages=Languages("en", "de")),
+        View(stores[0].reversed(), 0.5, tag, Languages("de", "en")),
+        View(stores[1], 1.5),
+    ]
+
+
+def stored(folder: Path, tokenizers: Tokenizers, sources: list[str]) -> TokenStore:
+    targets = [source.upper() if number % 2 else source[::-1] for number, source in enumerate(sources)]
+    with StoreWriter(folder, vocabulary_size=tokenizers.source.size) as writer:
+        writer.append(
+            tokenizers.source.encode_batch(sources), tokenizers.target.encode_batch(targets), sources, targets
+        )
+        return writer.close("")
+
+
+def stream(views: list[View], tokenizers: Tokenizers, processes: int, how: Drawing = HOW) -> BatchStream:
+    return BatchStream(views, tokenizers, tokens=400, seed=5, drawing=how, chunk_pairs=110, processes=processes)
+
+
+def taken(from_: BatchStream, count: int, position: Position = BEGINNING) -> list[tuple[Batch, Position]]:
+    batches = from_.batches(position)
+    found = list(islice(batches, count))
+    batches.close()
+    return found
+
+
+def same(one: Batch, other: Batch) -> bool:
+    return all(torch.equal(getattr(one, name), getattr(other, name)) for name in Batch.__slots__)
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
+    """Every process that was begun."""
+    found: list[subprocess.Popen[bytes]] = []
+    begin = drawers._start
+    monkeypatch.setattr(drawers, "_start", lambda: found.append(begin()) or found[-1])
+    return found
+
+
+def alive(started: list[subprocess.Popen[bytes]]) -> int:
+    return sum(process.poll() is None for process in started)
+
+
+def test_batches_do_not_depend_on_how_many_processes_draw_them(
+    views: list[View], tokenizers: Tokenizers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the beginning and from any position on; parts are small, so that all processes have something to do."""
+    monkeypatch.setattr("limelight.batching.stream.SAMPLED_TOGETHER", 13)
+    expected = taken(stream(views, tokenizers, 0), COUNT)
+    assert expected[-1][1].epoch >= 1
+    for processes in (1, 3):
+        found = taken(stream(views, tokenizers, processes), COUNT)
+        assert [position for _, position in found] == [position for _, position in expected]
+        assert all(same(one, other) for (one, _), (other, _) in zip(found, expected, strict=True))
+    place = random.randrange(COUNT - 10)
+    print("taken up after", place)
+    again = taken(stream(views, tokenizers, 2), 9, expected[place][1])
+    assert all(same(one, other) for (one, _), (other, _) in zip(again, expected[place + 1 :], strict=False))
+
+
+def test_processes_end_with_the_iterator(
+    views: list[View], tokenizers: Tokenizers, started: list[subprocess.Popen[bytes]]
+) -> None:
+    batches = stream(views, tokenizers, 2).batches(Position())
+    next(batches)
+    assert alive(started) == 2
+    batches.close()
+    assert alive(started) == 0
+
+
+def test_where_nothing_is_varied_there_are_no_processes(
+    views: list[View], tokenizers: Tokenizers, started: list[subprocess.Popen[bytes]]
+) -> None:
+    batches = stream(views, tokenizers, 2, Drawing()).batches(Position())
+    next(batches)
+    assert started == []
+    batches.close()
+
+
+def test_a_process_that_is_killed_ends_the_run_with_a_reason(
+    views: list[View], tokenizers: Tokenizers, started: list[subprocess.Popen[bytes]]
+) -> None:
+    """By whoever runs out of memory, for one."""
+    batches = stream(views, tokenizers, 2).batches(Position())
+    next(batches)
+    for process in started:
+        process.kill()
+    with pytest.raises(RunError, match=r"\(exit code -9\).* lower training.data_workers|in the middle of an answer"):
+        list(islice(batches, 1000))
+    assert alive(started) == 0
+
+
+def test_an_error_in_a_process_reaches_the_caller(views: list[View], tokenizers: Tokenizers) -> None:
+    others = Drawers(views, tokenizers, HOW, processes=1)
+    with pytest.raises(RunError, match=r"draws training text failed: IndexError: "):
+        others.draw(np.array([[7, 0]]), (1, 2)).result()
+    rows = np.array([[0, 3], [1, 5], [2, 0]])
+    found = others.draw(rows, (1, 2)).result()  # it goes on
+    expected = varied_rows(views, rows, tokenizers, HOW, (1, 2))
+    for side, other in zip(found, expected, strict=True):
+        assert all(np.array_equal(row, same_row) for row, same_row in zip(side, other, strict=True))
+    assert others.draw(rows[:0], (1, 2)).result() == ([], [])
+    others.close()
+
+
+def test_a_process_ends_when_nobody_asks_any_more() -> None:
+    """As when whoever began it was killed: its standard input ends."""
+    letters = train_tokenizer(
+        ["abc"], kind="characters", vocabulary_size=None, languages=[], byte_fallback=False, seed=1, sentences=1
+    )
+    others = Drawers([], Tokenizers(letters, letters), Drawing(0.1), processes=1)
+    (process,) = others._all
+    assert process.stdin is not None
+    process.stdin.close()
+    assert process.wait(timeout=60) == 0
+    others.close()
