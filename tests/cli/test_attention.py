@@ -1,14 +1,11 @@
 """`limelight attention`: as text, as a picture, as numbers."""
 
 import json
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from limelight.cli.drawing import Kind
 from limelight.inspection import AttentionMap
-from limelight.inspection.attention_map import KINDS
 from tests.cli.conftest import Limelight
 
 SENTENCE = "The old dog sees a small cat."
@@ -41,13 +38,15 @@ def test_what_is_drawn_can_be_chosen(limelight: Limelight, trained: Path) -> Non
     def shown(*options: object) -> str:
         ended = limelight("attention", "--model", trained, SENTENCE, "--target", "Kano velo.", *options)
         assert (ended.code, ended.err) == (0, "")
-        return ended.out
+        title, _, drawn = ended.out.partition("\n\n")
+        assert title.startswith(f"{SENTENCE}\n→ Kano velo.\nmodel: {trained}\n")
+        assert title.endswith("; without the source's </s>, rows rescaled") == ("--no-end" in options)
+        return drawn
 
     mean = shown()
     assert shown("--layer", 0, "--head", 0, "--head", 1) == mean == shown("--kind", "cross")
-    others = [["--head", 0], ["--head", 1], ["--kind", "encoder_self"], ["--kind", "decoder_self"], ["--pieces"]]
-    assert len({mean, shown("--no-end"), *(shown(*options) for options in others)}) == 7
-    assert "</s> left out, rescaled" in shown("--no-end")
+    assert len({mean, shown("--head", 0), shown("--head", 1), shown("--kind", "encoder"), shown("--kind", "decoder"),
+                shown("--pieces"), shown("--no-end")}) == 7  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "start"), [("map.png", b"\x89PNG"), ("map.svg", b"<?xml"), ("MAP.PNG", b"\x89PNG")])
@@ -58,6 +57,32 @@ def test_pictures(limelight: Limelight, trained: Path, tmp_path: Path, name: str
     assert mean.startswith(start)
     assert limelight("attention", "--model", trained, SENTENCE, "--grid", "-o", path).code == 0
     assert path.read_bytes() != mean
+
+
+def test_a_terminal_with_colors_gets_colors(
+    limelight: Limelight, trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not a pipe or a file, and not where none are wanted."""
+    assert "\x1b" not in limelight("attention", "--model", trained, SENTENCE, "--beam", 1).out
+    for name, value in (("FORCE_COLOR", "1"), ("TERM", "xterm-256color")):
+        monkeypatch.setenv(name, value)
+    for name in ("NO_COLOR", "COLORTERM"):
+        monkeypatch.delenv(name, raising=False)
+    assert "\x1b[48;5;" in limelight("attention", "--model", trained, SENTENCE, "--beam", 1).out
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in limelight("attention", "--model", trained, SENTENCE, "--beam", 1).out
+
+
+def test_the_light_theme_is_another_picture_of_the_same(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
+    pictures = set()
+    for theme in ("dark", "light"):
+        path = tmp_path / f"{theme}.svg"
+        assert limelight("attention", "--model", trained, SENTENCE, "--theme", theme, "-o", path).code == 0
+        pictures.add(path.read_bytes())
+        assert f"model: {trained}" in path.read_text(encoding="utf-8")
+    assert len(pictures) == 2
+    ended = limelight("attention", "--model", trained, SENTENCE, "--theme", "light")
+    assert (ended.code, "--theme light: the text in a terminal has no theme" in ended.err) == (2, True)
 
 
 def test_numbers(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
@@ -93,8 +118,7 @@ def test_numbers(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
             "--grid draws every layer and head: leave o",
         ),
         (["--model", "{trained}", "--grid", "-o", "a.json"], "a.json: .json holds every number of every kind: leave o"),
-        (["--kind", "encoder"], "'encoder' is not one of 'cross', 'encoder_self', 'decoder_self'"),
-        (["--model", "{trained}", "--kind", "encoder_self", "-o", "a.json"], "leave out --kind encoder_self"),
+        (["--model", "{trained}", "--kind", "encoder", "-o", "a.json"], "leave out --kind encoder"),
         (["--model", "{trained}", "--model", "{trained}"], "an ensemble of 2 models has no attention of its own"),
     ],
 )
@@ -115,7 +139,7 @@ def test_a_text_that_a_language_model_reads(limelight: Limelight, writing: Path,
     ended = limelight("attention", "--model", writing, "The old dog")
     assert (ended.code, ended.err) == (0, "")
     assert [line.split()[0] for line in ended.out.splitlines() if "%" in line] == ["<s>", "The", "old", "dog"]
-    assert limelight("attention", "--model", writing, "The old dog", "--kind", "decoder_self") == ended
+    assert limelight("attention", "--model", writing, "The old dog", "--kind", "decoder") == ended
     assert limelight("attention", "--model", writing, "The old dog", "-o", tmp_path / "map.json").code == 0
     seen = AttentionMap.from_json((tmp_path / "map.json").read_text(encoding="utf-8"))
     assert seen.kinds == ("decoder_self",)
@@ -142,7 +166,3 @@ def test_mistakes_with_a_language_model_are_told(
     assert (ended.code, ended.out) == (2, "")
     assert message in ended.err
     assert ended.err.count("\n") == 1
-
-
-def test_a_kind_has_one_name_everywhere() -> None:
-    assert {kind.value for kind in Kind} == set(KINDS) <= {field.name for field in fields(AttentionMap)}

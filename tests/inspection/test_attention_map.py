@@ -1,4 +1,6 @@
 import json
+import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +14,8 @@ from limelight.config import DecoderOnlyConfig, RecurrentConfig, RecurrentLangua
 from limelight.errors import UserError
 from limelight.inspection import AttentionMap, attention_map, text_map
 from limelight.inspection.attention_map import KINDS
+from limelight.inspection.heatmap import picture_bytes
+from limelight.inspection.pictures import draw_average
 from limelight.models.build import build_model
 from limelight.tokens import Tokenizers
 from tests.inspection.fakes import LETTERS, random_map
@@ -195,9 +199,51 @@ def test_json_has_a_stable_form(seed):
     assert list(values) == [
         *("format", "version", "source_pieces", "target_pieces", "read_pieces"),
         *("source_words", "target_words", "read_words", "encoder_self", "decoder_self", "cross", "unit", "end_dropped"),
+        *("source_text", "target_text", "model"),
     ]
     assert (values["format"], values["version"], values["unit"]) == ("limelight.attention", 1, "word")
     assert max(len(str(weight)) for weight in values["cross"][0][0][0]) <= len("0.123456")
+
+
+def test_maps_of_earlier_versions_have_no_texts(seed):
+    attention = replace(random_map(seed), source_text="ab", target_text="gh", model="runs/x")
+    values = json.loads(attention.to_json())
+    assert AttentionMap.from_json(json.dumps(values)).to_json() == attention.to_json()
+    for name in ("source_text", "target_text", "model"):
+        del values[name]
+    older = AttentionMap.from_json(json.dumps(values))
+    assert (older.source_text, older.target_text, older.model) == ("", "", "")
+    np.testing.assert_array_equal(older.cross, AttentionMap.from_json(attention.to_json()).cross)
+
+
+def test_printed_it_is_one_short_line(seed):
+    attention = replace(random_map(seed), source_text="word " * 300, target_text="a\nb")
+    assert str(attention) == repr(attention)
+    assert len(str(attention)) < 200
+    assert "\n" not in str(attention)
+    assert str(attention).startswith("<AttentionMap 'word word")
+    assert "encoder_self 2x3x9x9, decoder_self 1x3x10x10, cross 3x2x10x9>" in str(attention)
+    nothing = random_map(seed, encoder=(0, 0), decoder=(0, 0), cross=(0, 0))
+    assert str(nothing) == "<AttentionMap: no attention>"
+
+
+def test_a_notebook_shows_the_picture_of_words(seed, monkeypatch):
+    attention = replace(random_map(seed), source_text="ab cde f", model="runs/x")
+    words = attention.merge_words()
+    assert attention._repr_png_() == picture_bytes(draw_average(words), "png")
+    alone = random_map(seed, cross=(0, 0), encoder=(0, 0))
+    assert alone._repr_png_() == picture_bytes(draw_average(alone.merge_words(), "decoder_self"), "png")
+    assert random_map(seed, encoder=(0, 0), decoder=(0, 0), cross=(0, 0))._repr_png_() is None
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert attention._repr_png_() is None, "without matplotlib the notebook shows the line"
+
+
+def test_the_decoder_may_not_look_ahead(seed):
+    attention = random_map(seed)
+    assert attention.may_attend("cross").all()
+    assert attention.may_attend("encoder_self").all()
+    for each in (attention, attention.merge_words()):
+        np.testing.assert_array_equal(each.decoder_self[0, 0] > 0, each.may_attend("decoder_self"))
 
 
 @pytest.mark.parametrize(
@@ -233,6 +279,7 @@ def test_a_transformer_shows_every_layer_head_and_kind(seed):
     assert attention.read_pieces == ("<s>", "H", "a", "b", "▁", "c", "d")
     np.testing.assert_allclose(row_sums(attention), 1, atol=1e-5)
     assert not np.triu(attention.decoder_self, k=1).any()
+    assert (attention.source_text, attention.target_text) == ("abc de", "Hab cd")
     assert model.training, "the model is left in the mode it was in"
 
 

@@ -1,5 +1,7 @@
+import io
 import sys
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +10,8 @@ from matplotlib._pylab_helpers import Gcf
 from matplotlib.image import imread
 
 from limelight.errors import UserError
-from limelight.inspection.heatmap import LONGEST_LABEL, draw_average, draw_grid, draw_weights, picture_bytes
+from limelight.inspection.heatmap import LONGEST_LABEL, MASKED, draw_weights, picture_bytes
+from limelight.inspection.pictures import draw_average, draw_grid
 from tests.inspection.fakes import random_map
 
 
@@ -28,8 +31,9 @@ def test_one_map_shows_the_average_under_its_pieces(seed, kind):
     figure = draw_average(attention, kind)
     assert labels(figure) == [list(side) for side in attention.labels(kind)]
     shown = figure.axes[0].images[0].get_array()
-    np.testing.assert_array_equal(shown, attention.average(kind))
-    assert figure.axes[0].images[0].get_clim() == (0, pytest.approx(shown.max()))
+    np.testing.assert_array_equal(shown.data, attention.average(kind))
+    np.testing.assert_array_equal(~np.ma.getmaskarray(shown), attention.may_attend(kind))
+    assert figure.axes[0].images[0].get_clim() == (0, 1), "one scale for all pictures"
 
 
 def test_labels_stay_text_in_svg(seed):
@@ -52,7 +56,7 @@ def test_a_grid_shows_every_layer_and_head_with_one_scale(seed):
     assert [axes.get_xlabel() for axes in panels] == [f"layer {l}, head {h}" for l in range(3) for h in range(2)]  # noqa: E741
     for number, axes in enumerate(panels):
         np.testing.assert_array_equal(axes.images[0].get_array(), attention.cross[number // 2, number % 2])
-        assert axes.images[0].get_clim() == (0, pytest.approx(attention.cross.max()))
+        assert axes.images[0].get_clim() == (0, 1)
     assert labels(figure)[0] == list(attention.target_pieces)
 
 
@@ -110,6 +114,46 @@ def test_light_falls_where_attention_is(tmp_path):
     pixels = imread(tmp_path / "eye.png")[..., :3].sum(axis=-1)
     dark = pixels < 0.01
     assert dark.any(), "where nothing is attended to it is dark"
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_masked_cells_are_grey_and_no_weight_is(seed, theme, tmp_path):
+    attention = random_map(seed, target="ef g")
+    figure = draw_average(attention, "decoder_self", theme=theme)
+    (tmp_path / "map.png").write_bytes(picture_bytes(figure, "png"))
+    pixels = (imread(tmp_path / "map.png")[..., :3] * 255).round()
+    grey = round(float(MASKED[theme]) * 255)
+    size = len(attention.read_pieces)
+    share = (np.abs(pixels - grey).max(axis=-1) <= 1).sum() / (0.3 * 150) ** 2
+    assert share == pytest.approx(size * (size - 1) / 2, rel=0.1), "as much grey as there are masked cells"
+    unmasked = draw_average(attention, "cross", theme=theme)
+    (tmp_path / "map.png").write_bytes(picture_bytes(unmasked, "png"))
+    pixels = (imread(tmp_path / "map.png")[..., :3] * 255).round()
+    assert (np.abs(pixels - grey).max(axis=-1) <= 1).mean() < 0.01
+
+
+def test_the_light_theme_is_white_where_nothing_is():
+    eye = np.eye(2, dtype=np.float32)
+    for theme, lightest in (("light", 0), ("dark", 1)):
+        image = draw_weights(eye, ["a", "b"], ["c", "d"], theme=theme).axes[0].images[0]
+        light = [image.cmap(image.norm(weight))[:3] for weight in (0.0, 1.0)]
+        assert sum(light[lightest]) > 2.3
+        assert np.argmax([sum(colour) for colour in light]) == lightest
+
+
+def test_the_sentence_and_the_model_stand_in_the_title(seed):
+    attention = replace(random_map(seed), source_text="A dog $5.", target_text="Ein\nHund.", model="runs/en-de")
+    for figure in (draw_average(attention), draw_grid(attention)):
+        texts = svg_texts(figure)
+        assert {"A dog $5.", "→ Ein�Hund.", "model: runs/en-de"} <= set(texts)
+    long = replace(attention, source_text="word " * 60, target_text="")
+    widths = [imread(io.BytesIO(picture_bytes(draw_average(each), "png"))).shape[1] for each in (attention, long)]
+    assert widths[1] < 2 * widths[0], "a long sentence is broken into lines"
+
+
+def test_an_unknown_theme_is_named(seed):
+    with pytest.raises(UserError, match="unknown theme 'blue': there are dark, light"):
+        draw_average(random_map(seed), theme="blue")
 
 
 def test_nothing_global_is_touched(seed):

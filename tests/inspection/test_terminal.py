@@ -1,3 +1,6 @@
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -6,7 +9,7 @@ from rich.cells import cell_len
 
 from limelight.errors import UserError
 from limelight.inspection import text_picture
-from limelight.inspection.terminal import ASCII, BLOCKS, NARROWEST, shade
+from limelight.inspection.terminal import ASCII, BLOCKS, COLORS, GREY, NARROWEST, shade
 from tests.inspection.fakes import random_map, softmax
 
 PIECES = st.lists(st.text(min_size=0, max_size=17), min_size=1, max_size=23)
@@ -18,6 +21,8 @@ def test_no_line_is_wider_than_asked_whatever_the_pieces(rows, columns, width, s
     picture = shade(weights, rows, columns, width=width)
     assert max(cell_len(line) for line in picture.split("\n")) <= width
     assert "\x1b" not in picture, "nothing but text: no colours, no control codes"
+    coloured = shade(weights, rows, columns, width=max(width, 30), shades=None)
+    assert max(cell_len(plain(line)) for line in coloured.split("\n")) <= max(width, 30)
 
 
 def test_every_cell_is_drawn_once_with_the_shade_of_its_weight():
@@ -26,8 +31,8 @@ def test_every_cell_is_drawn_once_with_the_shade_of_its_weight():
     lines = picture.splitlines()
     assert lines[0].split() == ["b"]
     assert lines[1].split() == ["a", "c", "d"]
-    assert lines[2] == "first  001133  75% d"
-    assert lines[3] == "second 440000 100% a"
+    assert lines[2] == "first  0 1133  75% d"
+    assert lines[3] == "second 440 0  100% a"
 
 
 def test_columns_that_do_not_fit_go_on_below(seed):
@@ -37,12 +42,62 @@ def test_columns_that_do_not_fit_go_on_below(seed):
     picture = shade(weights, words, words, width=40)
     full = BLOCKS[-1] * 2
     assert sum(line.count(full) for line in picture.splitlines() if "%" in line) == count
-    assert picture.count("100% w36") > 1, "each part names where a row looked most"
+    parts = picture.split("\n\n")
+    assert len(parts) > 3
+    for word in words:
+        named = [part for part in parts if f"100% {word}\n" in f"{part}\n"]
+        assert len(named) == 1, "a row's most is named once"
+        (row,) = [line for line in named[0].split("\n") if line.startswith(f"{word} ") and "%" in line]
+        assert full in row, "beside its cell"
+
+
+def test_a_label_has_its_cells_and_a_masked_one_is_blank():
+    weights = np.asarray([[1.0, 0.0, 0.0], [0.7, 0.7, 0.0]], dtype=np.float32)
+    may_attend = np.asarray([[True, False, False], [True, True, False]])
+    first, second = shade(weights, ["x", "y"], ["a", "b", "c"], may_attend=may_attend).splitlines()[1:3]
+    assert first == "x ██     100% a"
+    assert second == "y ▓▓▓▓    70% a"
+    without = shade(weights, ["x", "y"], ["a", "b", "c"]).splitlines()[1]
+    assert without == "x ██· ·  100% a"
+
+
+def plain(text: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+def luminance(color: int) -> float:
+    """Of one of the 216 colors of the cube of 6 levels, as xterm has them."""
+    red, green, blue = (0 if level == 0 else 55 + 40 * level for level in np.unravel_index(color - 16, (6, 6, 6)))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_colours_are_one_scale_from_nothing_to_one_dark_to_light():
+    assert [luminance(color) for color in COLORS] == sorted({luminance(color) for color in COLORS})
+    weights = np.asarray([[0.0, 0.3, 1.0], [0.3, 0.3, 0.3]], dtype=np.float32)
+    may_attend = np.asarray([[True, True, True], [True, True, False]])
+    lines = shade(weights, ["x", "y"], ["a", "b", "c"], may_attend=may_attend, shades=None).splitlines()
+    used = [[int(color) for color in re.findall(r"48;5;(\d+)m", line)] for line in lines]
+    third = COLORS[int(0.3 * len(COLORS))]
+    assert used[1:3] == [[COLORS[0], third, COLORS[-1]], [third, third, GREY]]
+    assert GREY not in COLORS
+    assert used[-1] == list(COLORS)
+    assert (plain(lines[-1])[0], plain(lines[-1])[-1]) == ("0", "1")
+    assert all(line.count("\x1b[0m") == len(colors) for line, colors in zip(lines, used, strict=True))
+
+
+def test_the_sentence_stands_above_within_the_width(seed):
+    attention = replace(random_map(seed), source_text="One two. " * 9, target_text="大海" * 40, model="runs/x")
+    picture = text_picture(attention, width=40)
+    title = picture.split("\n\n")[0].split("\n")
+    assert max(map(cell_len, title)) <= 40
+    assert " ".join(title).startswith("One two. One two.")
+    assert "".join(title).count("大海") + "".join(title).count("海大") >= 40
+    assert "model: runs/x" in title
 
 
 def test_the_legend_names_the_weight_at_which_a_shade_begins():
     picture = shade(np.asarray([[0.5, 0.25]], dtype=np.float32), ["row"], ["a", "b"])
-    assert "░░ from 0.10   ▒▒ from 0.20   ▓▓ from 0.30   ██ from 0.40" in picture
+    assert "· from 0.00   ░░ from 0.10   ▒▒ from 0.20   ▓▓ from 0.30   ██ from 0.40" in picture
 
 
 def test_other_shades_for_terminals_without_blocks(seed):
@@ -66,15 +121,16 @@ def test_long_words_are_cut_with_an_ellipsis():
 
 def test_a_row_of_zeros_says_nothing_and_is_drawn():
     picture = shade(np.zeros((1, 2), dtype=np.float32), ["row"], ["a", "b"])
-    assert "row\n" in picture
+    assert picture.splitlines()[1] == "row · ·", "no weight, and no word that got most"
 
 
 def test_a_map_is_drawn_from_its_chosen_layer_and_head(seed):
     attention = random_map(seed)
     picture = text_picture(attention, "cross", layer=1, heads=0)
-    assert picture == shade(attention.cross[1, 0], attention.target_pieces, attention.source_pieces)
-    assert "left out" not in picture
-    assert text_picture(attention.without_end()).endswith("\n</s> left out, rescaled")
+    title, _, drawn = picture.partition("\n\n")
+    assert drawn == shade(attention.cross[1, 0], attention.target_pieces, attention.source_pieces)
+    assert title.endswith("layer 1, head 0")
+    assert "without the source's </s>, rows rescaled" in text_picture(attention.without_end())
 
 
 def test_a_width_that_is_too_narrow_is_named(seed):

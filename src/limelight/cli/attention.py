@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ import typer
 
 from limelight.cli import drawing, options
 from limelight.cli.models import WRITERS, Machine, find_models, open_generator, open_reader, open_translator
-from limelight.cli.output import can_show, show
+from limelight.cli.output import can_color, can_show, show
 from limelight.errors import UserError
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 EXAMPLES = """
 [bold]Examples[/bold]
   limelight attention --model runs/en-de "A dog runs on the grass."
-  limelight attention --model runs/en-de "A dog." --kind encoder_self
+  limelight attention --model runs/en-de "A dog." --kind encoder --layer 0
   limelight attention --model runs/en-de "A dog runs." \\
       --target "Ein Hund rennt." -o map.svg
   limelight attention --model runs/en-de "A dog runs." --grid -o heads.png
@@ -38,6 +39,7 @@ def attention(
     layer: drawing.Layer = None,
     head: drawing.Heads = None,
     grid: drawing.Grid = False,
+    theme: drawing.PictureTheme = None,
     words: drawing.Words = True,
     end: drawing.End = True,
     device: options.Device = None,
@@ -45,28 +47,32 @@ def attention(
 ) -> None:
     """Show what a model attends to while it translates a sentence, or reads a text."""
     _require_picture(output, kind=kind, layer=layer, head=head, grid=grid)
+    if theme is not None and (output is None or output.suffix.lower() == ".json"):
+        raise UserError(f"--theme {theme.value}: the text in a terminal has no theme, nor has .json; give it a picture")
     from limelight.inspection import save, save_grid
 
     folders, configs = find_models(model)
     family, machine = configs[0].model.family, Machine(device, threads)
     if family == "encoder_only":
         _refuse_sides("an encoder alone", target, beam, end=True)
-        seen, of_map = open_reader(folders, machine).attention(sentence), kind or drawing.Kind.ENCODER_SELF
+        seen, of_map = open_reader(folders, machine).attention(sentence), (kind or drawing.Kind.ENCODER).of_map
     elif family in WRITERS:
         _refuse_sides("a language model", target, beam, end=end)
-        seen, of_map = open_generator(folders, machine).attention(sentence), kind or drawing.Kind.DECODER_SELF
+        seen, of_map = open_generator(folders, machine).attention(sentence), (kind or drawing.Kind.DECODER).of_map
     else:
         seen = open_translator(folders, machine).attention(sentence, target=target, beam_size=beam)
-        of_map = kind or drawing.Kind.CROSS
+        of_map = (kind or drawing.Kind.CROSS).of_map
+    seen = replace(seen, model=seen.model or folders[0])
     seen = seen if end else seen.without_end()  # before words are merged: the pieces of a word then weigh alike
     seen = seen.merge_words() if words else seen
     if output is None:
         show(_as_text(seen, of_map, layer, head))
         return
+    colors = (theme or drawing.Theme.DARK).value
     if grid:
-        save_grid(seen, output, kind=of_map)
+        save_grid(seen, output, kind=of_map, theme=colors)
     else:
-        save(seen, output, kind=of_map, layer=layer, heads=head)
+        save(seen, output, kind=of_map, layer=layer, heads=head, theme=colors)
     typer.echo(f"wrote {output}", err=True)
 
 
@@ -98,10 +104,10 @@ def _require_picture(
 
 
 def _as_text(seen: AttentionMap, kind: str, layer: int | None, head: list[int] | None) -> str:
-    """As wide as the terminal (80 columns where there is none), in blocks where it has them."""
+    """As wide as the terminal (80 columns where there is none), in colors or blocks where it has them."""
     from limelight.inspection import text_picture
     from limelight.inspection.terminal import ASCII, BLOCKS, NARROWEST
 
     width = max(shutil.get_terminal_size().columns, NARROWEST)
-    shades = BLOCKS if can_show(BLOCKS) else ASCII
+    shades = None if can_color() else BLOCKS if can_show(BLOCKS) else ASCII
     return text_picture(seen, kind, layer=layer, heads=head, width=width, shades=shades)

@@ -12,11 +12,23 @@ DRAWING = "What is drawn"
 
 
 class Kind(StrEnum):
-    """The words of `--kind`, which are those of an `AttentionMap` and of its JSON."""
+    """The words of `--kind`, and what the inspection calls them."""
 
     CROSS = "cross"
-    ENCODER_SELF = "encoder_self"
-    DECODER_SELF = "decoder_self"
+    ENCODER = "encoder"
+    DECODER = "decoder"
+
+    @property
+    def of_map(self) -> str:
+        """The name of the same kind in an `AttentionMap`."""
+        return self.value if self is Kind.CROSS else f"{self.value}_self"
+
+
+class Theme(StrEnum):
+    """The words of `--theme`."""
+
+    DARK = "dark"
+    LIGHT = "light"
 
 
 Sentence = Annotated[
@@ -35,7 +47,7 @@ KindOfMap = Annotated[
     typer.Option(
         "--kind",
         help="Target to source (if nothing is said), source to source, or target to target, as in a text alone.",
-        metavar="cross|encoder_self|decoder_self",
+        metavar="cross|encoder|decoder",
         rich_help_panel=DRAWING,
     ),
 ]
@@ -61,6 +73,15 @@ Heads = Annotated[
 ]
 Grid = Annotated[
     bool, typer.Option("--grid", help="All layers and heads in one picture.", metavar="", rich_help_panel=DRAWING)
+]
+PictureTheme = Annotated[
+    Theme | None,
+    typer.Option(
+        "--theme",
+        help="Colors of a picture: dark (if nothing is said), or light for print.",
+        metavar="dark|light",
+        rich_help_panel=DRAWING,
+    ),
 ]
 Words = Annotated[
     bool, typer.Option("--words/--pieces", help="Whole words or sub-words.", metavar="", rich_help_panel=DRAWING)

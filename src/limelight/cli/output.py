@@ -68,6 +68,14 @@ def can_show(characters: str) -> bool:
     return True
 
 
+def can_color() -> bool:
+    """Whether standard output is a terminal with 256 colors, and `NO_COLOR` does not ask for none."""
+    from rich.console import Console
+
+    console = Console()
+    return not console.no_color and console.color_system in ("256", "truecolor")
+
+
 def _open(place: Path, path: Path) -> TextIOBase:
     """Open for writing; `path` is what the user called it."""
     if path.is_dir():

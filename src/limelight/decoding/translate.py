@@ -87,6 +87,8 @@ class Translator:
             raise UserError(f"threads must be at least 1, not {threads}")
         self.threads = threads
         self.model = model
+        self.name = ""
+        """What titles of pictures call the model: the folder it was loaded from."""
         self.tokenizers = tokenizers
         self.config = config or DecodingConfig()
         self.searched = model if precision is None else pack(model, precision)
@@ -165,7 +167,7 @@ class Translator:
             plan = self._plan({"beam_size": beam_size}, BATCH_TOKENS)
             found = self._hypotheses([text], [""], plan, first=1)[0]
             target_ids = found[0].ids if found else ()
-        return attention_map(self.model, self.tokenizers, text, target_ids)
+        return replace(attention_map(self.model, self.tokenizers, text, target_ids), model=self.name)
 
     @property
     def device(self) -> torch.device:
@@ -287,9 +289,11 @@ def load_translator(
     models = [_translating(each) for each in stored]
     if len(stored) == 1:
         listed = read_shortlist(first.folder / SHORTLIST, first.tokenizers) if shortlist else None
-        return Translator(
+        alone = Translator(
             models[0], first.tokenizers, first.config.decoding, precision=precision, shortlist=listed, threads=threads
         )
+        alone.name = str(folders[0])
+        return alone
     for folder, other in zip(folders[1:], stored[1:], strict=True):
         if not _same_pieces(first.tokenizers, other.tokenizers):
             raise UserError(

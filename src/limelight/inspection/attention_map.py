@@ -19,8 +19,10 @@ from torch import Tensor
 from limelight.batching.batch import make_batch, make_blocks
 from limelight.batching.labels import begun, label_batch
 from limelight.errors import UserError
+from limelight.inspection.captions import TITLES, caption, chosen, shortened
+from limelight.inspection.heatmap import can_draw, draw_weights, picture_bytes
 from limelight.inspection.reading import reading
-from limelight.inspection.words import Groups, group_pieces, merge_rows_and_columns
+from limelight.inspection.words import Groups, drawable, group_pieces, merge_rows_and_columns
 from limelight.models.encoder_only import EncoderOnly
 from limelight.models.interface import Seq2Seq
 from limelight.models.language_model import LanguageModel
@@ -45,7 +47,7 @@ class Link(NamedTuple):
     weight: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AttentionMap:
     """Attention of one sentence pair. Without attention of a kind, its array has no layers.
 
@@ -60,6 +62,8 @@ class AttentionMap:
         cross: (layers, heads, T, S) from predicted pieces to source pieces. All float32.
         unit: whether a "piece" is a sub-word or, after `merge_words`, a whole word.
         end_dropped: whether `without_end` took the source's `</s>` away.
+        source_text, target_text: the sentences as text, for titles; "" where there is none, or it was not kept.
+        model: which model it is of, for titles.
     """
 
     source_pieces: tuple[str, ...]
@@ -73,6 +77,9 @@ class AttentionMap:
     cross: Weights
     unit: Literal["piece", "word"] = "piece"
     end_dropped: bool = False
+    source_text: str = ""
+    target_text: str = ""
+    model: str = ""
 
     def __post_init__(self) -> None:
         for kind in KINDS:
@@ -85,6 +92,22 @@ class AttentionMap:
             if len(getattr(self, pieces)) != len(getattr(self, words)):
                 raise ValueError(f"{words} must name one word for each of {pieces}")
 
+    def __repr__(self) -> str:
+        """One short line: the sentence and how much attention there is of each kind."""
+        sentence = shortened(caption(self.source_text, self.target_text))
+        sizes = [f"{kind} {'x'.join(map(str, getattr(self, kind).shape))}" for kind in self.kinds]
+        return f"<AttentionMap{f' {sentence!r}' if sentence else ''}: {', '.join(sizes) or 'no attention'}>"
+
+    def _repr_png_(self) -> bytes | None:
+        """The picture that a notebook shows: whole words, all layers and heads averaged. None without matplotlib."""
+        if not self.kinds or not can_draw():
+            return None
+        kind, words = "cross" if "cross" in self.kinds else self.kinds[0], self.merge_words()
+        figure = draw_weights(
+            words.average(kind), *words.labels(kind), may_attend=words.may_attend(kind), title=words.title(kind)
+        )
+        return picture_bytes(figure, "png")
+
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of attention this model has."""
@@ -96,6 +119,22 @@ class AttentionMap:
             return self.target_pieces, self.source_pieces
         pieces = self.source_pieces if kind == "encoder_self" else self.read_pieces
         return pieces, pieces
+
+    def may_attend(self, kind: str) -> npt.NDArray[np.bool_]:
+        """(rows, columns): True where this kind of attention is permitted. The decoder may not look ahead."""
+        rows, columns = (len(side) for side in self.labels(kind))
+        permitted = np.ones((rows, columns), dtype=np.bool_)
+        return np.tril(permitted) if kind == "decoder_self" else permitted
+
+    def title(
+        self, kind: str, *, layer: int | None = None, heads: int | Sequence[int] | None = None, each: bool = False
+    ) -> str:
+        """Lines for a picture: the sentence and the model where they are known, the kind, which layers and heads."""
+        which = "each layer and head" if each else chosen(layer, heads)
+        which += "; without the source's </s>, rows rescaled" if self.end_dropped else ""
+        model = f"model: {drawable(self.model)}" if self.model else ""
+        lines = (caption(self.source_text, self.target_text, between="\n→ "), model, TITLES[kind], which)
+        return "\n".join(filter(None, lines))
 
     def weights(self, kind: str) -> Weights:
         """All layers and heads of one kind, (layers, heads, rows, columns). Raises `UserError` where there are none."""
@@ -206,6 +245,8 @@ class AttentionMap:
         rows = {**columns, "cross": "target_pieces"}
         known: dict[str, Any] = {}
         for field in fields(cls):
+            if field.name in ("source_text", "target_text", "model") and field.name not in values:
+                continue  # maps of earlier versions have none
             value = values[field.name]
             if field.name in KINDS:
                 empty = (0, 0, len(values[rows[field.name]]), len(values[columns[field.name]]))
@@ -247,7 +288,8 @@ def attention_map(
     if isinstance(model, LanguageModel):
         words = (*source_words, _next_word(source_words), *(_next_word(source_words) + 1 + word for word in read_words))
         pieces = (*tokenizers.source.pieces(source_ids), END_PIECE, START_PIECE, *target_pieces)
-        return _of_one_text(weights, pieces, words)
+        text = f"{source_text} {tokenizers.target.decode(target_ids)}".strip()
+        return _of_one_text(weights, pieces, words, text)
     source_size, target_size = len(source_ids) + 1, len(target_ids) + 1
     return AttentionMap(
         source_pieces=(*tokenizers.source.pieces(source_ids), END_PIECE),
@@ -259,6 +301,8 @@ def attention_map(
         encoder_self=_stacked(weights.encoder_self, source_size, source_size),
         decoder_self=_stacked(weights.decoder_self, target_size, target_size),
         cross=_stacked(weights.cross, target_size, source_size),
+        source_text=source_text,
+        target_text=tokenizers.target.decode(target_ids),
     )
 
 
@@ -273,7 +317,7 @@ def text_map(
     with reading(model) as device:
         _, weights = model.forward_with_attention(batch.to(device), keep_heads=keep_heads)
     words = (0, *(word + 1 for word in tokenizer.word_of(ids)))
-    return _of_one_text(weights, (START_PIECE, *tokenizer.pieces(ids)), words)
+    return _of_one_text(weights, (START_PIECE, *tokenizer.pieces(ids)), words, tokenizer.decode(ids))
 
 
 def reader_map(
@@ -296,10 +340,11 @@ def reader_map(
         encoder_self=_stacked(weights, size, size),
         decoder_self=_stacked([], 0, 0),
         cross=_stacked([], 0, size),
+        source_text=text,
     )
 
 
-def _of_one_text(weights: AttentionWeights, pieces: tuple[str, ...], words: Groups) -> AttentionMap:
+def _of_one_text(weights: AttentionWeights, pieces: tuple[str, ...], words: Groups, text: str) -> AttentionMap:
     """The map of a text of which these pieces are read, each predicting the next, and the last one the end."""
     predicted, size = (*words[1:], words[-1] + 1), len(pieces)
     return AttentionMap(
@@ -312,6 +357,7 @@ def _of_one_text(weights: AttentionWeights, pieces: tuple[str, ...], words: Grou
         encoder_self=_stacked([], 0, 0),
         decoder_self=_stacked(weights.decoder_self, size, size),
         cross=_stacked([], size, 0),
+        target_text=text,
     )
 
 

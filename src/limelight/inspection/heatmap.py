@@ -1,40 +1,47 @@
-"""Pictures of attention with matplotlib (the `plot` extra), which only this file imports.
+"""Pictures of weights with matplotlib (the `plot` extra), which only this file imports.
 
-Rows ask, columns are looked at, light falls on what is attended to (as in figure 3 of Bahdanau et al. 2015). Figures
-are built by hand, without pyplot, so that nothing global changes and a server may draw in any thread.
+Rows ask, columns are looked at. Every picture has the same scale, from 0 to 1, so that two can be compared. In the
+theme `dark` light falls on what is attended to (as in figure 3 of Bahdanau et al. 2015); `light` is for print: white
+is 0. Cells that may not be attended to are grey in both. Figures are built by hand, without pyplot, so that nothing
+global changes and a server may draw in any thread.
 """
 
 import io
+import textwrap
 import threading
 import warnings
 from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from limelight.errors import UserError
-from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.words import drawable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Figure  # for `pictures`, which does not know matplotlib
     from matplotlib.image import AxesImage
 
-COLOURS = "magma"  # perceptually uniform: equal steps look equal, also in grey and to the colour-blind
+Weights = npt.NDArray[np.float32]
+Truths = npt.NDArray[np.bool_]
+
+COLOURS: dict[str, str] = {"dark": "magma", "light": "Blues"}
+"""Perceptually uniform: equal steps look equal, also in grey and to the colour-blind."""
+MASKED: dict[str, str] = {"dark": "0.45", "light": "0.85"}
+"""Grey levels that no weight has."""
+SCALE = 1.0
+"""The largest weight there can be."""
+
 LONGEST_LABEL = 24
+TITLE_FONT, NARROWEST_TITLE = 9, 72  # points; letters of a line of the title at least
 LARGEST_PANEL = 2.4  # inches; of one head in a grid
 LARGEST_PICTURE = 40.0  # inches; at 150 dots that is 6,000 dots, which every viewer still opens
 DOTS_PER_INCH = 150
 
 _ONE_AT_A_TIME = threading.Lock()  # matplotlib's settings and Python's warning filters are shared by all threads
-
-TITLES: dict[str, str] = {
-    "cross": "cross attention: predicted target (rows) to source (columns)",
-    "encoder_self": "encoder self-attention: source to source",
-    "decoder_self": "decoder self-attention: read target to read target",
-}
 
 
 class _Sizes(NamedTuple):
@@ -46,65 +53,69 @@ class _Sizes(NamedTuple):
     top: float
 
 
-def draw_average(
-    attention: AttentionMap,
-    kind: str = "cross",
-    *,
-    layer: int | None = None,
-    heads: int | Sequence[int] | None = None,
-) -> "Figure":
-    """One heat map: the mean over the chosen layers and heads (see `AttentionMap.average`).
-
-    The colours go from nothing to the largest weight, which the colour bar tells. Raises `UserError` for a kind, layer
-    or head that is not there, or where matplotlib is missing.
-    """
-    weights = attention.average(kind, layer=layer, heads=heads)
-    title = f"{TITLES[kind]}\n{_which(layer, heads)}{_left_out(attention)}"
-    return draw_weights(weights, *attention.labels(kind), title=title)
+def can_draw() -> bool:
+    """Whether matplotlib is installed."""
+    return find_spec("matplotlib") is not None
 
 
 def draw_weights(
-    weights: npt.NDArray[np.float32], rows: Sequence[str], columns: Sequence[str], *, title: str = ""
+    weights: Weights,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    may_attend: Truths | None = None,
+    title: str = "",
+    theme: str = "dark",
 ) -> "Figure":
-    """Any weights (rows, columns) as one heat map. Sizes follow the number of labels, cells are square."""
-    _require_matplotlib()
+    """Any weights (rows, columns), from 0 to 1, as one heat map. Sizes follow the number of labels, cells are square.
+
+    `may_attend` (rows, columns) is False where a cell is masked. Raises `UserError` where there is nothing to draw, for
+    an unknown theme, and where matplotlib is missing.
+    """
+    _require_matplotlib(theme)
     rows, columns = _labels(rows), _labels(columns)
     sizes = _sizes(rows, columns, across=1, down=1, cell=0.3)
     width, height = sizes.cell * len(columns), sizes.cell * len(rows)
     figure = _figure(sizes.left + width + 0.8, sizes.top + height + 0.3)
     axes = _axes(figure, sizes.left, sizes.top, width, height)
-    image = _heat(axes, weights, float(weights.max(initial=0)))
+    image = _heat(axes, weights, may_attend, theme)
     _label(axes, rows, columns, sizes, _families([*rows, *columns]))
     _colour_bar(figure, image, sizes.left + width + 0.15, sizes.top, height=min(height, 2.5))
-    figure.text(0, 1, title, ha="left", va="bottom", fontsize=9, parse_math=False)
+    _title(figure, title)
     return figure
 
 
-def draw_grid(attention: AttentionMap, kind: str = "cross") -> "Figure":
-    """Every layer (down) and head (across) of one kind as small heat maps with one scale of colours.
+def draw_panels(
+    weights: Weights,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    may_attend: Truths | None = None,
+    title: str = "",
+    theme: str = "dark",
+) -> "Figure":
+    """Weights (layers, heads, rows, columns): layers down and heads across as small heat maps.
 
-    Pieces are written at the outer edge only. Raises `UserError` for a kind that is not there, or where matplotlib is
-    missing.
+    Pieces are written at the outer edge only. The rest is as in `draw_weights`.
     """
-    _require_matplotlib()
-    weights = attention.weights(kind)
+    _require_matplotlib(theme)
     layers, heads = weights.shape[:2]
-    rows, columns = (_labels(labels) for labels in attention.labels(kind))
+    rows, columns = _labels(rows), _labels(columns)
     sizes = _sizes(
         rows, columns, across=heads, down=layers, cell=min(0.15, LARGEST_PANEL / max(len(rows), len(columns)))
     )
     width, height, gap = sizes.cell * len(columns), sizes.cell * len(rows), 0.25
     figure = _figure(sizes.left + heads * (width + gap) + 0.7, sizes.top + layers * (height + gap) + 0.1)
-    families, peak = _families([*rows, *columns]), float(weights.max(initial=0))
+    families = _families([*rows, *columns])
     for layer in range(layers):
         for head in range(heads):
             left, top = sizes.left + head * (width + gap), sizes.top + layer * (height + gap)
             axes = _axes(figure, left, top, width, height)
-            image = _heat(axes, weights[layer, head], peak)
+            image = _heat(axes, weights[layer, head], may_attend, theme)
             _label(axes, rows if head == 0 else (), columns if layer == 0 else (), sizes, families)
             axes.set_xlabel(f"layer {layer}, head {head}", fontsize=7, labelpad=2)
     _colour_bar(figure, image, sizes.left + heads * (width + gap), sizes.top, height=min(height * layers, 2.5))
-    figure.text(0, 1, TITLES[kind] + _left_out(attention), ha="left", va="bottom", fontsize=9)
+    _title(figure, title)
     return figure
 
 
@@ -122,28 +133,11 @@ def picture_bytes(figure: "Figure", form: Literal["png", "svg"]) -> bytes:
     return content.getvalue()
 
 
-def _require_matplotlib() -> None:
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise UserError(
-            'pictures need matplotlib: pip install "limelight[plot]" (JSON and text need nothing)'
-        ) from None
-
-
-def _left_out(attention: AttentionMap) -> str:
-    return "; without the source's </s>, rows rescaled" if attention.end_dropped else ""
-
-
-def _which(layer: int | None, heads: int | Sequence[int] | None) -> str:
-    which_layer = "mean of all layers" if layer is None else f"layer {layer}"
-    if heads is None:
-        which_heads = "mean of all heads"
-    elif isinstance(heads, int):
-        which_heads = f"head {heads}"
-    else:
-        which_heads = f"mean of heads {', '.join(map(str, heads))}"
-    return f"{which_layer}, {which_heads}"
+def _require_matplotlib(theme: str) -> None:
+    if theme not in COLOURS:
+        raise UserError(f"unknown theme {theme!r}: there are {', '.join(COLOURS)}")
+    if not can_draw():
+        raise UserError('pictures need matplotlib: pip install "limelight[plot]" (JSON and text need nothing)')
 
 
 def _labels(pieces: Sequence[str]) -> tuple[str, ...]:
@@ -177,8 +171,20 @@ def _axes(figure: "Figure", left: float, top: float, width: float, height: float
     return figure.add_axes((left / whole_width, bottom / whole_height, width / whole_width, height / whole_height))
 
 
-def _heat(axes: "Axes", weights: npt.NDArray[np.float32], peak: float) -> "AxesImage":
-    image = axes.imshow(weights, cmap=COLOURS, vmin=0, vmax=peak or 1, aspect="auto", interpolation="none")
+def _title(figure: "Figure", title: str) -> None:
+    """Above the picture; lines are broken near its width, so that a long sentence does not widen it much."""
+    letters = max(NARROWEST_TITLE, int(figure.get_size_inches()[0] * 72 / (TITLE_FONT * 0.55)))
+    lines = [part for line in title.split("\n") for part in textwrap.wrap(line, letters)]
+    families = _families([title.replace("\n", "")])
+    figure.text(
+        0, 1, "\n".join(lines), ha="left", va="bottom", fontsize=TITLE_FONT, fontfamily=families, parse_math=False
+    )
+
+
+def _heat(axes: "Axes", weights: Weights, may_attend: Truths | None, theme: str) -> "AxesImage":
+    shown = weights if may_attend is None else np.ma.masked_where(~may_attend, weights)
+    axes.set_facecolor(MASKED[theme])  # what is masked is not painted over
+    image = axes.imshow(shown, cmap=COLOURS[theme], vmin=0, vmax=SCALE, aspect="auto", interpolation="none")
     axes.spines[:].set_color("0.7")
     axes.tick_params(length=0)
     return image

@@ -6,7 +6,8 @@ from pathlib import Path
 from limelight.errors import UserError
 from limelight.files import write_whole
 from limelight.inspection.attention_map import AttentionMap
-from limelight.inspection.heatmap import draw_average, draw_grid, picture_bytes
+from limelight.inspection.heatmap import picture_bytes
+from limelight.inspection.pictures import draw_average, draw_grid
 
 PICTURES = (".png", ".svg")
 ENDINGS = (*PICTURES, ".json")
@@ -19,8 +20,10 @@ def save(
     kind: str = "cross",
     layer: int | None = None,
     heads: int | Sequence[int] | None = None,
+    theme: str = "dark",
 ) -> None:
-    """Write one map as `.png` or `.svg`, averaged over the chosen layers and heads, or everything as `.json`.
+    """Write one map as `.png` or `.svg`, averaged over the chosen layers and heads, or everything as `.json`. The theme
+    `light` is for print.
 
     The file is written whole or not at all. Raises `UserError` for another ending, a kind, layer or head that is not
     there, a place that cannot be written, or where matplotlib is missing.
@@ -29,14 +32,14 @@ def save(
     if ending == ".json":
         _write(path, attention.to_json().encode())
     else:
-        figure = draw_average(attention, kind, layer=layer, heads=heads)
+        figure = draw_average(attention, kind, layer=layer, heads=heads, theme=theme)
         _write(path, picture_bytes(figure, "svg" if ending == ".svg" else "png"))
 
 
-def save_grid(attention: AttentionMap, path: str | Path, *, kind: str = "cross") -> None:
+def save_grid(attention: AttentionMap, path: str | Path, *, kind: str = "cross", theme: str = "dark") -> None:
     """Write every layer and head of one kind as one picture, `.png` or `.svg`. Errors as in `save`."""
     ending = _ending(path, PICTURES)
-    _write(path, picture_bytes(draw_grid(attention, kind), "svg" if ending == ".svg" else "png"))
+    _write(path, picture_bytes(draw_grid(attention, kind, theme=theme), "svg" if ending == ".svg" else "png"))
 
 
 def _write(path: str | Path, content: bytes) -> None:

@@ -1,25 +1,31 @@
-"""Attention as text: shaded blocks that any terminal, pipe or log file can show, without colours.
+"""Attention as text: shaded blocks that any terminal, pipe or log file can show, or colored cells where there is color.
 
               d  h
               o  a
-           A  g  s     most
-Ein        ██ ░░       A 81 %
-Hund       ░░ ██       dog 77 %
+           A  g  s
+Ein        ██ ░░ ·      81% A
+Hund       ░░ ██ ·      77% dog
 """
 
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len, chop_cells, set_cell_size
 
 from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.words import drawable
 
-BLOCKS = " ░▒▓█"
-ASCII = " .:*#"
-"""For terminals that cannot show blocks: five steps, like `BLOCKS`."""
+BLOCKS = "·░▒▓█"
+"""Five steps. The first one is drawn, too, so that every label has its cells; a masked cell is blank."""
+ASCII = ".:+*#"
+"""The same for terminals that cannot show blocks."""
+
+COLORS = (16, 17, 54, 90, 126, 162, 168, 204, 209, 215, 222, 230)
+"""From 0 to 1: numbers of the 256 colors of a terminal, dark to light like the pictures (`heatmap.COLOURS`)."""
+GREY = 241
+"""Of a masked cell."""
 
 NARROWEST = 24
 """Columns of text that a picture needs at least."""
@@ -35,17 +41,22 @@ def text_picture(
     layer: int | None = None,
     heads: int | Sequence[int] | None = None,
     width: int = 80,
-    shades: str = BLOCKS,
+    shades: str | None = BLOCKS,
 ) -> str:
     """The mean over the chosen layers and heads (see `AttentionMap.average`) as lines of at most `width` columns.
 
-    Rows ask, columns (written downwards) are looked at; at the right of each row stands where most of it went. What is
-    too wide for one picture goes on in further ones below. The last line tells what the shades mean.
-    Raises `UserError` for a kind, layer or head that is not there, or a width below `NARROWEST`.
+    Above stand the sentence, the model, and what was averaged. Rows ask, columns (written downwards) are looked at; at
+    the right of each row stands where most of it went. What is too wide for one picture goes on in further ones below.
+    The last line tells what the shades mean. Without `shades` cells are colored, on the scale from 0 to 1 of every
+    picture. Raises `UserError` for a kind, layer or head that is not there, or a width below `NARROWEST`.
     """
     rows, columns = attention.labels(kind)
-    picture = shade(attention.average(kind, layer=layer, heads=heads), rows, columns, width=width, shades=shades)
-    return picture + ("\n</s> left out, rescaled" if attention.end_dropped else "")
+    weights, may_attend = attention.average(kind, layer=layer, heads=heads), attention.may_attend(kind)
+    picture = shade(weights, rows, columns, may_attend=may_attend, width=width, shades=shades)
+    title = attention.title(kind, layer=layer, heads=heads)
+    if shades is not None and shades.isascii():
+        title = title.replace("→", "->")
+    return "\n".join([*(part for line in title.split("\n") for part in _wrap(line, width)), "", picture])
 
 
 def shade(
@@ -53,10 +64,11 @@ def shade(
     rows: Sequence[str],
     columns: Sequence[str],
     *,
+    may_attend: npt.NDArray[np.bool_] | None = None,
     width: int = 80,
-    shades: str = BLOCKS,
+    shades: str | None = BLOCKS,
 ) -> str:
-    """Any weights (rows, columns) as such a picture."""
+    """Any weights (rows, columns) as such a picture; `may_attend` is False where a cell is masked."""
     if width < NARROWEST:
         raise UserError(
             f"a width of {width} is too narrow for a picture of attention: give at least {NARROWEST} columns"
@@ -64,37 +76,77 @@ def shade(
     rows, columns = [drawable(row) for row in rows], [drawable(column) for column in columns]
     if not rows or not columns:
         raise UserError("there is nothing to draw: a side of this map has no pieces")
-    label = min(max(map(cell_len, rows)), width // 4)
-    most = [_most(row, columns) for row in weights]
-    side = min(max(map(cell_len, most)), width // 3)
-    at_once = (width - label - side - 2) // CELL
     peak = float(weights.max())
+    if shades is None:
+        cells = [[_painted(COLORS[level]) for level in row] for row in _levels(weights, 1.0, len(COLORS))]
+        masked, legend = _painted(GREY), [_color_legend()]
+    else:
+        cells = [[_block(shades[level], level) for level in row] for row in _levels(weights, peak, len(shades))]
+        masked, legend = " " * CELL, _legend(peak, shades, width)
+    if may_attend is not None:
+        cells = [
+            [cell if permitted else masked for cell, permitted in zip(*pair, strict=True)]
+            for pair in zip(cells, may_attend, strict=True)
+        ]
+    return "\n".join([*_parts(weights, cells, rows, columns, width), *legend])
+
+
+def _parts(
+    weights: npt.NDArray[np.float32],
+    cells: Sequence[Sequence[str]],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    width: int,
+) -> list[str]:
+    """Lines: as many columns as there is room for, then the next ones below, a blank line behind each part.
+
+    What got most of a row is named in that part alone in which its cell stands.
+    """
+    label = min(max(map(cell_len, rows)), width // 4)
+    best = weights.argmax(axis=1).tolist()
+    notes = [_note(float(row[most]), columns[most]) for row, most in zip(weights, best, strict=True)]
+    side = min(max(map(cell_len, notes)), width // 3)
+    at_once = (width - label - side - 2) // CELL
     lines: list[str] = []
     for first in range(0, len(columns), at_once):
-        chosen = slice(first, first + at_once)
-        lines += [" " * (label + 1) + line for line in _header(columns[chosen])]
-        for row, values, note in zip(rows, weights, most, strict=True):
-            cells = "".join(shades[level] * CELL for level in _levels(values[chosen], peak, len(shades)))
-            lines.append(f"{_cut(row, label)} {cells} {_cut(note, side)}".rstrip())
+        last = first + at_once
+        lines += [" " * (label + 1) + line for line in _header(columns[first:last])]
+        for row, drawn, note, most in zip(rows, cells, notes, best, strict=True):
+            here = _cut(note, side) if first <= most < last else ""
+            lines.append(f"{_cut(row, label)} {''.join(drawn[first:last])} {here}".rstrip())
         lines.append("")
-    return "\n".join([*lines, *_legend(peak, shades, width)])
+    return lines
 
 
-def _most(values: npt.NDArray[np.float32], columns: Sequence[str]) -> str:
-    best = int(values.argmax())
-    return f"{values[best]:4.0%} {columns[best]}" if values[best] > 0 else ""
+def _note(weight: float, column: str) -> str:
+    return f"{weight:4.0%} {column}" if weight > 0 else ""
 
 
-def _levels(values: npt.NDArray[np.float32], peak: float, count: int) -> npt.NDArray[np.int64]:
-    """Equal steps from nothing to the largest weight."""
+def _levels(values: npt.NDArray[np.float32], peak: float, count: int) -> list[list[int]]:
+    """Equal steps from nothing to `peak`."""
     share = values / peak if peak else np.zeros_like(values)
-    levels: npt.NDArray[np.int64] = np.minimum(share * count, count - 1).astype(np.int64)
+    levels: list[list[int]] = np.minimum(share * count, count - 1).astype(np.int64).tolist()
     return levels
+
+
+def _block(shade: str, level: int) -> str:
+    """A cell of a shade. The faintest is drawn once: full rows of it would drown the others."""
+    return shade * CELL if level else shade + " " * (CELL - 1)
+
+
+def _painted(color: int) -> str:
+    return f"\x1b[48;5;{color}m{' ' * CELL}\x1b[0m"
+
+
+def _color_legend() -> str:
+    return f"0 {''.join(map(_painted, COLORS))} 1"
 
 
 def _legend(peak: float, shades: str, width: int) -> list[str]:
     """Where each shade begins, in as many lines as the width asks for."""
-    entries = [f"{shade * CELL} from {peak * step / len(shades):.2f}" for step, shade in enumerate(shades) if step]
+    entries = [
+        f"{_block(shade, step).rstrip()} from {peak * step / len(shades):.2f}" for step, shade in enumerate(shades)
+    ]
     lines = [""]
     for entry in entries:
         joined = f"{lines[-1]}   {entry}" if lines[-1] else entry
@@ -102,6 +154,19 @@ def _legend(peak: float, shades: str, width: int) -> list[str]:
             lines[-1] = joined
         else:
             lines.append(entry)
+    return lines
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    """Lines of at most `width` columns, broken at spaces where there are any."""
+    lines = [""]
+    for word in text.split():
+        for part in chop_cells(word, width):
+            joined = f"{lines[-1]} {part}" if lines[-1] else part
+            if cell_len(joined) <= width:
+                lines[-1] = joined
+            else:
+                lines.append(part)
     return lines
 
 
