@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from shlex import quote
 
 from limelight.text.languages import contradiction, normal_code
 from limelight.text.open_text import open_text, text_suffix
@@ -45,6 +46,7 @@ def doubts(files: Sequence[str | Path], source: str, target: str) -> Iterator[st
             f"{first.place}: looks like a header ({_short(first.source)} | {_short(first.target)}), and is used as a "
             "pair; remove the line"
         )
+        pairs = pairs[1:]
     yield from _of_quotes(pairs, name)
     yield from _of_words(pairs, name)
     yield from _of_languages(pairs, name, source, target)
@@ -65,7 +67,7 @@ def _of_columns(file: Path) -> Iterator[str]:
         yield (
             f"{file}: has {len(columns)} columns, of which the first two are read: source `{_short(columns[0])}`, "
             f"target `{_short(columns[1])}`; if these are others, make a file of the right ones, for example "
-            f"`cut -f3,4 {file} > pairs.tsv`"
+            f"`cut -f3,4 {quote(str(file))} > pairs.tsv`"
         )
 
 
