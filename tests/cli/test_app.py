@@ -96,7 +96,7 @@ def test_the_version(limelight: Limelight) -> None:
         ("translate --sample --top-p 2", "invalid value for '--top-p': 2 is not a number above 0 and at most 1"),
         ("translate --length-penalty -1", "invalid value for '--length-penalty': -1 is not a number from 0 up"),
         ("attention", "missing argument"),
-        ("attention x --kind sideways", "'sideways' is not one of 'cross', 'encoder', 'decoder'"),
+        ("attention x --kind sideways", "'sideways' is not one of 'cross', 'encoder_self', 'decoder_self'"),
         ("attention x --layer -1", "invalid value for '--layer': -1 is not a whole number from 0 up"),
         ("generate x --samples 0", "invalid value for '--samples': 0 is not a whole number from 1 up"),
         ("generate x --max-pieces x", "invalid value for '--max-pieces': x is not a whole number from 1 up"),

@@ -1,11 +1,14 @@
 """`limelight attention`: as text, as a picture, as numbers."""
 
 import json
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from limelight.cli.drawing import Kind
 from limelight.inspection import AttentionMap
+from limelight.inspection.attention_map import KINDS
 from tests.cli.conftest import Limelight
 
 SENTENCE = "The old dog sees a small cat."
@@ -45,8 +48,9 @@ def test_what_is_drawn_can_be_chosen(limelight: Limelight, trained: Path) -> Non
 
     mean = shown()
     assert shown("--layer", 0, "--head", 0, "--head", 1) == mean == shown("--kind", "cross")
-    assert len({mean, shown("--head", 0), shown("--head", 1), shown("--kind", "encoder"), shown("--kind", "decoder"),
-                shown("--pieces"), shown("--no-end")}) == 7  # fmt: skip
+    others = [["--head", 0], ["--head", 1], ["--kind", "encoder_self"], ["--kind", "decoder_self"], ["--pieces"]]
+    assert len({mean, shown("--no-end"), *(shown(*options) for options in others)}) == 7
+    assert "</s> left out, rescaled" in shown("--no-end")
 
 
 @pytest.mark.parametrize(("name", "start"), [("map.png", b"\x89PNG"), ("map.svg", b"<?xml"), ("MAP.PNG", b"\x89PNG")])
@@ -118,7 +122,8 @@ def test_numbers(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
             "--grid draws every layer and head: leave o",
         ),
         (["--model", "{trained}", "--grid", "-o", "a.json"], "a.json: .json holds every number of every kind: leave o"),
-        (["--model", "{trained}", "--kind", "encoder", "-o", "a.json"], "leave out --kind encoder"),
+        (["--kind", "encoder"], "'encoder' is not one of 'cross', 'encoder_self', 'decoder_self'"),
+        (["--model", "{trained}", "--kind", "encoder_self", "-o", "a.json"], "leave out --kind encoder_self"),
         (["--model", "{trained}", "--model", "{trained}"], "an ensemble of 2 models has no attention of its own"),
     ],
 )
@@ -139,7 +144,7 @@ def test_a_text_that_a_language_model_reads(limelight: Limelight, writing: Path,
     ended = limelight("attention", "--model", writing, "The old dog")
     assert (ended.code, ended.err) == (0, "")
     assert [line.split()[0] for line in ended.out.splitlines() if "%" in line] == ["<s>", "The", "old", "dog"]
-    assert limelight("attention", "--model", writing, "The old dog", "--kind", "decoder") == ended
+    assert limelight("attention", "--model", writing, "The old dog", "--kind", "decoder_self") == ended
     assert limelight("attention", "--model", writing, "The old dog", "-o", tmp_path / "map.json").code == 0
     seen = AttentionMap.from_json((tmp_path / "map.json").read_text(encoding="utf-8"))
     assert seen.kinds == ("decoder_self",)
@@ -166,3 +171,7 @@ def test_mistakes_with_a_language_model_are_told(
     assert (ended.code, ended.out) == (2, "")
     assert message in ended.err
     assert ended.err.count("\n") == 1
+
+
+def test_a_kind_has_one_name_everywhere() -> None:
+    assert {kind.value for kind in Kind} == set(KINDS) <= {field.name for field in fields(AttentionMap)}

@@ -82,7 +82,7 @@ def test_what_it_looks_at(limelight: Limelight, filling: Path) -> None:
     ended = limelight("attention", "--model", filling, "The dog sings.")
     assert (ended.code, ended.err) == (0, "")
     assert [line.split()[0] for line in ended.out.splitlines() if "%" in line][:2] == ["<s>", "The"]
-    assert limelight("attention", "--model", filling, "The dog sings.", "--kind", "encoder") == ended
+    assert limelight("attention", "--model", filling, "The dog sings.", "--kind", "encoder_self") == ended
     assert limelight("attention", "--model", filling, "The dog sings.", "--no-end").code == 0
     refused = limelight("attention", "--model", filling, "The dog sings.", "--target", "x")
     assert "--target x: an encoder alone reads one text and translates nothing; leave it out" in refused.err

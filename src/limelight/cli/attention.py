@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 EXAMPLES = """
 [bold]Examples[/bold]
   limelight attention --model runs/en-de "A dog runs on the grass."
-  limelight attention --model runs/en-de "A dog." --kind encoder --layer 0
+  limelight attention --model runs/en-de "A dog." --kind encoder_self
   limelight attention --model runs/en-de "A dog runs." \\
       --target "Ein Hund rennt." -o map.svg
   limelight attention --model runs/en-de "A dog runs." --grid -o heads.png
@@ -55,13 +55,13 @@ def attention(
     family, machine = configs[0].model.family, Machine(device, threads)
     if family == "encoder_only":
         _refuse_sides("an encoder alone", target, beam, end=True)
-        seen, of_map = open_reader(folders, machine).attention(sentence), (kind or drawing.Kind.ENCODER).of_map
+        seen, of_map = open_reader(folders, machine).attention(sentence), kind or drawing.Kind.ENCODER_SELF
     elif family in WRITERS:
         _refuse_sides("a language model", target, beam, end=end)
-        seen, of_map = open_generator(folders, machine).attention(sentence), (kind or drawing.Kind.DECODER).of_map
+        seen, of_map = open_generator(folders, machine).attention(sentence), kind or drawing.Kind.DECODER_SELF
     else:
         seen = open_translator(folders, machine).attention(sentence, target=target, beam_size=beam)
-        of_map = (kind or drawing.Kind.CROSS).of_map
+        of_map = kind or drawing.Kind.CROSS
     seen = replace(seen, model=seen.model or folders[0])
     seen = seen if end else seen.without_end()  # before words are merged: the pieces of a word then weigh alike
     seen = seen.merge_words() if words else seen

@@ -12,16 +12,11 @@ DRAWING = "What is drawn"
 
 
 class Kind(StrEnum):
-    """The words of `--kind`, and what the inspection calls them."""
+    """The words of `--kind`, which are those of an `AttentionMap` and of its JSON."""
 
     CROSS = "cross"
-    ENCODER = "encoder"
-    DECODER = "decoder"
-
-    @property
-    def of_map(self) -> str:
-        """The name of the same kind in an `AttentionMap`."""
-        return self.value if self is Kind.CROSS else f"{self.value}_self"
+    ENCODER_SELF = "encoder_self"
+    DECODER_SELF = "decoder_self"
 
 
 class Theme(StrEnum):
@@ -47,7 +42,7 @@ KindOfMap = Annotated[
     typer.Option(
         "--kind",
         help="Target to source (if nothing is said), source to source, or target to target, as in a text alone.",
-        metavar="cross|encoder|decoder",
+        metavar="cross|encoder_self|decoder_self",
         rich_help_panel=DRAWING,
     ),
 ]
