@@ -118,6 +118,16 @@ def test_killed_at_any_moment(moment: str, count: int, whole: Whole, tmp_path: P
     assert_same_run(tmp_path / "run", run)
 
 
+def test_a_rate_that_fits_a_bound_of_updates_is_the_same_after_a_kill(transformer: Whole, tmp_path: Path) -> None:
+    config = with_training(transformer[0], fit_to_budget=True, warmup=4000, validate_every=None)
+    go(config, tmp_path / "whole")
+    with interruption("update", 8, kill), pytest.raises(Killed):
+        go(config, tmp_path / "run")
+    go(config, tmp_path / "run")
+    assert_same_run(tmp_path / "run", tmp_path / "whole")
+    assert trace_of(tmp_path / "run") != trace_of(transformer[1])
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(("moment", "count"), [("update", 5), ("micro-batch", 8), ("validation", 2), ("final", 1),
                                                ("part of a checkpoint", 3), ("snapshot", 2)])  # fmt: skip
