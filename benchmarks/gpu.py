@@ -39,7 +39,7 @@ from limelight.recipes import find_recipe
 from limelight.tokens import Tokenizers, suggest_vocabulary_size
 from limelight.training.half import HalfCopy
 from limelight.training.optimizer import make_optimizer, set_rate
-from limelight.training.precision import choose_precision
+from limelight.training.precision import HALVES, choose_precision
 from limelight.training.update import update
 
 SIZES = ("tiny", "base", "big")
@@ -140,7 +140,7 @@ def training(size: str, device: torch.device, seconds: float, *, way: str, token
     if way == "graphs":
         batches = batches[:1]
     precision = choose_precision("auto", device)
-    half = HalfCopy(model) if precision == "bf16" else None
+    half = HalfCopy(model, HALVES[precision]) if precision in HALVES else None
     if way != "eager":
         graphs = {"mode": "reduce-overhead", "dynamic": False}
         (model if half is None else half.refreshed()).compile(**(graphs if way == "graphs" else {"dynamic": True}))

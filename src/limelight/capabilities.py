@@ -95,6 +95,23 @@ def multiplies_bf16(device: torch.device) -> bool:
     return device.type == "mps" and torch.backends.mps.is_available() and torch.backends.mps.is_macos_or_newer(14, 0)
 
 
+def multiplies_fp16(device: torch.device) -> bool:
+    """Whether a device has fast fp16 products: CUDA GPUs with tensor cores (compute capability 7.0), and Apple's."""
+    return _compute_capability(device) >= (7, 0) or (device.type == "mps" and torch.backends.mps.is_available())
+
+
+def multiplies_tf32(device: torch.device) -> bool:
+    """Whether a device has TF32: fp32 products whose factors are rounded to 11 bits (compute capability 8.0)."""
+    return _compute_capability(device) >= (8, 0)
+
+
+def _compute_capability(device: torch.device) -> tuple[int, int]:
+    """(0, 0) for what is no CUDA GPU."""
+    if device.type != "cuda" or not torch.cuda.is_available():
+        return 0, 0
+    return torch.cuda.get_device_capability(device)
+
+
 def gpus() -> list[Capability]:
     """The GPUs by the names of their torch devices; the reason says what they are and whether they multiply bf16."""
     found = []

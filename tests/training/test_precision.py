@@ -3,21 +3,70 @@
 import pytest
 import torch
 
+from limelight import capabilities
 from limelight.errors import UserError
 from limelight.training import precision
-from limelight.training.precision import autocast, choose_precision
+from limelight.training.precision import autocast, choose_precision, fp32_products, search_precision
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 
 
+class Hardware:
+    """What the hardware is said to multiply."""
+
+    def __init__(self, patched: pytest.MonkeyPatch, *kinds: str) -> None:
+        for kind in ("bf16", "fp16", "tf32"):
+            patched.setattr(precision, f"multiplies_{kind}", lambda _, found=kind in kinds: found)
+
+
 @pytest.mark.parametrize("device", [CPU, CUDA])
-@pytest.mark.parametrize(("hardware", "chosen"), [(True, "bf16"), (False, "fp32")])
+@pytest.mark.parametrize(
+    ("kinds", "chosen"), [(("bf16", "fp16"), "bf16"), (("bf16",), "bf16"), (("fp16",), "fp16"), ((), "fp32")]
+)
 def test_auto_asks_the_hardware(
-    device: torch.device, hardware: bool, chosen: str, monkeypatch: pytest.MonkeyPatch
+    device: torch.device, kinds: tuple[str, ...], chosen: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(precision, "multiplies_bf16", lambda _: hardware)
+    Hardware(monkeypatch, *kinds)
     assert choose_precision("auto", device) == chosen
     assert choose_precision("fp32", device) == "fp32"
+    assert choose_precision("fp16", device) == "fp16"
+
+
+def test_a_cpu_has_neither_fp16_nor_tf32() -> None:
+    assert not capabilities.multiplies_fp16(CPU)
+    assert not capabilities.multiplies_tf32(CPU)
+
+
+@pytest.mark.parametrize(
+    ("version", "fp16", "tf32"), [((6, 1), False, False), ((7, 0), True, False), ((8, 0), True, True)]
+)
+def test_gpus_by_their_compute_capability(
+    version: tuple[int, int], fp16: bool, tf32: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: version)
+    assert (capabilities.multiplies_fp16(CUDA), capabilities.multiplies_tf32(CUDA)) == (fp16, tf32)
+
+
+def test_tf32_is_for_gpus_that_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    Hardware(monkeypatch, "tf32")
+    assert choose_precision("tf32", CUDA) == "tf32"
+    Hardware(monkeypatch)
+    with pytest.raises(UserError, match=r"training.precision=tf32, but cpu has no TF32 .* set training.precision=fp32"):
+        choose_precision("tf32", CPU)
+
+
+def test_tf32_is_put_back() -> None:
+    """It is a setting of the process."""
+    before = torch.get_float32_matmul_precision()
+    for name, inside in (("fp32", before), ("tf32", "high"), ("bf16", before)):
+        with fp32_products(name):
+            assert torch.get_float32_matmul_precision() == inside
+        assert torch.get_float32_matmul_precision() == before
+
+
+def test_validation_searches_in_what_a_search_has() -> None:
+    assert [search_precision(name) for name in ("fp32", "tf32", "bf16", "fp16")] == ["fp32", "fp32", "bf16", "fp32"]
 
 
 def test_bf16_on_a_cpu_without_it_is_slow_but_right(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,11 +75,10 @@ def test_bf16_on_a_cpu_without_it_is_slow_but_right(monkeypatch: pytest.MonkeyPa
 
 
 def test_bf16_on_a_gpu_without_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(precision, "multiplies_bf16", lambda _: False)
-    with pytest.raises(
-        UserError, match=r"training\.precision=bf16, but this GPU cannot .* set training\.precision=fp32"
-    ):
-        choose_precision("bf16", CUDA)
+    for kinds, other in (((), "fp32"), (("fp16",), "fp16")):
+        Hardware(monkeypatch, *kinds)
+        with pytest.raises(UserError, match=rf"precision=bf16, but this GPU cannot .* set training\.precision={other}"):
+            choose_precision("bf16", CUDA)
 
 
 def test_the_hardware_answers() -> None:

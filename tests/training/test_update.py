@@ -164,3 +164,26 @@ class Rows(TorchDispatchMode):
         if isinstance(made, Tensor) and made.ndim > 1 and made.shape[-1] == self.width:
             self.most = max(self.most, made.numel() // self.width)
         return made
+
+
+@pytest.mark.parametrize("scale", [2.0**16, 0.25])
+def test_a_scaled_loss_has_the_same_gradient(model: Seq2Seq, scale: float) -> None:
+    """A power of two rounds nothing; norm, clipping and the figures that are told know nothing of it."""
+    micro, still = batches(model, 2, 3), torch.optim.SGD(model.parameters(), lr=0.0)
+    expected = run(model, micro, still, clip_norm=0.01)
+    gradient = gradients(model)
+    assert run(model, micro, still, clip_norm=0.01, loss_scale=scale) == expected
+    for one, other in zip(gradients(model), gradient, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=0)
+
+
+def test_a_gradient_too_large_for_fp16_is_left_out(seed: int) -> None:
+    learning = make_model(CONFIG).train()
+    optimizer = make_optimizer(learning, **ADAM)
+    set_rate(optimizer, 1e-3)
+    before = [parameter.detach().clone() for parameter in learning.parameters()]
+    half = HalfCopy(learning, torch.float16)
+    result = run(half.refreshed(), batches(learning, 2), optimizer, loss_scale=2.0**40)
+    assert (result.applied, math.isfinite(result.gradient_norm)) == (False, False)
+    assert all(torch.equal(one, other) for one, other in zip(learning.parameters(), before, strict=True))
+    assert run(half.refreshed(), batches(learning, 2), optimizer, loss_scale=2.0**8).applied

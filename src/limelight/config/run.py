@@ -120,8 +120,9 @@ class TrainingConfig(Section):
     """Batches summed into one update."""
     mask_share: float = Field(0.15, gt=0, lt=1)
     """A masked model has to guess this share of the pieces (Devlin et al. 2019, section 3.1)."""
-    precision: Literal["auto", "fp32", "bf16"] = "auto"
-    """`auto` takes bf16 where the hardware multiplies it, fp32 else. Weights are always kept in fp32."""
+    precision: Literal["auto", "fp32", "tf32", "bf16", "fp16"] = "auto"
+    """`auto` takes bf16 where the hardware multiplies it, fp16 on a GPU that has only that, fp32 else. The weights that
+    learn are fp32 in any case."""
     device: Device = Field("auto", examples=["auto", "cpu", "cuda", "cuda:1", "mps"])
     """`auto` takes the first CUDA GPU where there is one, and the CPU else."""
     threads: int | None = Field(None, ge=1)

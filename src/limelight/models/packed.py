@@ -51,6 +51,8 @@ def search_precision(stored: str, device: torch.device) -> str:
 
 def slow_precision(precision: str, device: torch.device) -> str | None:
     """A line that says why a chosen precision is slow on this device; None where it has the instructions for it."""
+    if precision == "fp16" and device.type == "cpu":
+        return "precision fp16 is slower than fp32 here: it is for GPUs; fp32 is more accurate"
     if precision != "bf16" or multiplies_bf16(device):
         return None
     why = cpu_capability("bf16").reason if device.type == "cpu" else "this GPU has no bf16 instructions"

@@ -8,7 +8,7 @@
         progress.json           format, counters, position in the data, the record of validations
         manifest.json           SHA-256 of each of these; a folder without it, or with another sum, is not a checkpoint
 
-The learning rate and the scaler have no state: the rate is a function of the update, and bf16 needs no scaler.
+The learning rate has no state: it is a function of the update. The loss scale of fp16 is in `progress.json`.
 numpy and Python need none either: what is drawn with them follows from the seed and the position in the data.
 """
 
@@ -33,6 +33,7 @@ from limelight.files import FORMER, PARTIAL, cause, remove, sha256, write_folder
 from limelight.models.recurrent.cells import Carried
 from limelight.models.weights import named_weights, put_weights, read_weights
 from limelight.training.generators import device_of, generator_states, restore_generators
+from limelight.training.loss_scale import FIRST
 from limelight.untrusted import shown
 
 CHECKPOINTS = "checkpoints"
@@ -59,6 +60,10 @@ class Progress:
     """...and how many those were."""
     skipped: int = 0
     """Updates in a row whose loss or gradient was not finite; they changed nothing."""
+    loss_scale: float = FIRST
+    """By which the loss of the next update is multiplied, in fp16 alone..."""
+    scale_updates: int = 0
+    """...and how many updates in a row were applied since it changed."""
     position: Position = field(default_factory=Position)
     best_score: float | None = None
     """The best validation so far, larger is better (BLEU, or minus the loss)."""

@@ -11,7 +11,7 @@ from limelight.models.build import choose_device
 from limelight.training.budget import Pace, last_second, reasonable_epochs
 from limelight.training.half import HalfCopy
 from limelight.training.optimizer import make_optimizer, set_rate
-from limelight.training.precision import choose_precision
+from limelight.training.precision import HALVES, choose_precision
 from limelight.training.prepare import Say
 from limelight.training.tasks import Tokenised, build_task, fresh_model
 from limelight.training.update import update
@@ -45,7 +45,8 @@ def measured_pace(config: RunConfig, prepared: Tokenised) -> float:
         torch.set_num_threads(training.threads)
     device = choose_device(training.device)
     model = fresh_model(config, prepared).to(device)
-    half = HalfCopy(model) if choose_precision(training.precision, device) == "bf16" else None
+    half_type = HALVES.get(choose_precision(training.precision, device))
+    half = None if half_type is None else HalfCopy(model, half_type)
     optimizer = make_optimizer(
         model,
         kind=training.optimizer,

@@ -1,9 +1,9 @@
-"""A copy of a model in bf16 that computes updates for it, so that nothing has to be cast at a product.
+"""A copy of a model in bf16 or fp16 that computes updates for it, so that nothing has to be cast at a product.
 
 Autocast casts every weight in every forward pass, and what goes into every product; between products, sums and
-normalisation stay in fp32. A model that is bf16 throughout reads and writes half as much everywhere. What needs more
-digits has them: the weights that learn are the fp32 ones, gradients of several batches are added in fp32, and torch
-keeps the sums inside products, normalisation and softmax in fp32 (Micikevicius et al. 2018, section 3.1).
+normalisation stay in fp32. A model that is in half precision throughout reads and writes half as much everywhere. What
+needs more digits has them: the weights that learn are the fp32 ones, gradients of several batches are added in fp32,
+and torch keeps the sums inside products, normalisation and softmax in fp32 (Micikevicius et al. 2018, section 3.1).
 """
 
 import copy
@@ -20,12 +20,12 @@ class HalfCopy:
     Buffers keep their precision: angles of rotary positions would be useless in three digits.
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, dtype: torch.dtype = torch.bfloat16) -> None:
         self._model = copy.deepcopy(model)
         self._masters: list[torch.Tensor] = list(model.parameters())
         self._halves: list[torch.Tensor] = list(self._model.parameters())
         for master, half in zip(self._masters, self._halves, strict=True):
-            half.data = half.data.to(torch.bfloat16)
+            half.data = half.data.to(dtype)
             if half.requires_grad:
                 half.register_post_accumulate_grad_hook(_hand_on_to(master))
 

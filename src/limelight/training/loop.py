@@ -22,6 +22,7 @@ from limelight.training.checkpoint import CHECKPOINTS, Progress, save_checkpoint
 from limelight.training.generators import generator_states, restore_generators
 from limelight.training.keep import drop_snapshots, finish_model, keep_snapshot, offer_model, score_of_best
 from limelight.training.loss import Learner
+from limelight.training.loss_scale import next_scale
 from limelight.training.optimizer import set_rate
 from limelight.training.run_state import Run, look, score_of
 from limelight.training.signals import Stopped
@@ -133,6 +134,7 @@ def _one_update(run: Run, batches: Iterator[tuple[Batch, Position]]) -> None:
             label_smoothing=training.label_smoothing,
             clip_norm=training.clip_norm,
             interruptible=run.stop.interruptible(),
+            loss_scale=progress.loss_scale if run.precision == "fp16" else 1.0,
         )
     except Stopped:
         restore_generators(before, run.device)  # as if this update had not begun: it is done whole when the run goes on
@@ -145,12 +147,16 @@ def _one_update(run: Run, batches: Iterator[tuple[Batch, Position]]) -> None:
     progress.seconds = run.clock.seconds()
     run.pace.add(progress.seconds - began)
     _count(progress, result)
+    if run.precision == "fp16":
+        progress.loss_scale, progress.scale_updates = next_scale(
+            progress.loss_scale, progress.scale_updates, applied=result.applied
+        )
     run.report.update(progress, result, rate)
     _require_numbers(progress)
 
 
 def _computing(run: Run) -> Learner:
-    """What makes the features of this update: the model, its bf16 copy, or either with what it remembers."""
+    """What makes the features of this update: the model, its copy in bf16 or fp16, or either with what it remembers."""
     model = run.model if run.half is None else run.half.refreshed()
     return Carrying(model, run.carried, forget=FORGET) if isinstance(model, ReadsOn) else model
 

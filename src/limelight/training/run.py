@@ -27,7 +27,7 @@ from limelight.training.lock import only_trainer
 from limelight.training.loop import run_training, why_over
 from limelight.training.optimizer import make_optimizer
 from limelight.training.parent import parent_warnings, require_same_function
-from limelight.training.precision import choose_precision
+from limelight.training.precision import HALVES, choose_precision, fp32_products
 from limelight.training.preflight import check_run
 from limelight.training.prepare import Prepared
 from limelight.training.report import Report
@@ -99,7 +99,8 @@ def _train(config: RunConfig, short: RunConfig | None, folder: Path, report: Rep
         return run.progress
     report.begin(run.progress)
     run.progress.finished = ""
-    reason = run_training(run)
+    with fp32_products(run.precision):
+        reason = run_training(run)
     report.say(f"done: {reason}; the model is in {folder / 'best'}")
     if not run.task.validates:
         report.say(
@@ -215,7 +216,7 @@ def _set_up(config: RunConfig, folder: Path, prepared: Tokenised, report: Report
         progress=progress or Progress(),
         report=report,
         stop=stop,
-        half=HalfCopy(model) if precision == "bf16" else None,
+        half=HalfCopy(model, HALVES[precision]) if precision in HALVES else None,
         carried=restore_carried(folder / CHECKPOINTS, progress, device) if progress else (),
         epoch=max(1.0, task.batches_per_epoch() / training.accumulate),
     )

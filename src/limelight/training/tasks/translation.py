@@ -21,7 +21,7 @@ from limelight.text.augmentation import Languages
 from limelight.text.pair import Pair
 from limelight.tokens import END, Tokenizers
 from limelight.training.generators import device_of
-from limelight.training.precision import autocast
+from limelight.training.precision import autocast, search_precision
 from limelight.training.prepare import Prepared
 from limelight.training.tasks.task import Task, Validation, mean_loss, require_positions
 
@@ -77,7 +77,11 @@ class Translation(Task):
             return Validation(loss)
         sources, references = [[getattr(pair, side) for pair in self.chosen] for side in ("source", "target")]
         translator = Translator(
-            model, self.tokenizers, self.config.decoding, precision=precision, threads=torch.get_num_threads()
+            model,
+            self.tokenizers,
+            self.config.decoding,
+            precision=search_precision(precision),
+            threads=torch.get_num_threads(),
         )
         outputs = [output.text for output in translator.translate(sources, beam_size=1)]
         figures = {
