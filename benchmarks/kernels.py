@@ -24,7 +24,7 @@ from limelight.attention.compiled import attend_past, attend_source
 from limelight.decoding import top
 from limelight.layers import packed
 from limelight.layers.dropout import Dropout
-from limelight.layers.packed import FullLinear, HalfLinear, IntegerLinear
+from limelight.layers.packed import FullLinear, HalfLinear, IntegerLinear, linear_of
 from limelight.memory import hold_memory_for_work
 from limelight.models.state import Living
 from limelight.training import cross_entropy
@@ -144,7 +144,11 @@ def own_source(length: int) -> dict[str, float]:
 def linear(rows: int, outputs: int) -> dict[str, float]:
     """512 to so many outputs, in the precisions of decoding; int8 as it is chosen, and by each of torch's libraries."""
     weight, inputs = torch.randn(outputs, 512) / 23, torch.randn(rows, 512)
-    layers = {"fp32": FullLinear(weight, None), "bf16": HalfLinear(weight, None), "int8": IntegerLinear(weight, None)}
+    layers = {
+        "fp32": FullLinear(weight, None),
+        "bf16": HalfLinear(weight, None),
+        "int8": linear_of("int8")(weight, None),
+    }
     times = {name: median_us(lambda layer=layer: layer(inputs)) for name, layer in layers.items()}
     for engine in packed.int8_engines():
         with patch.object(packed, "int8_engines", lambda engine=engine: [engine]):

@@ -1,11 +1,15 @@
-"""The compiled layers for few rows: sums of bytes exactly, and what surrounds them as torch has it."""
+"""The compiled layers of eight bits: sums of bytes exactly, and what surrounds them as torch has it."""
 
+import os
 import random
+import subprocess
+import sys
 
 import numba
 import numpy as np
 import pytest
 import torch
+from numba.core.registry import cpu_target
 from torch import nn
 from torch.nn import functional
 
@@ -20,12 +24,16 @@ from limelight.layers.compiled import (
     leave,
     multiply,
     normalise,
+    some_outputs,
     think,
 )
 from limelight.layers.feed_forward import ACTIVATIONS
 
 SIZES = [(1, 1, 1), (3, 5, 2), (4, 16, 4), (5, 17, 13), (2, 37, 64), (11, 64, 67)]
 """Rows, outputs and inputs: none, one and several whole groups of each, and what is left of one."""
+
+OWN_KIND = loops._kind_of(cpu_target.target_context)
+STEPS = 127 if OWN_KIND == "avx2" else 255
 
 
 @pytest.fixture
@@ -53,7 +61,7 @@ class Layer:
 
     def rounding(self, inputs: np.ndarray) -> np.ndarray:
         """The most that rounding the inputs to eight bits can change: half a step of each, and a little for fp32."""
-        step = (np.maximum(inputs.max(1), 0) - np.minimum(inputs.min(1), 0)) / 255
+        step = (np.maximum(inputs.max(1), 0) - np.minimum(inputs.min(1), 0)) / STEPS
         return 0.51 * step[:, None] * np.abs(self.weight).sum(1) + 1e-4 * (1 + np.abs(self.exact(inputs)))
 
 
@@ -77,10 +85,10 @@ def test_products_differ_by_what_rounding_allows(
 
 @pytest.mark.parametrize(("rows", "outputs", "inputs"), SIZES)
 def test_bytes_are_multiplied_exactly(rows: int, outputs: int, inputs: int, numbers: np.random.Generator) -> None:
-    """Whole numbers from -100 to 155, both of them there, are what a byte can be."""
+    """Whole numbers from -100 to as many steps above it, both of them there, are what a byte can be."""
     layer = Layer(numbers, outputs, inputs + 2)
-    given = numbers.integers(-100, 156, size=(rows, inputs + 2)).astype(np.float32)
-    given[:, :2] = -100, 155
+    given = numbers.integers(-100, STEPS - 99, size=(rows, inputs + 2)).astype(np.float32)
+    given[:, :2] = -100, STEPS - 100
     np.testing.assert_allclose(product(given, layer.packed), layer.exact(given), rtol=1e-5, atol=1e-3)
 
 
@@ -97,30 +105,44 @@ def test_of_nothing_comes_the_bias(numbers: np.random.Generator) -> None:
     np.testing.assert_array_equal(product(np.zeros((2, 23), np.float32), layer.packed), [layer.packed.biases] * 2)
 
 
-def test_sums_are_the_same_with_the_instruction_of_the_machine_and_on_any(
-    numbers: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("kind", "most"), [("vnni", 255), ("avx2", 127), ("any", 255)])
+def test_sums_are_the_same_with_every_instruction(
+    kind: str, most: int, numbers: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The largest bytes there are among them: nothing overflows on the way."""
-    activations = numbers.integers(0, 256, size=(8, 4 * 9)).astype(np.uint8)
-    values = numbers.integers(-128, 128, size=(3, 9, 64)).astype(np.int8)
-    activations[0], values[0], values[1] = 255, 127, -128
+    if OWN_KIND not in ("vnni", kind) and kind != "any":
+        pytest.skip(f"numba compiles for {OWN_KIND} here")
+    activations = numbers.integers(0, most + 1, size=(8, 4 * 9)).astype(np.uint8)
+    values = numbers.integers(-127, 128, size=(3, 9, 64)).astype(np.int8)
+    activations[0], values[0], values[1] = most, 127, -127
     # (blocks, groups, lanes, places) -> (blocks, lanes, groups, places) -> (outputs, inputs)
     weights = values.reshape(3, 9, 16, 4).transpose(0, 2, 1, 3).reshape(48, 36)
-    expected = activations.astype(np.int64) @ weights.T.astype(np.int64)
-    taken = []
+    monkeypatch.setattr(loops, "_kind_of", lambda _: kind)
+    sums = np.full((8, 48), -1, np.int32)
+    numba.njit(loops._sum_products.py_func)(activations, values, sums)
+    np.testing.assert_array_equal(sums, activations.astype(np.int64) @ weights.T.astype(np.int64))
+    assert numba.njit(lambda: loops.steps())() == most
 
-    def anywhere(*given: object) -> object:
-        taken.append("in turn")
-        return in_turn(*given)
 
-    in_turn = loops._products_in_turn
-    monkeypatch.setattr(loops, "_products_in_one", anywhere)
-    monkeypatch.setattr(loops, "_products_in_turn", anywhere)
-    for sum_products in (loops._sum_products, numba.njit(loops._sum_products.py_func)):
-        sums = np.full((8, 48), -1, np.int32)
-        sum_products(activations, values, sums)
-        np.testing.assert_array_equal(sums, expected)
-    assert taken
+def test_many_outputs_are_those_of_a_few(numbers: np.random.Generator) -> None:
+    """More than one panel of them, and the last one is not full."""
+    layer = Layer(numbers, 2 * loops.PANEL * loops.LANES + 21, 13)
+    given = normal(numbers, 9, 13)
+    assert (np.abs(product(given, layer.packed) - layer.exact(given)) <= layer.rounding(given)).all()
+    ids = numbers.permutation(len(layer.bias))[:37]
+    np.testing.assert_array_equal(product(given, some_outputs(layer.packed, ids)), product(given, layer.packed)[:, ids])
+
+
+def test_numba_compiles_for_no_more_than_is_permitted() -> None:
+    """`LIMELIGHT_CAPABILITIES` holds for the compiled loops, too."""
+    code = "from limelight.layers import compiled as loops; import numba; print(numba.njit(lambda: loops.steps())())"
+    found = {}
+    for level in ("avx2", "all"):
+        environment = {**os.environ, "LIMELIGHT_CAPABILITIES": level}
+        said = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        found[level] = float(said.stdout)
+    assert found["all"] == (255 if OWN_KIND == "vnni" else found["avx2"])
+    assert found["avx2"] == (255 if OWN_KIND == "any" else 127)
 
 
 def test_the_larger_of_two() -> None:

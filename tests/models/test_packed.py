@@ -12,7 +12,7 @@ from limelight.config import ModelConfig
 from limelight.decoding.ensemble import Ensemble
 from limelight.errors import UserError
 from limelight.layers.dropout import Dropout
-from limelight.layers.packed import FullLinear, HalfLinear, IntegerLinear
+from limelight.layers.packed import FullLinear, HalfLinear, IntegerLinear, integer_kind
 from limelight.models import packed
 from limelight.models.compiled import CompiledTransformer
 from limelight.models.interface import Seq2Seq
@@ -24,7 +24,7 @@ MODELS = {
     "transformer-bias": transformer(output_bias=True),
     "transformer-none-bias": transformer(output_bias=True, tie="none"),
 }
-KINDS = {"fp32": FullLinear, "bf16": HalfLinear, "int8": IntegerLinear}
+KINDS = {"fp32": FullLinear, "bf16": HalfLinear, "int8": integer_kind()}
 
 
 @pytest.fixture(params=MODELS)
@@ -203,7 +203,7 @@ def test_the_device_decides_what_is_computed_with_stored_weights(
     stored: str, device: str, bf16: bool, engines: tuple[str, ...], chosen: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(packed, "multiplies_bf16", lambda _: bf16)
-    monkeypatch.setattr(packed, "int8_engines", lambda: engines)
+    monkeypatch.setattr(packed, "integer_kind", lambda: IntegerLinear if engines else None)
     assert search_precision(stored, torch.device(device)) == chosen
 
 

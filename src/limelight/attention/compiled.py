@@ -146,3 +146,24 @@ def attend_source(
                     weight = scores[hypothesis, place, head] / totals[hypothesis, head]
                     for part in range(value_size):
                         context[first + hypothesis, head, part] += weight * values[sentence, place, head, part]
+
+
+@compiled
+def attend_within(
+    queries: Numbers, keys: Numbers, values: Numbers, firsts: Integers, longest: int, context: Numbers
+) -> None:
+    """Let the positions of each sentence look at one another.
+
+    Args:
+        queries, keys, values, context: (rows, heads, size): sentences end to end; `context` is filled.
+        firsts: (sentences + 1,): where the rows of each sentence begin, and where the last ones end.
+        longest: sentences of more positions are left out.
+    """
+    for sentence in range(len(firsts) - 1):
+        begin, end = firsts[sentence], firsts[sentence + 1]
+        length = end - begin
+        if length <= longest:
+            of_one, all_of_it = np.array([0, length]), np.array([length])
+            own_keys = keys[begin:end].reshape(1, length, keys.shape[1], keys.shape[2])
+            own_values = values[begin:end].reshape(1, length, values.shape[1], values.shape[2])
+            attend_source(queries[begin:end], of_one, own_keys, own_values, all_of_it, context[begin:end])

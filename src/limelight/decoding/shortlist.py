@@ -19,7 +19,7 @@ from torch import Tensor
 
 from limelight.decoding.search import Integers
 from limelight.errors import UserError
-from limelight.layers.packed import selectable_linear_of
+from limelight.layers.packed import linear_of
 from limelight.models.interface import Seq2Seq
 from limelight.models.weights import read_weights, save_weights
 from limelight.tokens import END, UNKNOWN, Tokenizers
@@ -96,7 +96,7 @@ class ShortOutput:
                 "an ensemble takes no shortlist, since it averages the probabilities of all pieces: give one model"
             ) from None
         self.shortlist, self.classes = shortlist, model.output_size
-        self.linear, self.device = selectable_linear_of(precision)(*weights), weights[0].device
+        self.linear, self.device = linear_of(precision)(*weights), weights[0].device
 
     def onto(self, sources: Iterable[Sequence[int]], forced: Iterable[Sequence[int]]) -> Output:
         """For these sources; the target pieces that are forced on them are on their list, whatever they are."""

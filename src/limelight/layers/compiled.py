@@ -1,8 +1,8 @@
-"""The layers of a Transformer for a few rows, as loops that numba compiles: weights of eight bits, each read once.
+"""The int8 layers of a Transformer as loops that numba compiles: weights of eight bits, each read once.
 
-A sentence alone has a row for each hypothesis. Its products take a few microseconds, and an operation of torch takes as
-long before it begins; here a sub-layer is one call, or three. Weights and activations are rounded to eight bits as in
-`packed.py`, but each row of activations has a scale and a zero of its own: its result does not depend on its company.
+For few rows a product takes a few microseconds, and an operation of torch takes as long before it begins; here a
+sub-layer is one call, or three. Each row of activations has a scale and a zero of its own and is summed in integers:
+its result does not depend, in any bit, on the other rows.
 
 numba is an extra of the installation, and this is the one file that imports it; where it is missing, torch does the
 same. What it compiles is kept on disk: the first use on a machine takes some seconds, each later start a tenth of one.
@@ -17,11 +17,28 @@ import numba
 import numpy as np
 import numpy.typing as npt
 from numba.core import cgutils, types
+from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic, models, register_model
+
+from limelight.capabilities import has
 
 Numbers = npt.NDArray[np.float32]
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
+
+
+def _compile_for_what_is_permitted() -> None:
+    """Where `capabilities` forbids instructions that the processor has, numba does without them, too. What is kept on
+    disk knows for which instructions it was made."""
+    forbidden = "+avx512" if not has("avx512") else "+avx512vnni" if not has("vnni") else "nothing"
+    features = get_host_cpu_features().split(",")
+    settings = cast(Any, numba.config)
+    if settings.CPU_FEATURES is None and any(each.startswith(forbidden) for each in features):
+        permitted = [each.replace("+", "-") if each.startswith(forbidden) else each for each in features]
+        settings.CPU_FEATURES = ",".join(permitted)
+
+
+_compile_for_what_is_permitted()
 
 
 def compiled(function: Callable[Given, Result], *, exact: bool = False) -> Callable[Given, Result]:
@@ -45,6 +62,9 @@ LANES = 16
 
 GROUP = 4
 """Inputs whose products are added to a sum at once; and rows for which a weight is read once."""
+
+PANEL = 16
+"""Blocks of `LANES` outputs whose sums are turned into numbers while they are still in the cache."""
 
 ir = cgutils.ir
 instruction = cast(Callable[[Callable[..., Any]], Callable[..., Any]], intrinsic)
@@ -95,13 +115,10 @@ def spread(typing: Any, values: Any, place: Any) -> Any:
 
 @instruction
 def add_products(typing: Any, sums: Any, activations: Any, weights: Any) -> Any:
-    """To each lane's sum the products of its `GROUP` activations (0 to 255) with its weights (-128 to 127)."""
+    """To each lane's sum the products of its `GROUP` activations (0 to `steps()`) with its weights (-127 to 127)."""
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        sums, activations, weights = given
-        activations, weights = builder.bitcast(activations, BYTES), builder.bitcast(weights, BYTES)
-        in_one = "+avx512vnni" in context.codegen().magic_tuple()[2]
-        return (_products_in_one if in_one else _products_in_turn)(builder, sums, activations, weights)
+        return _KINDS[_kind_of(context)](builder, *given)
 
     return Lanes()(Lanes(), Lanes(), Lanes()), generate
 
@@ -129,18 +146,54 @@ def _products_in_one(builder: Any, sums: Any, activations: Any, weights: Any) ->
     """The instruction that machines with VNNI have for it."""
     kind = ir.FunctionType(SUMS, [SUMS, BYTES, BYTES])
     function = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx512.vpdpbusd.512")
-    return builder.call(function, [sums, activations, weights])
+    return builder.call(function, [sums, builder.bitcast(activations, BYTES), builder.bitcast(weights, BYTES)])
+
+
+def _products_in_pairs(builder: Any, sums: Any, activations: Any, weights: Any) -> Any:
+    """The instructions that machines with AVX2 have: products of bytes are summed in pairs to 16 bits, then to 32."""
+    count = LANES * GROUP // 2
+    half_bytes, words = ir.VectorType(ir.IntType(8), count), ir.VectorType(ir.IntType(16), count // 2)
+    half_sums = ir.VectorType(ir.IntType(32), LANES // 2)
+    pair = ir.FunctionType(words, [half_bytes, half_bytes])
+    pair_bytes = cgutils.get_or_insert_function(builder.module, pair, "llvm.x86.avx2.pmadd.ub.sw")
+    pair = ir.FunctionType(half_sums, [words, words])
+    pair_words = cgutils.get_or_insert_function(builder.module, pair, "llvm.x86.avx2.pmadd.wd")
+    halves = []
+    for first in (0, LANES // 2):
+        lanes = ir.Constant(half_sums, list(range(first, first + LANES // 2)))
+        both = [builder.shuffle_vector(part, part, lanes) for part in (activations, weights)]
+        products = builder.call(pair_bytes, [builder.bitcast(part, half_bytes) for part in both])
+        halves.append(builder.call(pair_words, [products, ir.Constant(words, [1] * words.count)]))
+    return builder.add(sums, builder.shuffle_vector(*halves, ir.Constant(SUMS, list(range(LANES)))))
 
 
 def _products_in_turn(builder: Any, sums: Any, activations: Any, weights: Any) -> Any:
     """The same on any machine: the first of each lane, the second, and so on."""
-    activations, weights = builder.bitcast(activations, SUMS), builder.bitcast(weights, SUMS)
     for place in range(GROUP):
         above, below = (ir.Constant(SUMS, [bits] * LANES) for bits in (24 - 8 * place, 8 * place))
         weight = builder.ashr(builder.shl(weights, above), ir.Constant(SUMS, [24] * LANES))
         activation = builder.and_(builder.lshr(activations, below), ir.Constant(SUMS, [255] * LANES))
         sums = builder.add(sums, builder.mul(activation, weight))
     return sums
+
+
+_KINDS = {"vnni": _products_in_one, "avx2": _products_in_pairs, "any": _products_in_turn}
+
+
+def _kind_of(context: Any) -> str:
+    """Which of the kinds numba compiles for."""
+    features = context.codegen().magic_tuple()[2].split(",")
+    return "vnni" if "+avx512vnni" in features else "avx2" if "+avx2" in features else "any"
+
+
+@instruction
+def steps(typing: Any) -> Any:
+    """How many steps an activation has: 255, or 127 where pairs of products are summed in 16 bits."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        return ir.Constant(ir.FloatType(), 127.0 if _kind_of(context) == "avx2" else 255.0)
+
+    return types.float32(), generate
 
 
 @instruction
@@ -194,6 +247,17 @@ def byte_linear(values: npt.NDArray[np.int8], scales: Numbers, biases: Numbers) 
     return ByteLinear(ordered, scales, values.sum(axis=1, dtype=np.float32), biases)
 
 
+def some_outputs(linear: ByteLinear, ids: npt.NDArray[np.int64]) -> ByteLinear:
+    """The layer of these outputs alone."""
+    blocks, groups, _ = linear.values.shape
+    lanes = linear.values.reshape(blocks, groups, LANES, GROUP).view(np.int32)[..., 0]  # `GROUP` bytes at a time
+    chosen = np.zeros((-(-len(ids) // LANES) * LANES, groups), dtype=np.int32)
+    chosen[: len(ids)] = lanes[ids // LANES, :, ids % LANES]
+    # (blocks, lane, groups) -> (blocks, groups, lane)
+    ordered = chosen.reshape(-1, LANES, groups).transpose(0, 2, 1).copy()
+    return ByteLinear(ordered.view(np.int8), linear.scales[ids], linear.sums[ids], linear.biases[ids])
+
+
 @compiled
 def multiply(inputs: Numbers, linear: ByteLinear, outputs: Numbers) -> None:
     """Fill the outputs, (rows, out), with x W^T + b of the inputs, (rows, in)."""
@@ -203,12 +267,17 @@ def multiply(inputs: Numbers, linear: ByteLinear, outputs: Numbers) -> None:
     scales, nothings = np.empty(rows, dtype=np.float32), np.empty(rows, dtype=np.float32)
     for row in range(len(inputs)):
         scales[row], nothings[row] = _to_bytes(inputs[row], activations[row])
-    sums = np.empty((rows, blocks * LANES), dtype=np.int32)
-    _sum_products(activations, linear.values, sums)
-    for row in range(len(inputs)):
-        for output in range(outputs.shape[1]):
-            exact = np.float32(sums[row, output]) - nothings[row] * linear.sums[output]
-            outputs[row, output] = exact * scales[row] * linear.scales[output] + linear.biases[output]
+    sums = np.empty((rows, min(blocks, PANEL) * LANES), dtype=np.int32)
+    for block in range(0, blocks, PANEL):
+        _sum_products(activations, linear.values[block : block + PANEL], sums)
+        first, last = block * LANES, min((block + PANEL) * LANES, outputs.shape[1])
+        of_weights, added = linear.scales[first:last], linear.biases[first:last]
+        weight_sums = linear.sums[first:last]
+        for row in range(len(inputs)):
+            found, scale, nothing = outputs[row, first:last], scales[row], nothings[row]
+            for output in range(last - first):
+                exact = np.float32(sums[row, output]) - nothing * weight_sums[output]
+                found[output] = exact * scale * of_weights[output] + added[output]
 
 
 @compiled
@@ -217,10 +286,10 @@ def _to_bytes(values: Numbers, rounded: npt.NDArray[np.uint8]) -> tuple[np.float
     below = above = np.float32(0)
     for place in range(len(values)):
         below, above = larger(below, -values[place]), larger(above, values[place])
-    scale = larger((above + below) / np.float32(255), np.float32(1e-30))  # of zeros alone any will do, but 0
+    scale = larger((above + below) / steps(), np.float32(1e-30))  # of zeros alone any will do, but 0
     nothing = np.float32(round(below / scale))
     for place in range(len(values)):
-        rounded[place] = np.uint8(min(values[place] / scale + nothing + np.float32(0.5), np.float32(255)))
+        rounded[place] = np.uint8(min(values[place] / scale + nothing + np.float32(0.5), steps()))
     return scale, nothing
 
 

@@ -1,13 +1,16 @@
 """Linear layers with weights that are packed once and then only read: for decoding on a CPU.
 
-| precision | weights                                             | activations                                        |
-|-----------|-----------------------------------------------------|----------------------------------------------------|
-| `fp32`    | as they are                                         | fp32                                               |
-| `bf16`    | rounded to bf16                                     | rounded to bf16 at the door of each layer          |
-| `int8`    | a scale per row, its largest weight at 127          | a scale per call, found from the values themselves |
+| precision | weights                                     | activations                                                |
+|-----------|---------------------------------------------|------------------------------------------------------------|
+| `fp32`    | as they are                                 | fp32                                                       |
+| `bf16`    | rounded to bf16                             | rounded to bf16 at the entry of each layer                 |
+| `int8`    | a scale per row, its largest weight at 127  | a scale and a zero per position, 255 steps (127 with AVX2) |
 
-int8 products are two to ten times as fast as fp32 ones (`python -m benchmarks.kernels`). All rows of a call share
-the scale of their activations, so a sentence's int8 result can depend, in its last digits, on its company in the batch.
+Layers are batch-invariant: what comes out for a position does not depend on the positions beside it. int8 sums are
+integers, so this holds for every bit of them; fp32 and bf16 rely on products that add up in the same order however many
+rows they have, as those of MKL and oneDNN do from `LEAST_ROWS` rows on (`tests/layers/test_batch_invariance.py`).
+
+int8 products are two to ten times as fast as fp32 ones (`python -m benchmarks.kernels`).
 """
 
 import copy
@@ -24,31 +27,42 @@ from limelight.errors import UserError
 from limelight.layers.feed_forward import FeedForward
 from limelight.shapes import Float, Int
 
+try:
+    from limelight.layers import compiled as loops
+except ImportError:  # numba is an extra; without it torch multiplies integers
+    loops = None  # type: ignore[assignment]
+
 MakeLinear = Callable[[Tensor, Tensor | None], Any]
-"""A matrix (out, in) and a bias to a layer that multiplies with them."""
+"""A matrix (out, in) and a bias to a layer that multiplies with them; its `some(ids)` is the layer of these outputs."""
 
 _multiply = torch.ops.quantized.linear_dynamic.default
 
 SMALLEST = 1e-30
-"""Of the largest activation of a position, so that nothing is divided by zero."""
+"""Of the step of a position's activations, so that nothing is divided by zero."""
 
-WIDE, MANY = 4096, 16
-"""From so many outputs and so many rows on, another of torch's libraries has the faster int8 product."""
+LEAST_ROWS = 4
+"""With fewer rows MKL takes other kernels, whose sums differ in the last bit."""
+
+LEAST_PRODUCTS = 16**3
+"""Torch gives bf16 products to oneDNN where they have more multiplications than this."""
 
 
 def linear_of(precision: str) -> MakeLinear:
     """How a linear layer is made in that precision. Raises `UserError` where there is no such precision."""
-    kinds: dict[str, MakeLinear] = {"fp32": FullLinear, "bf16": HalfLinear, "int8": IntegerLinear}
+    kinds = {"fp32": FullLinear, "bf16": HalfLinear, "int8": integer_kind()}
     if precision not in kinds:
         raise UserError(f"unknown precision {precision!r}: there are {', '.join(kinds)}")
-    if precision == "int8" and not int8_engines():
+    kind = kinds[precision]
+    if kind is None:
         raise UserError("precision int8: this build of torch has no int8 products for this machine; use fp32 or bf16")
-    return kinds[precision]
+    return kind
 
 
-def selectable_linear_of(precision: str) -> MakeLinear:
-    """The same for a layer that has `some` of its outputs, for as many choices as one likes."""
-    return LooseIntegerLinear if precision == "int8" else linear_of(precision)
+def integer_kind() -> MakeLinear | None:
+    """The int8 layers of this machine: compiled loops where there are instructions for them, else torch's, if any."""
+    if loops is not None and has("avx2"):
+        return CompiledIntegerLinear
+    return IntegerLinear if int8_engines() else None
 
 
 class FullLinear(nn.Module):
@@ -57,10 +71,11 @@ class FullLinear(nn.Module):
     def __init__(self, weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"] | None) -> None:
         super().__init__()
         self.weight, self.bias = weight.detach(), None if bias is None else bias.detach()
+        self.least_rows = LEAST_ROWS
 
     def forward(self, inputs: Float[Tensor, "... in"]) -> Float[Tensor, "... out"]:
         """The product."""
-        return functional.linear(inputs, self.weight, self.bias)
+        return _with_least_rows(self, inputs)
 
     def some(self, ids: Int[Tensor, " some"]) -> "FullLinear":
         """The layer of these outputs alone."""
@@ -74,60 +89,72 @@ class HalfLinear(nn.Module):
         super().__init__()
         self.weight = weight.detach().bfloat16()
         self.bias = None if bias is None else bias.detach().bfloat16()
+        self.least_rows = max(1 if has("bf16") else LEAST_ROWS, LEAST_PRODUCTS // weight.numel() + 1)
 
     def forward(self, inputs: Float[Tensor, "... in"]) -> Float[Tensor, "... out"]:
         """The product."""
-        return functional.linear(inputs.bfloat16(), self.weight, self.bias).to(inputs.dtype)
+        return _with_least_rows(self, inputs.bfloat16()).to(inputs.dtype)
 
     def some(self, ids: Int[Tensor, " some"]) -> "HalfLinear":
         """The layer of these outputs alone."""
         return HalfLinear(self.weight.index_select(0, ids), _some(self.bias, ids))
 
 
-class IntegerLinear(nn.Module):
-    """x W^T + b with both factors rounded to eight bits and sums in 32-bit integers; comes back in fp32."""
+class CompiledIntegerLinear(nn.Module):
+    """x W^T + b with both factors rounded to eight bits and sums in 32-bit integers, in loops that numba compiles."""
 
     def __init__(self, weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"] | None) -> None:
         super().__init__()
-        rows, scales = integer_rows(weight.detach())
-        plain, *others = int8_engines()
-        # Without VNNI x86 sums pairs of products in 16 bits, which full activations overflow: they get seven bits.
-        self.reduced = not (has("vnni") or has("neon"))
-        bias = None if bias is None else bias.detach().float()
-        self.packed = _pack(rows, scales, bias, plain)
-        self.packed_wide = _pack(rows, scales, bias, others[0]) if others and len(rows) >= WIDE else self.packed
+        values, scales = integer_rows(weight.detach())
+        added = scales.new_zeros(len(scales)) if bias is None else bias.detach().float()
+        self.layer = loops.byte_linear(values.numpy(), scales.numpy(), added.numpy())
 
     def forward(self, inputs: Float[Tensor, "... in"]) -> Float[Tensor, "... out"]:
-        """The product."""
-        many = inputs.numel() >= MANY * inputs.shape[-1]
-        return _multiply(inputs, self.packed_wide if many else self.packed, self.reduced)
+        """The product, in fp32."""
+        rows = inputs.detach().reshape(-1, inputs.shape[-1]).float().contiguous()
+        outputs = rows.new_empty(len(rows), len(self.layer.scales))
+        loops.multiply(rows.numpy(), self.layer, outputs.numpy())
+        return outputs.unflatten(0, inputs.shape[:-1])
+
+    def some(self, ids: Int[Tensor, " some"]) -> "CompiledIntegerLinear":
+        """The layer of these outputs alone."""
+        few = copy.copy(self)
+        few.layer = loops.some_outputs(self.layer, ids.numpy())
+        return few
 
 
-class LooseIntegerLinear(nn.Module):
-    """The same with weights that are not packed, so that any rows of it make a layer at once; activations have a scale
-    for each position. A product takes a quarter longer; packing 2,000 rows of 512 takes as long as five products.
-    """
+class IntegerLinear(nn.Module):
+    """The same through torch's own int8 library, for machines without numba or AVX2."""
 
     def __init__(self, weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"] | None) -> None:
         super().__init__()
         self.values, self.scales = integer_rows(weight.detach())
         self.bias = None if bias is None else bias.detach().float()
+        self.sums = self.values.sum(dim=1, dtype=torch.float32) * self.scales
+        self.packed = _pack(self.values, self.scales, int8_engines()[0])
+        # Without VNNI x86 sums pairs of products in 16 bits, which full activations overflow: they get seven bits.
+        self.reduced = not (has("vnni") or has("neon"))
 
     def forward(self, inputs: Float[Tensor, "... in"]) -> Float[Tensor, "... out"]:
-        """The product."""
-        rows = inputs.flatten(0, -2)
-        scales = rows.abs().amax(dim=1, keepdim=True).clamp_(min=SMALLEST).div_(127)
-        sums = torch._int_mm((rows / scales).round_().to(torch.int8), self.values.T)
-        outputs = sums.float().mul_(scales).mul_(self.scales)
+        """The product, in fp32."""
+        rows, steps = inputs.flatten(0, -2).float(), 127 if self.reduced else 255
+        below, above = -rows.amin(dim=1, keepdim=True).clamp_(max=0), rows.amax(dim=1, keepdim=True).clamp_(min=0)
+        scales = (above + below).div_(steps).clamp_(min=SMALLEST)
+        zeros = (below / scales).round_()
+        # Torch chooses one scale from all the numbers that it is given: with a row from 0 to `steps` it is 1.
+        rounded = rows.new_full((len(rows) + 1, rows.shape[1]), steps)
+        torch.add(zeros, rows / scales, out=rounded[:-1]).round_().clamp_(0, steps)
+        outputs = _multiply(rounded, self.packed, self.reduced)[:-1]
+        outputs.sub_(zeros * self.sums).mul_(scales)
         if self.bias is not None:
             outputs += self.bias
         return outputs.unflatten(0, inputs.shape[:-1])
 
-    def some(self, ids: Int[Tensor, " some"]) -> "LooseIntegerLinear":
-        """The layer of these outputs alone."""
+    def some(self, ids: Int[Tensor, " some"]) -> "IntegerLinear":
+        """The layer of these outputs alone. Packing them takes as long as five products."""
         few = copy.copy(self)
-        few.values, few.scales = self.values.index_select(0, ids), self.scales.index_select(0, ids)
-        few.bias = _some(self.bias, ids)
+        few.values, few.scales, few.sums = (part.index_select(0, ids) for part in (self.values, self.scales, self.sums))
+        few.bias, few.packed = _some(self.bias, ids), _pack(few.values, few.scales, int8_engines()[0])
         return few
 
 
@@ -146,6 +173,15 @@ class PackedFeedForward(nn.Module):
         return self.outer(self.activation(self.inner(inputs)))
 
 
+def _with_least_rows(layer: "FullLinear | HalfLinear", inputs: Float[Tensor, "... in"]) -> Float[Tensor, "... out"]:
+    """The product on a CPU, with rows of zeros behind its own where they are too few."""
+    rows = inputs.shape[:-1].numel()
+    if rows >= layer.least_rows or inputs.device.type != "cpu":
+        return functional.linear(inputs, layer.weight, layer.bias)
+    padded = functional.pad(inputs.flatten(0, -2), (0, 0, 0, layer.least_rows - rows))
+    return functional.linear(padded, layer.weight, layer.bias)[:rows].unflatten(0, inputs.shape[:-1])
+
+
 def _some(bias: Tensor | None, ids: Tensor) -> Tensor | None:
     return None if bias is None else bias.index_select(0, ids)
 
@@ -157,7 +193,7 @@ def integer_rows(weight: Float[Tensor, "out in"]) -> tuple[Int[Tensor, "out in"]
     return (weight.float() / safe[:, None]).round().to(torch.int8), safe
 
 
-def _pack(rows: Tensor, scales: Tensor, bias: Tensor | None, engine: str) -> object:
+def _pack(rows: Tensor, scales: Tensor, engine: str) -> object:
     """The weights in the library's own order. The library is chosen by a global switch, which is put back."""
     before = torch.backends.quantized.engine
     torch.backends.quantized.engine = engine
@@ -166,6 +202,6 @@ def _pack(rows: Tensor, scales: Tensor, bias: Tensor | None, engine: str) -> obj
             warnings.simplefilter("ignore", UserWarning)  # says that quantised tensors will go; here one is a vehicle
             zeros = torch.zeros(len(scales), dtype=torch.int64)
             quantised = torch._make_per_channel_quantized_tensor(rows, scales.double(), zeros, 0)
-            return torch.ops.quantized.linear_prepack(quantised, bias)
+            return torch.ops.quantized.linear_prepack(quantised, None)
     finally:
         torch.backends.quantized.engine = before

@@ -1,4 +1,7 @@
-"""The Transformer's step with compiled attention: the form that decodes on a CPU.
+"""The Transformer with compiled attention: the form that decodes on a CPU.
+
+It is batch-invariant: sentences are encoded end to end, without padding, and nothing that is computed for one depends
+on the others, so that its translation and its scores are the same alone and in any batch.
 
 Keys and values stand where they were written; which of them are a hypothesis' own past is told by a table of ancestors,
 and only that table moves when hypotheses change places. Every sentence has its own age, so that sentences join at any
@@ -12,16 +15,19 @@ from typing import cast
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from limelight.attention.packed import PackedSelfAttention
 from limelight.models.cache import put_rows
-from limelight.models.state import KeepHeads, Living, State
+from limelight.models.state import Integers, KeepHeads, Living, State
 from limelight.models.transformer import DecoderLayer, Transformer, TransformerMemory, TransformerState
+from limelight.models.transformer.layers import EncoderLayer
 from limelight.shapes import Bool, Float, Int
 
 try:
     from limelight.attention import compiled as loops
-    from limelight.models.few import FewRows
+    from limelight.attention.ragged import attend_ragged
+    from limelight.models.integer import IntegerLayers
 except ImportError:  # numba is an extra; without it steps are made of products
     loops = None  # type: ignore[assignment]
 
@@ -35,9 +41,6 @@ Sources = tuple[
 
 FIRST_ROOM = 64
 """Positions there is room for at first; it doubles when they are full."""
-
-FEW, SHORT = 16, 64
-"""So many hypotheses are few rows, and so many positions a short source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +128,20 @@ class CompiledTransformer(Transformer):
     and where numba is not installed.
     """
 
-    few: "FewRows | None" = None
-    """Its layers for few rows; only where weights have eight bits."""
+    integer: "IntegerLayers | None" = None
+    """Its layers where weights have eight bits."""
+    least_rows = 1
+    """So many rows of a step its products fill up to; filled up here, it is done once."""
 
-    def use_few_rows_of(self, model: Transformer) -> None:
-        """Take the weights for few rows from the model that is not packed, if that can be."""
-        if loops is not None and model.decoder.rotary is None and model.decoder.embedding.weight.dtype == torch.float32:
-            self.few = FewRows(model)
+    def use_integer_layers(self) -> None:
+        """Take the compiled layers for weights of eight bits, if that can be."""
+        if self._plain(self.decoder.embedding.weight):
+            self.integer = IntegerLayers(self)
+
+    def _plain(self, numbers: Tensor) -> bool:
+        """Whether the compiled loops can be taken for these numbers."""
+        on_cpu = numbers.device.type == "cpu" and numbers.dtype == torch.float32
+        return loops is not None and self.decoder.rotary is None and on_cpu
 
     def encode(
         self,
@@ -140,18 +150,31 @@ class CompiledTransformer(Transformer):
         *,
         keep_heads: KeepHeads | None = None,
     ) -> TransformerMemory:
-        alone = len(source) == 1 and source.shape[1] <= SHORT and bool(source_valid.all())
-        if self.few is None or keep_heads or not alone:
-            return super().encode(source, source_valid, keep_heads=keep_heads)
         hidden, _ = self.encoder.enter(source)
-        return TransformerMemory(self.encoder.leave(self.few.encoded(hidden)), source_valid)
+        if keep_heads or not self._plain(hidden):
+            return super().encode(source, source_valid, keep_heads=keep_heads)
+        rows, firsts = hidden.detach()[source_valid], np.zeros(len(source) + 1, dtype=np.int64)
+        firsts[1:] = source_valid.sum(dim=1).cumsum(dim=0).numpy()
+        rows = self._encoded(rows, firsts) if self.integer is None else self.integer.encoded(rows, firsts)
+        features = torch.zeros_like(hidden)
+        features[source_valid] = self.encoder.leave(rows[None])[0].detach()
+        return TransformerMemory(features, source_valid)
+
+    def _encoded(self, rows: Float[Tensor, "rows model"], firsts: Integers) -> Float[Tensor, "rows model"]:
+        """What the encoder's layers make of sentences that stand end to end."""
+        hidden = rows[None]
+        for layer in cast(list[EncoderLayer], list(self.encoder.layers)):
+            attention = cast(PackedSelfAttention, layer.attention)
+            joint = attention.joint_proj(layer.attention_sublayer.before(hidden))[0].detach()
+            context = attend_ragged(joint, firsts, attention.heads, attention.head_size)
+            hidden = layer.think(layer.attention_sublayer.after(hidden, attention.out_proj(context[None])))
+        return hidden[0]
 
     def start(  # type: ignore[override]
         self, memory: TransformerMemory, width: int = 1
     ) -> TransformerState | CompiledState:
         features = memory.features
-        plain = self.decoder.rotary is None and memory.keep_heads is None
-        if loops is None or not plain or features.dtype != torch.float32 or features.device.type != "cpu":
+        if memory.keep_heads is not None or not self._plain(features):
             return super().start(memory, width)
         batch, attention = len(features), self._layers()[0].attention
         room = (batch, width, FIRST_ROOM, attention.heads)
@@ -186,20 +209,19 @@ class CompiledTransformer(Transformer):
         if decoder.positions is not None:
             ages = state.ages[torch.from_numpy(living.sentences)]
             hidden = decoder.positions.at(hidden.transpose(0, 1), ages, most=state.ancestors.shape[2]).transpose(0, 1)
-        if self.few is not None and len(read) <= FEW:
-            _step_few(self.few, hidden, state, living)
+        if self.integer is not None:
+            _step_integer(self.integer, hidden, state, living)
         else:
+            hidden = functional.pad(hidden, (0, 0, 0, max(0, self.least_rows - len(read))))
             for layer, past, source in zip(self._layers(), state.past, state.sources, strict=True):
                 hidden = _attend_past(layer, hidden, past, state, living)
                 hidden = _attend_source(layer, hidden, source, state, living)
                 changed = layer.feed_forward(layer.feed_forward_sublayer.before(hidden))
                 hidden = layer.feed_forward_sublayer.after(hidden, changed)
-        return decoder.leave(hidden)[0], replace(state, ages=state.ages + 1)
+        return decoder.leave(hidden)[0, : len(read)], replace(state, ages=state.ages + 1)
 
     def _sources(self, features: Float[Tensor, "batch source model"]) -> Sources:
         """Keys and values of the sources for each layer."""
-        if self.few is not None and len(features) == 1 and features.shape[1] <= SHORT:
-            return self.few.memories(features)
         projected = tuple(layer.cross_attention.project_memory(features) for layer in self._layers())
         # (batch, heads, source, size) -> (batch, source, heads, size)
         return _changed(projected, lambda part: part.transpose(1, 2).contiguous())
@@ -213,11 +235,13 @@ def _changed(layers: Pairs, change: Callable[[Tensor], Tensor]) -> Pairs:
     return tuple((change(keys), change(values)) for keys, values in layers)
 
 
-def _step_few(few: "FewRows", hidden: Float[Tensor, "1 rows model"], state: CompiledState, living: Living) -> None:
-    """All layers for one position of few hypotheses, which are changed in place."""
+def _step_integer(
+    layers: "IntegerLayers", hidden: Float[Tensor, "1 rows model"], state: CompiledState, living: Living
+) -> None:
+    """All layers for one position of the hypotheses, which are changed in place."""
     rows = hidden.detach()[0].numpy()
     ancestors, ages, lengths = state.ancestors.numpy(), state.ages.numpy(), state.lengths.numpy()
-    for layer, past, source in zip(few.decoder, state.past, state.sources, strict=True):
+    for layer, past, source in zip(layers.decoder, state.past, state.sources, strict=True):
         layer.look_back(rows, living.firsts, past[0].numpy(), past[1].numpy(), ancestors, ages)
         layer.look_at_source(rows, living.firsts, source[0].numpy(), source[1].numpy(), lengths)
         layer.think(rows)
@@ -233,7 +257,7 @@ def _attend_past(
     """Masked self-attention of one position, inside its residual connection."""
     joint = cast(PackedSelfAttention, layer.attention).joint_proj(layer.attention_sublayer.before(hidden))[0]
     keys, values = past
-    context = values.new_empty(len(joint), *values.shape[-2:])
+    context = values.new_zeros(len(joint), *values.shape[-2:])
     loops.attend_past(
         joint.numpy(), living.firsts, keys.numpy(), values.numpy(), state.ancestors.numpy(), state.ages.numpy(),
         context.numpy(),
@@ -251,7 +275,7 @@ def _attend_source(
     """Cross-attention of one position, inside its residual connection."""
     keys, values = source
     queries = layer.cross_attention.query_proj(layer.cross_sublayer.before(hidden))[0].unflatten(-1, keys.shape[-2:])
-    context = values.new_empty(len(queries), *values.shape[-2:])
+    context = values.new_zeros(len(queries), *values.shape[-2:])
     loops.attend_source(
         queries.numpy(), living.firsts, keys.numpy(), values.numpy(), state.lengths.numpy(), context.numpy()
     )

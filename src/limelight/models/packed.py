@@ -12,10 +12,16 @@ from torch import nn
 
 from limelight.attention.packed import PackedCrossAttention, PackedSelfAttention
 from limelight.attention.scores import Score
-from limelight.capabilities import cpu_capability, int8_engines, multiplies_bf16
+from limelight.capabilities import cpu_capability, multiplies_bf16
 from limelight.errors import UserError
 from limelight.layers.feed_forward import FeedForward
-from limelight.layers.packed import IntegerLinear, MakeLinear, PackedFeedForward, linear_of
+from limelight.layers.packed import (
+    CompiledIntegerLinear,
+    MakeLinear,
+    PackedFeedForward,
+    integer_kind,
+    linear_of,
+)
 from limelight.models.compiled import CompiledTransformer
 from limelight.models.interface import Seq2Seq
 from limelight.models.language_model import LanguageModel
@@ -45,7 +51,7 @@ def search_precision(stored: str, device: torch.device) -> str:
     CPUs: on a GPU it becomes bf16 where that is multiplied, else fp32.
     """
     if stored == "int8" and device.type == "cpu":
-        return "int8" if int8_engines() else "fp32"
+        return "int8" if integer_kind() else "fp32"
     return "bf16" if stored != "fp32" and multiplies_bf16(device) else "fp32"
 
 
@@ -88,6 +94,8 @@ def _replaced(module: nn.Module, linear: MakeLinear) -> nn.Module:
     if isinstance(twin, Transformer):
         twin.output_bias = None
         twin.__class__ = CompiledTransformer
-        if linear is IntegerLinear:
-            cast(CompiledTransformer, twin).use_few_rows_of(cast(Transformer, module))
+        compiled = cast(CompiledTransformer, twin)
+        compiled.least_rows = getattr(twin.output, "least_rows", 1)
+        if linear is CompiledIntegerLinear:
+            compiled.use_integer_layers()
     return twin

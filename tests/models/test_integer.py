@@ -1,4 +1,5 @@
-"""Few rows: the features of a model whose weights are rounded as theirs are, whatever becomes of the hypotheses."""
+"""Compiled layers of eight bits: the features of a model whose weights are rounded as theirs are, whatever becomes of
+the hypotheses."""
 
 import copy
 from collections.abc import Callable
@@ -7,13 +8,16 @@ import pytest
 import torch
 from torch import nn
 
-from limelight.layers.packed import IntegerLinear, integer_rows
-from limelight.models import compiled, few
+from limelight.layers import packed as layers
+from limelight.layers.packed import CompiledIntegerLinear, integer_kind, integer_rows
+from limelight.models import compiled, integer
 from limelight.models.compiled import CompiledState, CompiledTransformer
 from limelight.models.packed import pack
 from limelight.models.transformer import Transformer
 from tests.models.followed import Followed, assert_same, begun, random_sources
 from tests.models.helpers import make_model, transformer
+
+pytestmark = pytest.mark.skipif(integer_kind() is not CompiledIntegerLinear, reason="needs numba and avx2")
 
 TOLERANCE = 0.15
 """What rounding activations to eight bits leaves stays below a quarter of this; features are normalised to one."""
@@ -48,7 +52,7 @@ def built(name: str) -> Transformer:
 def packed(model: Transformer) -> CompiledTransformer:
     ready = pack(model, "int8")
     assert isinstance(ready, CompiledTransformer)
-    assert ready.few is not None
+    assert ready.integer is not None
     return ready
 
 
@@ -67,24 +71,14 @@ def rounded(model: Transformer) -> Transformer:
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many rows each feed-forward network was given."""
     rows: list[int] = []
-    think = few.FewLayer.think
+    think = integer.IntegerLayer.think
 
-    def counting(layer: few.FewLayer, hidden: object) -> None:
+    def counting(layer: integer.IntegerLayer, hidden: object) -> None:
         rows.append(len(hidden))
         think(layer, hidden)
 
-    monkeypatch.setattr(few.FewLayer, "think", counting)
+    monkeypatch.setattr(integer.IntegerLayer, "think", counting)
     return rows
-
-
-@pytest.fixture
-def no_products(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever multiplies with torch fails."""
-
-    def forward(layer: IntegerLinear, inputs: object) -> None:
-        raise AssertionError("a product of torch")
-
-    monkeypatch.setattr(IntegerLinear, "forward", forward)
 
 
 @torch.inference_mode()
@@ -92,54 +86,27 @@ def no_products(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_random_life(model: Transformer, monkeypatch: pytest.MonkeyPatch, seed: int, life: int) -> None:
     """Sentences join and leave, so that rows are sometimes few and sometimes not."""
     monkeypatch.setattr(compiled, "FIRST_ROOM", 3)
-    monkeypatch.setattr(compiled, "FEW", 5)
     followed = Followed.at_random(packed(model), seed + life, truth=rounded(model), tolerance=TOLERANCE)
     assert isinstance(followed.state, CompiledState)
     followed.live(13)
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize("width", range(1, 6))
-def test_a_sentence_alone_needs_no_product_of_torch(
-    model: Transformer, no_products: None, counted: list[int], width: int
+@pytest.mark.parametrize("width", [1, 3, 17])
+@pytest.mark.parametrize("lengths", [(7,), (5, 2), (1, 9, 70, 3)])
+def test_between_embedding_and_output_the_loops_do_everything(
+    model: Transformer, counted: list[int], width: int, lengths: tuple[int, ...]
 ) -> None:
+    """Of few hypotheses and of many; the encoder has a row for each piece and end, and none for padding."""
+    if max(lengths) > 18 and model is not None and "learned" in str(type(model.encoder.positions)).lower():
+        lengths = (1, 9, 18, 3)  # it has learned nineteen positions
     ready = packed(model)
-    followed = Followed(ready, random_sources(ready, (7,)), width, truth=rounded(model), tolerance=TOLERANCE)
-    assert counted == [8] * len(model.encoder.layers)
-    for _ in range(4):
+    followed = Followed(ready, random_sources(ready, lengths), width, truth=rounded(model), tolerance=TOLERANCE)
+    assert counted == [sum(lengths) + len(lengths)] * len(model.encoder.layers)
+    for _ in range(3):
         followed.step()
         followed.reorder()
-    assert counted[len(model.encoder.layers) :] == [width] * 4 * len(model.decoder.layers)
-
-
-@torch.inference_mode()
-def test_two_sentences_may_be_few_rows(model: Transformer, counted: list[int]) -> None:
-    """Each with a source of its own length. Their encoder is that of batches."""
-    ready = packed(model)
-    followed = Followed(ready, random_sources(ready, (5, 2)), 2, truth=rounded(model), tolerance=TOLERANCE)
-    followed.step()
-    followed.reorder()
-    followed.step()
-    assert set(counted) == {4}
-
-
-@torch.inference_mode()
-@pytest.mark.parametrize(("count", "width", "length"), [(1, compiled.FEW + 1, 3), (compiled.FEW + 1, 1, 2)])
-def test_more_rows_are_a_batch(seed: int, counted: list[int], count: int, width: int, length: int) -> None:
-    ready = packed(built("post"))
-    state = begun(ready, random_sources(ready, [length] * count), width)
-    counted.clear()
-    ready.step(torch.full((count, width), ready.start_id), state)
-    assert counted == []
-
-
-@torch.inference_mode()
-@pytest.mark.parametrize("length", [compiled.SHORT - 1, compiled.SHORT])
-def test_a_long_source_is_a_batch(seed: int, counted: list[int], length: int) -> None:
-    """The end stands behind its pieces."""
-    ready = packed(built("post"))
-    begun(ready, random_sources(ready, [length]), 1)
-    assert bool(counted) == (length < compiled.SHORT)
+    assert counted[len(model.encoder.layers) :] == [width * len(lengths)] * 3 * len(model.decoder.layers)
 
 
 @torch.inference_mode()
@@ -148,17 +115,19 @@ def test_padding_and_heads_that_are_switched_off_are_seen_to(seed: int, counted:
     ready, source = packed(model), torch.randint(1, 28, (1, 5))
     padded = torch.cat([source, torch.full((1, 2), ready.source_padding)], dim=1)
     valid = torch.arange(7)[None] < 5
-    features = ready.encode(padded, valid).features[:, :5]
+    features = ready.encode(padded, valid).features
+    assert torch.equal(features[:, :5], ready.encode(source, source > 0).features)
+    assert not features[:, 5:].any()
+    counted.clear()
     off = {"encoder.0.self": torch.zeros(3)}
-    ready.encode(source, source > 0, keep_heads=off)
+    switched = ready.encode(source, source > 0, keep_heads=off).features
     assert counted == []
-    assert_same(ready.encode(source, source > 0).features, features, TOLERANCE)
-    assert counted == [5, 5]
+    assert_same(switched, rounded(model).encode(source, source > 0, keep_heads=off).features, TOLERANCE)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_only_eight_bits_are_few(precision: str, seed: int) -> None:
-    assert pack(built("post"), precision).few is None
+    assert pack(built("post"), precision).integer is None
 
 
 @pytest.mark.parametrize(
@@ -167,14 +136,17 @@ def test_only_eight_bits_are_few(precision: str, seed: int) -> None:
     ids=["rotary", "float64"],
 )
 def test_other_models_do_without(other: Callable[[], Transformer], seed: int) -> None:
-    assert pack(other(), "int8").few is None
+    assert pack(other(), "int8").integer is None
 
 
 def test_without_numba_torch_does_it(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled, "loops", None)
+    monkeypatch.setattr(layers, "loops", None)
+    if integer_kind() is None:
+        pytest.skip("torch has no int8 products here")
     model = built("post")
     ready = pack(model, "int8")
-    assert ready.few is None
+    assert ready.integer is None
     with torch.inference_mode():
         followed = Followed(ready, random_sources(ready, (4,)), 2, truth=rounded(model), tolerance=TOLERANCE)
         followed.step()

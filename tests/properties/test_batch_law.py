@@ -1,0 +1,64 @@
+"""The law of batches: a text has the same translation, with the same score, alone and in any batch, in every precision.
+
+It holds for Transformers on a CPU with compiled attention, for every bit: what is random here is never sure, so that
+another last digit would soon be another token. Without numba, with rotary positions and for recurrent models sums are
+taken over padded batches: there scores agree to about six digits.
+"""
+
+import random
+
+import pytest
+
+from limelight.config import DecodingConfig, TransformerConfig
+from limelight.decoding.translate import Translation, Translator
+from limelight.models.build import build_model
+from limelight.models.compiled import CompiledTransformer, loops
+from limelight.tokens import Tokenizers, train_tokenizer
+
+pytestmark = pytest.mark.skipif(loops is None, reason="needs numba")
+
+WORDS = "the a red green old small house river bird stone sees finds carries behind under near"
+SIZES = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 64, "heads": 4, "d_ff": 96}
+MODELS = {
+    "post": TransformerConfig(**SIZES),
+    "pre": TransformerConfig(**SIZES, norm="pre", activation="gelu", positions="learned", max_positions=200),
+}
+
+
+@pytest.fixture(scope="module")
+def tokenizers() -> Tokenizers:
+    lines = [" ".join(random.Random(number).choices(WORDS.split(), k=7)) for number in range(300)]
+    both = train_tokenizer(
+        lines, kind="bpe", vocabulary_size=150, languages=[], byte_fallback=False, seed=1, sentences=len(lines)
+    )
+    return Tokenizers(both, both)
+
+
+def assert_the_law(alone: list[Translation], together: list[Translation]) -> None:
+    for one, other in zip(alone, together, strict=True):
+        assert one.tokens == other.tokens, one.source
+        assert abs(one.score - other.score) <= 1e-5 * (1 + abs(one.score)), one.source
+        assert [each.tokens for each in one.alternatives] == [each.tokens for each in other.alternatives]
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_text_is_translated_the_same_in_any_batch(
+    name: str, precision: str, tokenizers: Tokenizers, seed: int
+) -> None:
+    draw = random.Random(seed)
+    config = DecodingConfig(max_length_factor=0.2, max_length_extra=5)
+    model = build_model(MODELS[name], tokenizers).eval()
+    translator = Translator(model, tokenizers, config, precision=precision)
+    assert isinstance(translator.searched, CompiledTransformer)
+    # From one word to more positions than the compiled loops of the encoder take.
+    texts = [
+        " ".join(draw.choices(WORDS.split(), k=length)) for length in [1, 1, 2, 80, *draw.choices(range(1, 20), k=8)]
+    ]
+    for how in ({"beam_size": 1}, {"beam_size": 4, "n_best": 2}):
+        alone = [translator.translate(text, **how) for text in texts]
+        assert_the_law(alone, translator.translate(texts, **how))
+        for tokens in (150, 700):  # texts join and leave at other steps, beside others
+            order = draw.sample(range(len(texts)), len(texts))
+            mixed = translator.translate([texts[place] for place in order], batch_tokens=tokens, **how)
+            assert_the_law([alone[place] for place in order], mixed)
