@@ -2,7 +2,15 @@
 
 import pytest
 
-from limelight.config import Corpus, require_not_reversed, require_one_direction
+from limelight.config import (
+    Corpus,
+    DataConfig,
+    check_directions,
+    directions_of,
+    find_direction,
+    require_not_reversed,
+    require_one_direction,
+)
 from limelight.errors import UserError
 
 
@@ -60,3 +68,77 @@ def test_a_test_set_the_wrong_way_round_is_refused() -> None:
     for fine in (corpus("t.tsv", "fr", "nl"), corpus("t.tsv", "eng", "deu"), corpus("t.tsv")):
         require_not_reversed([fine], [ENGLISH_GERMAN])
     require_not_reversed([corpus("t.tsv", "en", "en")], [corpus("a.tsv", "en", "en")])
+
+
+def data(*trained: Corpus, valid: tuple[Corpus, ...] = (), both: bool = False) -> DataConfig:
+    return DataConfig(train=trained, valid=valid, both_directions=both)
+
+
+ENGLISH_FRENCH = corpus("b.tsv", "en", "fr")
+
+
+def test_the_directions_of_a_run_are_those_of_its_corpora_and_the_ways_back() -> None:
+    assert directions_of(data(ENGLISH_GERMAN, ENGLISH_GERMAN, ENGLISH_FRENCH)) == (("en", "de"), ("en", "fr"))
+    both = directions_of(data(ENGLISH_GERMAN, ENGLISH_FRENCH, both=True))
+    assert list(map(str, both)) == ["en-de", "en-fr", "de-en", "fr-en"]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "found"),
+    [
+        ("en", "de", "en-de"),
+        ("", "de", "en-de"),
+        ("de", "", "de-en"),
+        ("", "FR", "en-fr"),
+        ("fr", "en", "fr-en"),
+        ("", "de-AT", "en-de"),
+    ],
+)
+def test_a_direction_is_found_by_what_is_asked_for(source: str, target: str, found: str) -> None:
+    directions = directions_of(data(ENGLISH_GERMAN, ENGLISH_FRENCH, both=True))
+    assert str(find_direction(directions, source, target)) == found
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
+        ("", "", "several directions: en-de, en-fr, de-en, fr-en; say which one: give --to LANG"),
+        ("", "en", "to en fits 2 of them: give --to LANG, and --from LANG"),
+        ("de", "fr", "does not translate from de to fr; its directions are: en-de, en-fr, de-en, fr-en"),
+        ("", "ja", "does not translate to ja; its directions are: en-de"),
+    ],
+)
+def test_a_direction_that_is_not_there_or_not_clear_lists_those_that_are(
+    source: str, target: str, message: str
+) -> None:
+    directions = directions_of(data(ENGLISH_GERMAN, ENGLISH_FRENCH, both=True))
+    with pytest.raises(UserError, match=message):
+        find_direction(directions, source, target)
+
+
+def test_a_bilingual_model_needs_no_language() -> None:
+    assert find_direction(directions_of(data(ENGLISH_GERMAN))) == ("en", "de")
+    assert find_direction(directions_of(data(corpus("a.tsv")))) is None
+    assert find_direction(()) is None
+    with pytest.raises(UserError, match="does not translate to de; its directions are: one whose languages were not"):
+        find_direction(directions_of(data(corpus("a.tsv"))), "", "de")
+
+
+def test_several_directions_name_the_languages_of_every_corpus() -> None:
+    check_directions(data(ENGLISH_GERMAN, ENGLISH_FRENCH, valid=(ENGLISH_FRENCH,)))
+    check_directions(data(ENGLISH_GERMAN, valid=(corpus("v.tsv", "de", "en"),), both=True))
+    with pytest.raises(UserError, match=r"c\.tsv: a model of several directions has to know .* en-de=folder/c\.tsv"):
+        check_directions(data(ENGLISH_GERMAN, ENGLISH_FRENCH, corpus("c.tsv")))
+    with pytest.raises(UserError, match=r"v\.tsv: validation of de-en, which this run does not learn; it learns en-de"):
+        check_directions(data(ENGLISH_GERMAN, ENGLISH_FRENCH, valid=(corpus("v.tsv", "de", "en"),)))
+    with pytest.raises(UserError, match=r"c\.tsv: both sides are said to be en"):
+        check_directions(data(corpus("c.tsv", "en", "en"), both=True))
+
+
+def test_one_direction_is_still_one_direction() -> None:
+    with pytest.raises(UserError, match=r"a model translates in one direction"):
+        check_directions(data(ENGLISH_GERMAN, valid=(corpus("v.tsv", "de", "en"),)))
+
+
+def test_a_test_set_in_any_learned_direction_is_not_reversed() -> None:
+    require_not_reversed([corpus("t.tsv", "de", "en")], [ENGLISH_GERMAN, corpus("a.tsv", "de", "en")])

@@ -191,12 +191,13 @@ def test_models_with_other_pieces_are_no_ensemble(
 def test_the_target_language_is_checked(limelight: Limelight, trained: Path, text: Path, tmp_path: Path) -> None:
     assert limelight("translate", "--model", trained, "--to", "lumi", text).code == 0
     ended = limelight("translate", "--model", trained, "--to", "fr", text)
-    assert (ended.code, ended.err) == (2, f"limelight: --to fr: {trained} translates to lumi\n")
+    message = f"limelight: {trained}: this model does not translate to fr; its directions are: en-lumi\n"
+    assert (ended.code, ended.err) == (2, message)
     both = load_tokenizers(trained / "tokenizer")
     model = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=8, heads=2, d_ff=8)
     save_model(tmp_path / "x", build_model(model, both), both, RunConfig(model=model), notes={}, card="")
     assert (
-        "a language that was not named when it was trained"
+        "one whose languages were not named when it was trained"
         in limelight("translate", "--model", tmp_path / "x", "--to", "fr", text).err
     )
 

@@ -20,17 +20,17 @@ IN_TIME, AT_ONCE = 10.0, 1.0
 """Seconds that are promised: after the first signal, after the second."""
 PHASES = {
     "data preparation": {"prepare.read_pairs": 3, "prepare.train_tokenizer": 1, "prepare._tokenise": 1,
-                         "prepare.read_valid": 1, "tasks.translation.validation_batches": 1},
+                         "prepare.read_valid": 1, "tasks.valid_set.validation_batches": 1},
     "first step": {"loop.update": 1, "update.batch_loss": 1},
     "step": {"update.batch_loss": 24},
-    "validation": {"tasks.translation.mean_loss": 3},
+    "validation": {"tasks.valid_set.mean_loss": 3},
     "save": {"checkpoint.sha256": 16, "checkpoint._remove_old": 4, "keep.save_weights": 3, "keep.save_model": 1},
 }  # fmt: skip
 """Where each phase is met: functions of `limelight.training`, and up to which of their calls, all in the first half."""
 BUSY = {
     "a step": Moment("limelight.training.update.batch_loss", 9, IN_COMPILED_CODE),
     "the vocabulary": Moment("limelight.training.prepare.train_tokenizer", 1, IN_COMPILED_CODE),
-    "validation": Moment("limelight.training.tasks.translation.mean_loss", 2, IN_COMPILED_CODE),
+    "validation": Moment("limelight.training.tasks.valid_set.mean_loss", 2, IN_COMPILED_CODE),
     "a save": Moment("limelight.training.checkpoint.sha256", 6, IN_COMPILED_CODE),
 }
 """Where compiled code keeps Python from its next step for minutes. In all but the second there is a checkpoint."""

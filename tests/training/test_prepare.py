@@ -45,7 +45,7 @@ def test_everything_that_was_read_is_in_the_store(config: RunConfig, tmp_path: P
     assert store.texts(np.arange(len(store))) == ([line[0] for line in lines], [line[1] for line in lines])
     encode = found.tokenizers.source.encode
     assert [store.sources[row].tolist() for row in range(len(store))] == [encode(line[0]) for line in lines]
-    assert [pair.line for pair in found.valid] == list(range(1, 8))
+    assert [pair.line for pair in found.valid[0]] == list(range(1, 8))
     assert "train.tsv: 61 of 61 pairs kept" in said
 
 
@@ -222,11 +222,11 @@ def test_long_validation_pairs_are_left_out_and_counted(config: RunConfig, tmp_p
     text = b"one\teins\n" + b"two " * 500 + b"\tzwei\n" + b"three\t" + b"drei " * 20_000 + b"\nfour\tvier\n"
     config = with_data(config, valid=corpus(tmp_path / "v.tsv", text))
     found, said = prepared(config, tmp_path / "run")
-    assert [pair.line for pair in found.valid] == [1, 2, 4]
+    assert [pair.line for pair in found.valid[0]] == [1, 2, 4]
     told = f"{tmp_path / 'v.tsv'}:3: 1 of 4 validation pairs are left out, this one first: longer than 2,000 characters"
     assert [line for line in said.splitlines() if "validation pairs" in line] == [f"{told} (data.max_characters)"]
     found, said = prepared(config, tmp_path / "run")  # a second start reads what the run keeps
-    assert [pair.line for pair in found.valid] == [1, 2, 4]
+    assert [pair.line for pair in found.valid[0]] == [1, 2, 4]
     long = with_data(config, valid=corpus(tmp_path / "long.tsv", text.splitlines()[2] + b"\n"))
     with pytest.raises(
         UserError, match=r"long\.tsv:1: 1 of 1 validation pairs are longer than 2,000 characters .* split"
@@ -237,7 +237,7 @@ def test_long_validation_pairs_are_left_out_and_counted(config: RunConfig, tmp_p
 def test_validation_pairs_without_text_are_left_out_and_counted(config: RunConfig, tmp_path: Path) -> None:
     said: list[str] = []
     text = b"one\teins\n\tzwei\nthree\t \nfour\tvier\n"
-    pairs = read_valid(with_data(config, valid=corpus(tmp_path / "v.tsv", text)).data, tmp_path, said.append)
+    [pairs] = read_valid(with_data(config, valid=corpus(tmp_path / "v.tsv", text)).data, tmp_path, said.append)
     assert [pair.line for pair in pairs] == [1, 4]
     assert said == [f"{tmp_path / 'v.tsv'}: 2 of 4 validation pairs have an empty side"]
     with pytest.raises(UserError, match=r"v\.tsv: no validation pair has text on both sides"):

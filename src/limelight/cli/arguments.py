@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 SEVERAL = ("--train", "--valid", "--text", "--valid-text", "--test")
 """Options that take all the words after them, as in `--train train.en train.de`."""
 ONE_FILE = (".tsv", ".jsonl")
+_PREFIX = re.compile(r"(?P<source>[A-Za-z]{2,3}(?:_\w+)?)-(?P<target>[A-Za-z]{2,3}(?:[-_]\w+)?)=(?P<file>.+)")
 NO_LANGUAGES = ("txt", "src", "tgt", "trg", "ref", "hyp", "sys", "out", "raw", "tok", "bpe", "spm", "new", "old", "bak")
 """Endings of files of text that look like codes of languages."""
 
@@ -53,27 +54,34 @@ def _require_word(option: str, words: int) -> None:
 
 
 def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Corpus, ...]:
-    """Files to corpora: each .tsv or .jsonl is one; others come in twos, a file for each language.
+    """Files to corpora: each .tsv or .jsonl is one; others come in twos, a file for each language. `en-de=FILE` names
+    the languages of a corpus at its first file.
 
-    Raises `UserError` when a file is left without its other language, or is of a format that is not text, and for two
-    files in the order opposite to `source` and `target`.
+    Raises `UserError` when a file is left without its other language, or is of a format that is not text, for two
+    files in the order opposite to `source` and `target`, and for corpora of several directions that are not all named.
     """
-    from limelight.config import Corpus
+    from limelight.config import Corpus, require_one_direction
     from limelight.text.formats import refuse_name
     from limelight.text.open_text import open_text, text_suffix
 
     found: list[Corpus] = []
-    waiting = ""
-    for file in files:
+    waiting, guessed = "", False
+    for word in files:
+        if waiting:
+            file = word
+        else:
+            named, file = _direction(word)
+            guessed |= not named[0]
+            languages = named[0] or source, named[1] or target
         refuse_name(Path(file), text_suffix(file))
         if text_suffix(file) in ONE_FILE:
             if waiting:
                 break
-            found.append(Corpus(files=(file,), source=source or "source", target=target or "target"))
+            found.append(Corpus(files=(file,), source=languages[0] or "source", target=languages[1] or "target"))
         elif waiting:
-            languages = (source or _language(waiting, "source"), target or _language(file, "target"))
-            _require_order(option, (waiting, file), languages)
-            found.append(Corpus(files=(waiting, file), source=languages[0], target=languages[1]))
+            spoken = languages[0] or _language(waiting, "source"), languages[1] or _language(file, "target")
+            _require_order(option, (waiting, file), spoken)
+            found.append(Corpus(files=(waiting, file), source=spoken[0], target=spoken[1]))
             waiting = ""
         else:
             waiting = file
@@ -84,7 +92,17 @@ def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Co
             f"{option} {waiting}: a file of one language needs its other language beside it, for example "
             f"{option} train.en train.de; or give one .tsv or .jsonl file that holds both"
         )
+    if guessed:
+        require_one_direction(found)
     return tuple(found)
+
+
+def _direction(word: str) -> tuple[tuple[str, str], str]:
+    """`en-de=train.tsv` to its languages and the file; a file that has such a name itself comes first."""
+    match = _PREFIX.fullmatch(word)
+    if match is None or Path(word).exists():
+        return ("", ""), word
+    return (match["source"], match["target"]), match["file"]
 
 
 def _language(file: str, otherwise: str) -> str:

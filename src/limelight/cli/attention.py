@@ -33,6 +33,8 @@ def attention(
     sentence: drawing.Sentence,
     model: options.OneModel = None,
     target: drawing.Forced = None,
+    source_lang: options.FromLanguage = "",
+    target_lang: options.ToLanguage = "",
     output: drawing.Picture = None,
     beam: options.Beam = None,
     kind: drawing.KindOfMap = None,
@@ -54,13 +56,15 @@ def attention(
     folders, configs = find_models(model)
     family, machine = configs[0].model.family, Machine(device, threads)
     if family == "encoder_only":
-        _refuse_sides("an encoder alone", target, beam, end=True)
+        _refuse_sides("an encoder alone", target, beam, source_lang, target_lang, end=True)
         seen, of_map = open_reader(folders, machine).attention(sentence), kind or drawing.Kind.ENCODER_SELF
     elif family in WRITERS:
-        _refuse_sides("a language model", target, beam, end=end)
+        _refuse_sides("a language model", target, beam, source_lang, target_lang, end=end)
         seen, of_map = open_generator(folders, machine).attention(sentence), kind or drawing.Kind.DECODER_SELF
     else:
-        seen = open_translator(folders, machine).attention(sentence, target=target, beam_size=beam)
+        seen = open_translator(folders, machine).attention(
+            sentence, target=target, beam_size=beam, source_lang=source_lang, target_lang=target_lang
+        )
         of_map = kind or drawing.Kind.CROSS
     seen = replace(seen, model=seen.model or folders[0])
     seen = seen if end else seen.without_end()  # before words are merged: the pieces of a word then weigh alike
@@ -76,11 +80,15 @@ def attention(
     typer.echo(f"wrote {output}", err=True)
 
 
-def _refuse_sides(who: str, target: str | None, beam: int | None, *, end: bool) -> None:
+def _refuse_sides(
+    who: str, target: str | None, beam: int | None, source_lang: str, target_lang: str, *, end: bool
+) -> None:
     """Raises `UserError` for options that need a source and a target beside it."""
     given = (
         [f"--target {target}"] * (target is not None)
         + [f"--beam {beam}"] * (beam is not None)
+        + [f"--from {source_lang}"] * bool(source_lang)
+        + [f"--to {target_lang}"] * bool(target_lang)
         + ["--no-end"] * (not end)
     )
     if given:

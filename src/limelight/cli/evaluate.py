@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,19 +17,22 @@ from limelight.cli.output import lines_to, show
 from limelight.errors import TextWarning, UserError
 
 if TYPE_CHECKING:
-    from limelight.config import Corpus, RunConfig
+    from limelight.config import Corpus, Direction, RunConfig
+    from limelight.decoding.translate import Translator
+    from limelight.evaluation.directions import DirectionsEvaluation
     from limelight.evaluation.evaluate import Evaluation
     from limelight.evaluation.labels import LabelEvaluation
     from limelight.evaluation.text import TextEvaluation
     from limelight.text.pair import Pair
 
-    Found = tuple[Sequence[str], Evaluation | LabelEvaluation | TextEvaluation]
+    Found = tuple[Sequence[str], Evaluation | DirectionsEvaluation | LabelEvaluation | TextEvaluation]
     Measure = Callable[[list[str], list[RunConfig], Machine, list[str], dict[str, Any]], Found]
 
 EXAMPLES = """
 [bold]Examples[/bold]
   limelight evaluate --model runs/en-de --test test.en test.de
   limelight evaluate --model runs/en-de --test test.tsv --json > result.json
+  limelight evaluate --model runs/many --test en-de=a.tsv en-fr=b.tsv
   limelight evaluate --model runs/language --test labels.tsv
   limelight evaluate --model runs/plays --test unseen.txt --json
 """
@@ -51,6 +54,8 @@ def evaluate(
     max_length_extra: search_options.MaxLengthExtra = None,
     precision: options.Precision = None,
     tokenize: options.Tokenize = None,
+    source: options.FromLanguage = "",
+    target: options.ToLanguage = "",
     device: options.Device = None,
     threads: options.Threads = None,
 ) -> None:
@@ -67,6 +72,8 @@ def evaluate(
         "--precision": precision,
         "--output": output,
         "--tokenize": tokenize,
+        "--from": source or None,
+        "--to": target or None,
     }
     with lines_to(output) if output else nullcontext() as write:
         texts, found = _measure_of(configs[0])(folders, configs, Machine(device, threads), test, how)
@@ -85,29 +92,71 @@ def _measure_of(config: RunConfig) -> Measure:
 def _translations(
     folders: list[str], configs: list[RunConfig], machine: Machine, test: list[str], how: dict[str, Any]
 ) -> Found:
-    from limelight.config import require_not_reversed
+    from limelight.evaluation.directions import DirectionsEvaluation
+
+    asked = how.pop("--from") or "", how.pop("--to") or ""
+    groups = _by_direction(corpora(test, *asked, "--test"), configs, asked)
+    pairs = {direction: _pairs(some, () if direction else configs[0].data.train) for direction, some in groups.items()}
+    for unseen in pairs.values():
+        _warn_of_overlap(folders, unseen)
+    translator = open_translator(folders, machine, how["--precision"])
+    origin = _origin(folders, configs)
+    found = {
+        direction: _measured(translator, unseen, configs[0], how, origin, direction, groups[direction][0].target)
+        for direction, unseen in pairs.items()
+    }
+    if len(found) == 1:
+        [only] = found.values()
+        return only.translations, only
+    several = DirectionsEvaluation({str(direction): each for direction, each in found.items()})
+    return several.translations, several
+
+
+def _by_direction(
+    given: Sequence[Corpus], configs: list[RunConfig], asked: tuple[str, str]
+) -> Mapping[Direction | None, Sequence[Corpus]]:
+    """The test files of each direction of a model that has several; all of them, under None, for one that has not."""
+    from limelight.config import directions_of, find_direction, known_languages, require_not_reversed
+
+    directions = directions_of(configs[0].data)
+    if len(directions) < 2:
+        for config in configs:
+            require_not_reversed(given, config.data.train)
+        return {None: given}
+    grouped: dict[Direction | None, list[Corpus]] = {}
+    for corpus in given:
+        source, target = (here or there for here, there in zip(known_languages(corpus), asked, strict=True))
+        grouped.setdefault(find_direction(directions, source, target), []).append(corpus)
+    return grouped
+
+
+def _measured(
+    translator: Translator,
+    pairs: Sequence[Pair],
+    config: RunConfig,
+    how: dict[str, Any],
+    origin: dict[str, Any],
+    direction: Direction | None,
+    language: str,
+) -> Evaluation:
+    """One evaluation. The target of the test files, `language`, is used where the model's own has no name."""
     from limelight.evaluation.evaluate import evaluate as measure
     from limelight.evaluation.tokenization import target_language
 
-    given = corpora(test, "", "", "--test")
-    for config in configs:
-        require_not_reversed(given, config.data.train)
-    pairs = _pairs(given, configs[0].data.train)
-    _warn_of_overlap(folders, pairs)
-    found = measure(
-        open_translator(folders, machine, how["--precision"]),
+    return measure(
+        translator,
         pairs,
         beam_size=how["--beam"],
         length_penalty=how["--length-penalty"],
-        tokenize=how["--tokenize"] or configs[0].training.bleu_tokenize,
-        target=target_language(configs[0].data) or given[0].target,
+        tokenize=how["--tokenize"] or config.training.bleu_tokenize,
+        target=direction.target if direction else target_language(config.data) or language,
+        direction=direction,
         patience=how["--patience"],
         prune=how["--prune"],
         max_length_factor=how["--max-length-factor"],
         max_length_extra=how["--max-length-extra"],
-        origin=_origin(folders, configs),
+        origin=origin,
     )
-    return found.translations, found
 
 
 def _labels(

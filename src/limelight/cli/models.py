@@ -62,23 +62,25 @@ def lasting() -> Iterator[None]:
 
 
 @lasting()
-def find_models(folders: list[str] | None, *, to: str = "") -> tuple[list[str], list[RunConfig]]:
+def find_models(
+    folders: list[str] | None, *, source: str = "", target: str = "", translates: bool = False
+) -> tuple[list[str], list[RunConfig]]:
     """The folders of `--model` and their configurations: all that can be said before the weights are read.
 
-    Raises `UserError` when none is named, when one holds no model, or when it does not translate to `to`.
+    Raises `UserError` when none is named, when one holds no model, or when one that `translates` does not do so from
+    `source` to `target`, or does not know which of its directions is meant.
     """
     if not folders or "" in folders:
         raise UserError("which model? Give --model RUN, the folder that `limelight train --out RUN` wrote")
-    from limelight.config import load_config
+    from limelight.config import directions_of, find_direction, load_config
     from limelight.models.stored import CONFIG, find_model
-    from limelight.untrusted import shown
 
     configs = [load_config(find_model(folder) / CONFIG) for folder in folders]
-    for folder, config in zip(folders, configs, strict=True) if to else ():
-        languages = {corpus.target for corpus in config.data.train}
-        if to not in languages:
-            known = ", ".join(sorted(languages - {"target"})) or "a language that was not named when it was trained"
-            raise UserError(f"--to {to}: {folder} translates to {shown(known)}")
+    for folder, config in zip(folders, configs, strict=True) if translates else ():
+        try:
+            find_direction(directions_of(config.data), source, target)
+        except UserError as error:
+            raise UserError(f"{folder}: {error}") from None
     return folders, configs
 
 

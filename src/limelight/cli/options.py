@@ -184,7 +184,14 @@ Text = Annotated[
     Path | None,
     typer.Argument(help="A sentence a line, also .gz, .xz, .zst; standard input when not given.", metavar="FILE"),
 ]
-Language = Annotated[str, typer.Option("--to", help="Target language, checked against the model's.", metavar="LANG")]
+FromLanguage = Annotated[
+    str,
+    typer.Option("--from", help="Source language, where several lead to the target language.", metavar="LANG"),
+]
+ToLanguage = Annotated[
+    str,
+    typer.Option("--to", help="Target language, for a model of several directions.", metavar="LANG"),
+]
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", help="Write there instead of standard output.", metavar="FILE")
 ]

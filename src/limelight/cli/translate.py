@@ -25,6 +25,7 @@ EXAMPLES = """
   limelight translate --model runs/one --model runs/two input.txt > out.txt
   limelight translate --model runs/en-de --sample --seed 7 --json input.txt
   limelight translate --model runs/en-de --shortlist input.txt > output.txt
+  limelight translate --model runs/many --from en --to fr input.txt
 """
 WITH_LESS_MEMORY = "Give a smaller --batch-tokens or --beam, or split very long lines"
 
@@ -32,7 +33,8 @@ WITH_LESS_MEMORY = "Give a smaller --batch-tokens or --beam, or split very long 
 def translate(
     file: options.Text = None,
     model: options.Models = None,
-    to: options.Language = "",
+    source: options.FromLanguage = "",
+    target: options.ToLanguage = "",
     output: options.Output = None,
     as_json: options.AsJsonLines = False,
     beam: options.Beam = None,
@@ -62,13 +64,15 @@ def translate(
         if value is not None:
             raise UserError(f"--{name} {value:g} and --sample exclude each other: search for the best, or draw")
     sampling = _sampling(sample, {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed})
-    folders, _ = find_models(model, to=to)
+    folders, _ = find_models(model, source=source, target=target, translates=True)
     lines = live_lines_of(file)
     with lines_to(output) as write:
         translator = open_translator(folders, Machine(device, threads), precision, shortlist=shortlist)
         greet(file)
         translations = translator.translate_stream(
             lines,
+            source_lang=source,
+            target_lang=target,
             beam_size=beam,
             n_best=n_best,
             length_penalty=length_penalty,

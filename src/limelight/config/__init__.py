@@ -1,7 +1,16 @@
 """The whole run as one frozen, typed record; strict overrides; errors that name near keys."""
 
 from limelight.config.augmentation import AugmentationConfig
-from limelight.config.directions import require_not_reversed, require_one_direction
+from limelight.config.directions import (
+    Direction,
+    check_directions,
+    direction_of,
+    directions_of,
+    find_direction,
+    known_languages,
+    require_not_reversed,
+    require_one_direction,
+)
 from limelight.config.files import config_from, dump_config, known_keys, load_config, override, save_config
 from limelight.config.models import (
     DecoderOnlyConfig,
@@ -30,6 +39,7 @@ __all__ = [
     "DataConfig",
     "DecoderOnlyConfig",
     "DecodingConfig",
+    "Direction",
     "EncoderOnlyConfig",
     "ModelConfig",
     "RecurrentConfig",
@@ -38,9 +48,14 @@ __all__ = [
     "TokensConfig",
     "TrainingConfig",
     "TransformerConfig",
+    "check_directions",
     "config_from",
+    "direction_of",
+    "directions_of",
     "dump_config",
+    "find_direction",
     "known_keys",
+    "known_languages",
     "load_config",
     "override",
     "require_not_reversed",

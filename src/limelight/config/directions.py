@@ -1,17 +1,125 @@
-"""Which languages a corpus translates between, as far as they are known: one direction for each model.
+"""Between which languages a model translates, as far as they are known.
 
-A model without language tags learns every pair it is given as the same task. Pairs of two directions in one model, or
-validation in the other direction, make no error anywhere: they only make a bad model.
+A model of one direction knows no tags: pairs of another direction make no error anywhere, only a bad model, and are
+refused. A model of several directions reads the tag of the target language before each source.
 """
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from limelight.config.run import Corpus
+from limelight.config.run import Corpus, DataConfig
 from limelight.errors import UserError
 
 UNNAMED = {side: Corpus.model_fields[side].default for side in ("source", "target")}
 """What a side is called whose language nobody has named."""
+
+
+class Direction(NamedTuple):
+    """From one language to another."""
+
+    source: str
+    target: str
+
+    @property
+    def reversed(self) -> "Direction":
+        """The way back."""
+        return Direction(self.target, self.source)
+
+    def __str__(self) -> str:
+        return f"{self.source}-{self.target}"
+
+
+def known_languages(corpus: Corpus) -> tuple[str, str]:
+    """Source and target language of a corpus; empty where nobody has named them."""
+    source, target = corpus.source, corpus.target
+    return "" if source == UNNAMED["source"] else source, "" if target == UNNAMED["target"] else target
+
+
+def direction_of(corpus: Corpus) -> Direction:
+    """The direction in which the sides of a corpus stand."""
+    return Direction(corpus.source, corpus.target)
+
+
+def directions_of(data: DataConfig) -> tuple[Direction, ...]:
+    """The directions that a run learns, each once, in the order of its corpora."""
+    found = [direction_of(corpus) for corpus in data.train]
+    if data.both_directions:
+        found += [direction.reversed for direction in found]
+    return tuple(dict.fromkeys(found))
+
+
+def find_direction(directions: Sequence[Direction], source: str = "", target: str = "") -> Direction | None:
+    """The direction that is asked for; None for a model of a single one whose languages are not named.
+
+    An empty language asks for none in particular. A model of one direction needs neither.
+
+    Raises `UserError`, which lists the directions, where none or more than one fits.
+    """
+    known = [direction for direction in directions if _named(direction)]
+    if not known and len(directions) <= 1 and not (source or target):
+        return None
+    fitting = [
+        direction
+        for direction in known
+        if (not source or _same(source, direction.source)) and (not target or _same(target, direction.target))
+    ]
+    if len(fitting) == 1:
+        return fitting[0]
+    asked = " ".join([f"from {source}"] * bool(source) + [f"to {target}"] * bool(target))
+    there = ", ".join(map(str, known)) or "one whose languages were not named when it was trained"
+    if not fitting:
+        raise UserError(f"this model does not translate {asked}; its directions are: {there}")
+    what = f"{asked} fits {len(fitting)} of them" if asked else "say which one"
+    raise UserError(
+        f"this model translates in several directions: {there}; {what}: give --to LANG, and --from LANG where several "
+        "lead there (target_lang and source_lang in Python)"
+    )
+
+
+def check_directions(data: DataConfig) -> None:
+    """Raises `UserError` where the directions of a run contradict each other.
+
+    A run of several directions names the languages of every corpus, and its validation text is of these directions.
+    """
+    if not data.both_directions and _is_one(data.train):
+        require_one_direction((*data.train, *data.valid))
+        return
+    for corpus in (*data.train, *data.valid):
+        if not _named(direction_of(corpus)):
+            raise UserError(
+                f"{_files(corpus)}: a model of several directions has to know the languages of every corpus; write "
+                f"them before the file, for example en-de={corpus.files[0]}"
+            )
+        if _known(corpus, "source") == _known(corpus, "target"):
+            raise UserError(f"{_files(corpus)}: both sides are said to be {corpus.source}; name two languages")
+    trained = directions_of(data)
+    for corpus in data.valid:
+        if direction_of(corpus) not in trained:
+            there = ", ".join(map(str, trained))
+            raise UserError(
+                f"{_files(corpus)}: validation of {direction_of(corpus)}, which this run does not learn; it learns "
+                f"{there}"
+            )
+
+
+def _is_one(corpora: Sequence[Corpus]) -> bool:
+    """Whether at most one direction is named."""
+    return len({direction_of(corpus) for corpus in corpora if _named(direction_of(corpus))}) <= 1
+
+
+def _named(direction: Direction) -> bool:
+    return direction.source != UNNAMED["source"] and direction.target != UNNAMED["target"]
+
+
+def _same(asked: str, there: str) -> bool:
+    """Whether two names are of one language: `de` also stands for `de-AT`, and case does not matter."""
+    one, other = (name.lower().replace("_", "-") for name in (asked, there))
+    return one == other or one == other.partition("-")[0] or one.partition("-")[0] == other
+
+
+def _files(corpus: Corpus) -> str:
+    return " + ".join(corpus.files)
 
 
 def require_one_direction(corpora: Iterable[Corpus]) -> None:
@@ -25,17 +133,20 @@ def require_one_direction(corpora: Iterable[Corpus]) -> None:
             if _known(earlier, side) != _known(corpus, side):
                 raise UserError(
                     f"{_described(corpus)}, and {_described(earlier)}: a model translates in one direction. Give the "
-                    "two files of each corpus in the same order and train a model for each direction; where a file "
-                    "name is misleading, name the languages with --source and --target"
+                    "two files of each corpus in the same order; where a file name is misleading, name the languages "
+                    "with --source and --target. For one model of several directions write them before each file: "
+                    "--train en-de=a.tsv en-fr=b.tsv"
                 )
 
 
 def require_not_reversed(tests: Iterable[Corpus], trained: Sequence[Corpus]) -> None:
     """Raises `UserError` for a test set whose source is the target language of a model, or the other way round."""
+    models = [[_known(corpus, side) for side in UNNAMED] for corpus in trained]
     for test in tests:
-        for corpus in trained:
-            model = [_known(corpus, side) for side in UNNAMED]
-            here = [_known(test, side) for side in UNNAMED]
+        here = [_known(test, side) for side in UNNAMED]
+        if here in models:
+            continue
+        for corpus, model in zip(trained, models, strict=True):
             if model[0] != model[1] and any(one and one == other for one, other in zip(here, model[::-1], strict=True)):
                 raise UserError(
                     f"{_described(test)}, and the model translates from {corpus.source} to {corpus.target}: give the "

@@ -42,6 +42,11 @@ class DataConfig(Section):
 
     train: tuple[Corpus, ...] = ()
     valid: tuple[Corpus, ...] = ()
+    both_directions: bool = False
+    """Each corpus is read both ways: one model translates from its source to its target language and back."""
+    temperature: float = Field(1.0, ge=1)
+    """T of the sampling between corpora of different size: a corpus of n pairs is drawn in proportion to n^(1/T)
+    (Arivazhagan et al. 2019, section 4.2). 1 draws each pair equally often; the larger, the more equal the corpora."""
     text: tuple[str, ...] = ()
     """Files of plain text: what a language model, or a masked one, learns from."""
     valid_text: tuple[str, ...] = ()

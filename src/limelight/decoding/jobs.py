@@ -5,6 +5,7 @@ from typing import NamedTuple
 import torch
 
 from limelight.decoding.settings import SearchSettings
+from limelight.tokens import Tokenizers
 
 
 class Plan(NamedTuple):
@@ -14,6 +15,8 @@ class Plan(NamedTuple):
     generator: torch.Generator | None
     """What sampling draws with; None without sampling."""
     batch_tokens: int
+    tokenizers: Tokenizers
+    """Of the direction that was asked for."""
 
 
 class Job(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Unpack, cast, overload
 
 import torch
 
-from limelight.config import DecodingConfig
+from limelight.config import DecodingConfig, Direction, directions_of, find_direction
 from limelight.decoding.beam import BeamSearch, with_score
 from limelight.decoding.engine import Engine
 from limelight.decoding.ensemble import Ensemble
@@ -30,7 +30,7 @@ from limelight.models.packed import pack, search_precision
 from limelight.models.room import longest_sequence, require_room
 from limelight.models.stored import SHORTLIST, StoredModel, load_model, require_verb
 from limelight.text.readers.live import chunks
-from limelight.tokens import Tokenizers
+from limelight.tokens import Tokenizers, tagged
 
 BATCH_TOKENS = 16384
 
@@ -71,8 +71,10 @@ class Translator:
         precision: str | None = None,
         shortlist: Shortlist | None = None,
         threads: int | None = None,
+        directions: Sequence[Direction] = (),
     ) -> None:
-        """`config` holds the defaults of `translate`; its own defaults where it is not given.
+        """`config` holds the defaults of `translate`; its own defaults where it is not given. With several `directions`
+        the tag of the target language goes before each source.
 
         With a `precision` the model is packed for searching, in `fp32`, `bf16` or `int8`; after its weights change a
         new translator has to be made. Without one it is searched as it is at the time. With a `shortlist` nothing is
@@ -86,6 +88,7 @@ class Translator:
         if threads is not None and threads < 1:
             raise UserError(f"threads must be at least 1, not {threads}")
         self.threads = threads
+        self.directions = tuple(directions)
         self.model = model
         self.name = ""
         """What titles of pictures call the model: the folder it was loaded from."""
@@ -96,18 +99,20 @@ class Translator:
 
     @overload
     def translate(  # type: ignore[overload-overlap]  # a string is a sequence of strings, but here it is one text
-        self, texts: str, *, prefix: str | None = None, batch_tokens: int = BATCH_TOKENS,
-        **options: Unpack[SearchOptions],
+        self, texts: str, *, source_lang: str | None = None, target_lang: str | None = None,
+        prefix: str | None = None, batch_tokens: int = BATCH_TOKENS, **options: Unpack[SearchOptions],
     ) -> Translation: ...  # fmt: skip
     @overload
     def translate(
-        self, texts: Sequence[str], *, prefix: Sequence[str] | None = None, batch_tokens: int = BATCH_TOKENS,
-        **options: Unpack[SearchOptions],
+        self, texts: Sequence[str], *, source_lang: str | None = None, target_lang: str | None = None,
+        prefix: Sequence[str] | None = None, batch_tokens: int = BATCH_TOKENS, **options: Unpack[SearchOptions],
     ) -> list[Translation]: ...  # fmt: skip
     def translate(
         self,
         texts: str | Sequence[str],
         *,
+        source_lang: str | None = None,
+        target_lang: str | None = None,
         prefix: str | Sequence[str] | None = None,
         batch_tokens: int = BATCH_TOKENS,
         **options: Unpack[SearchOptions],
@@ -115,14 +120,16 @@ class Translator:
         """Translate a text, or a list of texts into a list in the same order.
 
         Args:
+            source_lang, target_lang: the direction, for a model that has several; as much of it as makes it clear.
             prefix: target text each translation begins with, one for each text.
             batch_tokens: bounds a batch: texts * source pieces of the longest * hypotheses of each.
             options: `beam_size`, `n_best`, `length_penalty`, `patience`, `prune`, `max_length_factor`,
                 `max_length_extra`, `sampling`: see `SearchOptions`. What is not given is the model's own.
 
-        Raises `UserError` for settings out of bounds and for a text longer than the model can take, naming its place.
+        Raises `UserError` for a direction that the model does not have, for settings out of bounds, and for a text
+        longer than the model can take, naming its place.
         """
-        plan = self._plan(options, batch_tokens)
+        plan = self._plan(options, batch_tokens, self.towards(Direction(source_lang or "", target_lang or "")))
         if isinstance(texts, str):
             if prefix is not None and not isinstance(prefix, str):
                 raise UserError("one text takes one prefix: give it as a string, too")
@@ -137,6 +144,8 @@ class Translator:
         self,
         lines: Iterable[str | None],
         *,
+        source_lang: str | None = None,
+        target_lang: str | None = None,
         batch_tokens: int = BATCH_TOKENS,
         chunk: int = 1000,
         **options: Unpack[SearchOptions],
@@ -148,26 +157,35 @@ class Translator:
         """
         if chunk < 1:
             raise UserError(f"chunk must be at least 1 line, not {chunk}")
-        plan = self._plan(options, batch_tokens)
+        plan = self._plan(options, batch_tokens, self.towards(Direction(source_lang or "", target_lang or "")))
         first = 1
         for some in chunks(lines, chunk):
             yield from self._translate(some, [""] * len(some), plan, first)
             first += len(some)
 
-    def attention(self, text: str, target: str | None = None, beam_size: int | None = None) -> AttentionMap:
-        """What the model looks at while it translates `text`: into its own translation, or into a given `target`.
+    def attention(
+        self,
+        text: str,
+        target: str | None = None,
+        beam_size: int | None = None,
+        *,
+        source_lang: str | None = None,
+        target_lang: str | None = None,
+    ) -> AttentionMap:
+        """What the model attends to while it translates `text`: into its own translation, or into a given `target`.
 
-        Raises `UserError` for a blank text and for an ensemble.
+        Raises `UserError` for a blank text, for an ensemble, and for a direction that the model does not have.
         """
         if not text.strip():
             raise UserError("the text is blank: there is nothing to look at; give a sentence")
+        tokenizers = self.towards(Direction(source_lang or "", target_lang or ""))
         if target is not None:
-            target_ids: Sequence[int] = self.tokenizers.target.encode(target)
+            target_ids: Sequence[int] = tokenizers.target.encode(target)
         else:
-            plan = self._plan({"beam_size": beam_size}, BATCH_TOKENS)
+            plan = self._plan({"beam_size": beam_size}, BATCH_TOKENS, tokenizers)
             found = self._hypotheses([text], [""], plan, first=1)[0]
             target_ids = found[0].ids if found else ()
-        return replace(attention_map(self.model, self.tokenizers, text, target_ids), model=self.name)
+        return replace(attention_map(self.model, tokenizers, text, target_ids), model=self.name)
 
     @property
     def device(self) -> torch.device:
@@ -175,12 +193,22 @@ class Translator:
         weight = next(self.model.parameters(), None)
         return torch.device("cpu") if weight is None else weight.device
 
-    def _plan(self, options: SearchOptions, batch_tokens: int) -> Plan:
+    def towards(self, direction: Direction | None) -> Tokenizers:
+        """The tokenizers for a direction: with the tag of its target language where the model has several.
+
+        Raises `UserError` where the model does not have it, or has several and None is given.
+        """
+        found = find_direction(self.directions, *(direction or ("", "")))
+        if found is None or len(self.directions) < 2:
+            return self.tokenizers
+        return tagged(self.tokenizers, found.target)
+
+    def _plan(self, options: SearchOptions, batch_tokens: int, tokenizers: Tokenizers) -> Plan:
         if batch_tokens < 1:
             raise UserError(f"batch_tokens must be at least 1, not {batch_tokens}")
         settings = search_settings(self.config, options)
         drawing = None if settings.sampling is None else generator_for(settings.sampling, self.device)
-        return Plan(settings, drawing, batch_tokens)
+        return Plan(settings, drawing, batch_tokens, tokenizers)
 
     def _translate(self, texts: Sequence[str], prefixes: Sequence[str], plan: Plan, first: int) -> list[Translation]:
         """Translations in the order of the texts; the place of the first text in the whole input is for messages."""
@@ -192,7 +220,7 @@ class Translator:
     ) -> list[list[Hypothesis]]:
         """The hypotheses of each text, none for a blank one. Texts of like length are searched together."""
         found: list[list[Hypothesis]] = [[] for _ in texts]
-        jobs = self._jobs(texts, prefixes, plan.settings, first)
+        jobs = self._jobs(texts, prefixes, plan, first)
         threads = self.threads
         workers = workers_for(len(jobs), self.device, threads) if plan.generator is None else 1  # draws stand in order
         decoding = decode(jobs, lambda: self._engine(plan), workers=workers, threads=threads)
@@ -201,16 +229,16 @@ class Translator:
                 found[place] = self._ranked(hypotheses, plan.settings)
         return found
 
-    def _jobs(self, texts: Sequence[str], prefixes: Sequence[str], settings: SearchSettings, first: int) -> list[Job]:
+    def _jobs(self, texts: Sequence[str], prefixes: Sequence[str], plan: Plan, first: int) -> list[Job]:
         """The texts that are not blank, tokenised. Raises `UserError` for one too long, before any is searched."""
         longest = longest_sequence(self.model)
-        sources = self.tokenizers.source.encode_batch(texts)
-        starts = self.tokenizers.target.encode_batch(prefixes)
+        sources = plan.tokenizers.source.encode_batch(texts)
+        starts = plan.tokenizers.target.encode_batch(prefixes)
         jobs = []
         for place, (source, prefix) in enumerate(zip(sources, starts, strict=True)):
             if not source or not texts[place].strip():
                 continue
-            limit = settings.max_length(len(source))
+            limit = plan.settings.max_length(len(source))
             if longest is not None:
                 require_room(source, longest, f"text {place + first}")
                 require_room(prefix, longest, f"prefix {place + first}")
@@ -287,22 +315,46 @@ def load_translator(
     first = stored[0]
     precision = precision or search_precision(first.config.weights, target)
     models = [_translating(each) for each in stored]
+    directions = directions_of(first.config.data)
     if len(stored) == 1:
         listed = read_shortlist(first.folder / SHORTLIST, first.tokenizers) if shortlist else None
         alone = Translator(
-            models[0], first.tokenizers, first.config.decoding, precision=precision, shortlist=listed, threads=threads
+            models[0],
+            first.tokenizers,
+            first.config.decoding,
+            precision=precision,
+            shortlist=listed,
+            threads=threads,
+            directions=directions,
         )
         alone.name = str(folders[0])
         return alone
     for folder, other in zip(folders[1:], stored[1:], strict=True):
-        if not _same_pieces(first.tokenizers, other.tokenizers):
-            raise UserError(
-                f"{folders[0]} and {folder} cannot be an ensemble: their tokenizers differ in size or pieces "
-                f"({_sizes(first.tokenizers)} against {_sizes(other.tokenizers)}); train them with the same one"
-            )
+        _require_alike(first, other, f"{folders[0]} and {folder} cannot be an ensemble")
     if shortlist:
         raise UserError(f"{len(stored)} models and a shortlist: an ensemble takes none; give one model")
-    return Translator(Ensemble(models), first.tokenizers, first.config.decoding, precision=precision, threads=threads)
+    return Translator(
+        Ensemble(models),
+        first.tokenizers,
+        first.config.decoding,
+        precision=precision,
+        threads=threads,
+        directions=directions,
+    )
+
+
+def _require_alike(first: StoredModel, other: StoredModel, message: str) -> None:
+    """Raises `UserError`, which begins with `message`, for two models that cannot be an ensemble."""
+    if not _same_pieces(first.tokenizers, other.tokenizers):
+        raise UserError(
+            f"{message}: their tokenizers differ in size or pieces "
+            f"({_sizes(first.tokenizers)} against {_sizes(other.tokenizers)}); train them with the same one"
+        )
+    ours, theirs = directions_of(first.config.data), directions_of(other.config.data)
+    if max(len(ours), len(theirs)) > 1 and set(ours) != set(theirs):
+        raise UserError(
+            f"{message}: one translates {', '.join(map(str, ours))}, the other {', '.join(map(str, theirs))}"
+        )
 
 
 def _translating(stored: StoredModel) -> Seq2Seq:

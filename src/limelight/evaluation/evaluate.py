@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Unpack
 
+from limelight.config import Direction
 from limelight.decoding.settings import SearchOptions, search_settings
 from limelight.decoding.translate import Translator
 from limelight.errors import UserError
@@ -108,6 +109,7 @@ def evaluate(
     references: References | None = None,
     tokenize: str | None = None,
     target: str = "",
+    direction: Direction | None = None,
     origin: Mapping[str, Any] | None = None,
     **options: Unpack[SearchOptions],
 ) -> Evaluation:
@@ -116,6 +118,7 @@ def evaluate(
     `references` gives for each pair one or more of them instead of its target alone. `tokenize` is BLEU's, see
     `corpus_bleu`; if it is not given, the target language `target` and the script of the references choose it, see
     `choose_tokenization`. `origin` adds to the provenance what only the caller knows: the model's folder, the seed.
+    `direction` is one of those of a model that has several.
     `options` are those of a search (`SearchOptions`): beam size, length penalty, ...; the model's own if not given.
 
     Raises `UserError` where there is nothing to evaluate or the counts differ.
@@ -131,7 +134,8 @@ def evaluate(
     settings = search_settings(translator.config, options)
 
     start = time.perf_counter()
-    translations = translator.translate(sources, **options)
+    source_lang, target_lang = direction or ("", "")
+    translations = translator.translate(sources, source_lang=source_lang, target_lang=target_lang, **options)
     seconds = time.perf_counter() - start
 
     texts = tuple(translation.text for translation in translations)
@@ -139,7 +143,7 @@ def evaluate(
         bleu=corpus_bleu(texts, references, tokenize=chosen.name),
         bleu_lowercase=corpus_bleu(texts, references, tokenize=chosen.name, lowercase=True),
         chrf=corpus_chrf(texts, references),
-        perplexity=perplexity(score_pairs(translator.model, translator.tokenizers, pairs)),
+        perplexity=perplexity(score_pairs(translator.model, translator.towards(direction), pairs)),
         sentences=len(pairs),
         unfinished=sum(not translation.finished for translation in translations),
         tokens=sum(len(translation.tokens) for translation in translations),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from limelight.config import ModelConfig, TransformerConfig
+from limelight.config import ModelConfig, TransformerConfig, directions_of
 from limelight.errors import UserError
 from limelight.files import write_folder, writing
 from limelight.interop.folders import CARD, NOTHING_LEFT, exported_card, require_new
@@ -34,6 +34,10 @@ LONGEST = 1024
 NEVER = -1e4
 """The bias of padding, which is never predicted; a number in fp16, too."""
 
+_TAG = """
+This model translates in several directions (DIRECTIONS). Put the tag of the target language before the tokens of a
+source: `["<2LANG>", *source.encode("A sentence.", out_type=str)]`.
+"""
 _USE = """\
 ```python
 import ctranslate2, sentencepiece
@@ -65,7 +69,9 @@ def export_ctranslate2(stored: StoredModel, folder: Path, *, quantization: str =
     def fill(partial: Path) -> None:
         specification.save(str(partial))
         write_sentencepiece(stored.tokenizers, partial)
-        (partial / CARD).write_text(exported_card(stored, "A model for CTranslate2", _USE), encoding="utf-8")
+        directions = directions_of(stored.config.data)
+        use = _USE + (_TAG.replace("DIRECTIONS", ", ".join(map(str, directions))) if len(directions) > 1 else "")
+        (partial / CARD).write_text(exported_card(stored, "A model for CTranslate2", use), encoding="utf-8")
 
     with writing(folder, NOTHING_LEFT):
         write_folder(folder, fill)

@@ -11,6 +11,7 @@ from limelight.tokens.stored import (
     tokenizer_files,
     train_tokenizer,
 )
+from limelight.tokens.tagged import TaggedTokenizer, tagged
 from limelight.tokens.tokenizer import END, LINE, MASK, PLACEHOLDERS, UNKNOWN, Tokenizer, language_tag, normalise
 from limelight.tokens.vocabulary import suggest_vocabulary_size
 from limelight.tokens.wordpiece import WordPieceTokenizer
@@ -24,6 +25,7 @@ __all__ = [
     "CharacterTokenizer",
     "ListedTokenizer",
     "SentencePieceTokenizer",
+    "TaggedTokenizer",
     "Tokenizer",
     "Tokenizers",
     "WordPieceTokenizer",
@@ -33,6 +35,7 @@ __all__ = [
     "normalise",
     "save_tokenizers",
     "suggest_vocabulary_size",
+    "tagged",
     "tokenizer_files",
     "train_tokenizer",
 ]

@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from limelight import __version__
-from limelight.config import Corpus, RunConfig
+from limelight.config import Corpus, RunConfig, directions_of
 from limelight.models.build import count_parameters
 from limelight.models.encoder_only import Classifier, MaskedModel
 from limelight.models.interface import Model
@@ -86,8 +86,13 @@ def _kind_of(model: Model, config: RunConfig, measured_by: str) -> tuple[str, st
             use,
             {"bits_per_byte": "bits per byte", "loss": "loss per piece"},
         )
-    pair = " -> ".join((data.train[0].source, data.train[0].target)) if data.train else "?"
-    use = 'Use it with `limelight translate --model FOLDER`, or `limelight.load("FOLDER").translate(text)`.'
+    directions = directions_of(data)
+    pair = ", ".join(" -> ".join(direction) for direction in directions) or "?"
+    to, language = (" --to LANG", ', target_lang="LANG"') if len(directions) > 1 else ("", "")
+    use = (
+        f"Use it with `limelight translate --model FOLDER{to}`, or "
+        f'`limelight.load("FOLDER").translate(text{language})`.'
+    )
     figures = {"bleu": f"BLEU ({measured_by})" if measured_by else "BLEU", "chrf": "chrF", "loss": "loss per piece"}
     return f"{pair}: a {family} translation model", use, figures
 

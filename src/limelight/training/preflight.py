@@ -14,7 +14,8 @@ from limelight.config import (
     RecurrentLanguageModelConfig,
     RunConfig,
     TokensConfig,
-    require_one_direction,
+    check_directions,
+    directions_of,
 )
 from limelight.errors import UserError
 from limelight.models.build import build_model, choose_device
@@ -23,7 +24,7 @@ from limelight.models.room import longest_sequence
 from limelight.models.stored import TOKENIZER, find_model
 from limelight.text.open_text import open_text, require_lasting
 from limelight.text.readers import read_pairs
-from limelight.tokens import Tokenizer, Tokenizers, load_tokenizers, train_tokenizer
+from limelight.tokens import Tokenizer, Tokenizers, language_tag, load_tokenizers, train_tokenizer
 from limelight.tokens.tokenizer import reserved_pieces
 from limelight.tokens.vocabulary import require_size
 from limelight.training.kept_text import is_resumed, keeps
@@ -44,10 +45,11 @@ def check_run(config: RunConfig, folder: Path) -> None:
     require_one_kind(config)
     require_other_files(config)
     if not isinstance(config.model, EncoderOnlyConfig):
-        require_one_direction((*config.data.train, *config.data.valid))
+        check_directions(config.data)
     _check_files(config, folder)
     choose_precision(config.training.precision, choose_device(config.training.device))
     tokenizers = _tokenizers(config, folder)
+    _check_tags(config, tokenizers)
     if config.data.train:
         tokenizers.source.encode_sampled(["a"], amount=config.tokens.sampling, seed=0)
         tokenizers.target.encode_sampled(["a"], amount=config.tokens.sampling, seed=0)
@@ -152,6 +154,19 @@ def _sample(text: str, tokens: TokensConfig, languages: Sequence[str]) -> Tokeni
         seed=0,
         sentences=1,
     )
+
+
+def _check_tags(config: RunConfig, tokenizers: Tokenizers) -> None:
+    """Raises `UserError` where a model of several directions has no tags for them, or no joint vocabulary to turn pairs
+    round with."""
+    directions = directions_of(config.data)
+    if config.data.both_directions and not tokenizers.one_vocabulary:
+        raise UserError(
+            "data.both_directions needs one vocabulary for both languages: leave tokens.joint=true, or train a model "
+            "for each direction"
+        )
+    for direction in directions if len(directions) > 1 else ():
+        tokenizers.source.reserved_id(language_tag(direction.target))
 
 
 def _check_model(config: RunConfig, tokenizers: Tokenizers) -> None:

@@ -5,12 +5,12 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from limelight.batching.overlap import find_overlap
 from limelight.batching.store import StoreWriter, TokenStore, open_store, store_matches
-from limelight.config import Corpus, DataConfig, RunConfig
+from limelight.config import Corpus, DataConfig, RunConfig, directions_of
 from limelight.errors import UserError
 from limelight.files import write_folder
 from limelight.models.stored import TOKENIZER, find_model
@@ -44,7 +44,8 @@ class Prepared:
 
     tokenizers: Tokenizers
     stores: list[TokenStore]
-    valid: list[Pair]
+    valid: list[list[Pair]]
+    """The pairs of each corpus of `data.valid`."""
 
 
 def prepare(config: RunConfig, run: Path, say: Say) -> Prepared:
@@ -56,7 +57,7 @@ def prepare(config: RunConfig, run: Path, say: Say) -> Prepared:
         for file in corpus.files:
             require_lasting(Path(file))
     valid = read_valid(config.data, run, say)  # first: it is read in a moment, and the training text is not
-    valid = _without_long(valid, config.data.max_characters, say)
+    valid = [_without_long(pairs, config.data.max_characters, say) for pairs in valid]
     _write_tokenizers(config, run / TOKENIZER, say)
     tokenizers = load_tokenizers(run / TOKENIZER)  # from the files, as everybody later will
 
@@ -65,7 +66,7 @@ def prepare(config: RunConfig, run: Path, say: Say) -> Prepared:
         return sources, tokenizers.target.encode_batch([pair.target for pair in pairs])
 
     stores = make_stores(config, encode, run, say, ids=max(tokenizer.size for tokenizer in tokenizers))
-    warn_of_overlap(stores, valid, run, say)
+    warn_of_overlap(stores, list(chain.from_iterable(valid)), run, say)
     return Prepared(tokenizers, stores, valid)
 
 
@@ -87,13 +88,13 @@ def warn_of_overlap(stores: Sequence[TokenStore], valid: Sequence[Pair], run: Pa
         say(warning)
 
 
-def read_valid(data: DataConfig, run: Path, say: Say) -> list[Pair]:
-    """All validation pairs with both sides present, which the run keeps. A resumed run takes those it has kept where
-    their files are gone."""
-    pairs = [pair for number in range(len(data.valid)) for pair in _valid_corpus(data, number, run, say)]
-    if data.valid and not pairs:
+def read_valid(data: DataConfig, run: Path, say: Say) -> list[list[Pair]]:
+    """The validation pairs of each corpus with both sides present, which the run keeps. A resumed run takes those it
+    has kept where their files are gone."""
+    corpora = [_valid_corpus(data, number, run, say) for number in range(len(data.valid))]
+    if data.valid and not any(corpora):
         raise UserError(f"{data.valid[0].files[0]}: no validation pair has text on both sides")
-    return pairs
+    return corpora
 
 
 def _valid_corpus(data: DataConfig, number: int, run: Path, say: Say) -> list[Pair]:
@@ -203,7 +204,8 @@ def _store(config: RunConfig, corpus: Corpus, encode: Encode, folder: Path, say:
         StoreWriter(folder, vocabulary_size=ids) as writer,
     ):
         pairs = cleaned(config.data, [corpus], report, skipped.add)
-        kept = _tokenise(pairs, encode, writer, max_length=config.batching.max_length)
+        tag = len(directions_of(config.data)) > 1  # one token before each source
+        kept = _tokenise(pairs, encode, writer, max_length=config.batching.max_length - tag)
         said = report.summary()
         if kept < report.kept:
             limit = config.batching.max_length
@@ -247,7 +249,7 @@ def vocabulary_sums(folder: Path) -> list[tuple[str, str]]:
 
 def _fingerprint(config: RunConfig, corpus: Corpus, folder: Path) -> str:
     """What a store depends on: the files as they are, the cleaning, the length limit, the vocabulary."""
-    cleaning = config.data.model_dump(mode="json", exclude={"train", "valid"})
+    cleaning = config.data.model_dump(mode="json", exclude={"train", "valid", "both_directions", "temperature"})
     vocabulary = vocabulary_sums(folder.parent.parent / TOKENIZER)
     parts = [_stats(corpus.files), cleaning, config.batching.max_length, vocabulary]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from limelight.batching.labels import begun
@@ -42,7 +43,8 @@ def prepare_labels(config: RunConfig, run: Path, say: Say) -> PreparedLabels:
         for file in corpus.files:
             require_lasting(Path(file))
     config = config.model_copy(update={"data": _of_labels(config.data)})
-    valid = read_valid(config.data, run, say)  # first: it is read in a moment, and the training text is not
+    # First: it is read in a moment, and the training text is not.
+    valid = list(chain.from_iterable(read_valid(config.data, run, say)))
     _write_vocabulary(config, run / TOKENIZER, say)
     tokenizers, labels = load_tokenizers(run / TOKENIZER), read_labels(run / TOKENIZER / LABELS)
 

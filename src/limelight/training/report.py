@@ -5,7 +5,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -103,6 +103,8 @@ class Report:
             return
         self._write("validation", progress, **_figures(seen))
         self.say(f"update {progress.step:>6}  validation: {_in_words(seen)}")
+        for direction, figures in seen.directions.items():
+            self.say(f"    {direction:<9} {_figures_in_words(figures)}")
         for name, text in seen.example:
             self.say(f"    {name:<9} {text}")
 
@@ -160,10 +162,7 @@ class Report:
 
     def _write(self, event: str, progress: Progress, **figures: Any) -> None:
         """One JSON object a line; numbers that are not finite become null, as JSON has none."""
-        finite = {
-            name: value if not isinstance(value, float) or math.isfinite(value) else None
-            for name, value in figures.items()
-        }
+        finite = _finite(figures)
         place = {"step": progress.step, "epoch": progress.position.epoch, "seconds": round(progress.seconds, 2)}
         if self._log is not None:
             with writing(self._path, _AFTERWARDS):
@@ -175,12 +174,26 @@ class Report:
                         self._tensorboard.add_scalar(f"{event}/{name}", value, progress.step)
 
 
-def _figures(seen: Validation) -> dict[str, float]:
-    return {"loss": seen.loss, "perplexity": math.exp(min(seen.loss, 700)), **seen.figures}
+def _figures(seen: Validation) -> dict[str, Any]:
+    """The figures of a line of the log; of several directions their means, and those of each under `directions`."""
+    figures = {"loss": seen.loss, "perplexity": math.exp(min(seen.loss, 700)), **seen.figures}
+    return figures | ({"directions": dict(seen.directions)} if seen.directions else {})
 
 
 def _in_words(seen: Validation) -> str:
-    return f"loss {seen.loss:.4f}" + "".join(f"  {NAMES[name]} {value:5.2f}" for name, value in seen.figures.items())
+    return ("mean " if seen.directions else "") + _figures_in_words({"loss": seen.loss, **seen.figures})
+
+
+def _figures_in_words(figures: Mapping[str, float]) -> str:
+    words = (f"{NAMES[name]} {value:5.2f}" for name, value in figures.items() if name != "loss")
+    return "  ".join([f"loss {figures['loss']:.4f}", *words])
+
+
+def _finite(value: Any) -> Any:
+    """The value with null in place of numbers that JSON cannot hold."""
+    if isinstance(value, Mapping):
+        return {name: _finite(inner) for name, inner in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _lines_until(path: Path, progress: Progress) -> Iterator[str]:

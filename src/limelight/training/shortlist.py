@@ -43,6 +43,9 @@ def make_shortlist(model: str | Path, corpora: Sequence[Corpus], say: Callable[[
     pairs = None if corpora else _stored_pairs(run, len(config.data.train))
     if pairs is None:
         pairs = _read_pairs(corpora or _own_corpora(config), config, tokenizers)
+    if config.data.both_directions:
+        half = [pairs[row] for row in evenly(len(pairs), MOST_PAIRS // 2)]
+        pairs = [*half, *(Pieces(pair.target, pair.source) for pair in half)]
     shortlist = learn_shortlist(pairs, tokenizers)
     some = [pairs[row] for row in evenly(len(pairs), LOOKED_AT)]
     classes = tokenizers.target.padding

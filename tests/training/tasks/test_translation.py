@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from limelight.batching.store import Ragged, TokenStore
-from limelight.config import BatchingConfig, Corpus, DataConfig, RunConfig, TrainingConfig
+from limelight.batching.stream import BatchStream
+from limelight.config import BatchingConfig, Corpus, DataConfig, Direction, RunConfig, TrainingConfig
 from limelight.decoding.translate import Translator
 from limelight.errors import UserError
 from limelight.evaluation.metrics import corpus_bleu, corpus_chrf
@@ -21,7 +22,8 @@ from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.training.loss import batch_loss
 from limelight.training.prepare import Prepared
 from limelight.training.tasks.task import Validation, mean_loss
-from limelight.training.tasks.translation import Translation, data_workers, validation_batches
+from limelight.training.tasks.translation import Translation, balance, data_workers, mean_of, valid_pairs, views_of
+from limelight.training.tasks.valid_set import validation_batches
 from tests.models.helpers import batch_of
 from tests.training.helpers import TRANSFORMER, go, last_weights, tiny_run, trace_of, write_pairs
 
@@ -58,12 +60,12 @@ def task_of(
 ) -> Translation:
     """A task with one corpus of a single pair."""
     config = RunConfig(
-        data=DataConfig(train=(Corpus(files=("text.tsv",)),)),
+        data=DataConfig(train=(Corpus(files=("text.tsv",)),), valid=(Corpus(files=("valid.tsv",)),)),
         batching=BatchingConfig(**{"tokens": 60, **batching}),
         training=TrainingConfig(bleu_sentences=sentences),
     )
     one = Ragged(np.array([3, 4], dtype="<u2"), np.array([0, 2]))
-    return Translation(config, Prepared(tokenizers, [TokenStore(one, one, one, one)], pairs), model)
+    return Translation(config, Prepared(tokenizers, [TokenStore(one, one, one, one)], [pairs]), model)
 
 
 def test_the_loss_is_per_piece_over_all_pairs(model: Seq2Seq, tokenizers: Tokenizers, pairs: list[Pair]) -> None:
@@ -181,6 +183,77 @@ def test_a_pair_that_the_model_cannot_take_is_named(tokenizers: Tokenizers, pair
         validation_batches(pairs[:1], tokenizers, tokens=60, longest=pieces)
     longest = max(len(tokenizers.source.encode(side)) for side in (pairs[0].source, pairs[0].target)) + 1
     assert len(validation_batches(pairs[:1], tokenizers, tokens=60, longest=longest)) == 1
+
+
+def stores_of(*sizes: int) -> list[TokenStore]:
+    found = []
+    for size in sizes:
+        one = Ragged(np.full(2 * size, 7, dtype="<u2"), np.arange(0, 2 * size + 1, 2))
+        found.append(TokenStore(one, one, one, one))
+    return found
+
+
+def directed(*directions: tuple[str, str], **changes: object) -> DataConfig:
+    corpora = tuple(Corpus(files=("t.tsv",), source=source, target=target) for source, target in directions)
+    return DataConfig(train=corpora, **changes)
+
+
+def test_one_direction_has_no_tag(tokenizers: Tokenizers) -> None:
+    [view] = views_of(directed(("en", "de")), stores_of(3), tokenizers)
+    assert (view.prefix, view.weight, view.languages) == ((), 1.0, ("en", "de"))
+
+
+def test_each_of_several_directions_has_the_tag_of_its_target(tokenizers: Tokenizers) -> None:
+    stores = stores_of(3)
+    there, back = views_of(directed(("en", "de"), both_directions=True), stores, tokenizers)
+    names = [tokenizers.source.pieces(view.prefix) for view in (there, back)]
+    assert names == [["<2de>"], ["<2en>"]]
+    assert [view.languages for view in (there, back)] == [("en", "de"), ("de", "en")]
+    assert back.store.sources is stores[0].targets
+    assert back.store.target_texts is stores[0].source_texts
+
+
+@pytest.mark.parametrize("temperature", [1.0, 2.0, 5.0, 100.0])
+def test_corpora_are_drawn_in_proportion_to_a_root_of_their_size(temperature: float) -> None:
+    sizes = [90_000, 10_000, 400]
+    drawn = [share * size for share, size in zip(balance(sizes, temperature), sizes, strict=True)]
+    assert sum(drawn) == pytest.approx(sum(sizes))
+    for one, other, size, other_size in zip(drawn, drawn[1:], sizes, sizes[1:], strict=False):
+        assert one / other == pytest.approx((size / other_size) ** (1 / temperature))
+
+
+def test_an_epoch_has_the_pairs_that_the_formula_says(tokenizers: Tokenizers) -> None:
+    sizes = (900, 100)
+    data = directed(("en", "de"), ("de", "en"), temperature=2.0)
+    stream = BatchStream(views_of(data, stores_of(*sizes), tokenizers), tokenizers, tokens=900, seed=3)
+    rows = stream._epoch_rows(0)
+    counts = [int((rows[:, 0] == number).sum()) for number in range(2)]
+    assert counts == [750, 250]  # 30 to 10 of 1,000
+
+
+def test_the_mean_of_the_directions_selects_and_each_is_kept() -> None:
+    one, other = (
+        Validation(2.0, {"bleu": 30.0, "chrf": 50.0}, (("source", "a"),)),
+        Validation(3.0, {"bleu": 20.0, "chrf": 45.0}),
+    )
+    found = mean_of({Direction("en", "de"): one, Direction("de", "en"): other})
+    assert (found.loss, found.figures) == (2.5, {"bleu": 25.0, "chrf": 47.5})
+    assert found.score("bleu") == 25.0
+    assert found.example == one.example
+    assert found.directions == {
+        "en-de": {"loss": 2.0, "bleu": 30.0, "chrf": 50.0},
+        "de-en": {"loss": 3.0, "bleu": 20.0, "chrf": 45.0},
+    }
+    assert mean_of({Direction("en", "de"): one}) is one
+
+
+def test_validation_text_is_used_both_ways(pairs: list[Pair]) -> None:
+    corpus = Corpus(files=("v.tsv",), source="en", target="de")
+    both = valid_pairs(directed(("en", "de"), valid=(corpus,), both_directions=True), [pairs])
+    assert [str(direction) for direction in both] == ["en-de", "de-en"]
+    assert [pair.source for pair in both[Direction("de", "en")]] == [pair.target for pair in pairs]
+    one = valid_pairs(directed(("en", "de"), valid=(corpus, corpus)), [pairs[:3], pairs[3:]])
+    assert one == {Direction("en", "de"): pairs}
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,8 @@ class Validation:
     labels."""
     example: Sequence[tuple[str, str]] = ()
     """Texts to look at, each with the name of what it is."""
+    directions: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Loss and figures of each direction, where there are several; the others are their means then."""
 
     def score(self, by: str) -> float:
         """The figure to be raised: one of `figures`, or minus the loss (also where there is no such figure).

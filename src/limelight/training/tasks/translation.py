@@ -1,29 +1,26 @@
-"""Translation: pairs of sentences, and BLEU of what is really translated."""
+"""Translation: pairs of sentences in one or several directions, and BLEU of what is really translated."""
 
 import os
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 
 import numpy as np
 import torch
 
-from limelight.batching.batch import Batch, make_batch
-from limelight.batching.bucketing import cut_batches
+from limelight.batching.batch import Batch
 from limelight.batching.drawing import Drawing, View
 from limelight.batching.store import TokenStore
 from limelight.batching.stream import BatchStream, Position
-from limelight.config import DataConfig, RunConfig
-from limelight.decoding.translate import Translator
-from limelight.evaluation.metrics import corpus_bleu, corpus_chrf, require_scorable
-from limelight.evaluation.tokenization import choose_tokenization, target_language
+from limelight.config import DataConfig, Direction, RunConfig, direction_of, directions_of
+from limelight.evaluation.tokenization import target_language
 from limelight.models.interface import Model, Seq2Seq
-from limelight.models.room import longest_sequence, require_room
+from limelight.models.room import longest_sequence
 from limelight.text.augmentation import Languages
 from limelight.text.pair import Pair
-from limelight.tokens import END, Tokenizers
+from limelight.tokens import Tokenizers, language_tag, tagged
 from limelight.training.generators import device_of
-from limelight.training.precision import autocast, search_precision
 from limelight.training.prepare import Prepared
-from limelight.training.tasks.task import Task, Validation, mean_loss, require_positions
+from limelight.training.tasks.task import Task, Validation, require_positions
+from limelight.training.tasks.valid_set import ValidSet
 
 MAX_DATA_WORKERS = 8
 
@@ -35,17 +32,19 @@ class Translation(Task):
     """
 
     def __init__(self, config: RunConfig, prepared: Prepared, model: Seq2Seq) -> None:
-        longest = longest_sequence(model)
-        require_positions(config, longest)
-        self.config, self.tokenizers, self.pairs = config, prepared.tokenizers, prepared.valid
+        require_positions(config, longest_sequence(model))
+        self.config = config
+        self.directions = directions_of(config.data)
         self.amount = f"{sum(map(len, prepared.stores)):,} pairs"
+        if len(self.directions) > 1:
+            self.amount += f" in {len(self.directions)} directions ({', '.join(map(str, self.directions))})"
         drawing = Drawing(
             config.tokens.sampling,
             config.augmentation.model_dump() if config.augmentation.active else {},
             config.batching.max_length,
         )
         self.stream = BatchStream(
-            views_of(config.data, prepared.stores),
+            views_of(config.data, prepared.stores, prepared.tokenizers),
             prepared.tokenizers,
             tokens=config.batching.tokens,
             seed=config.training.seed,
@@ -53,11 +52,8 @@ class Translation(Task):
             chunk_pairs=config.batching.chunk_pairs,
             processes=data_workers(config.training.data_workers, device_of(model)),
         )
-        self.chosen = _spread(prepared.valid, config.training.bleu_sentences)
-        self.tokenize, self.measured_by = _bleu_of(config, prepared.valid, self.chosen)
-        self.valid_batches = validation_batches(
-            prepared.valid, prepared.tokenizers, tokens=config.batching.tokens, longest=longest
-        )
+        self.valid = self._valid_sets(prepared, model)
+        self.measured_by = self._measured_by()
 
     def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
         return self.stream.batches(position)
@@ -67,30 +63,40 @@ class Translation(Task):
 
     @property
     def validates(self) -> bool:
-        return bool(self.pairs)
+        return bool(self.valid)
 
     def validate(self, model: Model, *, precision: str, device: torch.device) -> Validation:
-        """Loss over all batches; greedy translations of some pairs spread evenly over the set."""
+        """The figures of each direction; of several, their mean."""
         assert isinstance(model, Seq2Seq)
-        loss = mean_loss(model, self.valid_batches, autocast=autocast(precision, device), device=device)
-        if not self.chosen:
-            return Validation(loss)
-        sources, references = [[getattr(pair, side) for pair in self.chosen] for side in ("source", "target")]
-        translator = Translator(
-            model,
-            self.tokenizers,
-            self.config.decoding,
-            precision=search_precision(precision),
-            threads=torch.get_num_threads(),
-        )
-        outputs = [output.text for output in translator.translate(sources, beam_size=1)]
-        figures = {
-            "bleu": corpus_bleu(outputs, references, tokenize=self.tokenize).score,
-            "chrf": corpus_chrf(outputs, references).score,
+        decoding = self.config.decoding
+        found = {
+            direction: each.measure(model, decoding, precision=precision, device=device)
+            for direction, each in self.valid.items()
         }
-        middle = len(outputs) // 2
-        shown = sources[middle], references[middle], outputs[middle]
-        return Validation(loss, figures, tuple(zip(("source", "reference", "model"), shown, strict=True)))
+        return mean_of(found)
+
+    def _measured_by(self) -> str:
+        if len(self.valid) == 1:
+            return next(iter(self.valid.values())).measured_by
+        each = (f"{direction}: {some.measured_by}" for direction, some in self.valid.items() if some.measured_by)
+        return "; ".join([f"mean of {len(self.valid)} directions", *each]) if self.valid else ""
+
+    def _valid_sets(self, prepared: Prepared, model: Seq2Seq) -> dict[Direction, ValidSet]:
+        """One for each direction that has validation text."""
+        training, several = self.config.training, len(self.directions) > 1
+        pairs = valid_pairs(self.config.data, prepared.valid)
+        return {
+            direction: ValidSet(
+                some,
+                tagged(prepared.tokenizers, direction.target) if several else prepared.tokenizers,
+                model,
+                tokens=self.config.batching.tokens,
+                sentences=training.bleu_sentences,
+                language=direction.target if several else target_language(self.config.data),
+                tokenize=training.bleu_tokenize,
+            )
+            for direction, some in pairs.items()
+        }
 
 
 def data_workers(wanted: int | None, device: torch.device) -> int:
@@ -100,57 +106,54 @@ def data_workers(wanted: int | None, device: torch.device) -> int:
     return 0 if device.type == "cpu" else max(1, min(MAX_DATA_WORKERS, (os.cpu_count() or 1) - 1))
 
 
-def views_of(data: DataConfig, stores: Sequence[TokenStore]) -> list[View]:
-    """Each corpus of a run with its weight and its languages."""
-    return [
-        View(store, corpus.weight, languages=Languages(corpus.source, corpus.target))
-        for corpus, store in zip(data.train, stores, strict=True)
-    ]
+def views_of(data: DataConfig, stores: Sequence[TokenStore], tokenizers: Tokenizers) -> list[View]:
+    """Each corpus of a run in each of its directions, with its weight; where there are several, with the tag of the
+    target language before every source."""
+    several = len(directions_of(data)) > 1
+    found = []
+    for corpus, store in zip(data.train, stores, strict=True):
+        ways = [(direction_of(corpus), store)]
+        if data.both_directions:
+            ways.append((direction_of(corpus).reversed, store.reversed()))
+        for direction, side in ways:
+            prefix = (tokenizers.source.reserved_id(language_tag(direction.target)),) if several else ()
+            found.append(View(side, corpus.weight, prefix, Languages(*direction)))
+    shares = balance([len(view.store) for view in found], data.temperature)
+    return [view._replace(weight=view.weight * share) for view, share in zip(found, shares, strict=True)]
 
 
-def validation_batches(
-    pairs: Sequence[Pair], tokenizers: Tokenizers, *, tokens: int, longest: int | None
-) -> list[Batch]:
-    """All pairs as batches, made once for a whole run.
-
-    Raises `UserError` for a pair with more pieces than the `longest` sequence the model takes: now, and not after the
-    first thousand updates.
-    """
-    sources = tokenizers.source.encode_batch([pair.source for pair in pairs])
-    targets = tokenizers.target.encode_batch([pair.target for pair in pairs])
-    if longest is not None:
-        for pair, *rows in zip(pairs, sources, targets, strict=True):
-            require_room(max(rows, key=len), longest, f"{pair.place}: this validation pair")
-    lengths = [np.array([len(row) + 1 for row in side]) for side in (sources, targets)]
-    padding = tokenizers.target.padding
-    return [
-        make_batch(
-            [sources[row] for row in rows],
-            [targets[row] for row in rows],
-            start=padding,
-            end=END,
-            source_padding=tokenizers.source.padding,
-            target_padding=padding,
-        )
-        for rows in cut_batches(*lengths, tokens=tokens, generator=np.random.default_rng(0))
-    ]
+def balance(sizes: Sequence[int], temperature: float) -> list[float]:
+    """How often each pair of each corpus is seen per epoch, so that a corpus of n pairs is drawn in proportion to
+    n^(1 / temperature) and an epoch has as many pairs as all corpora (Arivazhagan et al. 2019, section 4.2)."""
+    if temperature == 1:
+        return [1.0] * len(sizes)
+    wanted = np.array(sizes, dtype=np.float64) ** (1 / temperature)
+    wanted *= sum(sizes) / wanted.sum()
+    return [float(count / size) if size else 1.0 for count, size in zip(wanted, sizes, strict=True)]
 
 
-def _bleu_of(config: RunConfig, pairs: Sequence[Pair], chosen: Sequence[Pair]) -> tuple[str, str]:
-    """The tokenization for BLEU, and in words how BLEU is measured. Raises `UserError` where it cannot be used here."""
-    if not chosen:
-        return "", ""
-    references = [pair.target for pair in pairs]
-    wanted = config.training.bleu_tokenize
-    tokenization = choose_tokenization(target_language(config.data), references, wanted=wanted)
-    require_scorable(len(references), references, tokenization.name)
-    some = f"{len(chosen):,} of {len(pairs):,} sentences"
-    return tokenization.name, f"sacreBLEU {tokenization}, cased, greedy, {some}"
+def valid_pairs(data: DataConfig, corpora: Sequence[Sequence[Pair]]) -> dict[Direction, list[Pair]]:
+    """Validation pairs by direction: `corpora` run in step with `data.valid`. A run of one direction has one group."""
+    found: dict[Direction, list[Pair]] = {}
+    several = len(directions_of(data)) > 1
+    for corpus, pairs in zip(data.valid, corpora, strict=True):
+        direction = direction_of(corpus) if several else direction_of(data.valid[0])
+        found.setdefault(direction, []).extend(pairs)
+        if data.both_directions:
+            turned = (Pair(pair.target, pair.source, pair.file, pair.line) for pair in pairs)
+            found.setdefault(direction.reversed, []).extend(turned)
+    return {direction: pairs for direction, pairs in found.items() if pairs}
 
 
-def _spread(pairs: Sequence[Pair], count: int) -> Sequence[Pair]:
-    """`count` pairs at even distances, so that a sorted file is seen from its short to its long end; all where they are
-    fewer."""
-    if len(pairs) <= count:
-        return pairs
-    return [pairs[int(place)] for place in np.linspace(0, len(pairs) - 1, count)]
+def mean_of(found: Mapping[Direction, Validation]) -> Validation:
+    """The mean of each figure over the directions, with the figures of each beside it; one alone is itself."""
+    if len(found) == 1:
+        return next(iter(found.values()))
+    count = len(found)
+    names = list(dict.fromkeys(name for seen in found.values() for name in seen.figures))
+    return Validation(
+        sum(seen.loss for seen in found.values()) / count,
+        {name: sum(seen.figures[name] for seen in found.values()) / count for name in names},
+        next(iter(found.values())).example,
+        {str(direction): {"loss": seen.loss, **seen.figures} for direction, seen in found.items()},
+    )

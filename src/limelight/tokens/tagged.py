@@ -1,0 +1,73 @@
+"""A source tokenizer for one direction of a model that translates in several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from limelight.tokens.stored import Tokenizers
+from limelight.tokens.tokenizer import Tokenizer, language_tag
+
+
+class TaggedTokenizer:
+    """Encodes as another tokenizer does, with the tag of the target language before every text (Johnson et al. 2017).
+
+    The tag is an id: the same characters in a text remain ordinary text.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, language: str) -> None:
+        """Raises `UserError` where the vocabulary has no tag for the language."""
+        self.tokenizer = tokenizer
+        self.tag = tokenizer.reserved_id(language_tag(language))
+
+    @property
+    def kind(self) -> str:
+        """How the vocabulary was made."""
+        return self.tokenizer.kind
+
+    @property
+    def size(self) -> int:
+        """How many ids there are, padding included."""
+        return self.tokenizer.size
+
+    @property
+    def padding(self) -> int:
+        """The id that fills rows."""
+        return self.tokenizer.padding
+
+    def reserved_id(self, piece: str) -> int:
+        """The id of a reserved piece. Raises `UserError` where this vocabulary has none."""
+        return self.tokenizer.reserved_id(piece)
+
+    def encode(self, text: str) -> list[int]:
+        """The tag, then the best segmentation of `text`, without an end id."""
+        return [self.tag, *self.tokenizer.encode(text)]
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """`encode` of each text."""
+        return [[self.tag, *row] for row in self.tokenizer.encode_batch(texts)]
+
+    def encode_sampled(self, texts: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
+        """The tag, then a random segmentation of each text; a pure function of the arguments."""
+        return [[self.tag, *row] for row in self.tokenizer.encode_sampled(texts, amount=amount, seed=seed)]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of `ids`, without the tag."""
+        return self.tokenizer.decode(ids)
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """A readable piece for each id."""
+        return self.tokenizer.pieces(ids)
+
+    def word_of(self, ids: Sequence[int]) -> list[int]:
+        """For each id the number of the word it belongs to; the tag is a word of its own."""
+        return self.tokenizer.word_of(ids)
+
+    def save(self, folder: Path) -> None:
+        """Write the tokenizer below; the direction is a matter of the request."""
+        self.tokenizer.save(folder)
+
+
+def tagged(tokenizers: Tokenizers, language: str) -> Tokenizers:
+    """The tokenizers of a model for translation into `language`. Raises `UserError` where there is no tag for it."""
+    return Tokenizers(TaggedTokenizer(tokenizers.source, language), tokenizers.target)

@@ -1,0 +1,112 @@
+"""Validation text of one direction: its loss, and BLEU and chrF of what the model really translates."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from limelight.batching.batch import Batch, make_batch
+from limelight.batching.bucketing import cut_batches
+from limelight.config import DecodingConfig
+from limelight.decoding.translate import Translator
+from limelight.evaluation.metrics import corpus_bleu, corpus_chrf, require_scorable
+from limelight.evaluation.tokenization import choose_tokenization
+from limelight.models.interface import Seq2Seq
+from limelight.models.room import longest_sequence, require_room
+from limelight.text.pair import Pair
+from limelight.tokens import END, Tokenizers
+from limelight.training.precision import autocast, search_precision
+from limelight.training.tasks.task import Validation, mean_loss
+
+
+class ValidSet:
+    """Pairs of one direction, made into batches once for a whole run.
+
+    Args:
+        tokenizers: of this direction: they put the tag before the source where the model has several.
+        sentences: how many pairs are translated; 0 measures the loss alone.
+        tokenize: sacreBLEU's tokenization; chosen for the target `language` or by the script of the pairs if None.
+
+    Raises `UserError` for a pair longer than the model takes, and for a tokenization that cannot be used here.
+    """
+
+    def __init__(
+        self,
+        pairs: Sequence[Pair],
+        tokenizers: Tokenizers,
+        model: Seq2Seq,
+        *,
+        tokens: int,
+        sentences: int,
+        language: str = "",
+        tokenize: str | None = None,
+    ) -> None:
+        self.tokenizers = tokenizers
+        self.chosen = _spread(pairs, sentences)
+        self.tokenize, self.measured_by = _bleu_of(pairs, self.chosen, language, tokenize)
+        self.batches = validation_batches(pairs, tokenizers, tokens=tokens, longest=longest_sequence(model))
+
+    def measure(self, model: Seq2Seq, decoding: DecodingConfig, *, precision: str, device: torch.device) -> Validation:
+        """Loss over all batches; greedy translations of some pairs spread evenly over the set."""
+        loss = mean_loss(model, self.batches, autocast=autocast(precision, device), device=device)
+        if not self.chosen:
+            return Validation(loss)
+        sources, references = [[getattr(pair, side) for pair in self.chosen] for side in ("source", "target")]
+        translator = Translator(
+            model, self.tokenizers, decoding, precision=search_precision(precision), threads=torch.get_num_threads()
+        )
+        outputs = [output.text for output in translator.translate(sources, beam_size=1)]
+        figures = {
+            "bleu": corpus_bleu(outputs, references, tokenize=self.tokenize).score,
+            "chrf": corpus_chrf(outputs, references).score,
+        }
+        middle = len(outputs) // 2
+        shown = sources[middle], references[middle], outputs[middle]
+        return Validation(loss, figures, tuple(zip(("source", "reference", "model"), shown, strict=True)))
+
+
+def validation_batches(
+    pairs: Sequence[Pair], tokenizers: Tokenizers, *, tokens: int, longest: int | None
+) -> list[Batch]:
+    """All pairs as batches, made once for a whole run.
+
+    Raises `UserError` for a pair with more pieces than the `longest` sequence the model takes: now, and not after the
+    first thousand updates.
+    """
+    sources = tokenizers.source.encode_batch([pair.source for pair in pairs])
+    targets = tokenizers.target.encode_batch([pair.target for pair in pairs])
+    if longest is not None:
+        for pair, *rows in zip(pairs, sources, targets, strict=True):
+            require_room(max(rows, key=len), longest, f"{pair.place}: this validation pair")
+    lengths = [np.array([len(row) + 1 for row in side]) for side in (sources, targets)]
+    padding = tokenizers.target.padding
+    return [
+        make_batch(
+            [sources[row] for row in rows],
+            [targets[row] for row in rows],
+            start=padding,
+            end=END,
+            source_padding=tokenizers.source.padding,
+            target_padding=padding,
+        )
+        for rows in cut_batches(*lengths, tokens=tokens, generator=np.random.default_rng(0))
+    ]
+
+
+def _bleu_of(pairs: Sequence[Pair], chosen: Sequence[Pair], language: str, wanted: str | None) -> tuple[str, str]:
+    """The tokenization for BLEU, and in words how BLEU is measured."""
+    if not chosen:
+        return "", ""
+    references = [pair.target for pair in pairs]
+    tokenization = choose_tokenization(language, references, wanted=wanted)
+    require_scorable(len(references), references, tokenization.name)
+    some = f"{len(chosen):,} of {len(pairs):,} sentences"
+    return tokenization.name, f"sacreBLEU {tokenization}, cased, greedy, {some}"
+
+
+def _spread(pairs: Sequence[Pair], count: int) -> Sequence[Pair]:
+    """`count` pairs at even distances, so that a sorted file is seen from its short to its long end; all where they are
+    fewer."""
+    if len(pairs) <= count:
+        return pairs
+    return [pairs[int(place)] for place in np.linspace(0, len(pairs) - 1, count)]

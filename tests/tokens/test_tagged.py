@@ -1,0 +1,44 @@
+"""A tokenizer for one direction: the tag before every source, and nothing else changed."""
+
+import pytest
+
+from limelight.errors import UserError
+from limelight.tokens import TaggedTokenizer, Tokenizer, Tokenizers, tagged, train_tokenizer
+
+TEXTS = ["a cat sat here", "eine katze saß da", "<2de> is text"]
+
+
+@pytest.fixture(scope="module")
+def plain() -> Tokenizer:
+    return train_tokenizer(
+        TEXTS, kind="bpe", vocabulary_size=330, languages=["en", "de"], byte_fallback=True, seed=1, sentences=3
+    )
+
+
+def test_the_tag_is_before_every_source_and_not_in_decoded_text(plain: Tokenizer) -> None:
+    german = TaggedTokenizer(plain, "de")
+    rows = german.encode_batch(TEXTS)
+    assert rows == [german.encode(text) for text in TEXTS] == german.encode_sampled(TEXTS, amount=0.0, seed=1)
+    assert [row[1:] for row in rows] == plain.encode_batch(TEXTS)
+    assert {german.pieces(row)[0] for row in rows} == {"<2de>"}
+    assert [german.decode(row) for row in rows] == TEXTS
+    assert all(row[0] == german.tag for row in german.encode_sampled(TEXTS, amount=0.5, seed=3))
+
+
+def test_the_tag_is_a_word_of_its_own(plain: Tokenizer) -> None:
+    german = TaggedTokenizer(plain, "de")
+    words = german.word_of(german.encode("cat sat"))
+    assert words[0] == 0
+    assert words.count(0) == 1
+
+
+def test_both_sides_keep_one_vocabulary(plain: Tokenizer) -> None:
+    pair = tagged(Tokenizers(plain, plain), "en")
+    assert pair.one_vocabulary
+    assert pair.target is plain
+    assert (pair.source.size, pair.source.padding) == (plain.size, plain.padding)
+
+
+def test_a_language_without_a_tag_is_refused(plain: Tokenizer) -> None:
+    with pytest.raises(UserError, match="this vocabulary has no reserved token <2fr>"):
+        tagged(Tokenizers(plain, plain), "fr")
