@@ -11,7 +11,7 @@ from limelight.errors import RunError, UserError
 from limelight.files import cause, clear_leftovers, remove, write_whole
 from limelight.models.build import choose_device, count_parameters
 from limelight.models.packed import slow_precision
-from limelight.models.stored import BEST, CONFIG
+from limelight.models.stored import BEST, CONFIG, WEIGHTS
 from limelight.training.begin import PARENT, borrow_weights, keep_parent_card, vocabulary_warnings
 from limelight.training.checkpoint import (
     CHECKPOINTS,
@@ -156,8 +156,8 @@ def settle(config: RunConfig, folder: Path) -> None:
 
 
 def _has_learned(folder: Path) -> bool:
-    """Whether the run in a folder has a model, or a checkpoint after an update."""
-    return (folder / BEST).exists() or newest_step(folder / CHECKPOINTS) > 0
+    """Whether the run in a folder has a model, or is one itself (an imported one), or a checkpoint after an update."""
+    return (folder / BEST).exists() or (folder / WEIGHTS).exists() or newest_step(folder / CHECKPOINTS) > 0
 
 
 def _differences(old: Any, new: Any, name: str = "") -> list[tuple[str, Any, Any]]:
