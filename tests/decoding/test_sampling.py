@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from limelight.decoding.sampling import Sampling, draw, generator_for, permit, sample_search
+from limelight.decoding.sampling import Sampling, _precise, draw, generator_for, permit, sample_search
 from limelight.errors import RunError, UserError
 from tests.decoding.fakes import limits, log_probabilities, random_model, sources
 
@@ -156,3 +156,11 @@ def test_what_is_no_number_is_told(seed: int, sampling: Sampling, damage: float)
     with pytest.raises(RunError, match=r"what the model predicts is not a number \(NaN\)"):
         sample_search(model, *sources(0, 1, 2), max_lengths=limits(5, 5, 5), sampling=sampling)
     sample_search(model, *sources(0, 2), max_lengths=limits(5, 5), sampling=sampling)
+
+
+def test_sums_over_a_vocabulary_are_as_precise_as_the_device_can() -> None:
+    assert [_precise(torch.device(name)) for name in ("cpu", "cuda", "mps")] == [
+        torch.float64,
+        torch.float64,
+        torch.float32,
+    ]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from limelight.decoding import top
 from limelight.decoding.top import (
@@ -230,3 +231,32 @@ def test_a_random_search_finds_what_sorting_finds(seed: int) -> None:
             if len(expected):
                 chosen = found.parents[sentence][there], found.ids[sentence][there]
                 assert sums[chosen].tolist() == expected.tolist()
+
+
+class Doubles(TorchDispatchMode):
+    """Writes down every operation that makes a float64 tensor, of which some GPUs have none. Here everything is on the
+    host, so the last operation before numpy may be the only one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: list[str] = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        found = function(*args, **(kwargs or {}))
+        if isinstance(found, torch.Tensor) and found.dtype == torch.float64:
+            self.made.append(function.overloadpacket.__name__)
+        return found
+
+
+def test_a_gpu_is_never_asked_for_double_precision(seed: int) -> None:
+    """And large ids, which stand beside the sums in fp32, are exact."""
+    vocab = 500_000
+    spread = torch.randn(3, vocab)
+    spread[1, vocab - 1] = 99.0
+    with Doubles() as watched:
+        found = top._best_in_torch(spread, torch.zeros(3), Living.of(np.array([2, 1])), 4)
+    assert [name for name in watched.made if name != "detach"] == ["_to_copy"]
+    assert (found[2][0, 0], found[3][0, 0]) == (1, vocab - 1)
+    best = spread[2].topk(4)
+    assert found[3][1].tolist() == best.indices.tolist()
+    assert found[0].dtype == np.float64

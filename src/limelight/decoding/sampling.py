@@ -111,6 +111,11 @@ def permit(logits: Float[Tensor, "batch vocab"], top_k: int, top_p: float) -> To
     if top_p == 1:
         return top
     # A piece stays if those before it have not reached p yet; so the first always does.
-    reached = top.logits.double().softmax(dim=-1).cumsum(dim=-1)
+    reached = top.logits.to(_precise(logits.device)).softmax(dim=-1).cumsum(dim=-1)
     before = functional.pad(reached[..., :-1], (1, 0))
     return top._replace(logits=top.logits.masked_fill(before >= top_p, -torch.inf))
+
+
+def _precise(device: torch.device) -> torch.dtype:
+    """For sums over a vocabulary; Apple's GPUs have no float64."""
+    return torch.float32 if device.type == "mps" else torch.float64

@@ -134,8 +134,8 @@ def requests_for(model: Seq2Seq, max_lengths: Sequence[int], prefix: Sequence[Se
 
 
 def numbers(values: Tensor) -> Numbers:
-    """On the host, in double precision."""
-    return values.double().cpu().numpy()
+    """On the host, in double precision, which not every GPU has."""
+    return values.cpu().double().numpy()
 
 
 def no_numbers() -> RunError:

@@ -109,7 +109,8 @@ def _best_in_torch(log_probabilities: Tensor, before: Tensor, living: Living, co
     sums, best = of_sentences(gained + before[:, None], -torch.inf).topk(count, dim=1)
     parents = (best // each).clamp(max=width - 1)
     parts = sums, of_sentences(gained, -torch.inf).gather(1, best), parents, of_sentences(ids).gather(1, best)
-    on_the_host = torch.stack([part.double() for part in parts]).cpu().numpy()
+    # One copy for all of them, in the type of the sums: fp32 holds every id, and not every GPU has float64.
+    on_the_host = torch.stack([part.to(sums.dtype) for part in parts]).cpu().double().numpy()
     if np.isnan(on_the_host[0]).any():  # top-k takes NaN for the largest
         raise no_numbers()
     return on_the_host[0], on_the_host[1], on_the_host[2].astype(np.int64), on_the_host[3].astype(np.int64)
