@@ -67,8 +67,9 @@ def test_fewer_bits_are_nearly_the_same(quantization: str, tolerance: float, tmp
     assert (logged - torch.cat(log_probabilities(stored))).abs().mean() < tolerance
 
 
-def test_a_trained_model_translates_to_the_same_text(tmp_path: Path) -> None:
-    """By the sentencepiece model in the folder, as the page in it shows; lengths are not normalised."""
+@pytest.mark.parametrize(("alpha", "patience"), [(0.0, 1000.0), (1.0, 1.0), (0.6, 1.0)])
+def test_a_trained_model_translates_to_the_same_text(tmp_path: Path, alpha: float, patience: float) -> None:
+    """By the sentencepiece model in the folder, as the page in it shows. Without a length penalty theirs is patient."""
     stored = trained("post")
     export_ctranslate2(stored, tmp_path / "there")
     there = open_there(tmp_path / "there")
@@ -77,13 +78,13 @@ def test_a_trained_model_translates_to_the_same_text(tmp_path: Path) -> None:
         for side in ("source", "target")
     )
     texts = unseen(40)
-    patient = stored.config.decoding.model_copy(update={"patience": 1000.0})  # without penalty theirs is
-    translator = Translator(stored.model, stored.tokenizers, patient)
+    same = {"length_penalty": alpha, "length_offset": 0.0, "patience": patience, "prune": 1000.0}
+    translator = Translator(stored.model, stored.tokenizers, stored.config.decoding.model_copy(update=same))
     for beam in (1, 3):
-        ours = [found for found in translator.translate(texts, beam_size=beam, length_penalty=0.0) if found.finished]
+        ours = [found for found in translator.translate(texts, beam_size=beam) if found.finished]
         assert len(ours) > 20
         found = there.translate_batch(
-            split.encode(texts, out_type=str), beam_size=beam, length_penalty=0, max_decoding_length=60
+            split.encode(texts, out_type=str), beam_size=beam, length_penalty=alpha, max_decoding_length=60
         )
         theirs = {text: join.decode(each.hypotheses[0]) for text, each in zip(texts, found, strict=True)}
         assert [theirs[each.source] for each in ours] == [each.text for each in ours]

@@ -96,8 +96,8 @@ def log_probabilities(model: TableModel, kind: int, ids: Sequence[int]) -> list[
     return result
 
 
-def penalised(log_probability: float, pieces: int, alpha: float) -> float:
-    return log_probability / ((5 + pieces) / 6) ** alpha
+def penalised(log_probability: float, pieces: int, alpha: float, offset: float = 5.0) -> float:
+    return log_probability / ((offset + pieces) / (offset + 1)) ** alpha
 
 
 def all_endings(model: TableModel, kind: int, longest: int, alpha: float) -> Iterator[tuple[float, tuple[int, ...]]]:

@@ -13,7 +13,7 @@ from limelight.decoding.beam import BeamSearch, beam_search
 from limelight.decoding.engine import decode_batch
 from limelight.decoding.greedy import greedy_search
 from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.length_penalty import length_penalty
+from limelight.decoding.length_penalty import LengthPenalty
 from limelight.decoding.search import Request
 from limelight.errors import RunError, UserError
 from tests.decoding.fakes import (
@@ -31,7 +31,7 @@ ALPHAS = (0.0, 0.6, 1.0, 2.5)
 
 def plain_beam(
     model: TableModel, kind: int, *, beam: int, longest: int, alpha: float, forced: Sequence[int] = (),
-    enough: float = math.inf, prune: float = math.inf,
+    enough: float = math.inf, prune: float = math.inf, offset: float = 5.0,
 ) -> list[tuple[float, tuple[int, ...]]]:  # fmt: skip
     """The same search for one sentence with lists: all that ended until `enough` have, best first."""
     live, finished = [(0.0, ())], []
@@ -44,12 +44,13 @@ def plain_beam(
                 options.append((log_probability + gained, (*ids, piece)))
         options.sort(key=lambda option: -option[0])
         length = position + 1
-        reference = max([options[0][0], *(score / penalised(1, length, alpha) for score, _ in finished)])
-        growth = penalised(1, length, alpha) / penalised(1, longest + 1, alpha) - (longest + 1) / length
+        now, last = (penalised(1, pieces, alpha, offset) for pieces in (length, longest + 1))
+        reference = max([options[0][0], *(score / now for score, _ in finished)])
+        growth = now / last - (longest + 1) / length
         least = reference * (1 + max(growth, 0)) - prune
         for log_probability, ids in options[:beam]:
             if ids[-1] == model.end_id and log_probability >= least:
-                finished.append((penalised(log_probability, len(ids), alpha), ids[:-1]))
+                finished.append((penalised(log_probability, len(ids), alpha, offset), ids[:-1]))
         if len(finished) >= enough:
             break
         live = [option for option in options[: 2 * beam] if option[1][-1] != model.end_id][:beam]
@@ -149,7 +150,7 @@ def with_patience(
     model: TableModel, patience: float, *, beam: int, longest: int, alpha: float = 0.6, n_best: int = 1
 ) -> list[list[Hypothesis]]:
     special = {"start_id": model.start_id, "end_id": model.end_id}
-    search = BeamSearch(beam, n_best=n_best, alpha=alpha, patience=patience, **special)
+    search = BeamSearch(beam, n_best=n_best, penalty=LengthPenalty(alpha), patience=patience, **special)
     kinds = range(len(model.logits))
     return decode_batch(model, search, *sources(*kinds), [Request(longest)] * len(kinds))
 
@@ -196,10 +197,18 @@ def test_with_a_patience_of_one_a_search_takes_as_many_steps_as_it_needs(seed: i
 
 
 def pruned(
-    model: TableModel, prune: float, *, beam: int, longest: int, alpha: float = 0.6, prefix: Sequence[int] = ()
+    model: TableModel,
+    prune: float,
+    *,
+    beam: int,
+    longest: int,
+    alpha: float = 0.6,
+    prefix: Sequence[int] = (),
+    offset: float = 5.0,
 ) -> list[list[Hypothesis]]:
     special = {"start_id": model.start_id, "end_id": model.end_id}
-    search = BeamSearch(beam, n_best=1, alpha=alpha, patience=math.inf, prune=prune, **special)
+    penalty = LengthPenalty(alpha, offset)
+    search = BeamSearch(beam, n_best=1, penalty=penalty, patience=math.inf, prune=prune, **special)
     kinds = range(len(model.logits))
     return decode_batch(model, search, *sources(*kinds), [Request(longest, tuple(prefix))] * len(kinds))
 
@@ -207,13 +216,13 @@ def pruned(
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("beam", [2, 3, 5])
 @pytest.mark.parametrize("prune", [0.01, 0.5, 2.0, 1000.0])
-@pytest.mark.parametrize("prefix", [(), (3, 1)])
+@pytest.mark.parametrize(("prefix", "offset"), [((), 5.0), ((3, 1), 0.0)])
 def test_pruning_is_that_of_the_plain_loop(
-    seed: int, beam: int, alpha: float, prune: float, prefix: tuple[int, ...]
+    seed: int, beam: int, alpha: float, prune: float, prefix: tuple[int, ...], offset: float
 ) -> None:
-    model, longest = random_model(7, 5), 11
-    for kind, (found,) in enumerate(pruned(model, prune, beam=beam, longest=longest, alpha=alpha, prefix=prefix)):
-        expected = plain_beam(model, kind, beam=beam, longest=longest, alpha=alpha, prune=prune, forced=prefix)
+    model, longest, same = random_model(7, 5), 11, {"beam": beam, "alpha": alpha, "offset": offset}
+    for kind, (found,) in enumerate(pruned(model, prune, longest=longest, prefix=prefix, **same)):
+        expected = plain_beam(model, kind, longest=longest, prune=prune, forced=prefix, **same)
         if expected:
             assert found.ids == expected[0][1]
             assert found.score == pytest.approx(expected[0][0], abs=1e-6)
@@ -246,11 +255,11 @@ def test_no_length_penalty_makes_pruning_lose_the_better_translation(alpha: floa
     assert len(exact.ids) == (11 if 4.6 / (17 / 6) ** alpha < 0.01 else 0)
 
 
+@pytest.mark.parametrize("offset", [0.0, 5.0])
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0, 1.5, 2.0, 4.0, 10.0])
-def test_random_models_lose_nothing_by_pruning_as_it_comes(seed: int, alpha: float) -> None:
+def test_random_models_lose_nothing_by_pruning_as_it_comes(seed: int, alpha: float, offset: float) -> None:
     model = random_model(23, 5, spread=2.0)
-    exact = search(model, *range(23), longest=17, beam=4, alpha=alpha)
-    found = pruned(model, 4.0, beam=4, longest=17, alpha=alpha)
+    exact, found = (pruned(model, prune, beam=4, longest=17, alpha=alpha, offset=offset) for prune in (math.inf, 4.0))
     worse = [one for (one,), (other,) in zip(found, exact, strict=True) if one.score < other.score - 1e-9]
     assert not worse
 
@@ -258,7 +267,7 @@ def test_random_models_lose_nothing_by_pruning_as_it_comes(seed: int, alpha: flo
 def test_the_largest_penalty_of_the_longest_text_is_a_number(seed: int) -> None:
     ((found,),) = pruned(random_model(1, 5), 4.0, beam=3, longest=3, alpha=10.0)
     assert math.isfinite(found.score)
-    assert math.isfinite(length_penalty(10**9, MAX_LENGTH_PENALTY))
+    assert math.isfinite(LengthPenalty(MAX_LENGTH_PENALTY, 0.0).at(1e9))
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])

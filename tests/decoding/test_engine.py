@@ -13,6 +13,7 @@ from limelight.decoding.beam import BeamSearch
 from limelight.decoding.engine import ROWS, Engine, decode_batch
 from limelight.decoding.greedy import PathSearch
 from limelight.decoding.hypothesis import Hypothesis
+from limelight.decoding.length_penalty import LengthPenalty
 from limelight.decoding.sampling import Sampling, generator_for, path_search
 from limelight.decoding.search import Request, Search
 from limelight.decoding.top import most_probable
@@ -64,7 +65,7 @@ def search_of(model: Seq2Seq, width: int, *, n_best: int = 1, patience: float = 
     special = {"start_id": model.start_id, "end_id": model.end_id}
     if width == 1:
         return PathSearch(1, choose=most_probable, **special)
-    return BeamSearch(width, n_best=n_best, alpha=0.6, patience=patience, **special)
+    return BeamSearch(width, n_best=n_best, penalty=LengthPenalty(0.6), patience=patience, **special)
 
 
 def random_sentences(count: int = KINDS, longest: int = 9) -> list[Sentence]:

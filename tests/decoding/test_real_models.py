@@ -14,6 +14,7 @@ from limelight.decoding.engine import Engine
 from limelight.decoding.ensemble import Ensemble
 from limelight.decoding.greedy import PathSearch, greedy_search
 from limelight.decoding.hypothesis import Hypothesis
+from limelight.decoding.length_penalty import LengthPenalty
 from limelight.decoding.sampling import Sampling, generator_for, path_search, sample_search
 from limelight.decoding.search import Request, Search
 from limelight.decoding.top import most_probable
@@ -154,7 +155,7 @@ def search_of(model: Seq2Seq, width: int) -> Search:
     special = {"start_id": model.start_id, "end_id": model.end_id}
     if width == 1:
         return PathSearch(1, choose=most_probable, **special)
-    return BeamSearch(width, n_best=2, alpha=0.6, patience=1.0, **special)
+    return BeamSearch(width, n_best=2, penalty=LengthPenalty(0.6), patience=1.0, **special)
 
 
 @pytest.mark.parametrize("width", [1, 2, 4])

@@ -12,7 +12,13 @@ from limelight.decoding.settings import SearchOptions, search_settings
 from limelight.errors import UserError
 
 OWN = DecodingConfig(
-    beam_size=3, length_penalty=1.1, patience=2.0, prune=7.0, max_length_factor=1.2, max_length_extra=31
+    beam_size=3,
+    length_penalty=1.1,
+    length_offset=2.0,
+    patience=2.0,
+    prune=7.0,
+    max_length_factor=1.2,
+    max_length_extra=31,
 )
 
 
@@ -86,6 +92,7 @@ def test_an_option_that_does_not_exist_is_told_as_python_does() -> None:
     ("option", "name", "values"),
     [
         (options.LengthPenalty, "length_penalty", (-0.1, 0, 10, 10.1, math.nan, math.inf)),
+        (search_options.LengthOffset, "length_offset", (-0.1, 0, 5, 100, 100.1)),
         (search_options.Patience, "patience", (-1, 0, 0.01, 1000, math.inf)),
         (search_options.Prune, "prune", (-1, 0, 0.01, 1000, math.nan)),
         (search_options.MaxLengthFactor, "max_length_factor", (0, 0.01, 100, 100.1)),

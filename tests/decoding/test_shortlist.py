@@ -17,6 +17,7 @@ from limelight.decoding.engine import Engine
 from limelight.decoding.ensemble import Ensemble
 from limelight.decoding.greedy import PathSearch
 from limelight.decoding.hypothesis import Hypothesis
+from limelight.decoding.length_penalty import LengthPenalty
 from limelight.decoding.sampling import Sampling, generator_for, path_search
 from limelight.decoding.search import Request, Search
 from limelight.decoding.shortlist import (
@@ -74,7 +75,7 @@ def searches(model: Seq2Seq) -> dict[str, Search]:
     sampling = Sampling(seed=3)
     return {
         "greedy": PathSearch(1, choose=most_probable, **special),
-        "beam": BeamSearch(3, n_best=2, alpha=0.6, patience=math.inf, **special),
+        "beam": BeamSearch(3, n_best=2, penalty=LengthPenalty(0.6), patience=math.inf, **special),
         "sampling": path_search(model, sampling, generator_for(sampling, torch.device("cpu")), 2),
     }
 

@@ -13,6 +13,7 @@ from limelight.decoding.beam import BeamSearch
 from limelight.decoding.engine import Engine
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.jobs import Job
+from limelight.decoding.length_penalty import LengthPenalty
 from limelight.decoding.workers import MOST_WORKERS, SENTENCES_EACH, decode, settings_put_back, workers_for
 from tests.decoding.fakes import TableModel, random_model
 
@@ -40,7 +41,9 @@ def jobs(count: int) -> list[Job]:
 
 def searching(model: TableModel) -> Callable[[], Engine]:
     special = {"start_id": model.start_id, "end_id": model.end_id}
-    return lambda: Engine(model, BeamSearch(3, n_best=2, alpha=0.7, patience=1.0, **special), batch_tokens=100)
+    return lambda: Engine(
+        model, BeamSearch(3, n_best=2, penalty=LengthPenalty(0.7), patience=1.0, **special), batch_tokens=100
+    )
 
 
 class Endless(Engine):

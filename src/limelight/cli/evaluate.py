@@ -48,6 +48,7 @@ def evaluate(
     output: options.Kept = None,
     beam: options.Beam = None,
     length_penalty: options.LengthPenalty = None,
+    length_offset: search_options.LengthOffset = None,
     patience: search_options.Patience = None,
     prune: search_options.Prune = None,
     max_length_factor: search_options.MaxLengthFactor = None,
@@ -65,6 +66,7 @@ def evaluate(
     how = {
         "--beam": beam,
         "--length-penalty": length_penalty,
+        "--length-offset": length_offset,
         "--patience": patience,
         "--prune": prune,
         "--max-length-factor": max_length_factor,
@@ -151,6 +153,7 @@ def _measured(
         tokenize=how["--tokenize"] or config.training.bleu_tokenize,
         target=direction.target if direction else target_language(config.data) or language,
         direction=direction,
+        length_offset=how["--length-offset"],
         patience=how["--patience"],
         prune=how["--prune"],
         max_length_factor=how["--max-length-factor"],

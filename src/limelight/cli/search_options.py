@@ -9,6 +9,16 @@ from limelight.cli.arguments import decimal, whole_number
 SEARCH = "Search (the model's own values when not given)"
 """Their bounds are those of `DecodingConfig`, which `--help` has no time to import; a test holds them equal."""
 
+LengthOffset = Annotated[
+    float | None,
+    typer.Option(
+        "--length-offset",
+        help="K of the length penalty ((K + length) / (K + 1))^ALPHA; 0 makes it length^ALPHA.",
+        parser=decimal(at_least=0.0, at_most=100.0),
+        metavar="K",
+        rich_help_panel=SEARCH,
+    ),
+]
 Patience = Annotated[
     float | None,
     typer.Option(

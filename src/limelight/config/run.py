@@ -172,7 +172,9 @@ class DecodingConfig(Section):
 
     beam_size: int = Field(4, ge=1, le=1000)
     length_penalty: float = Field(0.6, ge=0, le=MAX_LENGTH_PENALTY)
-    """alpha of Wu et al. 2016, equation 14 without coverage: `((5 + length) / 6)^alpha`; 0 does not normalise."""
+    """alpha of `((k + length) / (k + 1))^alpha` (Wu et al. 2016, equation 14); 0 does not normalise."""
+    length_offset: float = Field(5.0, ge=0, le=100)
+    """k: 5 in that paper; 0 makes it `length^alpha`, as in fairseq, Marian, CTranslate2 and transformers."""
     patience: float = Field(1.0, gt=0)
     """A sentence is decided once `patience * beam_size` hypotheses ended (Kasai et al. 2022), or earlier where none
     can get better; a large value waits until none can."""

@@ -33,7 +33,7 @@ from limelight.config import MAX_LENGTH_PENALTY
 from limelight.decoding.engine import decode_batch
 from limelight.decoding.greedy import greedy_search
 from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.length_penalty import length_penalty as penalty
+from limelight.decoding.length_penalty import LengthPenalty
 from limelight.decoding.search import (
     Integers,
     Numbers,
@@ -68,17 +68,18 @@ def beam_search(
     Nothing that could win is left out: the search is as patient as it has to be.
 
     Args:
-        length_penalty: alpha of `length_penalty.length_penalty`; 0 to 10; below 0 the stopping rule would not be exact.
+        length_penalty: alpha of `LengthPenalty`; 0 to 10; below 0 the stopping rule would not be exact.
 
     Raises `UserError` for a beam below 1, `n_best` outside of 1 to `beam_size`, a negative `length_penalty`, and
     prefixes that do not fit.
     """
     check_beam(beam_size, n_best, length_penalty)
+    penalty = LengthPenalty(length_penalty)
     if beam_size == 1:
         paths = greedy_search(model, source, source_valid, max_lengths=max_lengths, prefix=prefix)
-        return [[with_score(path, length_penalty)] for path in paths]
+        return [[with_score(path, penalty)] for path in paths]
     search = BeamSearch(
-        beam_size, n_best=n_best, alpha=length_penalty, patience=math.inf, start_id=model.start_id, end_id=model.end_id
+        beam_size, n_best=n_best, penalty=penalty, patience=math.inf, start_id=model.start_id, end_id=model.end_id
     )
     return decode_batch(model, search, source, source_valid, requests_for(model, max_lengths.tolist(), prefix))
 
@@ -102,18 +103,18 @@ class BeamSearch(Search):
     stand behind the others.
 
     Args:
-        alpha: exponent of the length penalty, from 0 to 10.
+        penalty: what log-probabilities are divided by; its alpha from 0 to 10.
         patience: a sentence is decided once `patience * beam_size` hypotheses have finished; inf waits until no live
             one can win.
         prune: how far the log-probability of a hypothesis may fall below `_threshold`'s reference; inf prunes none.
     """
 
     def __init__(
-        self, beam_size: int, *, n_best: int, alpha: float, patience: float, prune: float = math.inf,
+        self, beam_size: int, *, n_best: int, penalty: LengthPenalty, patience: float, prune: float = math.inf,
         start_id: int, end_id: int,
     ) -> None:  # fmt: skip
         super().__init__(beam_size, start_id=start_id, end_id=end_id)
-        self.n_best, self.alpha, self.enough, self.prune = n_best, alpha, patience * beam_size, prune
+        self.n_best, self.penalty, self.enough, self.prune = n_best, penalty, patience * beam_size, prune
         self.finished: list[list[Hypothesis]] = []
         """The `n_best` best of each sentence, best first; of equal ones the earlier."""
         self.endings: Integers = np.zeros(0, dtype=np.int64)
@@ -220,10 +221,9 @@ class BeamSearch(Search):
         Up to alpha = 1 that is nothing.
         """
         length, limit = self.positions[rows] + 1.0, self.limits[rows] + 1.0
-        at_length = ((5 + length) / 6) ** self.alpha
-        reference = np.maximum(best, self.worst[rows] * at_length)
-        if self.alpha > 1:
-            growth = ((5 + limit) / (5 + length)) ** self.alpha - limit / length
+        reference = np.maximum(best, self.worst[rows] * self.penalty.at(length))
+        if self.penalty.alpha > 1:
+            growth = self.penalty.at(limit) / self.penalty.at(length) - limit / length
             reference = reference * (1 + np.maximum(growth, 0))
         return reference - self.prune
 
@@ -234,7 +234,7 @@ class BeamSearch(Search):
             place = rows[row]
             length = int(self.positions[place])
             log_probability = float(scores[row, rank])
-            score = log_probability / penalty(length + 1, self.alpha)
+            score = log_probability / self.penalty.at(length + 1.0)
             ids = tuple(self.pieces[place, parents[row, rank], :length].tolist())
             kept = [*self.finished[place], Hypothesis(ids, score, log_probability, True)]
             kept.sort(key=lambda hypothesis: -hypothesis.score)
@@ -253,7 +253,7 @@ class BeamSearch(Search):
 
     def _can_gain_nothing(self, rows: Integers) -> Truths:
         """(5) Which sentences are decided before their limit."""
-        most = self.log_probabilities[rows, 0] / ((6 + self.limits[rows]) / 6) ** self.alpha
+        most = self.log_probabilities[rows, 0] / self.penalty.at(self.limits[rows] + 1.0)
         worst = self.worst[rows]
         return ((most <= worst) | (self.endings[rows] >= self.enough)) & (worst > -np.inf)
 
@@ -261,7 +261,7 @@ class BeamSearch(Search):
         """Finished ones first; live ones only where those are too few, and none that ended at the last moment."""
         length = int(self.positions[place])
         live = [
-            Hypothesis(tuple(ids[:length].tolist()), float(log_probability) / penalty(length, self.alpha),
+            Hypothesis(tuple(ids[:length].tolist()), float(log_probability) / self.penalty.at(float(length)),
                        float(log_probability), False)
             for ids, log_probability in zip(self.pieces[place], self.log_probabilities[place], strict=True)
         ]  # fmt: skip
@@ -271,7 +271,7 @@ class BeamSearch(Search):
         return found[: self.n_best] or live[:1]
 
 
-def with_score(path: Hypothesis, alpha: float) -> Hypothesis:
+def with_score(path: Hypothesis, penalty: LengthPenalty) -> Hypothesis:
     """A greedy hypothesis with the score that beam search would give it."""
-    pieces = len(path.ids) + path.finished
-    return replace(path, score=path.log_probability / penalty(pieces, alpha))
+    pieces = float(len(path.ids) + path.finished)
+    return replace(path, score=path.log_probability / penalty.at(pieces))

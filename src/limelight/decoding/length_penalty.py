@@ -1,21 +1,32 @@
 """How length enters a search: what it costs, and where it ends."""
 
-from typing import overload
+from typing import Any, NamedTuple, overload
 
-from torch import Tensor
+import numpy as np
+import numpy.typing as npt
 
 
-@overload
-def length_penalty(length: int, alpha: float) -> float: ...
-@overload
-def length_penalty(length: Tensor, alpha: float) -> Tensor: ...
-def length_penalty(length: int | Tensor, alpha: float) -> float | Tensor:
-    """lp(Y) = ((5 + |Y|) / (5 + 1))^alpha (Wu et al. 2016, equation 14, without its coverage term).
+class LengthPenalty(NamedTuple):
+    """lp(Y) = ((k + |Y|) / (k + 1))^alpha, with k = 5 (Wu et al. 2016, equation 14, without its coverage term).
 
     A sum of log-probabilities falls with every piece; divided by this, long hypotheses can stand beside short ones.
-    |Y| counts pieces, the end included. alpha = 0 gives 1: nothing is normalised.
+    |Y| counts pieces, the end included. alpha = 0 gives 1: nothing is normalised. With k = 0 it is |Y|^alpha, which
+    fairseq, Marian, CTranslate2 and transformers call the length penalty; alpha = 1 then ranks by the mean.
     """
-    return ((5 + length) / 6) ** alpha
+
+    alpha: float
+    offset: float = 5.0
+    """k"""
+
+    @overload
+    def at(self, length: float) -> float: ...
+    @overload
+    def at(self, length: npt.NDArray[Any]) -> npt.NDArray[np.float64]: ...
+    def at(self, length: float | npt.NDArray[Any]) -> float | npt.NDArray[np.float64]:
+        """Of a hypothesis of so many pieces; of none at all as of one, where the formula would give 0."""
+        pieces = length if self.offset else np.maximum(length, 1.0)
+        result: float | npt.NDArray[np.float64] = ((self.offset + pieces) / (self.offset + 1)) ** self.alpha
+        return result
 
 
 def max_target_length(source_pieces: int, factor: float, extra: int) -> int:

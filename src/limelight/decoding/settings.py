@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from limelight.config import DecodingConfig
 from limelight.decoding.beam import check_beam
-from limelight.decoding.length_penalty import max_target_length
+from limelight.decoding.length_penalty import LengthPenalty, max_target_length
 from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
 
@@ -20,6 +20,7 @@ class SearchOptions(TypedDict, total=False):
     beam_size: hypotheses side by side, 1 to 1000; 1 is greedy search.
     n_best: how many translations of each text, 1 to `beam_size`; 1 when not given.
     length_penalty: alpha of Wu et al. 2016, equation 14, 0 to 10; 0 does not normalize.
+    length_offset: k of `((k + length) / (k + 1))^alpha`, 0 to 100: 5 is theirs, 0 makes it `length^alpha`.
     patience: a sentence ends once `patience * beam_size` hypotheses ended; above 0. See `BeamSearch`.
     prune: how far below the best a hypothesis may fall, in log-probability; above 0. See `BeamSearch`.
     max_length_factor, max_length_extra: a translation has at most `factor * source tokens + extra` tokens.
@@ -29,6 +30,7 @@ class SearchOptions(TypedDict, total=False):
     beam_size: int | None
     n_best: int | None
     length_penalty: float | None
+    length_offset: float | None
     patience: float | None
     prune: float | None
     max_length_factor: float | None
@@ -54,12 +56,18 @@ class SearchSettings:
     beam_size: int
     n_best: int
     length_penalty: float
+    length_offset: float
     patience: float
     prune: float
     """`math.inf` where nothing can be pruned: of more than one translation, of a single hypothesis, of samples."""
     max_length_factor: float
     max_length_extra: int
     sampling: Sampling | None = None
+
+    @property
+    def penalty(self) -> LengthPenalty:
+        """What log-probabilities are divided by."""
+        return LengthPenalty(self.length_penalty, self.length_offset)
 
     def max_length(self, source_tokens: int) -> int:
         """The most tokens a translation of so many may have, ends not counted."""
@@ -105,6 +113,7 @@ def search_settings(config: DecodingConfig, options: SearchOptions) -> SearchSet
         beam_size=width,
         n_best=n_best,
         length_penalty=settings.length_penalty,
+        length_offset=settings.length_offset,
         patience=settings.patience,
         prune=settings.prune if n_best == 1 < width else math.inf,
         max_length_factor=settings.max_length_factor,

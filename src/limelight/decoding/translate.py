@@ -123,8 +123,9 @@ class Translator:
             source_lang, target_lang: the direction, for a model that has several; as much of it as makes it clear.
             prefix: target text each translation begins with, one for each text.
             batch_tokens: bounds a batch: texts * source pieces of the longest * hypotheses of each.
-            options: `beam_size`, `n_best`, `length_penalty`, `patience`, `prune`, `max_length_factor`,
-                `max_length_extra`, `sampling`: see `SearchOptions`. What is not given is the model's own.
+            options: `beam_size`, `n_best`, `length_penalty`, `length_offset`, `patience`, `prune`,
+                `max_length_factor`, `max_length_extra`, `sampling`: see `SearchOptions`. What is not given is the
+                model's own.
 
         Raises `UserError` for a direction that the model does not have, for settings out of bounds, and for a text
         longer than the model can take, naming its place.
@@ -256,7 +257,7 @@ class Translator:
         if settings.beam_size == 1:
             return PathSearch(1, choose=most_probable, **special)
         return BeamSearch(
-            settings.beam_size, n_best=settings.n_best, alpha=settings.length_penalty, patience=settings.patience,
+            settings.beam_size, n_best=settings.n_best, penalty=settings.penalty, patience=settings.patience,
             prune=settings.prune, **special,
         )  # fmt: skip
 
@@ -264,7 +265,7 @@ class Translator:
         """What greedy search finds gets the score that a beam would give it; drawn hypotheses are not normalised."""
         if settings.beam_size > 1 or settings.sampling is not None:
             return hypotheses
-        return [with_score(path, settings.length_penalty) for path in hypotheses]
+        return [with_score(path, settings.penalty) for path in hypotheses]
 
     def _translation(self, text: str, hypotheses: Sequence[Hypothesis]) -> Translation:
         """The best hypothesis in words, the others as its alternatives."""
