@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -155,6 +156,18 @@ def test_length_limits_patience_and_pruning_are_options(
     found = [json.loads(line) for line in ended.out.splitlines()]
     assert max(len(each["tokens"]) for each in found) == 2
     assert {(how["patience"], how["prune"]) for how in made} == {(3.0, 2.5)}
+
+
+def test_who_waits_at_a_terminal_is_told_of_compiling(
+    limelight: Limelight, trained: Path, text: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("limelight.layers.compiling.tell_compiling", lambda say: say())
+    assert limelight("translate", "--model", trained, text).err == "", "a log or a pipe waits for nothing"
+    monkeypatch.setattr("limelight.cli.models.sys", SimpleNamespace(stderr=SimpleNamespace(isatty=lambda: True)))
+    ended = limelight("translate", "--model", trained, text)
+    assert ended.code == 0
+    assert ended.err.startswith("limelight: compiling loops for this machine: about 20 seconds, once; NUMBA_CACHE_DIR")
+    assert ended.err.count("\n") == 1
 
 
 def test_samples_are_drawn_as_asked(limelight: Limelight, trained: Path, text: Path) -> None:

@@ -36,6 +36,18 @@ OWN_KIND = loops._kind_of(cpu_target.target_context)
 STEPS = 127 if OWN_KIND == "avx2" else 255
 
 
+@pytest.mark.parametrize("broken", ["full", "nowhere"])
+def test_without_a_place_for_the_cache_everything_works(monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
+    """A disk that is full, an installation and a home that cannot be written to."""
+
+    def fail(*given: object) -> None:
+        raise OSError(28, "No space left on device") if broken == "full" else RuntimeError("no locator available")
+
+    monkeypatch.setattr(loops.FunctionCache, "save_overload" if broken == "full" else "__init__", fail)
+    doubled = compiled(lambda values: 2 * values)
+    assert doubled(np.float32(3.5)) == 7
+
+
 @pytest.fixture
 def numbers(seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
@@ -38,6 +39,7 @@ class Machine(NamedTuple):
         from limelight.memory import hold_memory_for_work
 
         hold_memory_for_work()
+        _tell_compiling()
         import torch
 
         from limelight.models.build import choose_device
@@ -45,6 +47,23 @@ class Machine(NamedTuple):
         if self.threads is not None:
             torch.set_num_threads(self.threads)
         return choose_device(self.device or "auto", setting="--device ")
+
+
+def _tell_compiling() -> None:
+    """Who waits at a terminal while loops are compiled, as at the first use on a machine, is told why."""
+    if not sys.stderr.isatty():
+        return
+    try:
+        from limelight.layers.compiling import tell_compiling
+    except ImportError:  # numba is an extra; without it nothing is compiled
+        return
+    tell_compiling(
+        lambda: typer.echo(
+            "limelight: compiling loops for this machine: about 20 seconds, once; NUMBA_CACHE_DIR says where they "
+            "are kept",
+            err=True,
+        )
+    )
 
 
 @contextmanager

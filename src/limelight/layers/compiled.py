@@ -10,13 +10,15 @@ same. What it compiles is kept on disk: the first use on a machine takes some se
 
 import math
 from collections.abc import Callable
-from functools import partial
+from contextlib import suppress
 from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
 import numba
 import numpy as np
 import numpy.typing as npt
 from numba.core import cgutils, types
+from numba.core import event as event  # for `compiling`, as this is the one file that knows numba
+from numba.core.caching import FunctionCache
 from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic, models, register_model
 
@@ -48,11 +50,20 @@ def compiled(function: Callable[Given, Result], *, exact: bool = False) -> Calla
     leaves Python to other threads meanwhile. What is kept is made anew when the function's own file changes: so it must
     not call what is compiled in another.
     """
-    machine_code = partial(numba.njit, nogil=True, fastmath=not exact, error_model="numpy")
-    try:
-        return cast(Callable[Given, Result], machine_code(cache=True)(function))
-    except RuntimeError:  # neither the package's folder nor the user's can be written to
-        return cast(Callable[Given, Result], machine_code()(function))
+    machine_code = numba.njit(nogil=True, fastmath=not exact, error_model="numpy")(function)
+    # RuntimeError: neither NUMBA_CACHE_DIR nor the package's folder nor the user's can be written to
+    with suppress(RuntimeError):
+        cast(Any, machine_code)._cache = Cache(function)  # as `cache=True` does with numba's own
+    return cast(Callable[Given, Result], machine_code)
+
+
+class Cache(FunctionCache):
+    """What is compiled is kept on disk if it can be: a disk that is full does not stop the work."""
+
+    def save_overload(self, *what: Any) -> None:
+        """Keep one function for one kind of arguments."""
+        with suppress(OSError):
+            super().save_overload(*what)
 
 
 # --- sixteen sums at a time ---
