@@ -56,6 +56,7 @@ def called_at_once(one: Translator, given: list[list[list[str]]]) -> list[list[l
         ("sinusoidal", None, None),
         ("sinusoidal", "int8", None),
         ("sinusoidal", "fp32", 2),
+        ("sinusoidal", "int8", 2),
     ],
 )
 def test_many_threads_get_what_each_would_get_alone(

@@ -4,6 +4,9 @@ Bounds are derived, from the same numbers in double precision: with errors dx of
 product is off by at most sum |x| dw + |w| dx + dx dw. What sums in fp32 add to that is far below `SUMS`.
 """
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import numba
 import pytest
 import torch
@@ -237,3 +240,23 @@ def test_a_packed_network_is_the_network(inputs: Tensor, activation: str) -> Non
     torch.testing.assert_close(PackedFeedForward(network, FullLinear)(inputs), network(inputs), rtol=1e-5, atol=1e-5)
     assert torch.equal(inputs, given)
     assert not getattr(network.activation, "inplace", False)
+
+
+@pytest.mark.skipif(not int8_engines(), reason="this build of torch has no int8 products")
+def test_threads_that_load_models_at_once_leave_the_engine_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each with the engine that it asked for, though there is but one switch for all of them."""
+    seen: list[str] = []
+    make = torch._make_per_channel_quantized_tensor
+
+    def slow(*given: object) -> Tensor:
+        time.sleep(0.002)
+        seen.append(torch.backends.quantized.engine)
+        return make(*given)
+
+    monkeypatch.setattr(torch, "_make_per_channel_quantized_tensor", slow)
+    before, wanted = torch.backends.quantized.engine, [*int8_engines()] * 6
+    rows, scales = integer_rows(torch.randn(5, 7))
+    with ThreadPoolExecutor(len(wanted)) as pool:
+        list(pool.map(lambda engine: packed._pack(rows, scales, engine), wanted))
+    assert torch.backends.quantized.engine == before
+    assert sorted(seen) == sorted(wanted)

@@ -16,6 +16,7 @@ int8 products are two to ten times as fast as fp32 ones (`python -m benchmarks.k
 import copy
 import warnings
 from collections.abc import Callable
+from threading import Lock
 from typing import Any
 
 import torch
@@ -36,6 +37,7 @@ MakeLinear = Callable[[Tensor, Tensor | None], Any]
 """A matrix (out, in) and a bias to a layer that multiplies with them; its `some(ids)` is the layer of these outputs."""
 
 _multiply = torch.ops.quantized.linear_dynamic.default
+_SWITCH = Lock()
 
 SMALLEST = 1e-30
 """Of the step of a position's activations, so that nothing is divided by zero."""
@@ -194,14 +196,16 @@ def integer_rows(weight: Float[Tensor, "out in"]) -> tuple[Int[Tensor, "out in"]
 
 
 def _pack(rows: Tensor, scales: Tensor, engine: str) -> object:
-    """The weights in the library's own order. The library is chosen by a global switch, which is put back."""
-    before = torch.backends.quantized.engine
-    torch.backends.quantized.engine = engine
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # says that quantised tensors will go; here one is a vehicle
-            zeros = torch.zeros(len(scales), dtype=torch.int64)
-            quantised = torch._make_per_channel_quantized_tensor(rows, scales.double(), zeros, 0)
-            return torch.ops.quantized.linear_prepack(quantised, None)
-    finally:
-        torch.backends.quantized.engine = before
+    """The weights in the library's own order. The library is chosen by a global switch, which is put back; another
+    thread that loads a model meanwhile waits for that."""
+    with _SWITCH:
+        before = torch.backends.quantized.engine
+        torch.backends.quantized.engine = engine
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # quantised tensors will go; here one is a vehicle
+                zeros = torch.zeros(len(scales), dtype=torch.int64)
+                quantised = torch._make_per_channel_quantized_tensor(rows, scales.double(), zeros, 0)
+                return torch.ops.quantized.linear_prepack(quantised, None)
+        finally:
+            torch.backends.quantized.engine = before
