@@ -165,4 +165,5 @@ def _describe(fault: Any) -> str:
         return f"{place}: say which family the model is of, {families}"
     value = fault["input"]
     said = "" if isinstance(value, dict) else f", not {shown(repr(value))}"
-    return f"{place}: {fault['msg'][:1].lower()}{fault['msg'][1:]}{said}"
+    message = fault["msg"].removeprefix("Value error, ")  # from a check of our own
+    return f"{place}: {message[:1].lower()}{message[1:]}{said}"
