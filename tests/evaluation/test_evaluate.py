@@ -108,7 +108,7 @@ def test_several_references_replace_the_target(seed):
 def test_settings_reach_the_translator_and_the_provenance(seed):
     parrot = Parrot(["a"] * 4, finished=False)
     evaluation = evaluate(parrot, PAIRS, beam_size=5, origin={"model": "runs/one", "seed": 7})
-    assert parrot.asked == [(SOURCES, {"beam_size": 5})]
+    assert parrot.asked == [(SOURCES, {"beam_size": 5, "source_lang": "", "target_lang": ""})]
     assert evaluation.unfinished == 4
     assert evaluation.provenance == {
         "model": "runs/one",

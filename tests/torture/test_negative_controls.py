@@ -50,7 +50,7 @@ def leave_out(what: str, patch: pytest.MonkeyPatch, saved: int) -> None:
     if what == "random state":
         patch.setattr(checkpoint, "restore_generators", nothing)
     elif what == "schedule":  # its only state is the number of the update
-        patch.setattr(loop, "rate_of", lambda config, step, seconds: rate_of(config, step - saved, seconds))
+        patch.setattr(loop, "rate_of", lambda config, step, *rest, **more: rate_of(config, step - saved, *rest, **more))
     elif what == "data position":
         patch.setattr(run, "restore_newest", without_position)
     elif what == "Adam state":

@@ -84,7 +84,8 @@ def faults_of(number: int, ended: Ended, *, within: float = IN_TIME) -> list[str
         faults.append(f"exit code {ended.code} after signal {number}")
     if ended.seconds > within:
         faults.append(f"out after {ended.seconds:.1f} s")
-    if ended.errors.count("\n") != 1 or f"limelight: stopped by {signal.Signals(number).name}" not in ended.errors:
+    said = [line for line in ended.errors.splitlines() if not line.startswith("warning: ")]  # of the text, before
+    if len(said) != 1 or f"limelight: stopped by {signal.Signals(number).name}" not in ended.errors:
         faults.append(f"it says {ended.errors!r}")
     return faults
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from limelight.training import checkpoint, keep, loop, prepare, update
-from limelight.training.tasks import translation
+from limelight.training.tasks import valid_set
 
 MOMENTS: dict[str, tuple[Any, str]] = {
     "update": (loop, "update"),
@@ -14,7 +14,7 @@ MOMENTS: dict[str, tuple[Any, str]] = {
     "old checkpoint": (checkpoint, "_remove_old"),
     "snapshot": (keep, "save_weights"),
     "best model": (keep, "save_model"),
-    "validation": (translation, "mean_loss"),
+    "validation": (valid_set, "mean_loss"),
     "vocabulary": (prepare, "save_tokenizers"),
     "corpus": (prepare, "_tokenise"),
     "final": (loop, "finish_model"),

@@ -16,7 +16,7 @@ SHORT = 64
 
 def attend_ragged(
     joint: Float[Tensor, "rows inner"], firsts: Integers, heads: int, head_size: int
-) -> Float[Tensor, "rows out"]:
+) -> Float[Tensor, "rows value_size"]:
     """The context of every position.
 
     Args:
