@@ -1,7 +1,7 @@
 # Every target sets up what it needs in .venv, from nothing but Python and make; what is there already is used again.
 
 PYTHON ?= python3
-WORKERS ?= 2
+WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
