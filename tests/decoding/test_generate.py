@@ -224,7 +224,8 @@ def test_a_stop_text_ends_the_work(seed: int) -> None:
         (found,) = generator.generate("the", max_pieces=30, stop=[stop])
         cut = whole.text.index(stop)
         assert (found.text, found.ended_by) == (whole.text[:cut], "stop")
-        assert len(found.tokens) <= cut + size
+        silent = sum(token.startswith("<ph") for token in found.tokens)  # placeholders have no text
+        assert len(found.tokens) - silent <= cut + size
         assert whole.tokens[: len(found.tokens)] == found.tokens
 
 
