@@ -241,6 +241,12 @@ def test_a_run_begins_with_a_folder_whose_name_is_a_number(
     assert not (tmp_path / "next").exists()
 
 
+def test_a_language_after_from_is_told_where_it_belongs(limelight: Limelight, corpus: Path, tmp_path: Path) -> None:
+    ended = limelight("train", "--from", "de", "--train", corpus, "--out", tmp_path / "run", "--max-steps", 1)
+    assert ended.code == 2
+    assert "the language of the text is --source de" in ended.err.replace("\n", " ")
+
+
 def test_fine_tuning_takes_the_model_from_its_parent(
     limelight: Limelight, corpus: Path, trained: Path, tmp_path: Path
 ) -> None:

@@ -87,6 +87,10 @@ def test_bounds_may_change(config: RunConfig, run: Path) -> None:
     settle(wanted, run)
 
 
+def test_search_defaults_may_change(config: RunConfig, run: Path) -> None:
+    settle(config.model_copy(update={"decoding": config.decoding.model_copy(update={"length_offset": 0.5})}), run)
+
+
 def test_only_settings_of_training_may_change() -> None:
     assert set(type(RunConfig().training).model_fields) >= MAY_CHANGE
 

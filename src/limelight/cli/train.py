@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,8 @@ EXAMPLES = """
   limelight train --from runs/en-de --train terms.tsv --valid more.tsv \\
       --out runs/terms
 """
+LANGUAGE = r"[a-z]{2,3}([-_][A-Za-z]{2,4})?"
+"""What a language's tag looks like: `de`, `pt-BR`."""
 FINETUNE = "finetune"
 """The recipe of a run that begins with a model and names no recipe."""
 WITH_LESS_MEMORY = (
@@ -112,7 +115,17 @@ def _parent(begin_with: str, there: RunConfig | None) -> RunConfig:
     gone."""
     from limelight.training.parent import read_parent
 
-    return there if there and there.begin_with == begin_with else read_parent(begin_with)
+    if there and there.begin_with == begin_with:
+        return there
+    try:
+        return read_parent(begin_with)
+    except UserError as error:
+        if re.fullmatch(LANGUAGE, begin_with) and not Path(begin_with).exists():
+            raise UserError(
+                f"--from {begin_with}: there is no such model. Here --from names the model to begin with; "
+                f"the language of the text is --source {begin_with}"
+            ) from error
+        raise
 
 
 def _start_from(recipe: str, config: Path | None, there: RunConfig | None, parent: RunConfig | None) -> RunConfig:

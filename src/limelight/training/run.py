@@ -144,7 +144,7 @@ def settle(config: RunConfig, folder: Path) -> None:
         return
     there = load_config(folder / CONFIG)
     changed = _differences(there.model_dump(mode="json"), config.model_dump(mode="json"))
-    refused = [(name, old, new) for name, old, new in changed if name.removeprefix("training.") not in MAY_CHANGE]
+    refused = [(name, old, new) for name, old, new in changed if not _may_change(name)]
     if refused and not _has_learned(folder):
         (folder / CONFIG).unlink()
         remove(folder / CHECKPOINTS)  # one of update 0, whose weights may have other shapes
@@ -153,6 +153,11 @@ def settle(config: RunConfig, folder: Path) -> None:
         raise UserError(
             f"{folder}: there is a run with other settings: {faults}. Leave them out, or give another --out"
         )
+
+
+def _may_change(name: str) -> bool:
+    """Bounds and the like; and every default of the search, which no weight depends on."""
+    return name.startswith("decoding.") or name.removeprefix("training.") in MAY_CHANGE
 
 
 def _has_learned(folder: Path) -> bool:
