@@ -213,7 +213,10 @@ def main() -> None:
 
     inputs = read_inputs(given.source, given.target)
     translator = limelight.load(given.model)
-    outputs = [translation.text for translation in translator.translate([each.text for each in inputs])]
+    translations = translator.translate(
+        [each.text for each in inputs], source_lang=given.source, target_lang=given.target
+    )
+    outputs = [translation.text for translation in translations]
     print(report(inputs, outputs))
     for each, output in zip(inputs, outputs, strict=True):
         for name in faults(each, output):

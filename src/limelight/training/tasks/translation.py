@@ -78,7 +78,11 @@ class Translation(Task):
     def _measured_by(self) -> str:
         if len(self.valid) == 1:
             return next(iter(self.valid.values())).measured_by
-        each = (f"{direction}: {some.measured_by}" for direction, some in self.valid.items() if some.measured_by)
+        alike: dict[str, list[str]] = {}
+        for direction, some in self.valid.items():
+            if some.measured_by:
+                alike.setdefault(some.measured_by, []).append(str(direction))
+        each = (f"{', '.join(directions)}: {how}" for how, directions in alike.items())
         return "; ".join([f"mean of {len(self.valid)} directions", *each]) if self.valid else ""
 
     def _valid_sets(self, prepared: Prepared, model: Seq2Seq) -> dict[Direction, ValidSet]:
