@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from limelight.errors import UserError
-from limelight.layers.packed import integer_rows
+from limelight.layers.integer_rows import integer_rows
 from limelight.models.compact import FORMS, compact, expand
 
 

@@ -9,7 +9,8 @@ import torch
 from torch import nn
 
 from limelight.layers import packed as layers
-from limelight.layers.packed import CompiledIntegerLinear, integer_kind, integer_rows
+from limelight.layers.integer_rows import integer_rows
+from limelight.layers.packed import CompiledIntegerLinear, integer_kind
 from limelight.models import compiled, integer
 from limelight.models.compiled import CompiledState, CompiledTransformer
 from limelight.models.packed import pack

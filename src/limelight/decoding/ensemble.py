@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from limelight.batching.batch import Batch
 from limelight.decoding.top import in_full
 from limelight.errors import UserError
-from limelight.inspection.reading import reading
+from limelight.models.eval_mode import eval_mode
 from limelight.models.interface import Seq2Seq
 from limelight.models.state import AttentionWeights, KeepHeads, Living, Memory, State
 from limelight.shapes import Bool, Float, Int
@@ -146,7 +146,7 @@ def _refuse_heads(keep_heads: KeepHeads | None) -> None:
 
 def _feature_width(member: Seq2Seq) -> int:
     """How many features a member hands to its projection, learned from one step on an empty sentence."""
-    with reading(member) as device:
+    with eval_mode(member) as device:
         source = torch.full((1, 1), member.end_id, device=device)
         state = member.start(member.encode(source, torch.ones_like(source, dtype=torch.bool)))
         features, _ = member.step(source.new_tensor([[member.start_id]]), state)

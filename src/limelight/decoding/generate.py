@@ -17,8 +17,8 @@ from limelight.decoding.top import most_probable
 from limelight.decoding.writer import Writer
 from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap, text_map
-from limelight.inspection.reading import reading
 from limelight.models.build import choose_device
+from limelight.models.eval_mode import eval_mode
 from limelight.models.language_model import LanguageModel
 from limelight.models.packed import pack, search_precision
 from limelight.models.room import longest_sequence
@@ -160,7 +160,7 @@ class TextGenerator:
             draft.join(engine)
         while engine.busy:
             # For a step alone: who is handed its result is not to be within it.
-            with reading(self.model) if self.searched is self.model else nullcontext():
+            with eval_mode(self.model) if self.searched is self.model else nullcontext():
                 ended = engine.step()
             grown = [drafts[sample].end(found[0].log_probability) for sample, found in ended]
             latest = [(drafts[sample], piece, gained) for sample, (piece,), (gained,) in engine.latest()]

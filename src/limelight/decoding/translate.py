@@ -23,8 +23,8 @@ from limelight.decoding.top import most_probable
 from limelight.decoding.workers import decode, workers_for
 from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap, attention_map
-from limelight.inspection.reading import reading
 from limelight.models.build import choose_device
+from limelight.models.eval_mode import eval_mode
 from limelight.models.interface import Seq2Seq
 from limelight.models.packed import pack, search_precision
 from limelight.models.room import longest_sequence, require_room
@@ -225,7 +225,7 @@ class Translator:
         threads = self.threads
         workers = workers_for(len(jobs), self.device, threads) if plan.generator is None else 1  # draws stand in order
         decoding = decode(jobs, lambda: self._engine(plan), workers=workers, threads=threads)
-        with reading(self.searched), closing(decoding):
+        with eval_mode(self.searched), closing(decoding):
             for place, hypotheses in decoding:
                 found[place] = self._ranked(hypotheses, plan.settings)
         return found

@@ -15,7 +15,7 @@ from torch import Tensor
 from limelight.batching.batch import make_batch
 from limelight.decoding.top import in_full
 from limelight.errors import UserError
-from limelight.inspection.reading import reading
+from limelight.models.eval_mode import eval_mode
 from limelight.models.interface import Seq2Seq
 from limelight.shapes import Float, Int
 from limelight.text.pair import Pair
@@ -84,7 +84,7 @@ def _scored(
     targets = tokenizers.target.encode_batch([pair.target for pair in pairs])
     lengths = [max(len(source), len(target)) + 1 for source, target in zip(sources, targets, strict=True)]
     values: dict[int, list[float]] = {}
-    with reading(model) as device:
+    with eval_mode(model) as device:
         for rows in _batches(lengths, batch_tokens):
             batch = make_batch(
                 [sources[row] for row in rows],

@@ -24,7 +24,7 @@ from limelight.errors import UserError
 from limelight.evaluation.provenance import provenance_lines, versions
 from limelight.evaluation.score import log_probabilities
 from limelight.evaluation.summary import summarize_text
-from limelight.inspection.reading import reading
+from limelight.models.eval_mode import eval_mode
 from limelight.models.interface import Seq2Seq
 from limelight.models.recurrent_language_model import RecurrentLanguageModel
 from limelight.shapes import Float
@@ -167,7 +167,7 @@ def score_text(model: Seq2Seq, ids: np.ndarray, context: int) -> Iterator[Float[
     block = min(AT_ONCE, len(ids) - 1) if carries else context
     carried = None
     for batch in blocks_in_order(ids, tokens=block if carries else AT_ONCE, block=block):
-        with reading(model) as device:
+        with eval_mode(model) as device:
             there = batch.to(device)
             if isinstance(model, RecurrentLanguageModel):
                 features, carried = model.read_on(there.target_in, carried)

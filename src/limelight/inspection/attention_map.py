@@ -21,9 +21,9 @@ from limelight.batching.labels import begun, label_batch
 from limelight.errors import UserError
 from limelight.inspection.captions import TITLES, caption, chosen, shortened
 from limelight.inspection.heatmap import can_draw, draw_weights, picture_bytes
-from limelight.inspection.reading import reading
 from limelight.inspection.words import Groups, drawable, group_pieces, merge_rows_and_columns
 from limelight.models.encoder_only import EncoderOnly
+from limelight.models.eval_mode import eval_mode
 from limelight.models.interface import Seq2Seq
 from limelight.models.language_model import LanguageModel
 from limelight.models.state import AttentionWeights, KeepHeads
@@ -279,7 +279,7 @@ def attention_map(
         source_padding=model.source_padding,
         target_padding=model.target_padding,
     )
-    with reading(model) as device:
+    with eval_mode(model) as device:
         _, weights = model.forward_with_attention(batch.to(device), keep_heads=keep_heads)
     source_words = tokenizers.source.word_of(source_ids)
     target_words = tokenizers.target.word_of(target_ids)
@@ -314,7 +314,7 @@ def text_map(
     `ids` come without the end before and behind them. A model of recurrent cells has no attention, and its map no kind.
     """
     batch = make_blocks(np.array([[model.start_id, *ids, model.end_id]]))
-    with reading(model) as device:
+    with eval_mode(model) as device:
         _, weights = model.forward_with_attention(batch.to(device), keep_heads=keep_heads)
     words = (0, *(word + 1 for word in tokenizer.word_of(ids)))
     return _of_one_text(weights, (START_PIECE, *tokenizer.pieces(ids)), words, tokenizer.decode(ids))
@@ -326,7 +326,7 @@ def reader_map(
     """Let an encoder alone read a text, between two ends, and keep all it attended with: `encoder_self`."""
     ids = tokenizer.encode(text)
     batch = label_batch([begun(ids)], [0], padding=tokenizer.padding)
-    with reading(model) as device:
+    with eval_mode(model) as device:
         source, valid = batch.source.to(device), batch.source_valid.to(device)
         _, weights = model.read(source, valid, keep_heads=keep_heads, want_weights=True)
     words, size = (0, *(word + 1 for word in tokenizer.word_of(ids))), len(ids) + 2

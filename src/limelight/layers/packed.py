@@ -26,6 +26,7 @@ from torch.nn import functional
 from limelight.capabilities import has, int8_engines
 from limelight.errors import UserError
 from limelight.layers.feed_forward import FeedForward
+from limelight.layers.integer_rows import integer_rows
 from limelight.shapes import Float, Int
 
 try:
@@ -186,13 +187,6 @@ def _with_least_rows(layer: "FullLinear | HalfLinear", inputs: Float[Tensor, "..
 
 def _some(bias: Tensor | None, ids: Tensor) -> Tensor | None:
     return None if bias is None else bias.index_select(0, ids)
-
-
-def integer_rows(weight: Float[Tensor, "out in"]) -> tuple[Int[Tensor, "out in"], Float[Tensor, " out"]]:
-    """int8 values and the scale of each row, so that `values * scale` is the row to within half a scale."""
-    scales = weight.float().abs().amax(dim=1) / 127
-    safe = scales.where(scales > 0, torch.ones_like(scales))
-    return (weight.float() / safe[:, None]).round().to(torch.int8), safe
 
 
 def _pack(rows: Tensor, scales: Tensor, engine: str) -> object:

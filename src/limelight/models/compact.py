@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from limelight.errors import UserError
-from limelight.layers.packed import integer_rows
+from limelight.layers.integer_rows import integer_rows
 from limelight.untrusted import shown
 
 FORMS = ("fp32", "bf16", "int8")

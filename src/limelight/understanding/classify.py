@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from limelight.errors import UserError
-from limelight.inspection.reading import reading
 from limelight.models.encoder_only import Classifier
+from limelight.models.eval_mode import eval_mode
 from limelight.text.readers.live import chunks
 from limelight.understanding.reader import Reader
 
@@ -54,7 +54,7 @@ class Labeller(Reader[Classifier]):
 
     def _classify(self, texts: Sequence[str], batch_tokens: int, first: int) -> list[Labelled]:
         shares = np.zeros((len(texts), len(self.labels)), dtype=np.float64)
-        with reading(self.model) as device:
+        with eval_mode(self.model) as device:
             for places, batch in self._batches(texts, batch_tokens, first):
                 logits = self.model.project(self.model(batch.to(device)))[:, 0]
                 shares[places] = logits.double().softmax(dim=1).cpu().numpy()

@@ -8,8 +8,8 @@ import torch
 
 from limelight.batching.labels import begun
 from limelight.errors import UserError
-from limelight.inspection.reading import reading
 from limelight.models.encoder_only import MaskedModel
+from limelight.models.eval_mode import eval_mode
 from limelight.models.room import longest_sequence, require_room
 from limelight.tokens import END, MASK, Tokenizer
 from limelight.tokens.text import line_end, ordinary_pieces, reserved_id
@@ -98,7 +98,7 @@ class Filler(Reader[MaskedModel]):
 
     def _shares(self, row: Sequence[int], places: Sequence[int]) -> np.ndarray:
         """(masks, vocab) probabilities at these places of the text; in the row an end stands before it."""
-        with reading(self.model) as device:
+        with eval_mode(self.model) as device:
             ids = torch.tensor([row], device=device)
             features, _ = self.model.read(ids, torch.ones_like(ids, dtype=torch.bool))
             logits = self.model.project(features[0, [place + 1 for place in places]])

@@ -10,8 +10,8 @@ from limelight.batching.bucketing import cut_batches
 from limelight.batching.labels import begun, label_batch
 from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap, reader_map
-from limelight.inspection.reading import reading
 from limelight.models.encoder_only import EncoderOnly, Pooling, pool
+from limelight.models.eval_mode import eval_mode
 from limelight.models.room import longest_sequence, require_room
 from limelight.tokens import Tokenizer
 
@@ -37,7 +37,7 @@ class Reader(Generic[ModelT]):
         if pooling not in ("mean", "first"):
             raise UserError(f"pooling={pooling!r}: there are mean and first")
         found = np.zeros((len(texts), self.model.encoder.embedding.weight.shape[1]), dtype=np.float32)
-        with reading(self.model) as device:
+        with eval_mode(self.model) as device:
             for places, batch in self._batches(texts, batch_tokens, first=1):
                 ids, valid = batch.source.to(device), batch.source_valid.to(device)
                 features, _ = self.model.read(ids, valid)

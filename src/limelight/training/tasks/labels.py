@@ -13,8 +13,8 @@ from limelight.batching.labels import LabelStream, begun, label_batch
 from limelight.batching.stream import Position
 from limelight.config import RunConfig
 from limelight.evaluation.labels import score_labels
-from limelight.inspection.reading import reading
 from limelight.models.encoder_only import Classifier
+from limelight.models.eval_mode import eval_mode
 from limelight.models.interface import Model
 from limelight.models.labels import label_numbers
 from limelight.models.room import longest_sequence, require_room
@@ -59,7 +59,7 @@ class Labels(Task):
         assert isinstance(model, Classifier)
         given, loss = np.zeros(len(self.pairs), dtype=np.int64), 0.0
         truth = np.zeros_like(given)
-        with reading(model):
+        with eval_mode(model):
             for places, each in self.valid_batches:
                 batch = each.to(device)
                 with autocast(precision, device):

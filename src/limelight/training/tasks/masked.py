@@ -8,8 +8,8 @@ from limelight.batching.batch import Batch
 from limelight.batching.masking import MaskedStream
 from limelight.batching.stream import Position
 from limelight.config import RunConfig
-from limelight.inspection.reading import reading
 from limelight.models.encoder_only import MaskedModel
+from limelight.models.eval_mode import eval_mode
 from limelight.models.interface import Model
 from limelight.models.room import longest_sequence
 from limelight.training.precision import autocast
@@ -63,7 +63,7 @@ class Masked(Task):
     def _example(self, model: MaskedModel, device: torch.device) -> tuple[tuple[str, str], ...]:
         """The first line of the middle batch: masked, as it was, and with what the model takes for most probable."""
         batch = self.valid_batches[len(self.valid_batches) // 2].to(device)
-        with reading(model):
+        with eval_mode(model):
             guessed = model.project(model(batch)[:1]).argmax(dim=-1)
         filled = batch.target_out[:1].where(~batch.target_valid[:1], guessed)
         shown = {"masked": batch.source, "text": batch.target_out, "model": filled}

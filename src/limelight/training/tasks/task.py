@@ -13,7 +13,7 @@ from limelight.batching.batch import Batch
 from limelight.batching.stream import Position
 from limelight.config import RunConfig
 from limelight.errors import UserError
-from limelight.inspection.reading import reading
+from limelight.models.eval_mode import eval_mode
 from limelight.models.interface import Model
 from limelight.training.loss import Learner, batch_loss
 
@@ -101,7 +101,7 @@ def mean_loss(
     """Negative log-likelihood per predicted piece. A `learner` may stand in for the model, as for one that carries a
     state."""
     total, pieces = 0.0, 0
-    with reading(model):
+    with eval_mode(model):
         for batch in batches:
             with autocast:
                 total += batch_loss(learner or model, batch.to(device), label_smoothing=0.0).item()

@@ -1,4 +1,4 @@
-"""Looking at a model without changing it."""
+"""A model is used without being changed: evaluation mode, and the mode it had afterwards."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from torch import nn
 
 
 @contextmanager
-def reading(model: nn.Module) -> Iterator[torch.device]:
+def eval_mode(model: nn.Module) -> Iterator[torch.device]:
     """Within it the model is in evaluation mode (no dropout) and keeps no gradients; yields the model's device.
 
     Afterwards every module has the mode it had, also where only a part of the model was training.
