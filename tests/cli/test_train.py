@@ -297,6 +297,25 @@ def test_a_folder_that_is_no_run_is_left_alone(limelight: Limelight, corpus: Pat
     assert [path.name for path in tmp_path.iterdir()] == ["holiday.jpg"]
 
 
+def test_back_translated_text_gets_a_tag(limelight: Limelight, corpus: Path, tmp_path: Path) -> None:
+    begin = ["train", "--train", corpus / "train.tsv", "--valid", corpus / "valid.tsv", "--recipe", "tiny", *settings()]
+    languages = ["--source", "en", "--target", "de", "--max-steps", 3]
+    given = [*begin, *languages, "--out", tmp_path / "run", "--back-translated", f"en-de={corpus / 'test.tsv'}"]
+    ended = limelight(*given)
+    assert ended.code == 0, ended.err
+    assert "155 pairs, 5 of them back-translated (tag <bt>)" in ended.err
+    config = load_config(tmp_path / "run" / "config.yaml")
+    assert [(each.tag, each.source, each.target) for each in config.data.train] == [
+        ("", "en", "de"),
+        ("bt", "en", "de"),
+    ]
+    assert "test.tsv (en -> de, back-translated)" in (tmp_path / "run" / "README.md").read_text(encoding="utf-8")
+    assert "going on after update 3" in limelight(*given[:-4], "--max-steps", 4, *given[-4:]).err
+    alone = limelight("train", "--back-translated", corpus / "test.tsv", *languages, "--out", tmp_path / "alone")
+    assert alone.code == 0, alone.err
+    assert [each.tag for each in load_config(tmp_path / "alone" / "config.yaml").data.train] == ["bt"]
+
+
 def test_two_directions_are_refused_before_anything_is_made(limelight: Limelight, tmp_path: Path) -> None:
     for name in ("train.en", "train.de", "valid.en", "valid.de"):
         (tmp_path / name).write_text("one\ntwo\n", encoding="utf-8")

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.errors import UserError
-from limelight.tokens import END, PLACEHOLDERS, UNKNOWN, language_tag, normalise
-from limelight.tokens.tokenizer import group_words, require_ids, reserved_pieces
+from limelight.tokens import BACK_TRANSLATED, END, PLACEHOLDERS, UNKNOWN, language_tag, normalise
+from limelight.tokens.tokenizer import group_words, is_control, require_ids, reserved_pieces
 
 
 def test_special_ids_are_those_of_marian() -> None:
@@ -58,6 +58,8 @@ def test_a_language_needs_a_plain_name(language: str) -> None:
 
 def test_reserved_pieces_are_tags_and_placeholders_once_each() -> None:
     assert reserved_pieces(["en", "de", "en"]) == ["<2en>", "<2de>", *PLACEHOLDERS]
+    assert reserved_pieces(["en"], [BACK_TRANSLATED]) == ["<2en>", *PLACEHOLDERS, "<bt>"]
+    assert [is_control(piece) for piece in ("<2en>", "<ph31>", "<bt>", "[MASK]", "<line>")] == [True] * 3 + [False] * 2
     assert reserved_pieces(["en"], ["[MASK]", "<ph3>"]) == ["<2en>", *PLACEHOLDERS, "[MASK]"]
     assert len(PLACEHOLDERS) == 32
     assert (PLACEHOLDERS[0], PLACEHOLDERS[-1]) == ("<ph0>", "<ph31>")

@@ -90,6 +90,32 @@ def test_what_a_task_does_not_sample_is_not_asked_to(tmp_path: Path) -> None:
         check_run(override(config, ["batching.block=12"]), tmp_path / "run")
 
 
+def back_translated(config: RunConfig, role: str = "train") -> RunConfig:
+    corpora = tuple(corpus.model_copy(update={"tag": "bt"}) for corpus in config.data.train)
+    return config.model_copy(update={"data": config.data.model_copy(update={role: corpora})})
+
+
+def test_a_parent_without_the_tag_of_back_translated_text_is_refused_with_a_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = tiny_run(tmp_path / "text", max_steps=1)
+    go(plain, tmp_path / "plain")
+    go(back_translated(plain), tmp_path / "tagged")
+    child = back_translated(plain).model_copy(update={"begin_with": str(tmp_path / "plain")})
+    fault = r"--back-translated .*train\.tsv: the vocabulary of .*plain has no tag <bt>, .* Give the file with --train"
+    refused(child, fault, tmp_path, monkeypatch)
+    check_run(child.model_copy(update={"begin_with": str(tmp_path / "tagged")}), tmp_path / "run")
+    check_run(plain.model_copy(update={"begin_with": str(tmp_path / "tagged")}), tmp_path / "run")
+
+
+def test_back_translated_text_is_for_training_translators(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="--back-translated is for models that translate"):
+        check_run(back_translated(label_run(tmp_path / "labels")), tmp_path / "run")
+    config = back_translated(tiny_run(tmp_path / "text"), "valid")
+    with pytest.raises(UserError, match=r"data\.valid: a corpus for validation has no tag"):
+        check_run(config, tmp_path / "run")
+
+
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece", "characters"])
 @pytest.mark.parametrize("joint", [True, False])
 def test_every_kind_of_vocabulary_passes(kind: str, joint: bool, tmp_path: Path) -> None:

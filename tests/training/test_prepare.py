@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from limelight.config import Corpus, RunConfig
+from limelight.config import Corpus, RunConfig, override
 from limelight.errors import UserError
 from limelight.training import prepare as module
 from limelight.training.prepare import Prepared, prepare, read_valid
@@ -208,6 +208,37 @@ def test_separate_vocabularies(config: RunConfig, tmp_path: Path) -> None:
     assert source is not target
     assert "learned a separate bpe vocabulary of 70" in said
     assert source.pieces(source.encode("one")) != target.pieces(target.encode("one"))
+
+
+def back_translated(config: RunConfig) -> RunConfig:
+    return with_data(config, train=tuple(corpus.model_copy(update={"tag": "bt"}) for corpus in config.data.train))
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_only_a_vocabulary_that_needs_it_has_the_tag_of_back_translated_text(
+    joint: bool, config: RunConfig, tmp_path: Path
+) -> None:
+    config = override(config, [f"tokens.joint={joint}", "tokens.vocabulary_size=80"])
+    found, _ = prepared(back_translated(config), tmp_path / "tagged")
+    tag = found.tokenizers.source.reserved_id("<bt>")
+    assert tag not in found.tokenizers.source.encode("one <bt> two")  # characters in a text are ordinary text
+    assert found.tokenizers.source.decode([tag, *found.tokenizers.source.encode("one")]) == "one"
+    without = [prepared(config, tmp_path / "plain")[0].tokenizers.source] + [found.tokenizers.target] * (not joint)
+    for tokenizer in without:
+        with pytest.raises(UserError, match="no reserved token <bt>"):
+            tokenizer.reserved_id("<bt>")
+
+
+def test_the_tag_of_back_translated_text_has_room_beside_the_longest_source(config: RunConfig, tmp_path: Path) -> None:
+    def longest(config: RunConfig, name: str) -> int:
+        found, _ = prepared(config, tmp_path / name)
+        return max(max(map(len, side)) for store in found.stores for side in (store.sources, store.targets))
+
+    whole = longest(back_translated(config), "whole")
+    exact = config.model_copy(update={"batching": config.batching.model_copy(update={"max_length": whole + 2})})
+    less = config.model_copy(update={"batching": config.batching.model_copy(update={"max_length": whole + 1})})
+    assert longest(back_translated(exact), "exact") == whole  # beside it the tag and the end
+    assert longest(back_translated(less), "less") < whole
 
 
 def test_every_corpus_has_its_store_and_all_make_the_vocabulary(config: RunConfig, tmp_path: Path) -> None:

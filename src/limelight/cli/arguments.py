@@ -15,7 +15,7 @@ from limelight.errors import UserError
 if TYPE_CHECKING:
     from limelight.config import Corpus
 
-SEVERAL = ("--train", "--valid", "--text", "--valid-text", "--test")
+SEVERAL = ("--train", "--back-translated", "--valid", "--text", "--valid-text", "--test")
 """Options that take all the words after them, as in `--train train.en train.de`."""
 ONE_FILE = (".tsv", ".jsonl")
 _PREFIX = re.compile(r"(?P<source>[A-Za-z]{2,3}(?:_\w+)?)-(?P<target>[A-Za-z]{2,3}(?:[-_]\w+)?)=(?P<file>.+)")

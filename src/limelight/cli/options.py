@@ -83,6 +83,15 @@ Train = Annotated[
         rich_help_panel=TEXT,
     ),
 ]
+BackTranslated = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--back-translated",
+        help="More text to learn from, whose source is a machine translation: it gets the tag <bt>.",
+        metavar="FILE...",
+        rich_help_panel=TEXT,
+    ),
+]
 Valid = Annotated[
     list[str] | None,
     typer.Option("--valid", help="Text to validate on, in the same forms.", metavar="FILE...", rich_help_panel=TEXT),

@@ -40,6 +40,7 @@ def train(
     out: options.Out,
     quiet: options.Quiet = False,
     train: options.Train = None,
+    back_translated: options.BackTranslated = None,
     valid: options.Valid = None,
     text: options.PlainText = None,
     valid_text: options.ValidText = None,
@@ -59,7 +60,7 @@ def train(
     stopped."""
     from limelight.config import load_config, override
 
-    if (source or target) and not (train or valid):
+    if (source or target) and not (train or back_translated or valid):
         raise UserError("--source and --target name the languages of --train and --valid: give them together")
     if begin_with is not None and not begin_with:
         raise UserError("--from: it is empty; name the run or model folder to begin with, or leave it out")
@@ -68,7 +69,10 @@ def train(
     resolved = _start_from(recipe, config, there, parent)
     if begin_with:
         resolved = resolved.model_copy(update={"begin_with": begin_with})  # as it is: a folder may be named 2024
-    pairs = {"train": _pairs(train, source, target, "--train"), "valid": _pairs(valid, source, target, "--valid")}
+    pairs = {
+        "train": _pairs(train, source, target, "--train") + _tagged(back_translated, source, target),
+        "valid": _pairs(valid, source, target, "--valid"),
+    }
     if parent:
         from limelight.training.parent import named_as_in
 
@@ -86,7 +90,7 @@ def train(
     given = [*(settings or []), *(f"{name}={value}" for name, value in named.items() if value is not None)]
     given = with_budget(given, fit=there.training.fit_to_budget if there else config is None)
     short = None
-    if has_bound(given) and train and not (recipe or config or parent or there):
+    if has_bound(given) and pairs["train"] and not (recipe or config or parent or there):
         short = override(_start_from("quick", None, None, None).model_copy(update={"data": resolved.data}), given)
     _train(override(resolved, given), short, out, quiet=quiet)
 
@@ -108,6 +112,12 @@ def _train(resolved: RunConfig, short: RunConfig | None, out: Path, *, quiet: bo
 
 def _pairs(files: list[str] | None, source: str, target: str, option: str) -> tuple[Corpus, ...]:
     return corpora(files, source, target, option) if files else ()
+
+
+def _tagged(files: list[str] | None, source: str, target: str) -> tuple[Corpus, ...]:
+    """Corpora whose source is a machine translation."""
+    found = _pairs(files, source, target, "--back-translated")
+    return tuple(corpus.model_copy(update={"tag": "bt"}) for corpus in found)
 
 
 def _parent(begin_with: str, there: RunConfig | None) -> RunConfig:

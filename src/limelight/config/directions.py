@@ -45,7 +45,7 @@ def directions_of(data: DataConfig) -> tuple[Direction, ...]:
     """The directions that a run learns, each once, in the order of its corpora."""
     found = [direction_of(corpus) for corpus in data.train]
     if data.both_directions:
-        found += [direction.reversed for direction in found]
+        found += [direction_of(corpus).reversed for corpus in data.train if not corpus.tag]
     return tuple(dict.fromkeys(found))
 
 

@@ -35,6 +35,9 @@ class Corpus(Section):
     """Language of the target side, for example `de`."""
     weight: float = Field(1.0, gt=0)
     """How often the corpus is seen per epoch; 0.5 is a fresh half of it each time, 2 is all of it twice."""
+    tag: Literal["", "bt"] = ""
+    """`bt` where the source is a machine translation of the target: the token `<bt>` goes before each source (Caswell
+    et al. 2019). Such a corpus is not read the other way round: its target would be a machine translation."""
 
 
 class DataConfig(Section):
@@ -43,7 +46,8 @@ class DataConfig(Section):
     train: tuple[Corpus, ...] = ()
     valid: tuple[Corpus, ...] = ()
     both_directions: bool = False
-    """Each corpus is read both ways: one model translates from its source to its target language and back."""
+    """Each corpus without a tag is read both ways: one model translates from its source to its target language and
+    back."""
     temperature: float = Field(1.0, ge=1)
     """T of the sampling between corpora of different size: a corpus of n pairs is drawn in proportion to n^(1/T)
     (Arivazhagan et al. 2019, section 4.2). 1 draws each pair equally often; the larger, the more equal the corpora."""

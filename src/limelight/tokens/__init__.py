@@ -12,11 +12,22 @@ from limelight.tokens.stored import (
     train_tokenizer,
 )
 from limelight.tokens.tagged import TaggedTokenizer, tagged
-from limelight.tokens.tokenizer import END, LINE, MASK, PLACEHOLDERS, UNKNOWN, Tokenizer, language_tag, normalise
+from limelight.tokens.tokenizer import (
+    BACK_TRANSLATED,
+    END,
+    LINE,
+    MASK,
+    PLACEHOLDERS,
+    UNKNOWN,
+    Tokenizer,
+    language_tag,
+    normalise,
+)
 from limelight.tokens.vocabulary import suggest_vocabulary_size
 from limelight.tokens.wordpiece import WordPieceTokenizer
 
 __all__ = [
+    "BACK_TRANSLATED",
     "END",
     "LINE",
     "MASK",

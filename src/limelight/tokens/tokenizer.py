@@ -30,6 +30,10 @@ SPACE = "\u2581"
 PLACEHOLDERS = tuple(f"<ph{number}>" for number in range(32))
 """Pieces for what must come through a translation untouched: tags, variables, terms, URLs."""
 
+BACK_TRANSLATED = "<bt>"
+"""Before a source that is a machine translation of its target (Caswell et al. 2019). In vocabularies of runs that learn
+from such text only."""
+
 MASK = "[MASK]"
 """Behind it stands what a masked model has to guess (Devlin et al. 2019). In vocabularies of plain text only."""
 
@@ -41,7 +45,7 @@ MAX_PIECES = 500_000
 """Larger vocabularies are refused: it is twice that of models that translate 200 languages."""
 
 _LANGUAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
-_CONTROL = re.compile(rf"<2{_LANGUAGE.pattern}>|<ph\d+>")
+_CONTROL = re.compile(rf"<2{_LANGUAGE.pattern}>|<ph\d+>|{BACK_TRANSLATED}")
 _BYTE = re.compile("<0x([0-9A-F]{2})>")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # White space at which a line may break. No-break spaces are not in it: French typography depends on them.
@@ -120,7 +124,7 @@ def reserved_pieces(languages: Sequence[str], further: Sequence[str] = ()) -> li
 
 
 def is_control(piece: str) -> bool:
-    """Whether a reserved piece enters a text as an id alone: language tags and placeholders do.
+    """Whether a reserved piece enters a text as an id alone: tags and placeholders do.
 
     The same characters in a text are ordinary text. Other reserved pieces, such as `[MASK]`, are found in texts.
     """

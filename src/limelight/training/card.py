@@ -113,4 +113,5 @@ def _shortened(labels: Sequence[str]) -> str:
 
 def _describe(corpus: Corpus) -> str:
     weight = "" if corpus.weight == 1 else f", weight {corpus.weight:g}"
-    return f"{' + '.join(corpus.files)} ({corpus.source} -> {corpus.target}{weight})"
+    origin = ", back-translated" if corpus.tag else ""
+    return f"{' + '.join(corpus.files)} ({corpus.source} -> {corpus.target}{origin}{weight})"

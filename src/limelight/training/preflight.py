@@ -24,11 +24,12 @@ from limelight.models.room import longest_sequence
 from limelight.models.stored import TOKENIZER, find_model
 from limelight.text.open_text import open_text, require_lasting
 from limelight.text.readers import read_pairs
-from limelight.tokens import Tokenizer, Tokenizers, language_tag, load_tokenizers, train_tokenizer
+from limelight.tokens import BACK_TRANSLATED, Tokenizer, Tokenizers, language_tag, load_tokenizers, train_tokenizer
 from limelight.tokens.tokenizer import reserved_pieces
 from limelight.tokens.vocabulary import require_size
 from limelight.training.kept_text import is_resumed, keeps
 from limelight.training.precision import choose_precision
+from limelight.training.prepare import further_pieces
 from limelight.training.tasks.language import require_block
 from limelight.training.tasks.task import require_positions
 
@@ -78,6 +79,10 @@ def require_one_kind(config: RunConfig) -> None:
         raise UserError("--valid is for pairs and --text for plain text: give text for validation with --valid-text")
     if data.train and data.valid_text:
         raise UserError("--valid-text is for plain text and --train for pairs: give pairs for validation with --valid")
+    if any(corpus.tag for corpus in data.train) and isinstance(config.model, EncoderOnlyConfig):
+        raise UserError("--back-translated is for models that translate: give text with labels with --train")
+    if any(corpus.tag for corpus in data.valid):
+        raise UserError("data.valid: a corpus for validation has no tag, as the text to be translated later has none")
 
 
 def require_other_files(config: RunConfig) -> None:
@@ -138,13 +143,13 @@ def _tokenizers(config: RunConfig, folder: Path) -> Tokenizers:
     pairs = () if isinstance(config.model, EncoderOnlyConfig) else config.data.train
     languages = sorted({language for corpus in pairs for language in (corpus.source, corpus.target)})
     if tokens.vocabulary_size is not None:
-        require_size(tokens.vocabulary_size, len(reserved_pieces(languages)))
-    source = _sample("a", tokens, languages)
+        require_size(tokens.vocabulary_size, len(reserved_pieces(languages, further_pieces(config.data))))
+    source = _sample("a", tokens, languages, further_pieces(config.data))
     joint = tokens.joint or not config.data.train
     return Tokenizers(source, source if joint else _sample("b", tokens, languages))
 
 
-def _sample(text: str, tokens: TokensConfig, languages: Sequence[str]) -> Tokenizer:
+def _sample(text: str, tokens: TokensConfig, languages: Sequence[str], reserved: Sequence[str] = ()) -> Tokenizer:
     return train_tokenizer(
         [text],
         kind=tokens.kind,
@@ -153,12 +158,13 @@ def _sample(text: str, tokens: TokensConfig, languages: Sequence[str]) -> Tokeni
         byte_fallback=tokens.byte_fallback,
         seed=0,
         sentences=1,
+        reserved=reserved,
     )
 
 
 def _check_tags(config: RunConfig, tokenizers: Tokenizers) -> None:
-    """Raises `UserError` where a model of several directions has no tags for them, or no joint vocabulary to turn pairs
-    round with."""
+    """Raises `UserError` where the vocabulary has no tag for a direction of several, or for back-translated text, or
+    where it is not joint and pairs are to be turned round."""
     directions = directions_of(config.data)
     if config.data.both_directions and not tokenizers.one_vocabulary:
         raise UserError(
@@ -167,6 +173,21 @@ def _check_tags(config: RunConfig, tokenizers: Tokenizers) -> None:
         )
     for direction in directions if len(directions) > 1 else ():
         tokenizers.source.reserved_id(language_tag(direction.target))
+    if further_pieces(config.data):
+        _check_back_translated(config, tokenizers.source)
+
+
+def _check_back_translated(config: RunConfig, tokenizer: Tokenizer) -> None:
+    """Raises `UserError` where the vocabulary, that of the model to begin with, has no tag for back-translated text."""
+    try:
+        tokenizer.reserved_id(BACK_TRANSLATED)
+    except UserError:
+        files = next(corpus.files for corpus in config.data.train if corpus.tag)
+        raise UserError(
+            f"--back-translated {' '.join(files)}: the vocabulary of {config.begin_with} has no tag {BACK_TRANSLATED}, "
+            "as that model was trained without back-translated text. Give the file with --train, which adds no tag, or "
+            "train without --from"
+        ) from None
 
 
 def _check_model(config: RunConfig, tokenizers: Tokenizers) -> None:

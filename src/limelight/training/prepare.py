@@ -19,7 +19,7 @@ from limelight.text.open_text import require_lasting
 from limelight.text.pair import BadLine, Pair
 from limelight.text.readers import read_pairs
 from limelight.text.skipped import SkipReport
-from limelight.tokens import Tokenizer, Tokenizers, load_tokenizers, save_tokenizers, train_tokenizer
+from limelight.tokens import BACK_TRANSLATED, Tokenizer, Tokenizers, load_tokenizers, save_tokenizers, train_tokenizer
 from limelight.training.kept_text import (
     DATA,
     files_elsewhere,
@@ -163,6 +163,7 @@ def _write_tokenizers(config: RunConfig, folder: Path, say: Say) -> None:
             byte_fallback=tokens.byte_fallback,
             seed=config.training.seed,
             sentences=sentences,
+            reserved=further_pieces(data) if "source" in sides else (),
         )
 
     if tokens.joint:
@@ -174,6 +175,11 @@ def _write_tokenizers(config: RunConfig, folder: Path, say: Say) -> None:
     joint = "joint" if tokens.joint else "separate"
     say(f"learned a {joint} {tokens.kind} vocabulary of {' and '.join(map(str, sizes))}")
     write_folder(folder, lambda partial: save_tokenizers(tokenizers, partial))
+
+
+def further_pieces(data: DataConfig) -> tuple[str, ...]:
+    """Reserved pieces that the source vocabulary of a new run needs besides the tags of languages."""
+    return (BACK_TRANSLATED,) if any(corpus.tag for corpus in data.train) else ()
 
 
 def nothing_left(data: DataConfig, report: CleanReport, unreadable: Counter[str]) -> UserError:
@@ -204,8 +210,7 @@ def _store(config: RunConfig, corpus: Corpus, encode: Encode, folder: Path, say:
         StoreWriter(folder, vocabulary_size=ids) as writer,
     ):
         pairs = cleaned(config.data, [corpus], report, skipped.add)
-        tag = len(directions_of(config.data)) > 1  # one token before each source
-        kept = _tokenise(pairs, encode, writer, max_length=config.batching.max_length - tag)
+        kept = _tokenise(pairs, encode, writer, max_length=_max_length(config, corpus))
         said = report.summary()
         if kept < report.kept:
             limit = config.batching.max_length
@@ -219,6 +224,11 @@ def _store(config: RunConfig, corpus: Corpus, encode: Encode, folder: Path, say:
         store = writer.close(fingerprint, places_of(corpus.files))
     say(f"{' + '.join(corpus.files)}: {said}")
     return store
+
+
+def _max_length(config: RunConfig, corpus: Corpus) -> int:
+    """The most tokens of a side, its end counted, that leave room for the tags before each source."""
+    return config.batching.max_length - (len(directions_of(config.data)) > 1) - bool(corpus.tag)
 
 
 def _tokenise(pairs: Iterator[Pair], encode: Encode, writer: StoreWriter, *, max_length: int) -> int:
@@ -251,7 +261,7 @@ def _fingerprint(config: RunConfig, corpus: Corpus, folder: Path) -> str:
     """What a store depends on: the files as they are, the cleaning, the length limit, the vocabulary."""
     cleaning = config.data.model_dump(mode="json", exclude={"train", "valid", "both_directions", "temperature"})
     vocabulary = vocabulary_sums(folder.parent.parent / TOKENIZER)
-    parts = [_stats(corpus.files), cleaning, config.batching.max_length, vocabulary]
+    parts = [_stats(corpus.files), cleaning, _max_length(config, corpus), vocabulary]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 

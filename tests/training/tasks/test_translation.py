@@ -1,7 +1,7 @@
 """What a look at unseen text measures, and that it leaves everything as it was."""
 
 import math
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from limelight.batching.store import Ragged, TokenStore
-from limelight.batching.stream import BatchStream
+from limelight.batching.stream import BatchStream, Position
 from limelight.config import BatchingConfig, Corpus, DataConfig, Direction, RunConfig, TrainingConfig
 from limelight.decoding.translate import Translator
 from limelight.errors import UserError
@@ -43,6 +43,16 @@ def tokenizers(pairs: list[Pair]) -> Tokenizers:
     both = train_tokenizer(
         texts, kind="bpe", vocabulary_size=90, languages=["en", "de"], byte_fallback=False, seed=1, sentences=23
     )
+    return Tokenizers(both, both)
+
+
+@pytest.fixture(scope="module")
+def tagging() -> Tokenizers:
+    """A vocabulary with the tag of back-translated text."""
+    both = train_tokenizer(
+        ["one two", "eins zwei"], kind="bpe", vocabulary_size=None, languages=["en", "de"], byte_fallback=False,
+        seed=1, sentences=2, reserved=["<bt>"],
+    )  # fmt: skip
     return Tokenizers(both, both)
 
 
@@ -201,6 +211,51 @@ def directed(*directions: tuple[str, str], **changes: object) -> DataConfig:
 def test_one_direction_has_no_tag(tokenizers: Tokenizers) -> None:
     [view] = views_of(directed(("en", "de")), stores_of(3), tokenizers)
     assert (view.prefix, view.weight, view.languages) == ((), 1.0, ("en", "de"))
+
+
+def with_tag(data: DataConfig, number: int) -> DataConfig:
+    """The same, its corpus of this number back-translated."""
+    train = [
+        corpus.model_copy(update={"tag": "bt" if place == number else ""}) for place, corpus in enumerate(data.train)
+    ]
+    return data.model_copy(update={"train": tuple(train)})
+
+
+def test_back_translated_text_has_its_tag_after_that_of_the_language(tagging: Tokenizers) -> None:
+    pieces = tagging.source.pieces
+    data = with_tag(directed(("en", "de"), ("en", "de")), 1)
+    assert [pieces(view.prefix) for view in views_of(data, stores_of(3, 4), tagging)] == [[], ["<bt>"]]
+    views = views_of(data.model_copy(update={"both_directions": True}), stores_of(3, 4), tagging)
+    assert [(view.languages.target, pieces(view.prefix)) for view in views] == [
+        ("de", ["<2de>"]),
+        ("en", ["<2en>"]),
+        ("de", ["<2de>", "<bt>"]),
+    ]
+
+
+def test_the_tag_is_in_every_batch_of_back_translated_text_and_in_no_other(
+    tagging: Tokenizers, pairs: list[Pair]
+) -> None:
+    data = with_tag(directed(("en", "de"), ("en", "de")), 1)
+    data = data.model_copy(update={"valid": (Corpus(files=("v.tsv",)),)})
+    config = RunConfig(data=data, batching=BatchingConfig(tokens=60), training=TrainingConfig(bleu_sentences=0))
+    task = Translation(config, Prepared(tagging, stores_of(3, 4), [pairs]), build_model(TRANSFORMER, tagging))
+    assert task.amount == "7 pairs, 4 of them back-translated (tag <bt>)"
+    tag = tagging.source.reserved_id("<bt>")
+    with closing(task.batches(Position())) as batches:
+        seen: list[list[int]] = []
+        while len(seen) < 7:
+            seen += next(batches)[0].source.tolist()
+    assert sorted(len([piece for piece in row if piece == tag]) for row in seen) == [0] * 3 + [1] * 4
+    assert all(row[0] == tag for row in seen if tag in row)
+    assert not any((batch.source == tag).any() for each in task.valid.values() for batch in each.batches)
+
+
+def test_validation_text_turns_round_only_into_a_direction_that_is_learned() -> None:
+    data = with_tag(directed(("en", "de"), both_directions=True), 0)
+    data = data.model_copy(update={"valid": data.train})
+    pair = Pair("a", "b", "v.tsv", 1)
+    assert valid_pairs(data, [[pair]]) == {Direction("en", "de"): [pair]}
 
 
 def test_each_of_several_directions_has_the_tag_of_its_target(tokenizers: Tokenizers) -> None:

@@ -10,13 +10,13 @@ from limelight.batching.batch import Batch
 from limelight.batching.drawing import Drawing, View
 from limelight.batching.store import TokenStore
 from limelight.batching.stream import BatchStream, Position
-from limelight.config import DataConfig, Direction, RunConfig, direction_of, directions_of
+from limelight.config import Corpus, DataConfig, Direction, RunConfig, direction_of, directions_of
 from limelight.evaluation.tokenization import target_language
 from limelight.models.interface import Model, Seq2Seq
 from limelight.models.room import longest_sequence
 from limelight.text.augmentation import Languages
 from limelight.text.pair import Pair
-from limelight.tokens import Tokenizers, language_tag, tagged
+from limelight.tokens import BACK_TRANSLATED, Tokenizers, language_tag, tagged
 from limelight.training.generators import device_of
 from limelight.training.prepare import Prepared
 from limelight.training.tasks.task import Task, Validation, require_positions
@@ -36,6 +36,11 @@ class Translation(Task):
         self.config = config
         self.directions = directions_of(config.data)
         self.amount = f"{sum(map(len, prepared.stores)):,} pairs"
+        tagged_pairs = sum(
+            len(store) for corpus, store in zip(config.data.train, prepared.stores, strict=True) if corpus.tag
+        )
+        if tagged_pairs:
+            self.amount += f", {tagged_pairs:,} of them back-translated (tag {BACK_TRANSLATED})"
         if len(self.directions) > 1:
             self.amount += f" in {len(self.directions)} directions ({', '.join(map(str, self.directions))})"
         drawing = Drawing(
@@ -111,19 +116,24 @@ def data_workers(wanted: int | None, device: torch.device) -> int:
 
 
 def views_of(data: DataConfig, stores: Sequence[TokenStore], tokenizers: Tokenizers) -> list[View]:
-    """Each corpus of a run in each of its directions, with its weight; where there are several, with the tag of the
-    target language before every source."""
-    several = len(directions_of(data)) > 1
+    """Each corpus of a run in each of its directions, with its weight and the tags before every source."""
     found = []
     for corpus, store in zip(data.train, stores, strict=True):
         ways = [(direction_of(corpus), store)]
-        if data.both_directions:
+        if data.both_directions and not corpus.tag:
             ways.append((direction_of(corpus).reversed, store.reversed()))
         for direction, side in ways:
-            prefix = (tokenizers.source.reserved_id(language_tag(direction.target)),) if several else ()
+            prefix = tuple(map(tokenizers.source.reserved_id, source_tags(data, corpus, direction)))
             found.append(View(side, corpus.weight, prefix, Languages(*direction)))
     shares = balance([len(view.store) for view in found], data.temperature)
     return [view._replace(weight=view.weight * share) for view, share in zip(found, shares, strict=True)]
+
+
+def source_tags(data: DataConfig, corpus: Corpus, direction: Direction) -> list[str]:
+    """The pieces before every source: of the target language, where there are several directions, and of
+    back-translated text."""
+    language = [language_tag(direction.target)] if len(directions_of(data)) > 1 else []
+    return language + [BACK_TRANSLATED] * bool(corpus.tag)
 
 
 def balance(sizes: Sequence[int], temperature: float) -> list[float]:
@@ -139,11 +149,12 @@ def balance(sizes: Sequence[int], temperature: float) -> list[float]:
 def valid_pairs(data: DataConfig, corpora: Sequence[Sequence[Pair]]) -> dict[Direction, list[Pair]]:
     """Validation pairs by direction: `corpora` run in step with `data.valid`. A run of one direction has one group."""
     found: dict[Direction, list[Pair]] = {}
-    several = len(directions_of(data)) > 1
+    directions = directions_of(data)
+    several = len(directions) > 1
     for corpus, pairs in zip(data.valid, corpora, strict=True):
         direction = direction_of(corpus) if several else direction_of(data.valid[0])
         found.setdefault(direction, []).extend(pairs)
-        if data.both_directions:
+        if data.both_directions and direction.reversed in directions:
             turned = (Pair(pair.target, pair.source, pair.file, pair.line) for pair in pairs)
             found.setdefault(direction.reversed, []).extend(turned)
     return {direction: pairs for direction, pairs in found.items() if pairs}
