@@ -20,11 +20,11 @@ from torch.nn import functional
 from benchmarks.machine import describe_machine
 from benchmarks.multi30k import RESULTS
 from limelight.attention import attend, scaled_dot
-from limelight.attention.compiled import attend_past, attend_source
 from limelight.decoding import top
-from limelight.layers import packed
+from limelight.inference import linear as layers
+from limelight.inference.cpu.attention import attend_past, attend_source
+from limelight.inference.linear import FullLinear, HalfLinear, IntegerLinear, linear_of
 from limelight.layers.dropout import Dropout
-from limelight.layers.packed import FullLinear, HalfLinear, IntegerLinear, linear_of
 from limelight.memory import hold_memory_for_work
 from limelight.models.state import Living
 from limelight.training import cross_entropy
@@ -144,14 +144,14 @@ def own_source(length: int) -> dict[str, float]:
 def linear(rows: int, outputs: int) -> dict[str, float]:
     """512 to so many outputs, in the precisions of decoding; int8 as it is chosen, and by each of torch's libraries."""
     weight, inputs = torch.randn(outputs, 512) / 23, torch.randn(rows, 512)
-    layers = {
+    made = {
         "fp32": FullLinear(weight, None),
         "bf16": HalfLinear(weight, None),
         "int8": linear_of("int8")(weight, None),
     }
-    times = {name: median_us(lambda layer=layer: layer(inputs)) for name, layer in layers.items()}
-    for engine in packed.int8_engines():
-        with patch.object(packed, "int8_engines", lambda engine=engine: [engine]):
+    times = {name: median_us(lambda layer=layer: layer(inputs)) for name, layer in made.items()}
+    for engine in layers.int8_engines():
+        with patch.object(layers, "int8_engines", lambda engine=engine: [engine]):
             layer = IntegerLinear(weight, None)
         times[f"int8 by {engine}"] = median_us(lambda layer=layer: layer(inputs))
     return times

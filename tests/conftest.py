@@ -18,7 +18,7 @@ from jaxtyping import install_import_hook
 install_import_hook("limelight", "beartype.beartype")
 
 
-COMPILED = {"limelight.attention.compiled", "limelight.decoding.compiled", "limelight.layers.compiled"}
+COMPILED = {f"limelight.inference.cpu.{name}" for name in ("attention", "int8", "largest_sums")}
 
 
 class AsItIs(MetaPathFinder):

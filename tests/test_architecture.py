@@ -23,6 +23,7 @@ FLOORS = (
     {"config", "text", "tokens"},
     {"batching", "attention", "capabilities", "layers", "recipes"},
     {"models"},
+    {"inference"},
     {"decoding", "interop", "inspection", "understanding"},
     {"evaluation", "serving"},
     {"training"},

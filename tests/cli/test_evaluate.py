@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight.models import packed
+from limelight.inference import prepare
 from tests.cli.conftest import Limelight
 
 
@@ -63,8 +63,8 @@ def test_precision_is_that_of_the_search(
     limelight: Limelight, trained: Path, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
-    own = packed.linear_of
-    monkeypatch.setattr(packed, "linear_of", lambda name: asked.append(name) or own(name))
+    own = prepare.linear_of
+    monkeypatch.setattr(prepare, "linear_of", lambda name: asked.append(name) or own(name))
     test = corpus / "test.tsv"
     command = ["evaluate", "--model", trained, "--test", test, "--beam", 1, "--precision", "int8"]
     ended = limelight(*command, "-o", tmp_path / "kept.txt")

@@ -13,7 +13,7 @@ import torch
 from limelight import Generated, load
 from limelight.decoding.engine import Engine
 from limelight.decoding.sampling import Sampling
-from limelight.models import packed
+from limelight.inference import prepare
 from limelight.models.stored import load_model, save_model
 from tests.cli.conftest import Limelight
 
@@ -120,8 +120,8 @@ def test_precision_is_that_of_the_search(
     limelight: Limelight, writing: Path, precision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
-    own = packed.linear_of
-    monkeypatch.setattr(packed, "linear_of", lambda name: asked.append(name) or own(name))
+    own = prepare.linear_of
+    monkeypatch.setattr(prepare, "linear_of", lambda name: asked.append(name) or own(name))
     ended = limelight("generate", "--model", writing, "The", "--greedy", "--precision", precision, *FEW)
     assert (ended.code, ended.err, asked) == (0, "", [precision])
 

@@ -12,7 +12,7 @@ from limelight import Translation
 from limelight.capabilities import has
 from limelight.config import RunConfig, TransformerConfig
 from limelight.decoding import translate as translating
-from limelight.models import packed
+from limelight.inference import prepare
 from limelight.models.build import build_model
 from limelight.models.stored import save_model
 from limelight.tokens import Tokenizers, load_tokenizers, train_tokenizer
@@ -63,8 +63,8 @@ def test_precision_is_that_of_the_search(
     limelight: Limelight, trained: Path, text: Path, precision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
-    own = packed.linear_of
-    monkeypatch.setattr(packed, "linear_of", lambda name: asked.append(name) or own(name))
+    own = prepare.linear_of
+    monkeypatch.setattr(prepare, "linear_of", lambda name: asked.append(name) or own(name))
     ended = limelight("translate", "--model", trained, text, "--precision", precision)
     slow = precision == "bf16" and not has("bf16")  # and then a line says so, see below
     assert (ended.code, bool(ended.err), asked) == (0, slow, [precision])
@@ -161,7 +161,7 @@ def test_length_limits_patience_and_pruning_are_options(
 def test_who_waits_at_a_terminal_is_told_of_compiling(
     limelight: Limelight, trained: Path, text: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("limelight.layers.compiling.tell_compiling", lambda say: say())
+    monkeypatch.setattr("limelight.inference.cpu.compile_notice.tell_compiling", lambda say: say())
     assert limelight("translate", "--model", trained, text).err == "", "a log or a pipe waits for nothing"
     monkeypatch.setattr("limelight.cli.models.sys", SimpleNamespace(stderr=SimpleNamespace(isatty=lambda: True)))
     ended = limelight("translate", "--model", trained, text)

@@ -11,8 +11,8 @@ from limelight.config import DecodingConfig, RunConfig, TransformerConfig
 from limelight.decoding.ensemble import Ensemble
 from limelight.decoding.translate import Translator, load_translator
 from limelight.errors import UserError
+from limelight.inference.linear import FullLinear, HalfLinear, IntegerLinear
 from limelight.interop.compact_folder import export_limelight
-from limelight.layers.packed import FullLinear, HalfLinear, IntegerLinear
 from limelight.models.build import build_model
 from limelight.models.stored import load_model, save_model
 from limelight.tokens import Tokenizers, train_tokenizer

@@ -11,8 +11,8 @@ import pytest
 
 from limelight.config import DecodingConfig, TransformerConfig
 from limelight.decoding.translate import Translation, Translator
+from limelight.inference.cpu.transformer import CompiledTransformer, loops
 from limelight.models.build import build_model
-from limelight.models.compiled import CompiledTransformer, loops
 from limelight.tokens import Tokenizers, train_tokenizer
 
 pytestmark = pytest.mark.skipif(loops is None, reason="needs numba")

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from limelight.batching.batch import Batch
+from limelight.inference.prepare import prepare
 from limelight.models.language_model import LanguageModel
-from limelight.models.packed import pack
 from limelight.training.half import HalfCopy
 from limelight.training.loss import batch_loss
 from tests.models.followed import Followed, assert_same
@@ -123,13 +123,13 @@ def test_hypotheses_after_prompts_of_any_length(model: LanguageModel, prompts: t
 def test_a_random_life_of_what_is_packed(model: LanguageModel, life: int, seed: int) -> None:
     model = model.float()
     with torch.inference_mode():
-        Followed.at_random(pack(model, "fp32"), seed + life, truth=model, tolerance=1e-4).live(11)
+        Followed.at_random(prepare(model, "fp32"), seed + life, truth=model, tolerance=1e-4).live(11)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
 def test_what_is_packed_begins_with_nothing(model: LanguageModel, precision: str) -> None:
     model = model.float()
-    ready, batch = pack(model, precision), without_source(model, texts((3, 6, 4)))
+    ready, batch = prepare(model, precision), without_source(model, texts((3, 6, 4)))
     with torch.inference_mode():
         logits = [
             each.project(features) for each in (model, ready) for features in (each(batch), step_through(each, batch))

@@ -54,7 +54,7 @@ def _tell_compiling() -> None:
     if not sys.stderr.isatty():
         return
     try:
-        from limelight.layers.compiling import tell_compiling
+        from limelight.inference.cpu.compile_notice import tell_compiling
     except ImportError:  # numba is an extra; without it nothing is compiled
         return
     tell_compiling(
@@ -159,7 +159,7 @@ def open_labeller(folders: list[str], machine: Machine) -> Labeller:
 
 def _say_if_slow(precision: str | None, device: torch.device) -> None:
     """A line on standard error where the precision that was asked for has no instructions behind it."""
-    from limelight.models.packed import slow_precision
+    from limelight.inference.precision import slow_precision
 
     slow = slow_precision(precision, device) if precision else None
     if slow:

@@ -16,11 +16,12 @@ from limelight.decoding.search import Request
 from limelight.decoding.top import most_probable
 from limelight.decoding.writer import Writer
 from limelight.errors import UserError
+from limelight.inference.precision import search_precision
+from limelight.inference.prepare import prepare
 from limelight.inspection.attention_map import AttentionMap, text_map
 from limelight.models.build import choose_device
 from limelight.models.eval_mode import eval_mode
 from limelight.models.language_model import LanguageModel
-from limelight.models.packed import pack, search_precision
 from limelight.models.room import longest_sequence
 from limelight.models.stored import StoredModel, load_model, require_verb
 from limelight.tokens import Tokenizers
@@ -79,7 +80,7 @@ class TextGenerator:
         self.model, self.tokenizers = model, tokenizers
         bounds = [bound for bound in (window, longest_sequence(model)) if bound is not None]
         self.window = min(bounds, default=None)
-        self.searched = model if precision is None else pack(model, precision)
+        self.searched = model if precision is None else prepare(model, precision)
         if self.searched is not model:
             self.searched.eval()  # a copy that nobody trains: once, and not at each step
 

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from limelight.decoding.search import Integers
 from limelight.errors import UserError
-from limelight.layers.packed import linear_of
+from limelight.inference.linear import linear_of
 from limelight.models.interface import Seq2Seq
 from limelight.models.weights import read_weights, save_weights
 from limelight.tokens import END, UNKNOWN, Tokenizers

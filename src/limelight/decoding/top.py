@@ -12,7 +12,7 @@ from limelight.models.state import Living
 from limelight.shapes import Float, Int
 
 try:
-    from limelight.decoding import compiled as loops
+    from limelight.inference.cpu import largest_sums as loops
 except ImportError:  # numba is an extra; without it torch does it
     loops = None  # type: ignore[assignment]
 

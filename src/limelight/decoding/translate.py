@@ -22,11 +22,12 @@ from limelight.decoding.shortlist import Shortlist, ShortOutput, read_shortlist
 from limelight.decoding.top import most_probable
 from limelight.decoding.workers import decode, workers_for
 from limelight.errors import UserError
+from limelight.inference.precision import search_precision
+from limelight.inference.prepare import prepare
 from limelight.inspection.attention_map import AttentionMap, attention_map
 from limelight.models.build import choose_device
 from limelight.models.eval_mode import eval_mode
 from limelight.models.interface import Seq2Seq
-from limelight.models.packed import pack, search_precision
 from limelight.models.room import longest_sequence, require_room
 from limelight.models.stored import SHORTLIST, StoredModel, load_model, require_verb
 from limelight.text.readers.live import chunks
@@ -94,7 +95,7 @@ class Translator:
         """What titles of pictures call the model: the folder it was loaded from."""
         self.tokenizers = tokenizers
         self.config = config or DecodingConfig()
-        self.searched = model if precision is None else pack(model, precision)
+        self.searched = model if precision is None else prepare(model, precision)
         self.short = None if shortlist is None else ShortOutput(model, shortlist, precision or "fp32")
 
     @overload
@@ -303,7 +304,7 @@ def load_translator(
 
     It goes to `device`; to a GPU where there is one and nothing else is asked. `precision` is that of searching:
     `fp32`; `bf16`; or `int8`, the fastest on a CPU; by default the form in which the folder keeps its weights, where
-    the device computes that fast (`models.packed.search_precision`). With `shortlist` only pieces on the one that
+    the device computes that fast (`inference.precision.search_precision`). With `shortlist` only pieces on the one that
     stands in the folder are scored; `threads` is for the owner of the process, see `Translator`. Raises `UserError` for
     folders that hold no model, for an ensemble of models whose tokenizers differ, for a precision that is not to be had
     on the device, and for a shortlist that is missing, damaged, or not for one model alone.

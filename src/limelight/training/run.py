@@ -9,8 +9,8 @@ from limelight.config import RunConfig, dump_config, load_config
 from limelight.decoding.workers import settings_put_back
 from limelight.errors import RunError, UserError
 from limelight.files import cause, clear_leftovers, remove, write_whole
+from limelight.inference.precision import slow_precision
 from limelight.models.build import choose_device, count_parameters
-from limelight.models.packed import slow_precision
 from limelight.models.stored import BEST, CONFIG, WEIGHTS
 from limelight.training.begin import PARENT, borrow_weights, keep_parent_card, vocabulary_warnings
 from limelight.training.checkpoint import (

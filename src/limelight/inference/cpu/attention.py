@@ -11,7 +11,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from limelight.layers.compiled import Numbers, compiled, larger, power_of_two
+from limelight.inference.cpu.int8 import Numbers, compiled, larger, power_of_two
 
 Integers = npt.NDArray[np.int64]
 

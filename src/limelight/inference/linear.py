@@ -30,7 +30,7 @@ from limelight.layers.integer_rows import integer_rows
 from limelight.shapes import Float, Int
 
 try:
-    from limelight.layers import compiled as loops
+    from limelight.inference.cpu import int8 as loops
 except ImportError:  # numba is an extra; without it torch multiplies integers
     loops = None  # type: ignore[assignment]
 

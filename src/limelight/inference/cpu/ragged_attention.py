@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from limelight.attention.attend import attend
-from limelight.attention.compiled import Integers, attend_within
+from limelight.inference.cpu.attention import Integers, attend_within
 from limelight.shapes import Float
 
 SHORT = 64

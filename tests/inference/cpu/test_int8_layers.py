@@ -8,12 +8,13 @@ import pytest
 import torch
 from torch import nn
 
-from limelight.layers import packed as layers
+from limelight.inference import linear as layers
+from limelight.inference.cpu import int8_layers as integer
+from limelight.inference.cpu import transformer as compiled
+from limelight.inference.cpu.transformer import CompiledState, CompiledTransformer
+from limelight.inference.linear import CompiledIntegerLinear, integer_kind
+from limelight.inference.prepare import prepare
 from limelight.layers.integer_rows import integer_rows
-from limelight.layers.packed import CompiledIntegerLinear, integer_kind
-from limelight.models import compiled, integer
-from limelight.models.compiled import CompiledState, CompiledTransformer
-from limelight.models.packed import pack
 from limelight.models.transformer import Transformer
 from tests.models.followed import Followed, assert_same, begun, random_sources
 from tests.models.helpers import make_model, transformer
@@ -51,7 +52,7 @@ def built(name: str) -> Transformer:
 
 
 def packed(model: Transformer) -> CompiledTransformer:
-    ready = pack(model, "int8")
+    ready = prepare(model, "int8")
     assert isinstance(ready, CompiledTransformer)
     assert ready.integer is not None
     return ready
@@ -128,7 +129,7 @@ def test_padding_and_heads_that_are_switched_off_are_seen_to(seed: int, counted:
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_only_eight_bits_are_few(precision: str, seed: int) -> None:
-    assert pack(built("post"), precision).integer is None
+    assert prepare(built("post"), precision).integer is None
 
 
 @pytest.mark.parametrize(
@@ -137,7 +138,7 @@ def test_only_eight_bits_are_few(precision: str, seed: int) -> None:
     ids=["rotary", "float64"],
 )
 def test_other_models_do_without(other: Callable[[], Transformer], seed: int) -> None:
-    assert pack(other(), "int8").integer is None
+    assert prepare(other(), "int8").integer is None
 
 
 def test_without_numba_torch_does_it(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +147,7 @@ def test_without_numba_torch_does_it(seed: int, monkeypatch: pytest.MonkeyPatch)
     if integer_kind() is None:
         pytest.skip("torch has no int8 products here")
     model = built("post")
-    ready = pack(model, "int8")
+    ready = prepare(model, "int8")
     assert ready.integer is None
     with torch.inference_mode():
         followed = Followed(ready, random_sources(ready, (4,)), 2, truth=rounded(model), tolerance=TOLERANCE)

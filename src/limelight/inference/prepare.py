@@ -10,26 +10,24 @@ from typing import cast
 import torch
 from torch import nn
 
-from limelight.attention.packed import PackedCrossAttention, PackedSelfAttention
 from limelight.attention.scores import Score
-from limelight.capabilities import cpu_capability, multiplies_bf16
 from limelight.errors import UserError
-from limelight.layers.feed_forward import FeedForward
-from limelight.layers.packed import (
+from limelight.inference.attention import PackedCrossAttention, PackedSelfAttention
+from limelight.inference.cpu.transformer import CompiledTransformer
+from limelight.inference.linear import (
     CompiledIntegerLinear,
     MakeLinear,
     PackedFeedForward,
-    integer_kind,
     linear_of,
 )
-from limelight.models.compiled import CompiledTransformer
+from limelight.layers.feed_forward import FeedForward
 from limelight.models.interface import Seq2Seq
 from limelight.models.language_model import LanguageModel
 from limelight.models.recurrent import Recurrent
 from limelight.models.transformer import DecoderLayer, Layer, Transformer
 
 
-def pack(model: Seq2Seq, precision: str) -> Seq2Seq:
+def prepare(model: Seq2Seq, precision: str) -> Seq2Seq:
     """The model made ready for decoding where it is. Raises `UserError` for a precision that is not to be had there.
 
     On a CPU embeddings, normalisation, attention and softmax stay in fp32, and so do recurrent cells; with `int8` about
@@ -42,27 +40,6 @@ def pack(model: Seq2Seq, precision: str) -> Seq2Seq:
     if precision == "int8":
         raise UserError("precision int8 is for the CPU; on a GPU use bf16, or hide it with CUDA_VISIBLE_DEVICES=''")
     return model if precision == "fp32" else _cast(model, torch.bfloat16)
-
-
-def search_precision(stored: str, device: torch.device) -> str:
-    """What to search in where nobody has chosen: the form the weights are stored in, if the device computes it fast.
-
-    Weights of any form can be computed in any precision. bf16 without instructions for it becomes fp32. int8 is for
-    CPUs: on a GPU it becomes bf16 where that is multiplied, else fp32.
-    """
-    if stored == "int8" and device.type == "cpu":
-        return "int8" if integer_kind() else "fp32"
-    return "bf16" if stored != "fp32" and multiplies_bf16(device) else "fp32"
-
-
-def slow_precision(precision: str, device: torch.device) -> str | None:
-    """A line that says why a chosen precision is slow on this device; None where it has the instructions for it."""
-    if precision == "fp16" and device.type == "cpu":
-        return "precision fp16 is slower than fp32 here: it is for GPUs; fp32 is more accurate"
-    if precision != "bf16" or multiplies_bf16(device):
-        return None
-    why = cpu_capability("bf16").reason if device.type == "cpu" else "this GPU has no bf16 instructions"
-    return f"precision bf16 is slower than fp32 here: {why}; fp32 is at least as accurate"
 
 
 def _cast(model: Seq2Seq, dtype: torch.dtype) -> Seq2Seq:

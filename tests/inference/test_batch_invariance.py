@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from limelight.layers.packed import LEAST_PRODUCTS, LEAST_ROWS, linear_of
+from limelight.inference.linear import LEAST_PRODUCTS, LEAST_ROWS, linear_of
 
 SIZES = [(256, 768), (1024, 256), (97, 113), (64, 2003), (64, 64), (8, 24)]
 ROWS = [*range(1, 40), 64, 100, 257]

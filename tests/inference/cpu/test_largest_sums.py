@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from limelight.decoding import top
-from limelight.decoding.compiled import find_largest_sums
 from limelight.decoding.top import BLOCK, best_continuations
+from limelight.inference.cpu.largest_sums import find_largest_sums
 from limelight.models.state import Living
 
 VOCABULARIES = (1, 7, BLOCK - 1, BLOCK, BLOCK + 1, 5 * BLOCK + 11)

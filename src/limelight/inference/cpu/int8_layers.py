@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from limelight.attention.compiled import Integers, attend_past, attend_source
-from limelight.attention.ragged import attend_ragged
-from limelight.layers.compiled import ByteLinear, Norm, Numbers, enter, leave, think
+from limelight.inference.cpu.attention import Integers, attend_past, attend_source
+from limelight.inference.cpu.int8 import ByteLinear, Norm, Numbers, enter, leave, think
+from limelight.inference.cpu.ragged_attention import attend_ragged
 from limelight.layers.feed_forward import ACTIVATIONS
 from limelight.layers.sublayer import Sublayer
 from limelight.models.transformer import DecoderLayer, Transformer

@@ -6,8 +6,8 @@ looked into when its largest piece would be among the best so far.
 
 from functools import partial
 
-from limelight.attention.compiled import Integers
-from limelight.layers.compiled import Numbers, compiled, larger
+from limelight.inference.cpu.attention import Integers
+from limelight.inference.cpu.int8 import Numbers, compiled, larger
 
 
 @partial(compiled, exact=True)

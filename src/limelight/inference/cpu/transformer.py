@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from limelight.attention.packed import PackedSelfAttention
+from limelight.inference.attention import PackedSelfAttention
 from limelight.models.cache import put_rows
 from limelight.models.state import Integers, KeepHeads, Living, State
 from limelight.models.transformer import DecoderLayer, Transformer, TransformerMemory, TransformerState
@@ -25,9 +25,9 @@ from limelight.models.transformer.layers import EncoderLayer
 from limelight.shapes import Bool, Float, Int
 
 try:
-    from limelight.attention import compiled as loops
-    from limelight.attention.ragged import attend_ragged
-    from limelight.models.integer import IntegerLayers
+    from limelight.inference.cpu import attention as loops
+    from limelight.inference.cpu.int8_layers import IntegerLayers
+    from limelight.inference.cpu.ragged_attention import attend_ragged
 except ImportError:  # numba is an extra; without it steps are made of products
     loops = None  # type: ignore[assignment]
 

@@ -5,8 +5,8 @@ import torch
 from torch import Tensor
 
 from limelight.attention.multi_head import MultiHeadAttention
-from limelight.attention.packed import PackedCrossAttention, PackedSelfAttention
-from limelight.layers.packed import FullLinear
+from limelight.inference.attention import PackedCrossAttention, PackedSelfAttention
+from limelight.inference.linear import FullLinear
 
 BATCH, LENGTH, KEYS, HEADS, SIZE, MODEL = 2, 5, 7, 3, 4, 11
 VALUE_SIZES = (3, SIZE, 13)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from limelight.attention import attend
-from limelight.attention.compiled import _powers, attend_past, attend_source
+from limelight.inference.cpu.attention import _powers, attend_past, attend_source
 
 BATCH, WIDTH, HEADS, SIZE, ROOM, SOURCE = 5, 3, 2, 7, 13, 11
 AGES = (0, 4, 12, 1, 7)

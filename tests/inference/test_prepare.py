@@ -11,12 +11,11 @@ from limelight.attention.scores import Score
 from limelight.config import ModelConfig
 from limelight.decoding.ensemble import Ensemble
 from limelight.errors import UserError
+from limelight.inference.cpu.transformer import CompiledTransformer
+from limelight.inference.linear import FullLinear, HalfLinear, integer_kind
+from limelight.inference.prepare import _cast, prepare
 from limelight.layers.dropout import Dropout
-from limelight.layers.packed import FullLinear, HalfLinear, IntegerLinear, integer_kind
-from limelight.models import packed
-from limelight.models.compiled import CompiledTransformer
 from limelight.models.interface import Seq2Seq
-from limelight.models.packed import _cast, pack, search_precision, slow_precision
 from tests.models.helpers import every_model, make_model, random_batch, recurrent, transformer
 
 MODELS = {
@@ -64,7 +63,7 @@ def step_through(model: Seq2Seq, source: Tensor, valid: Tensor, target: Tensor) 
 
 @torch.inference_mode()
 def test_features_are_the_same(model: Seq2Seq) -> None:
-    batch, ready = random_batch(model), pack(model, "fp32")
+    batch, ready = random_batch(model), prepare(model, "fp32")
     features, weights = model.forward_with_attention(batch)
     found, seen = ready.forward_with_attention(batch)
     assert_same(found, features)
@@ -83,7 +82,7 @@ def test_features_are_the_same(model: Seq2Seq) -> None:
 @pytest.mark.parametrize("precision", KINDS)
 def test_every_linear_layer_is_of_that_precision(model: Seq2Seq, precision: str) -> None:
     assert linear_layers(model)
-    ready = pack(model, precision)
+    ready = prepare(model, precision)
     assert linear_layers(ready) == []
     kinds = {type(part) for part in ready.modules()}
     assert kinds & set(KINDS.values()) == {KINDS[precision]}
@@ -93,7 +92,7 @@ def test_every_linear_layer_is_of_that_precision(model: Seq2Seq, precision: str)
 @pytest.mark.parametrize("precision", ["bf16", "int8"])
 def test_features_in_fewer_bits_are_near(model: Seq2Seq, precision: str) -> None:
     """How near is the business of each layer; here no layer may be another."""
-    batch, ready = random_batch(model), pack(model, precision)
+    batch, ready = random_batch(model), prepare(model, precision)
     expected, found = model(batch), ready(batch)
     assert found.dtype == torch.float32
     assert torch.cosine_similarity(found.flatten(), expected.flatten(), dim=0) > 0.95
@@ -104,7 +103,7 @@ def test_features_in_fewer_bits_are_near(model: Seq2Seq, precision: str) -> None
 
 def test_tensors_that_stay_are_shared(model: Seq2Seq) -> None:
     own = {weight.data_ptr(): name for name, weight in model.named_parameters()}
-    shared = {own[weight.data_ptr()] for weight in pack(model, "int8").parameters()}
+    shared = {own[weight.data_ptr()] for weight in prepare(model, "int8").parameters()}
     embeddings = {name for name in own.values() if name.endswith("embedding.weight")}
     assert embeddings
     assert embeddings <= shared
@@ -115,7 +114,7 @@ def test_the_original_is_left_as_it_was(model: Seq2Seq) -> None:
     print(precision)
     model.train()
     before, kinds = copy.deepcopy(model.state_dict()), [type(part) for part in model.modules()]
-    ready = pack(model, precision)
+    ready = prepare(model, precision)
     ready.eval()
     with torch.inference_mode():
         ready(random_batch(model))
@@ -132,7 +131,7 @@ def test_the_original_is_left_as_it_was(model: Seq2Seq) -> None:
 def test_an_ensemble_is_packed_member_by_member(seed: int) -> None:
     one, other = built(transformer(tie="two-way")), built(recurrent())
     both = Ensemble([one, other, one])  # the same twice, which counts twice
-    ready, batch = pack(both, "fp32"), random_batch(both)
+    ready, batch = prepare(both, "fp32"), random_batch(both)
     assert linear_layers(ready) == []
     assert [type(member) for member in ready.members] == [CompiledTransformer, type(other), CompiledTransformer]
     assert_same(ready.project(ready(batch)), both.project(both(batch)))
@@ -144,14 +143,14 @@ def test_an_ensemble_is_packed_member_by_member(seed: int) -> None:
 def test_switching_heads_off_still_works(seed: int) -> None:
     model = built(transformer())
     heads = {"encoder.0.self": torch.tensor([0.0, 1.0, 1.0]), "decoder.1.cross": torch.tensor([1.0, 0.5, 0.0])}
-    batch, ready = random_batch(model), pack(model, "fp32")
+    batch, ready = random_batch(model), prepare(model, "fp32")
     assert_same(ready(batch, keep_heads=heads), model(batch, keep_heads=heads))
     assert not torch.allclose(ready(batch), ready(batch, keep_heads=heads))
 
 
 def test_an_unknown_precision_is_refused(seed: int) -> None:
     with pytest.raises(UserError, match="unknown precision 'int4': there are fp32, bf16, int8"):
-        pack(make_model(transformer()), "int4")
+        prepare(make_model(transformer()), "int4")
 
 
 @torch.inference_mode()
@@ -175,43 +174,9 @@ def test_a_whole_model_in_bf16_keeps_its_angles(positions: str, seed: int) -> No
 def test_on_a_gpu_bf16_is_a_copy_of_the_whole_model(seed: int) -> None:
     """Torch's device without memory stands for one: what decides is that it is not the CPU."""
     model = make_model(transformer()).to("meta")
-    assert pack(model, "fp32") is model
-    half = pack(model, "bf16")
+    assert prepare(model, "fp32") is model
+    half = prepare(model, "bf16")
     assert {weight.dtype for weight in half.parameters()} == {torch.bfloat16}
     assert {weight.dtype for weight in model.parameters()} == {torch.float32}
     with pytest.raises(UserError, match="precision int8 is for the CPU; on a GPU use bf16, or hide it with CUDA_VISI"):
-        pack(model, "int8")
-
-
-@pytest.mark.parametrize(
-    ("stored", "device", "bf16", "engines", "chosen"),
-    [
-        ("fp32", "cpu", True, ("onednn",), "fp32"),
-        ("bf16", "cpu", True, ("onednn",), "bf16"),
-        ("bf16", "cpu", False, ("onednn",), "fp32"),
-        ("int8", "cpu", False, ("onednn",), "int8"),
-        ("int8", "cpu", True, (), "fp32"),
-        ("fp32", "cuda", True, ("onednn",), "fp32"),
-        ("bf16", "cuda", True, ("onednn",), "bf16"),
-        ("bf16", "cuda", False, ("onednn",), "fp32"),
-        ("int8", "cuda", True, ("onednn",), "bf16"),
-        ("int8", "cuda:1", False, ("onednn",), "fp32"),
-        ("int8", "mps", True, (), "bf16"),
-    ],
-)
-def test_the_device_decides_what_is_computed_with_stored_weights(
-    stored: str, device: str, bf16: bool, engines: tuple[str, ...], chosen: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(packed, "multiplies_bf16", lambda _: bf16)
-    monkeypatch.setattr(packed, "integer_kind", lambda: IntegerLinear if engines else None)
-    assert search_precision(stored, torch.device(device)) == chosen
-
-
-def test_a_precision_without_instructions_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    cpu, gpu = torch.device("cpu"), torch.device("cuda")
-    monkeypatch.setattr(packed, "multiplies_bf16", lambda _: False)
-    assert slow_precision("fp32", cpu) is slow_precision("int8", cpu) is None
-    assert slow_precision("bf16", cpu).startswith("precision bf16 is slower than fp32 here: the processor has ")
-    assert "this GPU has no bf16 instructions" in slow_precision("bf16", gpu)
-    monkeypatch.setattr(packed, "multiplies_bf16", lambda _: True)
-    assert slow_precision("bf16", cpu) is None
+        prepare(model, "int8")

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from limelight.attention.multi_head import MultiHeadAttention, Rotate
-from limelight.layers.packed import MakeLinear
+from limelight.inference.linear import MakeLinear
 from limelight.shapes import Float
 
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from limelight.layers.compiled import event
+from limelight.inference.cpu.int8 import event
 
 
 class _Waiting(event.Listener):

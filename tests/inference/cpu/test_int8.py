@@ -13,8 +13,8 @@ from numba.core.registry import cpu_target
 from torch import nn
 from torch.nn import functional
 
-from limelight.layers import compiled as loops
-from limelight.layers.compiled import (
+from limelight.inference.cpu import int8 as loops
+from limelight.inference.cpu.int8 import (
     ByteLinear,
     Norm,
     byte_linear,
@@ -147,7 +147,7 @@ def test_many_outputs_are_those_of_a_few(numbers: np.random.Generator) -> None:
 
 def test_numba_compiles_for_no_more_than_is_permitted() -> None:
     """`LIMELIGHT_CAPABILITIES` holds for the compiled loops, too."""
-    code = "from limelight.layers import compiled as loops; import numba; print(numba.njit(lambda: loops.steps())())"
+    code = "from limelight.inference.cpu import int8 as loops; import numba; print(numba.njit(lambda: loops.steps())())"
     found = {}
     for level in ("avx2", "all"):
         environment = {**os.environ, "LIMELIGHT_CAPABILITIES": level}

@@ -15,11 +15,9 @@ from torch.nn import functional
 
 from limelight.capabilities import has, int8_engines
 from limelight.errors import UserError
-from limelight.layers import packed
-from limelight.layers.compiled import steps
-from limelight.layers.feed_forward import ACTIVATIONS, FeedForward
-from limelight.layers.integer_rows import integer_rows
-from limelight.layers.packed import (
+from limelight.inference import linear
+from limelight.inference.cpu.int8 import steps
+from limelight.inference.linear import (
     CompiledIntegerLinear,
     FullLinear,
     HalfLinear,
@@ -28,6 +26,8 @@ from limelight.layers.packed import (
     integer_kind,
     linear_of,
 )
+from limelight.layers.feed_forward import ACTIVATIONS, FeedForward
+from limelight.layers.integer_rows import integer_rows
 
 ROWS, INPUTS, OUTPUTS = 5, 67, 43
 SUMS = 1e-5
@@ -179,10 +179,10 @@ def test_fp32_shares_its_weights_and_the_others_leave_them_alone(weight: Tensor)
 
 def test_the_choice_of_a_library_is_put_back(weight: Tensor) -> None:
     before = torch.backends.quantized.engine
-    packed._pack(*integer_rows(weight), before)
+    linear._pack(*integer_rows(weight), before)
     assert torch.backends.quantized.engine == before
     with pytest.raises(RuntimeError):
-        packed._pack(weight, weight[:, 0], before)  # no integers
+        linear._pack(weight, weight[:, 0], before)  # no integers
     assert torch.backends.quantized.engine == before
 
 
@@ -198,18 +198,18 @@ def test_an_unknown_precision_is_refused() -> None:
 
 def test_the_machine_decides_how_int8_is_multiplied(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled loops have to have numba, and instructions that are worth it."""
-    monkeypatch.setattr(packed, "has", lambda name: name == "neon")
-    monkeypatch.setattr(packed, "int8_engines", lambda: ("onednn",))
+    monkeypatch.setattr(linear, "has", lambda name: name == "neon")
+    monkeypatch.setattr(linear, "int8_engines", lambda: ("onednn",))
     assert linear_of("int8") is IntegerLinear
-    monkeypatch.setattr(packed, "has", lambda name: name == "avx2")
-    assert linear_of("int8") is (IntegerLinear if packed.loops is None else CompiledIntegerLinear)
-    monkeypatch.setattr(packed, "loops", None)
+    monkeypatch.setattr(linear, "has", lambda name: name == "avx2")
+    assert linear_of("int8") is (IntegerLinear if linear.loops is None else CompiledIntegerLinear)
+    monkeypatch.setattr(linear, "loops", None)
     assert linear_of("int8") is IntegerLinear
 
 
 def test_int8_needs_a_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packed, "loops", None)
-    monkeypatch.setattr(packed, "int8_engines", lambda: ())
+    monkeypatch.setattr(linear, "loops", None)
+    monkeypatch.setattr(linear, "int8_engines", lambda: ())
     with pytest.raises(
         UserError, match=r"precision int8: this build of torch has no int8 products .* use fp32 or bf16"
     ):
@@ -244,6 +244,6 @@ def test_threads_that_load_models_at_once_leave_the_engine_as_it_was(monkeypatch
     before, wanted = torch.backends.quantized.engine, [*int8_engines()] * 6
     rows, scales = integer_rows(torch.randn(5, 7))
     with ThreadPoolExecutor(len(wanted)) as pool:
-        list(pool.map(lambda engine: packed._pack(rows, scales, engine), wanted))
+        list(pool.map(lambda engine: linear._pack(rows, scales, engine), wanted))
     assert torch.backends.quantized.engine == before
     assert sorted(seen) == sorted(wanted)

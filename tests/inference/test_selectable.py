@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from limelight.layers.packed import CompiledIntegerLinear, FullLinear, HalfLinear, IntegerLinear, integer_kind
+from limelight.inference.linear import CompiledIntegerLinear, FullLinear, HalfLinear, IntegerLinear, integer_kind
 
 OUT, IN = 53, 13
 KINDS = [FullLinear, HalfLinear, IntegerLinear, CompiledIntegerLinear]

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from numba.core import event
 
-from limelight.layers.compiling import tell_compiling
+from limelight.inference.cpu.compile_notice import tell_compiling
 
 
 def test_who_waits_for_compiling_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,9 +4,9 @@ state, and give what the model gives that was packed."""
 import pytest
 import torch
 
-from limelight.models import compiled
-from limelight.models.compiled import CompiledState, CompiledTransformer
-from limelight.models.packed import pack
+from limelight.inference.cpu import transformer as compiled
+from limelight.inference.cpu.transformer import CompiledState, CompiledTransformer
+from limelight.inference.prepare import prepare
 from limelight.models.transformer import Transformer, TransformerState
 from tests.models.followed import Followed, assert_same, begun, random_sources
 from tests.models.helpers import make_model, transformer
@@ -36,7 +36,7 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> typ
 
 
 def packed(model: Transformer) -> CompiledTransformer:
-    ready = pack(model, "fp32")
+    ready = prepare(model, "fp32")
     assert isinstance(ready, CompiledTransformer)
     return ready
 

@@ -1,0 +1,1 @@
+"""The same models made fast for decoding, behind `prepare.prepare(model, precision)`."""

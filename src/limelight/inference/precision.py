@@ -1,0 +1,27 @@
+"""Which precision to search in: what the weights are stored in, and what the device computes fast."""
+
+import torch
+
+from limelight.capabilities import cpu_capability, multiplies_bf16
+from limelight.inference.linear import integer_kind
+
+
+def search_precision(stored: str, device: torch.device) -> str:
+    """What to search in where nobody has chosen: the form the weights are stored in, if the device computes it fast.
+
+    Weights of any form can be computed in any precision. bf16 without instructions for it becomes fp32. int8 is for
+    CPUs: on a GPU it becomes bf16 where that is multiplied, else fp32.
+    """
+    if stored == "int8" and device.type == "cpu":
+        return "int8" if integer_kind() else "fp32"
+    return "bf16" if stored != "fp32" and multiplies_bf16(device) else "fp32"
+
+
+def slow_precision(precision: str, device: torch.device) -> str | None:
+    """A line that says why a chosen precision is slow on this device; None where it has the instructions for it."""
+    if precision == "fp16" and device.type == "cpu":
+        return "precision fp16 is slower than fp32 here: it is for GPUs; fp32 is more accurate"
+    if precision != "bf16" or multiplies_bf16(device):
+        return None
+    why = cpu_capability("bf16").reason if device.type == "cpu" else "this GPU has no bf16 instructions"
+    return f"precision bf16 is slower than fp32 here: {why}; fp32 is at least as accurate"
