@@ -10,7 +10,7 @@ from limelight.config import RecurrentConfig, RunConfig, TrainingConfig, Transfo
 from limelight.training.budget import rate_of
 from limelight.training.schedule import learning_rate, share_done
 
-SCHEDULES = ("paper", "inverse_sqrt", "cosine", "constant")
+SCHEDULES = ("paper", "inverse_sqrt", "cosine", "constant", "wsd")
 steps, warmups = st.integers(1, 300_000), st.integers(0, 20_000)
 
 
@@ -44,6 +44,20 @@ def test_the_cosine() -> None:
 
 def test_the_constant() -> None:
     assert [rate(step, "constant") for step in (4000, 5000, 10**6)] == [0.7] * 3
+
+
+def test_warm_up_stable_decay() -> None:
+    """From 4,000 to 100,000: the last fifth begins at 80,800."""
+    assert [rate(step, "wsd") for step in (4000, 50_000, 80_800)] == pytest.approx([0.7] * 3)
+    for step in (80_801, 85_600, 95_000, 100_000):
+        expected = 0.007 + 0.693 * (1 - math.sqrt((step - 80_800) / 19_200))
+        assert rate(step, "wsd") == pytest.approx(expected)
+    assert rate(10**7, "wsd") == pytest.approx(0.007)
+
+
+@given(st.integers(1, 80_800))
+def test_a_constant_rate_can_become_warm_up_stable_decay(step: int) -> None:
+    assert rate(step, "wsd") == pytest.approx(rate(step, "constant"))
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)

@@ -108,13 +108,13 @@ class TrainingConfig(Section):
     fit_to_budget: bool = False
     """Whether the rate fits `max_steps` or `max_minutes`, whatever the schedule: it rises over `warmup` updates, or
     over a tenth of the budget if that is less, and falls as half a cosine to a hundredth of its peak at the end."""
-    schedule: Literal["paper", "inverse_sqrt", "cosine", "constant"] = "inverse_sqrt"
+    schedule: Literal["paper", "inverse_sqrt", "cosine", "constant", "wsd"] = "inverse_sqrt"
     learning_rate: float = Field(1e-3, gt=0)
     """Peak rate; for `paper` the factor before `d_model^-0.5 min(step^-0.5, step warmup^-1.5)`."""
     warmup: int = Field(4000, ge=0)
     """Updates in which the rate rises linearly."""
     decay_steps: int | None = Field(None, ge=1)
-    """Updates after which `cosine` reaches its floor; when not given, it does so at the bound of the run, in updates or
+    """Updates after which `cosine` and `wsd` reach their floor; when not given, at the bound of the run, in updates or
     in minutes."""
     optimizer: Literal["adam", "muon"] = "adam"
     """Muon takes orthogonal steps with the matrices between layers: fewer updates, each a seventh longer on a CPU."""

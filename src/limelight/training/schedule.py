@@ -4,6 +4,8 @@ import math
 
 WARMUP_SHARE = 0.1
 """Of a budget that the rate is fitted to, the warm-up takes so much at most."""
+DECAY_SHARE = 0.2
+"""Of the way to the end `wsd` decays over so much: longer gains nothing (Haegele et al. 2024, section 4)."""
 FEWEST_RISING = 16
 """Where the warm-up is fitted to minutes, it takes so many updates at least: the first ones are slow on many machines,
 and Adam's estimates need some updates."""
@@ -19,6 +21,8 @@ def learning_rate(step: int, *, schedule: str, peak: float, warmup: int, d_model
     | `inverse_sqrt` | peak * sqrt(warmup / step): the same curve, named by the rate it reaches at its top          |
     | `cosine`       | half a cosine from peak down to a hundredth of it at the end (Loshchilov & Hutter 2017)       |
     | `constant`     | peak                                                                                         |
+    | `wsd`          | peak, and over the last fifth peak * (1 - sqrt(share of it)) down to a hundredth             |
+    |                | (warm-up, stable, decay: Hu et al. 2024; the form of the decay: Haegele et al. 2024)         |
     """
     rise = min(1.0, step / max(1, warmup))
     if schedule == "paper":
@@ -29,6 +33,9 @@ def learning_rate(step: int, *, schedule: str, peak: float, warmup: int, d_model
         return peak * rise * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, done))))
     if schedule == "constant":
         return peak * rise
+    if schedule == "wsd":
+        decayed = max(0.0, min(1.0, done) - (1 - DECAY_SHARE)) / DECAY_SHARE
+        return peak * rise * (0.01 + 0.99 * (1 - math.sqrt(decayed)))
     raise ValueError(f"unknown schedule {schedule!r}")
 
 
