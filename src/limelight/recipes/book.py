@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     from limelight.config import RunConfig
 
 GROUPS = {
-    "Transformers": ("transformer", ("small", "quick", "tiny", "base", "big", "demo")),
+    "Transformers": (
+        "transformer",
+        ("small", "quick", "tiny", "base", "big", "deep-6-1", "deep-6-2", "deep-8-1", "demo"),
+    ),
     "recurrent": ("recurrent", ("seq2seq", "bahdanau", "luong")),
     "for plain text": ("language", ("gpt-tiny", "gpt-small", "lstm-tiny")),
     "to fill in gaps and to label texts": ("encoder", ("bert-tiny", "classifier")),

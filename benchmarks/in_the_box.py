@@ -1,0 +1,184 @@
+"""The bundled model, made anew: one model for en-de, en-fr, de-en and fr-en, and the table of its card.
+
+    python -m benchmarks.in_the_box --data DATA --out runs/box
+
+DATA holds `en-de` and `en-fr` as `.train.tsv.gz`, `.dev.tsv.gz` and `.test.tsv.gz`, English first (Tatoeba's pairs as
+manythings.org/anki publishes them). A run that is there already is resumed, or only measured where it has nothing left
+to do. The model of `--weights int8` is what the package ships; it is measured as it is shipped. Figures are printed and
+written to `benchmarks/results/in-the-box.json`; sentences of the text are only printed.
+"""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from benchmarks.machine import describe_machine
+from benchmarks.output import table, write_result
+from benchmarks.robustness import DIRECTIONS, faults, read_inputs
+from limelight.config import Corpus, Direction, RunConfig, override
+from limelight.decoding.translate import Translator, load_translator
+from limelight.evaluation import Evaluation, evaluate
+from limelight.files import remove
+from limelight.interop import export_limelight
+from limelight.memory import hold_memory_for_work
+from limelight.models.build import count_parameters
+from limelight.models.stored import load_model
+from limelight.recipes import find_recipe
+from limelight.text.pair import Pair
+from limelight.text.readers import read_pairs
+from limelight.training.run import train
+
+NAME = "tatoeba-en-de-fr"
+PARTNERS = ("de", "fr")
+AIMS = {("en", "de"): 38.0, ("en", "fr"): 44.0, ("de", "en"): 42.0, ("fr", "en"): 48.0}
+SAMPLES = 20
+SETTINGS = (
+    "data.both_directions=true",
+    "tokens.vocabulary_size=12000",
+    "training.seed=1",
+    "training.schedule=wsd",
+    "training.validate_every=2000",
+    "training.checkpoint_every=500",
+    "training.patience=1000",
+    "augmentation.join=0.06",
+    "augmentation.names=0.1",
+    "augmentation.numbers=0.3",
+    "augmentation.inserts=0.03",
+    "augmentation.same=0.01",
+    "augmentation.quotes=0.02",
+    "augmentation.lists=0.02",
+    "augmentation.bare=0.06",
+    "augmentation.lowercase=0.03",
+    "augmentation.uppercase=0.03",
+    "augmentation.titlecase=0.02",
+    "augmentation.typos=0.04",
+)
+"""What the run sets beside its recipe."""
+
+
+def main(
+    data: Annotated[Path, typer.Option(help="Folder with the text.")],
+    out: Annotated[Path, typer.Option(help="Folder for the run and the model to ship.")],
+    updates: Annotated[int, typer.Option(help="Updates in all.")] = 60_000,
+    recipe: Annotated[str, typer.Option(help="Any recipe of limelight.")] = "deep-6-2",
+    set_: Annotated[list[str] | None, typer.Option("--set", help="Any setting, section.key=value.")] = None,
+    measure_only: Annotated[bool, typer.Option(help="Measure the model that is there; do not train it on.")] = False,
+) -> None:
+    """Train, make it small, measure, print, write down."""
+    hold_memory_for_work()
+    run = out / "run"
+    if not measure_only:
+        train(configuration(data, recipe, [f"training.max_steps={updates}", *(set_ or [])]), run)
+    shipped = smallest(run, out / NAME)
+    translator = load_translator(shipped)
+    scores = {direction: _score(translator, data, direction) for direction in DIRECTIONS}
+    robustness = {direction: _robustness(translator, direction) for direction in DIRECTIONS}
+    for shown in (_score_table(scores), _length_table(scores), _robustness_table(robustness)):
+        print(f"{shown}\n")
+    for direction, found in scores.items():
+        _print_samples(direction, found, _pairs(data, "test", direction))
+    write_result("in-the-box", _result(shipped, updates, scores, robustness))
+
+
+def configuration(data: Path, recipe: str, settings: list[str]) -> RunConfig:
+    """The whole run."""
+    config = find_recipe(recipe)
+    parts = {
+        part: tuple(
+            Corpus(files=(str(data / f"en-{partner}.{name}.tsv.gz"),), source="en", target=partner)
+            for partner in PARTNERS
+        )
+        for part, name in (("train", "train"), ("valid", "dev"))
+    }
+    config = config.model_copy(update={"data": config.data.model_copy(update=parts)})
+    return override(config, [*SETTINGS, *settings])
+
+
+def smallest(run: Path, folder: Path) -> Path:
+    """The run's best model with weights in rows of int8, written anew."""
+    remove(folder)
+    export_limelight(load_model(run), folder, form="int8")
+    return folder
+
+
+def _pairs(data: Path, part: str, direction: tuple[str, str]) -> list[Pair]:
+    source, target = direction
+    partner = target if source == "en" else source
+    pairs = list(read_pairs([data / f"en-{partner}.{part}.tsv.gz"]))
+    return pairs if source == "en" else [Pair(pair.target, pair.source, pair.file, pair.line) for pair in pairs]
+
+
+def _score(translator: Translator, data: Path, direction: tuple[str, str]) -> Evaluation:
+    """sacreBLEU, one row per pair."""
+    return evaluate(translator, _pairs(data, "test", direction), direction=Direction(*direction), target=direction[1])
+
+
+def _robustness(translator: Translator, direction: tuple[str, str]) -> dict[str, tuple[int, int]]:
+    """For each category how many inputs have no fault, and how many there are."""
+    inputs = read_inputs(*direction)
+    outputs = translator.translate([each.text for each in inputs], source_lang=direction[0], target_lang=direction[1])
+    found: dict[str, tuple[int, int]] = {}
+    for each, output in zip(inputs, outputs, strict=True):
+        good, count = found.get(each.category, (0, 0))
+        found[each.category] = (good + (not faults(each, output.text)), count + 1)
+    return found
+
+
+def _score_table(scores: dict[tuple[str, str], Evaluation]) -> str:
+    rows = [
+        ("-".join(direction), found.bleu.score, AIMS[direction], found.chrf.score, found.sentences, found.unfinished)
+        for direction, found in scores.items()
+    ]
+    return table(("direction", "BLEU", "aim", "chrF2", "pairs", "without an end"), rows)
+
+
+def _length_table(scores: dict[tuple[str, str], Evaluation]) -> str:
+    """BLEU by words of the source."""
+    labels = [bucket.label for bucket in next(iter(scores.values())).by_length]
+    rows = [
+        (
+            "-".join(direction),
+            *(f"{bucket.bleu:.1f} ({bucket.sentences})" if bucket.sentences else "-" for bucket in found.by_length),
+        )
+        for direction, found in scores.items()
+    ]
+    return table(("words", *labels), rows)
+
+
+def _robustness_table(found: dict[tuple[str, str], dict[str, tuple[int, int]]]) -> str:
+    """Inputs without a fault, of all."""
+    categories = list(dict.fromkeys(name for each in found.values() for name in each))
+    rows = [(name, *(f"{each[name][0]}/{each[name][1]}" for each in found.values())) for name in categories]
+    return table(("inputs", *("-".join(direction) for direction in found)), rows)
+
+
+def _print_samples(direction: tuple[str, str], found: Evaluation, pairs: list[Pair]) -> None:
+    """Evenly spread over the test set, so that nobody picked them."""
+    print(f"\n{'-'.join(direction)}: {SAMPLES} evenly spread of {len(pairs):,}")
+    for row in np.linspace(0, len(pairs) - 1, SAMPLES).astype(int):
+        print(f"  {pairs[row].source}\n    {found.translations[row]}\n    ({pairs[row].target})")
+
+
+def _result(
+    shipped: Path,
+    updates: int,
+    scores: dict[tuple[str, str], Evaluation],
+    robustness: dict[tuple[str, str], dict[str, tuple[int, int]]],
+) -> dict[str, Any]:
+    stored = load_model(shipped)
+    return {
+        "benchmark": "the bundled model",
+        "updates_in_all": updates,
+        "parameters": count_parameters(stored.model),
+        "bytes": sum(path.stat().st_size for path in shipped.rglob("*") if path.is_file()),
+        "weights": stored.notes,
+        "machine": describe_machine(),
+        "scores": {"-".join(direction): found.to_dict() for direction, found in scores.items()},
+        "robustness": {"-".join(direction): found for direction, found in robustness.items()},
+    }
+
+
+if __name__ == "__main__":
+    typer.run(main)
