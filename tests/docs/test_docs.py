@@ -385,7 +385,9 @@ def test_the_legend_of_shapes_is_the_one_in_the_code():
 
 
 def test_what_a_run_may_change_is_listed():
-    listed = read("docs/training.md").partition("**Settings of a run stay.**")[2].partition("The defaults of the search")[0]
+    listed = (
+        read("docs/training.md").partition("**Settings of a run stay.**")[2].partition("The defaults of the search")[0]
+    )
     assert set(re.findall(r"`(\w+)`", listed)) - {"training"} == MAY_CHANGE
 
 
