@@ -1,0 +1,88 @@
+"""A text of several sentences taken apart, so that each is translated alone, and put together again.
+
+A line break always ends a sentence, and so does what sentencex takes for an end within a line. White space between
+sentences and the marks of lists stay as they are: `join` of the sentences themselves is the text, character for
+character.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+_LINE = re.compile(r"[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
+_LIST_MARK = re.compile(r"\s*(?:(?:[-*+•‣◦–—]|\d{1,3}[.)]|[A-Za-z][.)]|#{1,6})\s+)*")
+_SPACE = re.compile(r"\s*")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_ORDINAL = re.compile(r"\b\d{1,2}\.\s*$")
+_MONTHS = {
+    "de": re.compile(r"(Jan|Jän|Feb|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)"),
+}
+"""Beginnings of the months in languages that write an ordinal with a full stop: `3. Mai` is no end of a sentence."""
+
+
+class Sentences(NamedTuple):
+    """The sentences of a text, and what stands before, between and after them."""
+
+    texts: tuple[str, ...]
+    gaps: tuple[str, ...]
+    """One more than `texts`: white space, line breaks, marks of lists."""
+
+    def join(self, texts: Sequence[str]) -> str:
+        """These sentences, as many as there were, with the gaps of the text around them."""
+        if len(texts) != len(self.texts):
+            raise ValueError(f"{len(texts)} sentences do not fit where {len(self.texts)} were")
+        parts = [part for pair in zip(self.gaps, texts, strict=False) for part in pair]
+        return "".join([*parts, self.gaps[-1]])
+
+
+def split_sentences(text: str, language: str = "en") -> Sentences:
+    """The sentences of `text`, in `language` (a code such as `de`; rules for English are used for unknown ones).
+
+    A text without words has no sentences, and one gap.
+    """
+    spans = [span for line in _LINE.finditer(text) for span in _spans(line[0], line.start(), language)]
+    edges = [0, *(edge for span in spans for edge in span), len(text)]
+    gaps = [text[edges[place] : edges[place + 1]] for place in range(0, len(edges), 2)]
+    return Sentences(tuple(text[start:end] for start, end in spans), tuple(gaps))
+
+
+def _spans(line: str, offset: int, language: str) -> Iterator[tuple[int, int]]:
+    """Where the sentences of a line begin and end in the whole text, without white space around them."""
+    start = _after(_LIST_MARK, line, 0)
+    if start == len(line):  # a mark alone is all there is to translate
+        start = _after(_SPACE, line, 0)
+    for length in _lengths(line[start:], language):
+        sentence = line[start : start + length]
+        if sentence.strip():
+            lead = len(sentence) - len(sentence.lstrip())
+            yield offset + start + lead, offset + start + len(sentence.rstrip())
+        start += length
+
+
+def _lengths(text: str, language: str) -> list[int]:
+    """Characters of each sentence, with the white space after it."""
+    from sentencex import segment
+
+    parts = segment(_base(language), _SURROGATE.sub("\ufffd", text))
+    if sum(map(len, parts)) != len(text):  # it is lossless; if it ever is not, nothing is lost here
+        return [len(text)]
+    month, lengths, before = _MONTHS.get(_base(language)), [0], ""
+    for part in parts:
+        if month and _ORDINAL.search(before) and month.match(part):
+            lengths[-1] += len(part)
+        else:
+            lengths.append(len(part))
+        before = part
+    return lengths[1:]
+
+
+def _base(language: str) -> str:
+    """`de` for `de-AT`: what sentencex has rules for."""
+    return re.split(r"[-_]", language, maxsplit=1)[0].lower() or "en"
+
+
+def _after(pattern: re.Pattern[str], text: str, place: int) -> int:
+    found = pattern.match(text, place)
+    return found.end() if found else place

@@ -1,0 +1,69 @@
+"""Sentences of a text, and the text of its sentences."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limelight.text.sentences import split_sentences
+
+PARTS = [
+    "Hello there.",
+    "Who?",
+    " ",
+    "  ",
+    "\n",
+    "\r\n",
+    "\n\n",
+    "- ",
+    "1. ",
+    "a) ",
+    "3.5",
+    "z.B. ",
+    "„Nein.“",
+    "他来了。",
+    "\t",
+    "…",
+]
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=12).map("".join), st.sampled_from(["en", "de", "fr", "zh", "xx", ""]))
+def test_nothing_is_lost(text: str, language: str) -> None:
+    found = split_sentences(text, language)
+    assert found.join(found.texts) == text
+    assert len(found.gaps) == len(found.texts) + 1
+    assert all(each and each == each.strip() and "\n" not in each for each in found.texts)
+
+
+@given(st.text())
+def test_nothing_is_lost_of_any_text(text: str) -> None:
+    found = split_sentences(text)
+    assert found.join(found.texts) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "sentences"),
+    [
+        ("A dog runs. A cat sleeps!  Who sings?", "en", ["A dog runs.", "A cat sleeps!", "Who sings?"]),
+        ("Dr. Smith met Mr. Jones at 3.5 km.", "en", ["Dr. Smith met Mr. Jones at 3.5 km."]),
+        ("one line\nand another", "en", ["one line", "and another"]),
+        ("- bread\n- milk\n", "en", ["bread", "milk"]),
+        ("1. Open it.\n2) Close it.", "en", ["Open it.", "Close it."]),
+        ("Am 3. Mai kam er. Er blieb.", "de-AT", ["Am 3. Mai kam er.", "Er blieb."]),
+        ("他来了。我走了。", "zh", ["他来了。", "我走了。"]),
+        ("", "en", []),
+        (" \n\t", "en", []),
+        ("-", "en", ["-"]),
+    ],
+)
+def test_where_sentences_end(text: str, language: str, sentences: list[str]) -> None:
+    assert list(split_sentences(text, language).texts) == sentences
+
+
+def test_translations_stand_where_their_sentences_stood() -> None:
+    found = split_sentences("- A dog.  It runs.\n\n* Who?\n")
+    assert found.join(["EIN HUND.", "ER LÄUFT.", "WER?"]) == "- EIN HUND.  ER LÄUFT.\n\n* WER?\n"
+
+
+def test_another_number_of_translations_is_refused() -> None:
+    with pytest.raises(ValueError, match="1 sentences do not fit where 2 were"):
+        split_sentences("One. Two.").join(["Eins."])
