@@ -20,7 +20,7 @@ Sources = dict[str, str]
 
 FLOORS = (
     {"errors", "files", "memory", "shapes", "untrusted"},
-    {"config", "text", "tokens"},
+    {"box", "config", "text", "tokens"},
     {"batching", "attention", "capabilities", "layers", "recipes"},
     {"models"},
     {"inference"},

@@ -70,6 +70,12 @@ def writing(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(autouse=True)
+def without_bundled_models(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is tested here does not depend on the models that the package has."""
+    monkeypatch.setattr("limelight.box.FOLDER", tmp_path_factory.mktemp("box"))
+
+
 @pytest.fixture
 def limelight(capsys: pytest.CaptureFixture[str]) -> Limelight:
     """Run a command line in this process."""

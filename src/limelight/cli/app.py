@@ -13,7 +13,19 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from limelight import __version__
-from limelight.cli import attention, classify, evaluate, export, fill, generate, import_, shortlist, train, translate
+from limelight.cli import (
+    attention,
+    card,
+    classify,
+    evaluate,
+    export,
+    fill,
+    generate,
+    import_,
+    shortlist,
+    train,
+    translate,
+)
 from limelight.cli.arguments import repeat_options
 from limelight.cli.outcome import guarded, say, silence
 from limelight.errors import UserError
@@ -57,6 +69,7 @@ VERBS: dict[str, tuple[ModuleType, Callable[..., None]]] = {
     "classify": (classify, classify.classify),
     "evaluate": (evaluate, evaluate.evaluate),
     "attention": (attention, attention.attention),
+    "card": (card, card.card),
     "shortlist": (shortlist, shortlist.shortlist),
     "export": (export, export.export),
     "import": (import_, import_.import_),

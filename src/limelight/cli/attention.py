@@ -53,7 +53,7 @@ def attention(
         raise UserError(f"--theme {theme.value}: the text in a terminal has no theme, nor has .json; give it a picture")
     from limelight.inspection import save, save_grid
 
-    folders, configs = find_models(model)
+    folders, configs = find_models(model, bundled=True)
     family, machine = configs[0].model.family, Machine(device, threads)
     if family == "encoder_only":
         _refuse_sides("an encoder alone", target, beam, source_lang, target_lang, end=True)

@@ -62,7 +62,7 @@ def evaluate(
 ) -> None:
     """Measure a model on text it has not seen: a translator by BLEU and chrF, a classifier by accuracy and F1, a
     language model by its loss."""
-    folders, configs = find_models(model)
+    folders, configs = find_models(model, bundled=True)
     how = {
         "--beam": beam,
         "--length-penalty": length_penalty,

@@ -73,7 +73,7 @@ def export(to: To, output: Folder, model: options.OneModel = None, quantization:
         )
     if to is Format.LIMELIGHT and bits not in OURS:
         raise UserError(f"--quantization {bits.value}: our own folders have {', '.join(OURS)}")
-    folders, _ = find_models(model)
+    folders, _ = find_models(model, bundled=True)
     if len(folders) > 1:
         raise UserError(f"{len(folders)} models: one is exported at a time; give --model once")
     from limelight.interop import export_ctranslate2, export_huggingface, export_limelight

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
+from limelight.box import DEFAULT, bundled_models
 from limelight.errors import UserError
 
 if TYPE_CHECKING:
@@ -82,13 +83,18 @@ def lasting() -> Iterator[None]:
 
 @lasting()
 def find_models(
-    folders: list[str] | None, *, source: str = "", target: str = "", translates: bool = False
+    folders: list[str] | None, *, source: str = "", target: str = "", translates: bool = False, bundled: bool = False
 ) -> tuple[list[str], list[RunConfig]]:
     """The folders of `--model` and their configurations: all that can be said before the weights are read.
 
-    Raises `UserError` when none is named, when one holds no model, or when one that `translates` does not do so from
-    `source` to `target`, or does not know which of its directions is meant.
+    Where none is named and a `bundled` one will do, that is taken, and said.
+
+    Raises `UserError` when none is named and none is bundled, when one holds no model, or when one that `translates`
+    does not do so from `source` to `target`, or does not know which of its directions is meant.
     """
+    if not folders and bundled and DEFAULT in bundled_models():
+        typer.echo(f"limelight: no --model is given: {DEFAULT}, which comes with limelight", err=True)
+        folders = [DEFAULT]
     if not folders or "" in folders:
         raise UserError("which model? Give --model RUN, the folder that `limelight train --out RUN` wrote")
     from limelight.config import directions_of, find_direction, load_config

@@ -65,7 +65,7 @@ def translate(
         if value is not None:
             raise UserError(f"--{name} {value:g} and --sample exclude each other: search for the best, or draw")
     sampling = _sampling(sample, {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed})
-    folders, _ = find_models(model, source=source, target=target, translates=True)
+    folders, _ = find_models(model, source=source, target=target, translates=True, bundled=True)
     lines = live_lines_of(file)
     with lines_to(output) as write:
         translator = open_translator(folders, Machine(device, threads), precision, shortlist=shortlist)

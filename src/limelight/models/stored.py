@@ -15,6 +15,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from limelight.box import bundled_models
 from limelight.config import EncoderOnlyConfig, RunConfig, dump_config, load_config
 from limelight.errors import RunError, UserError
 from limelight.files import cause, write_folder, write_whole
@@ -59,12 +60,14 @@ class StoredModel:
 
 
 def find_model(path: str | Path) -> Path:
-    """The model folder that a run or model folder stands for.
+    """The model folder that a run or model folder stands for, or the name of a bundled model where no such path exists.
 
     Raises `UserError` when there is none, and when one of its files is a link that leads out of the folder.
     """
     folder = Path(path)
     try:
+        if str(path) in bundled_models() and not folder.exists():
+            folder = bundled_models()[str(path)]
         for candidate in (folder / BEST, folder):
             if (candidate / WEIGHTS).is_file():
                 _require_own_files(candidate, folder)
@@ -73,7 +76,10 @@ def find_model(path: str | Path) -> Path:
     except OSError as error:
         raise UserError(f"{path}: cannot look for a model there: {error.strerror}") from None
     if not there:
-        raise UserError(f"{path}: there is no such model; --model takes the folder that `limelight train --out` wrote")
+        bundled = "".join(f", or {name}, which comes with limelight" for name in bundled_models())
+        raise UserError(
+            f"{path}: there is no such model; --model takes the folder that `limelight train --out` wrote{bundled}"
+        )
     if begun:
         raise UserError(f"{path}: this run has no model yet: it was stopped before its first validation; train it on")
     raise UserError(

@@ -1,0 +1,64 @@
+"""`limelight card`, and the model that comes with the package."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import limelight as face
+from limelight import box
+from limelight.models.stored import find_model
+from tests.cli.conftest import Limelight
+
+
+@pytest.fixture
+def bundled(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package with one model, of the default's name."""
+    shutil.copytree(trained / "best", tmp_path / "box" / box.DEFAULT)
+    monkeypatch.setattr("limelight.box.FOLDER", tmp_path / "box")
+    return tmp_path / "box" / box.DEFAULT
+
+
+def test_the_card_of_a_run(limelight: Limelight, trained: Path) -> None:
+    ended = limelight("card", "--model", trained)
+    assert ended == (0, (trained / "best" / "README.md").read_text(encoding="utf-8").rstrip() + "\n", "")
+
+
+def test_a_model_without_a_card(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
+    shutil.copytree(trained / "best", tmp_path / "bare")
+    (tmp_path / "bare" / "README.md").unlink()
+    ended = limelight("card", "--model", tmp_path / "bare")
+    assert (ended.code, ended.out) == (2, "")
+    assert "this model has no card" in ended.err
+
+
+def test_the_bundled_model_is_taken_where_none_is_named(
+    limelight: Limelight, bundled: Path, trained: Path, corpus: Path
+) -> None:
+    text = corpus.parent / "two.txt"
+    text.write_text("a dog\na cat\n", encoding="utf-8")
+    ended = limelight("translate", text)
+    assert (ended.code, ended.out) == (0, limelight("translate", "--model", trained, text).out)
+    assert ended.err.count(f"no --model is given: {box.DEFAULT}, which comes with limelight") == 1
+    assert limelight("card").out.startswith("# en -> lumi")
+    assert limelight("evaluate", "--test", corpus / "test.tsv").code == 0
+    assert "which model?" in limelight("generate", "x").err
+
+
+def test_a_bundled_model_has_a_name(limelight: Limelight, bundled: Path, trained: Path, corpus: Path) -> None:
+    ended = limelight("translate", "--model", box.DEFAULT, corpus / "test.tsv")
+    assert (ended.code, ended.err) == (0, "")
+    assert type(face.load(box.DEFAULT)).__name__ == "Translator"
+
+
+def test_a_path_comes_before_a_name(
+    bundled: Path, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert find_model(box.DEFAULT) == bundled
+    shutil.copytree(trained / "best", tmp_path / box.DEFAULT)
+    assert find_model(box.DEFAULT) == Path(box.DEFAULT)
+
+
+def test_an_unknown_name_lists_the_bundled_ones(limelight: Limelight, bundled: Path) -> None:
+    assert f"or {box.DEFAULT}, which comes with limelight" in limelight("translate", "--model", "nowhere").err
