@@ -21,9 +21,9 @@ from benchmarks.machine import describe_machine
 from benchmarks.multi30k import RESULTS
 from limelight.attention import attend, scaled_dot
 from limelight.decoding import top
-from limelight.inference import linear as layers
+from limelight.inference import torch_int8
 from limelight.inference.cpu.attention import attend_past, attend_source
-from limelight.inference.linear import FullLinear, HalfLinear, IntegerLinear, linear_of
+from limelight.inference.linear import Bf16Linear, Fp32Linear, TorchInt8Linear, linear_of
 from limelight.layers.dropout import Dropout
 from limelight.memory import hold_memory_for_work
 from limelight.models.state import Living
@@ -145,14 +145,14 @@ def linear(rows: int, outputs: int) -> dict[str, float]:
     """512 to so many outputs, in the precisions of decoding; int8 as it is chosen, and by each of torch's libraries."""
     weight, inputs = torch.randn(outputs, 512) / 23, torch.randn(rows, 512)
     made = {
-        "fp32": FullLinear(weight, None),
-        "bf16": HalfLinear(weight, None),
+        "fp32": Fp32Linear(weight, None),
+        "bf16": Bf16Linear(weight, None),
         "int8": linear_of("int8")(weight, None),
     }
     times = {name: median_us(lambda layer=layer: layer(inputs)) for name, layer in made.items()}
-    for engine in layers.int8_engines():
-        with patch.object(layers, "int8_engines", lambda engine=engine: [engine]):
-            layer = IntegerLinear(weight, None)
+    for engine in torch_int8.int8_engines():
+        with patch.object(torch_int8, "int8_engines", lambda engine=engine: [engine]):
+            layer = TorchInt8Linear(weight, None)
         times[f"int8 by {engine}"] = median_us(lambda layer=layer: layer(inputs))
     return times
 

@@ -18,7 +18,7 @@ from jaxtyping import install_import_hook
 install_import_hook("limelight", "beartype.beartype")
 
 
-COMPILED = {f"limelight.inference.cpu.{name}" for name in ("attention", "int8", "largest_sums")}
+COMPILED = {f"limelight.inference.cpu.{name}" for name in ("attention", "int8", "largest_sums", "simd")}
 
 
 class AsItIs(MetaPathFinder):

@@ -134,7 +134,7 @@ def torch_below(sources: Sources) -> list[str]:
 
 
 def package_faults(sources: Sources, required: set[str], optional: set[str]) -> list[str]:
-    """Packages that are not declared, and optional ones that more than one file imports."""
+    """Packages that are not declared, and optional ones that are imported in more than one folder."""
     users: dict[str, list[str]] = {}
     for name in sources:
         for package in outer_imports(name, sources) - required - sys.stdlib_module_names:
@@ -143,8 +143,8 @@ def package_faults(sources: Sources, required: set[str], optional: set[str]) -> 
     for package, names in sorted(users.items()):
         if package not in optional:
             complaints.append(f"{package}, imported by {names}, is declared nowhere in pyproject.toml")
-        elif len(names) > 1:
-            complaints.append(f"{package} is optional but imported by {len(names)} files: {names}")
+        elif len(names) > 1 and len({name.rpartition(".")[0] for name in names}) > 1:
+            complaints.append(f"{package} is optional but imported in several folders: {names}")
     return complaints
 
 
@@ -291,13 +291,14 @@ def test_torch_on_the_lower_floors_is_found(line: str) -> None:
     assert torch_below({"limelight.config": line, "limelight.models.x": line}) == ["limelight.config imports torch"]
 
 
-def test_an_optional_package_in_two_files_is_found() -> None:
+def test_an_optional_package_in_two_folders_is_found() -> None:
     bad = {
-        "limelight.a": "import drawing",
-        "limelight.b": "def f():\n    from drawing import x",
+        "limelight.a.one": "import drawing",
+        "limelight.b.two": "def f():\n    from drawing import x",
         "limelight.c": "import os",
     }
-    assert "imported by 2 files" in package_faults(bad, set(), {"drawing"})[0]
+    assert "imported in several folders" in package_faults(bad, set(), {"drawing"})[0]
+    assert not package_faults({name.replace(".b.", ".a."): text for name, text in bad.items()}, set(), {"drawing"})
     assert "declared nowhere" in package_faults(bad, set(), set())[0]
     assert not package_faults(bad, {"drawing"}, set())
 
@@ -372,9 +373,20 @@ def test_the_lower_floors_load_without_torch() -> None:
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT / "src", check=False).returncode == 0
 
 
-def test_packages_are_declared_and_optional_ones_stay_in_one_file() -> None:
+def test_packages_are_declared_and_optional_ones_stay_in_one_folder() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert package_faults(LIMELIGHT, *declared(project)) == []
+
+
+def test_numba_is_known_in_one_folder() -> None:
+    users = {name for name in LIMELIGHT if "numba" in outer_imports(name, LIMELIGHT)}
+    assert {name.rpartition(".")[0] for name in users} == {"limelight.inference.cpu"}
+
+
+def test_readable_models_know_nothing_of_fast_ones() -> None:
+    readable = [name for name in LIMELIGHT if unit_of(name) in ("attention", "layers", "models")]
+    known = {unit_of(other) for name in readable for other in inner_imports(name, LIMELIGHT)}
+    assert "inference" not in known
 
 
 def test_files_functions_and_parameters_keep_their_budgets() -> None:

@@ -11,7 +11,7 @@ from limelight.config import DecodingConfig, RunConfig, TransformerConfig
 from limelight.decoding.ensemble import Ensemble
 from limelight.decoding.translate import Translator, load_translator
 from limelight.errors import UserError
-from limelight.inference.linear import FullLinear, HalfLinear, IntegerLinear
+from limelight.inference.linear import Bf16Linear, Fp32Linear, TorchInt8Linear
 from limelight.interop.compact_folder import export_limelight
 from limelight.models.build import build_model
 from limelight.models.stored import load_model, save_model
@@ -104,7 +104,7 @@ def test_no_folder_is_no_translator() -> None:
         load_translator([])
 
 
-@pytest.mark.parametrize(("level", "kind"), [("avx2", FullLinear), ("all", HalfLinear)])
+@pytest.mark.parametrize(("level", "kind"), [("avx2", Fp32Linear), ("all", Bf16Linear)])
 def test_a_bf16_folder_is_searched_in_what_the_cpu_multiplies(
     level: str, kind: type, seed: int, tmp_path: Path, tokenizers: Tokenizers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,7 +118,7 @@ def test_a_bf16_folder_is_searched_in_what_the_cpu_multiplies(
 
     def kinds(**how: str) -> set[type]:
         searched = load_translator(half, torch.device("cpu"), **how).searched
-        return {type(part) for part in searched.modules()} & {FullLinear, HalfLinear, IntegerLinear}
+        return {type(part) for part in searched.modules()} & {Fp32Linear, Bf16Linear, TorchInt8Linear}
 
     assert kinds() == {kind}
-    assert kinds(precision="bf16") == {HalfLinear}
+    assert kinds(precision="bf16") == {Bf16Linear}

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from limelight.attention.multi_head import MultiHeadAttention
 from limelight.inference.attention import PackedCrossAttention, PackedSelfAttention
-from limelight.inference.linear import FullLinear
+from limelight.inference.linear import Fp32Linear
 
 BATCH, LENGTH, KEYS, HEADS, SIZE, MODEL = 2, 5, 7, 3, 4, 11
 VALUE_SIZES = (3, SIZE, 13)
@@ -33,7 +33,7 @@ def turned(heads: Tensor) -> Tensor:
 @torch.inference_mode()
 @pytest.mark.parametrize("rotate", [None, turned])
 def test_what_looks_at_itself_gets_the_same_queries_keys_and_values(attention: MultiHeadAttention, rotate) -> None:
-    inputs, packed = torch.randn(BATCH, LENGTH, MODEL), PackedSelfAttention(attention, FullLinear)
+    inputs, packed = torch.randn(BATCH, LENGTH, MODEL), PackedSelfAttention(attention, Fp32Linear)
     expected, found = attention.project_self(inputs, rotate), packed.project_self(inputs, rotate)
     for one, other in zip(found, expected, strict=True):
         assert_same(one, other)
@@ -44,7 +44,7 @@ def test_what_looks_at_itself_gets_the_same_queries_keys_and_values(attention: M
 @pytest.mark.parametrize("rotate", [None, turned])
 def test_what_looks_at_the_source_gets_the_same_keys_and_values(attention: MultiHeadAttention, rotate) -> None:
     memory, inputs = torch.randn(BATCH, KEYS, MODEL), torch.randn(BATCH, LENGTH, MODEL)
-    packed = PackedCrossAttention(attention, FullLinear)
+    packed = PackedCrossAttention(attention, Fp32Linear)
     expected, found = attention.project_memory(memory, rotate), packed.project_memory(memory, rotate)
     for one, other in zip(found, expected, strict=True):
         assert_same(one, other)
@@ -57,17 +57,17 @@ def test_what_looks_at_the_source_gets_the_same_keys_and_values(attention: Multi
 def test_joined_they_stand_side_by_side(attention: MultiHeadAttention) -> None:
     inputs = torch.randn(BATCH, LENGTH, MODEL)
     expected = [part.transpose(1, 2).flatten(2) for part in attention.project_self(inputs)]
-    assert_same(PackedSelfAttention(attention, FullLinear).joint_proj(inputs), torch.cat(expected, dim=2))
-    assert_same(PackedCrossAttention(attention, FullLinear).memory_proj(inputs), torch.cat(expected[1:], dim=2))
+    assert_same(PackedSelfAttention(attention, Fp32Linear).joint_proj(inputs), torch.cat(expected, dim=2))
+    assert_same(PackedCrossAttention(attention, Fp32Linear).memory_proj(inputs), torch.cat(expected[1:], dim=2))
 
 
 def test_what_reads_the_same_is_one_product(attention: MultiHeadAttention) -> None:
     """Counted: two linear layers instead of four, three where the queries read something else."""
     made = []
 
-    def linear(weight: Tensor, bias: Tensor | None) -> FullLinear:
+    def linear(weight: Tensor, bias: Tensor | None) -> Fp32Linear:
         made.append(tuple(weight.shape))
-        return FullLinear(weight, bias)
+        return Fp32Linear(weight, bias)
 
     keys, values = HEADS * SIZE, HEADS * attention.value_size
     PackedSelfAttention(attention, linear)
@@ -79,5 +79,5 @@ def test_what_reads_the_same_is_one_product(attention: MultiHeadAttention) -> No
 
 def test_it_holds_no_weights_that_could_be_trained(attention: MultiHeadAttention) -> None:
     for kind in (PackedSelfAttention, PackedCrossAttention):
-        assert list(kind(attention, FullLinear).parameters()) == []
+        assert list(kind(attention, Fp32Linear).parameters()) == []
     assert all(weight.requires_grad for weight in attention.parameters())

@@ -4,9 +4,6 @@ Bounds are derived, from the same numbers in double precision: with errors dx of
 product is off by at most sum |x| dw + |w| dx + dx dw. What sums in fp32 add to that is far below `SUMS`.
 """
 
-import time
-from concurrent.futures import ThreadPoolExecutor
-
 import numba
 import pytest
 import torch
@@ -16,22 +13,19 @@ from torch.nn import functional
 from limelight.capabilities import has, int8_engines
 from limelight.errors import UserError
 from limelight.inference import linear
-from limelight.inference.cpu.int8 import steps
+from limelight.inference.cpu.simd import steps
 from limelight.inference.linear import (
-    CompiledIntegerLinear,
-    FullLinear,
-    HalfLinear,
-    IntegerLinear,
-    PackedFeedForward,
-    integer_kind,
+    Bf16Linear,
+    CompiledInt8Linear,
+    Fp32Linear,
+    TorchInt8Linear,
+    int8_kind,
     linear_of,
 )
-from limelight.layers.feed_forward import ACTIVATIONS, FeedForward
-from limelight.layers.integer_rows import integer_rows
 
 ROWS, INPUTS, OUTPUTS = 5, 67, 43
 SUMS = 1e-5
-INTEGER = [kind for kind in (CompiledIntegerLinear, IntegerLinear) if kind is integer_kind() or int8_engines()]
+INTEGER = [kind for kind in (CompiledInt8Linear, TorchInt8Linear) if kind is int8_kind() or int8_engines()]
 """The int8 layers that this machine can make, what it takes first."""
 HALF = 2.0**-9
 """bf16 has eight significant bits: rounding changes a number by at most this share of it."""
@@ -39,7 +33,7 @@ HALF = 2.0**-9
 
 def steps_of(kind: type) -> int:
     """How many steps activations have: fewer where products are summed in 16 bits."""
-    if kind is IntegerLinear:
+    if kind is TorchInt8Linear:
         return 255 if has("vnni") or has("neon") else 127
     return int(numba.njit(lambda: steps())())
 
@@ -74,14 +68,14 @@ def sizes(inputs: Tensor, weight: Tensor) -> Tensor:
 def test_fp32_is_the_product(inputs: Tensor, weight: Tensor, bias: Tensor, with_bias: bool) -> None:
     given = bias if with_bias else None
     expected = functional.linear(inputs, weight, given)
-    torch.testing.assert_close(FullLinear(weight, given)(inputs), expected, rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(Fp32Linear(weight, given)(inputs), expected, rtol=1e-6, atol=1e-6)
 
 
 @torch.inference_mode()
 @pytest.mark.parametrize("with_bias", [True, False])
 def test_bf16_is_as_near_as_its_eight_bits(inputs: Tensor, weight: Tensor, bias: Tensor, with_bias: bool) -> None:
     given = bias if with_bias else None
-    found = HalfLinear(weight, given)(inputs)
+    found = Bf16Linear(weight, given)(inputs)
     assert found.dtype == torch.float32
     expected = exact(inputs, weight, given)
     factors = (2 * HALF + HALF**2) * sizes(inputs, weight) + HALF * (0 if given is None else bias.double().abs())
@@ -169,24 +163,15 @@ def test_zeros_in_are_the_bias_out(weight: Tensor, bias: Tensor, precision: str)
 
 def test_fp32_shares_its_weights_and_the_others_leave_them_alone(weight: Tensor) -> None:
     trained, before = nn.Parameter(weight), weight.clone()
-    layer = FullLinear(trained, None)
+    layer = Fp32Linear(trained, None)
     assert layer.weight.data_ptr() == trained.data_ptr()
-    for kind in (FullLinear, HalfLinear, *INTEGER):
+    for kind in (Fp32Linear, Bf16Linear, *INTEGER):
         assert list(kind(trained, None).parameters()) == []
     assert torch.equal(trained, before)
     assert trained.requires_grad
 
 
-def test_the_choice_of_a_library_is_put_back(weight: Tensor) -> None:
-    before = torch.backends.quantized.engine
-    linear._pack(*integer_rows(weight), before)
-    assert torch.backends.quantized.engine == before
-    with pytest.raises(RuntimeError):
-        linear._pack(weight, weight[:, 0], before)  # no integers
-    assert torch.backends.quantized.engine == before
-
-
-@pytest.mark.parametrize(("precision", "kind"), [("fp32", FullLinear), ("bf16", HalfLinear), ("int8", INTEGER[0])])
+@pytest.mark.parametrize(("precision", "kind"), [("fp32", Fp32Linear), ("bf16", Bf16Linear), ("int8", INTEGER[0])])
 def test_a_precision_has_its_layer(precision: str, kind: type) -> None:
     assert linear_of(precision) is kind
 
@@ -200,50 +185,18 @@ def test_the_machine_decides_how_int8_is_multiplied(monkeypatch: pytest.MonkeyPa
     """Compiled loops have to have numba, and instructions that are worth it."""
     monkeypatch.setattr(linear, "has", lambda name: name == "neon")
     monkeypatch.setattr(linear, "int8_engines", lambda: ("onednn",))
-    assert linear_of("int8") is IntegerLinear
+    assert linear_of("int8") is TorchInt8Linear
     monkeypatch.setattr(linear, "has", lambda name: name == "avx2")
-    assert linear_of("int8") is (IntegerLinear if linear.loops is None else CompiledIntegerLinear)
-    monkeypatch.setattr(linear, "loops", None)
-    assert linear_of("int8") is IntegerLinear
+    assert linear_of("int8") is (CompiledInt8Linear or TorchInt8Linear)
+    monkeypatch.setattr(linear, "CompiledInt8Linear", None)
+    assert linear_of("int8") is TorchInt8Linear
 
 
 def test_int8_needs_a_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(linear, "loops", None)
+    monkeypatch.setattr(linear, "CompiledInt8Linear", None)
     monkeypatch.setattr(linear, "int8_engines", lambda: ())
     with pytest.raises(
         UserError, match=r"precision int8: this build of torch has no int8 products .* use fp32 or bf16"
     ):
         linear_of("int8")
-    assert linear_of("bf16") is HalfLinear
-
-
-@torch.inference_mode()
-@pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_a_packed_network_is_the_network(inputs: Tensor, activation: str) -> None:
-    network = FeedForward(INPUTS, 29, activation=activation, dropout=0.3).eval()
-    for layer in (network.inner, network.outer):
-        nn.init.normal_(layer.bias)
-    given = inputs.clone()
-    torch.testing.assert_close(PackedFeedForward(network, FullLinear)(inputs), network(inputs), rtol=1e-5, atol=1e-5)
-    assert torch.equal(inputs, given)
-    assert not getattr(network.activation, "inplace", False)
-
-
-@pytest.mark.skipif(not int8_engines(), reason="this build of torch has no int8 products")
-def test_threads_that_load_models_at_once_leave_the_engine_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each with the engine that it asked for, though there is but one switch for all of them."""
-    seen: list[str] = []
-    make = torch._make_per_channel_quantized_tensor
-
-    def slow(*given: object) -> Tensor:
-        time.sleep(0.002)
-        seen.append(torch.backends.quantized.engine)
-        return make(*given)
-
-    monkeypatch.setattr(torch, "_make_per_channel_quantized_tensor", slow)
-    before, wanted = torch.backends.quantized.engine, [*int8_engines()] * 6
-    rows, scales = integer_rows(torch.randn(5, 7))
-    with ThreadPoolExecutor(len(wanted)) as pool:
-        list(pool.map(lambda engine: linear._pack(rows, scales, engine), wanted))
-    assert torch.backends.quantized.engine == before
-    assert sorted(seen) == sorted(wanted)
+    assert linear_of("bf16") is Bf16Linear

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from limelight.inference import precision
-from limelight.inference.linear import IntegerLinear
+from limelight.inference.linear import TorchInt8Linear
 from limelight.inference.precision import search_precision, slow_precision
 
 
@@ -28,7 +28,7 @@ def test_the_device_decides_what_is_computed_with_stored_weights(
     stored: str, device: str, bf16: bool, engines: tuple[str, ...], chosen: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(precision, "multiplies_bf16", lambda _: bf16)
-    monkeypatch.setattr(precision, "integer_kind", lambda: IntegerLinear if engines else None)
+    monkeypatch.setattr(precision, "int8_kind", lambda: TorchInt8Linear if engines else None)
     assert search_precision(stored, torch.device(device)) == chosen
 
 

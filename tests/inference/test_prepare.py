@@ -12,7 +12,7 @@ from limelight.config import ModelConfig
 from limelight.decoding.ensemble import Ensemble
 from limelight.errors import UserError
 from limelight.inference.cpu.transformer import CompiledTransformer
-from limelight.inference.linear import FullLinear, HalfLinear, integer_kind
+from limelight.inference.linear import Bf16Linear, Fp32Linear, int8_kind
 from limelight.inference.prepare import _cast, prepare
 from limelight.layers.dropout import Dropout
 from limelight.models.interface import Seq2Seq
@@ -23,7 +23,7 @@ MODELS = {
     "transformer-bias": transformer(output_bias=True),
     "transformer-none-bias": transformer(output_bias=True, tie="none"),
 }
-KINDS = {"fp32": FullLinear, "bf16": HalfLinear, "int8": integer_kind()}
+KINDS = {"fp32": Fp32Linear, "bf16": Bf16Linear, "int8": int8_kind()}
 
 
 @pytest.fixture(params=MODELS)

@@ -3,17 +3,17 @@
 import pytest
 import torch
 
-from limelight.inference.linear import CompiledIntegerLinear, FullLinear, HalfLinear, IntegerLinear, integer_kind
+from limelight.inference.linear import Bf16Linear, CompiledInt8Linear, Fp32Linear, TorchInt8Linear, int8_kind
 
 OUT, IN = 53, 13
-KINDS = [FullLinear, HalfLinear, IntegerLinear, CompiledIntegerLinear]
+KINDS = [Fp32Linear, Bf16Linear, TorchInt8Linear, CompiledInt8Linear]
 
 
 @torch.inference_mode()
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("bias", [False, True])
 def test_some_outputs_are_those_of_the_whole_layer(seed: int, kind: type, bias: bool) -> None:
-    if kind is CompiledIntegerLinear and integer_kind() is not kind:
+    if kind is CompiledInt8Linear and int8_kind() is not kind:
         pytest.skip("needs numba and avx2")
     layer = kind(torch.randn(OUT, IN), torch.randn(OUT) if bias else None)
     inputs = torch.randn(5, 3, IN)

@@ -3,7 +3,7 @@
 import torch
 
 from limelight.capabilities import cpu_capability, multiplies_bf16
-from limelight.inference.linear import integer_kind
+from limelight.inference.linear import int8_kind
 
 
 def search_precision(stored: str, device: torch.device) -> str:
@@ -13,7 +13,7 @@ def search_precision(stored: str, device: torch.device) -> str:
     CPUs: on a GPU it becomes bf16 where that is multiplied, else fp32.
     """
     if stored == "int8" and device.type == "cpu":
-        return "int8" if integer_kind() else "fp32"
+        return "int8" if int8_kind() else "fp32"
     return "bf16" if stored != "fp32" and multiplies_bf16(device) else "fp32"
 
 

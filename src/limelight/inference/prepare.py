@@ -14,10 +14,10 @@ from limelight.attention.scores import Score
 from limelight.errors import UserError
 from limelight.inference.attention import PackedCrossAttention, PackedSelfAttention
 from limelight.inference.cpu.transformer import CompiledTransformer
+from limelight.inference.feed_forward import PackedFeedForward
 from limelight.inference.linear import (
-    CompiledIntegerLinear,
+    CompiledInt8Linear,
     MakeLinear,
-    PackedFeedForward,
     linear_of,
 )
 from limelight.layers.feed_forward import FeedForward
@@ -73,6 +73,6 @@ def _replaced(module: nn.Module, linear: MakeLinear) -> nn.Module:
         twin.__class__ = CompiledTransformer
         compiled = cast(CompiledTransformer, twin)
         compiled.least_rows = getattr(twin.output, "least_rows", 1)
-        if linear is CompiledIntegerLinear:
+        if linear is CompiledInt8Linear:
             compiled.use_integer_layers()
     return twin

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from limelight.attention import attend
-from limelight.inference.cpu.attention import _powers, attend_past, attend_source
+from limelight.inference.cpu.attention import _exponentials, attend_past, attend_source
 
 BATCH, WIDTH, HEADS, SIZE, ROOM, SOURCE = 5, 3, 2, 7, 13, 11
 AGES = (0, 4, 12, 1, 7)
@@ -153,7 +153,7 @@ def test_powers_are_those_of_double_precision(numbers: np.random.Generator, spre
     scores[3, 2] += 200
     exact = np.exp(scores.astype(np.float64) - scores.max(axis=0))
     totals = np.empty(5, dtype=np.float32)
-    _powers(scores, totals)
+    _exponentials(scores, totals)
     np.testing.assert_allclose(scores, exact, rtol=0, atol=5e-7)
     np.testing.assert_allclose(scores, exact, rtol=3e-5, atol=2.0**-125)  # exp makes 87 roundings of a score of -87
     np.testing.assert_allclose(totals, exact.sum(axis=0), rtol=3e-6)

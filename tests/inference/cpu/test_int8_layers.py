@@ -12,14 +12,14 @@ from limelight.inference import linear as layers
 from limelight.inference.cpu import int8_layers as integer
 from limelight.inference.cpu import transformer as compiled
 from limelight.inference.cpu.transformer import CompiledState, CompiledTransformer
-from limelight.inference.linear import CompiledIntegerLinear, integer_kind
+from limelight.inference.linear import CompiledInt8Linear, int8_kind
 from limelight.inference.prepare import prepare
 from limelight.layers.integer_rows import integer_rows
 from limelight.models.transformer import Transformer
 from tests.models.followed import Followed, assert_same, begun, random_sources
 from tests.models.helpers import make_model, transformer
 
-pytestmark = pytest.mark.skipif(integer_kind() is not CompiledIntegerLinear, reason="needs numba and avx2")
+pytestmark = pytest.mark.skipif(int8_kind() is not CompiledInt8Linear, reason="needs numba and avx2")
 
 TOLERANCE = 0.15
 """What rounding activations to eight bits leaves stays below a quarter of this; features are normalised to one."""
@@ -73,13 +73,13 @@ def rounded(model: Transformer) -> Transformer:
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many rows each feed-forward network was given."""
     rows: list[int] = []
-    think = integer.IntegerLayer.think
+    feed_forward = integer.Int8Layer.feed_forward
 
-    def counting(layer: integer.IntegerLayer, hidden: object) -> None:
+    def counting(layer: integer.Int8Layer, hidden: object) -> None:
         rows.append(len(hidden))
-        think(layer, hidden)
+        feed_forward(layer, hidden)
 
-    monkeypatch.setattr(integer.IntegerLayer, "think", counting)
+    monkeypatch.setattr(integer.Int8Layer, "feed_forward", counting)
     return rows
 
 
@@ -143,8 +143,8 @@ def test_other_models_do_without(other: Callable[[], Transformer], seed: int) ->
 
 def test_without_numba_torch_does_it(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled, "loops", None)
-    monkeypatch.setattr(layers, "loops", None)
-    if integer_kind() is None:
+    monkeypatch.setattr(layers, "CompiledInt8Linear", None)
+    if int8_kind() is None:
         pytest.skip("torch has no int8 products here")
     model = built("post")
     ready = prepare(model, "int8")

@@ -1,42 +1,40 @@
 """Attention of one new position, as plain loops that numba compiles: score, softmax, sum.
 
-In a search each hypothesis asks one query a step. Products of matrices are made for more than that, and want the keys
-of beams copied, or masked, and all sources padded to one length. A loop looks up each hypothesis' own past where it was
-written, and stops where a sentence ends (`python -m benchmarks.kernels`). Positions are the outermost loop, so that
-what is read lies together for all heads, and hypotheses that share their past find it in the cache.
+In a search each hypothesis has one query a step. Matrix products are made for many queries; they need the keys of beams
+copied or masked, and all sources padded to one length. A loop reads each hypothesis' own past where it was written, and
+stops where a sentence ends (`python -m benchmarks.kernels`). Positions are the outermost loop, so that what is read is
+contiguous for all heads, and hypotheses that share their past find it in the cache.
 """
 
 import math
 
 import numpy as np
-import numpy.typing as npt
 
-from limelight.inference.cpu.int8 import Numbers, compiled, larger, power_of_two
-
-Integers = npt.NDArray[np.int64]
+from limelight.inference.cpu.jit import Integers, Numbers, compiled
+from limelight.inference.cpu.simd import maximum, power_of_two
 
 LOG2_E, LN_2 = np.float32(math.log2(math.e)), np.float32(math.log(2))
 
 
 @compiled
-def _powers(scores: Numbers, totals: Numbers) -> None:
-    """exp(s - the largest s) of each head over all places, in place, and their totals; (places, heads) and (heads,).
+def _exponentials(scores: Numbers, totals: Numbers) -> None:
+    """exp(s - max s) of each head over all positions, in place, and their totals; (positions, heads) and (heads,).
 
     The library's exp takes one number at a time. This is a loop that takes sixteen: 2^x is 2^n, with n whole, times 2^f
     with f between -1/2 and 1/2, by its series. A softmax has the digits of single precision all the same.
     """
-    places, heads = scores.shape
+    positions, heads = scores.shape
     for head in range(heads):
         totals[head] = scores[0, head]
-    for place in range(1, places):
+    for position in range(1, positions):
         for head in range(heads):
-            totals[head] = larger(totals[head], scores[place, head])
-    for place in range(places):
+            totals[head] = maximum(totals[head], scores[position, head])
+    for position in range(positions):
         for head in range(heads):
-            scores[place, head] -= totals[head]
+            scores[position, head] -= totals[head]
     flat = scores.reshape(-1)
     for each in range(len(flat)):
-        exponent = larger(flat[each] * LOG2_E, np.float32(-126))
+        exponent = maximum(flat[each] * LOG2_E, np.float32(-126))
         whole = np.int32(exponent - np.float32(0.5))  # towards zero, and so to the nearest: no exponent is above zero
         part = (exponent - np.float32(whole)) * LN_2
         series = np.float32(1 / 720)
@@ -44,9 +42,9 @@ def _powers(scores: Numbers, totals: Numbers) -> None:
             series = series * part + np.float32(factor)
         flat[each] = series * power_of_two(whole)
     totals[:] = 0
-    for place in range(places):
+    for position in range(positions):
         for head in range(heads):
-            totals[head] += scores[place, head]
+            totals[head] += scores[position, head]
 
 
 @compiled
@@ -59,16 +57,16 @@ def attend_past(
     ages: Integers,
     context: Numbers,
 ) -> None:
-    """Write the new keys and values, and let each hypothesis look at its own past and at itself.
+    """Masked self-attention: write the new keys and values; each hypothesis attends to its own past and to itself.
 
     Args:
-        joint: (rows, inner): of each hypothesis queries, keys and values of all heads at the new position, end to end.
+        joint: (rows, inner): queries, keys and values of all heads, side by side, of each hypothesis.
         firsts: (batch + 1,): where the rows of each sentence begin; they are those of its first hypotheses.
         keys: (batch, width, room, heads, head_size): those of the positions before; written to.
         values: (batch, width, room, heads, value_size): likewise.
         ancestors: (batch, width, room): which hypothesis of its sentence each one was, at each position; written to.
         ages: (batch,): how many positions there are already.
-        context: (rows, heads, value_size): is filled.
+        context: (rows, heads, value_size): written to.
     """
     batch, width, room, heads, head_size = keys.shape
     value_size = values.shape[4]
@@ -78,29 +76,29 @@ def attend_past(
     scores, totals = np.empty((width, room, heads), dtype=np.float32), np.empty((width, heads), dtype=np.float32)
     for sentence in range(batch):
         age, first = ages[sentence], firsts[sentence]
-        living = firsts[sentence + 1] - first
-        for hypothesis in range(living):
+        active = firsts[sentence + 1] - first
+        for hypothesis in range(active):
             new = joint[first + hypothesis]
             queries[hypothesis] = new[:inner].reshape(heads, head_size)
             keys[sentence, hypothesis, age] = new[inner : 2 * inner].reshape(heads, head_size)
             values[sentence, hypothesis, age] = new[2 * inner :].reshape(heads, value_size)
             ancestors[sentence, hypothesis, age] = hypothesis
-        for place in range(age + 1):
-            for hypothesis in range(living):
-                found = keys[sentence, ancestors[sentence, hypothesis, place], place]
+        for position in range(age + 1):
+            for hypothesis in range(active):
+                found = keys[sentence, ancestors[sentence, hypothesis, position], position]
                 for head in range(heads):
                     product = np.float32(0)
                     for part in range(head_size):
                         product += queries[hypothesis, head, part] * found[head, part]
-                    scores[hypothesis, place, head] = product * scale
-        for hypothesis in range(living):
+                    scores[hypothesis, position, head] = product * scale
+        for hypothesis in range(active):
             context[first + hypothesis] = 0
-            _powers(scores[hypothesis, : age + 1], totals[hypothesis])
-        for place in range(age + 1):
-            for hypothesis in range(living):
-                found = values[sentence, ancestors[sentence, hypothesis, place], place]
+            _exponentials(scores[hypothesis, : age + 1], totals[hypothesis])
+        for position in range(age + 1):
+            for hypothesis in range(active):
+                found = values[sentence, ancestors[sentence, hypothesis, position], position]
                 for head in range(heads):
-                    weight = scores[hypothesis, place, head] / totals[hypothesis, head]
+                    weight = scores[hypothesis, position, head] / totals[hypothesis, head]
                     for part in range(value_size):
                         context[first + hypothesis, head, part] += weight * found[head, part]
 
@@ -109,7 +107,7 @@ def attend_past(
 def attend_source(
     queries: Numbers, firsts: Integers, keys: Numbers, values: Numbers, lengths: Integers, context: Numbers
 ) -> None:
-    """Let each hypothesis look at its source.
+    """Cross-attention: each hypothesis attends to its source.
 
     Args:
         queries: (rows, heads, head_size).
@@ -117,7 +115,7 @@ def attend_source(
         keys: (batch, source, heads, head_size): those of the source.
         values: (batch, source, heads, value_size): likewise.
         lengths: (batch,): how many of them are real.
-        context: (rows, heads, value_size): is filled.
+        context: (rows, heads, value_size): written to.
     """
     _, heads, head_size = queries.shape
     value_size = values.shape[3]
@@ -129,35 +127,35 @@ def attend_source(
     totals = np.empty((width, heads), dtype=np.float32)
     for sentence in range(len(lengths)):
         length, first = lengths[sentence], firsts[sentence]
-        living = firsts[sentence + 1] - first
-        for place in range(length):
-            for hypothesis in range(living):
+        active = firsts[sentence + 1] - first
+        for position in range(length):
+            for hypothesis in range(active):
                 for head in range(heads):
                     product = np.float32(0)
                     for part in range(head_size):
-                        product += queries[first + hypothesis, head, part] * keys[sentence, place, head, part]
-                    scores[hypothesis, place, head] = product * scale
-        for hypothesis in range(living):
+                        product += queries[first + hypothesis, head, part] * keys[sentence, position, head, part]
+                    scores[hypothesis, position, head] = product * scale
+        for hypothesis in range(active):
             context[first + hypothesis] = 0
-            _powers(scores[hypothesis, :length], totals[hypothesis])
-        for place in range(length):
-            for hypothesis in range(living):
+            _exponentials(scores[hypothesis, :length], totals[hypothesis])
+        for position in range(length):
+            for hypothesis in range(active):
                 for head in range(heads):
-                    weight = scores[hypothesis, place, head] / totals[hypothesis, head]
+                    weight = scores[hypothesis, position, head] / totals[hypothesis, head]
                     for part in range(value_size):
-                        context[first + hypothesis, head, part] += weight * values[sentence, place, head, part]
+                        context[first + hypothesis, head, part] += weight * values[sentence, position, head, part]
 
 
 @compiled
 def attend_within(
     queries: Numbers, keys: Numbers, values: Numbers, firsts: Integers, longest: int, context: Numbers
 ) -> None:
-    """Let the positions of each sentence look at one another.
+    """Self-attention: the positions of each sentence attend to one another.
 
     Args:
-        queries, keys, values, context: (rows, heads, size): sentences end to end; `context` is filled.
+        queries, keys, values, context: (rows, heads, size): sentences end to end; `context` is written to.
         firsts: (sentences + 1,): where the rows of each sentence begin, and where the last ones end.
-        longest: sentences of more positions are left out.
+        longest: longer sentences are left out.
     """
     for sentence in range(len(firsts) - 1):
         begin, end = firsts[sentence], firsts[sentence + 1]

@@ -1,9 +1,9 @@
-"""Who waits while loops are compiled, as at the first use on a machine, can be told why."""
+"""A line for whoever waits while loops are compiled, as at the first use on a machine."""
 
 import time
 from collections.abc import Callable
 
-from limelight.inference.cpu.int8 import event
+from numba.core import event
 
 
 class _Waiting(event.Listener):

@@ -1,7 +1,7 @@
-"""The layers of a Transformer with weights of eight bits, as calls of compiled loops.
+"""The layers of a Transformer with weights of eight bits, as calls of compiled loops: the path for small batches, too.
 
-A row is a position of the source, or a hypothesis of the target. From a stack's first product to its last they stay in
-numpy, and each sub-layer changes them in place. The weights are those of the packed layers.
+A row is a position of the source, or a hypothesis of the target. From a stack's first product to its last the rows stay
+in numpy, and each sub-layer changes them in place. The weights are those of the packed layers.
 """
 
 from collections.abc import Sequence
@@ -11,8 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from limelight.inference.cpu.attention import Integers, attend_past, attend_source
-from limelight.inference.cpu.int8 import ByteLinear, Norm, Numbers, enter, leave, think
+from limelight.inference.cpu.attention import attend_past, attend_source
+from limelight.inference.cpu.int8 import Int8Weights, Norm, feed_forward, project_in, project_out
+from limelight.inference.cpu.jit import Integers, Numbers
 from limelight.inference.cpu.ragged_attention import attend_ragged
 from limelight.layers.feed_forward import ACTIVATIONS
 from limelight.layers.sublayer import Sublayer
@@ -21,106 +22,104 @@ from limelight.models.transformer.layers import Layer
 from limelight.shapes import Float
 
 
-class IntegerAttention(NamedTuple):
+class Int8Attention(NamedTuple):
     """Attention inside its residual connection."""
 
     norm: Norm
-    entry: ByteLinear
-    """To queries, keys and values of what looks at itself; to the queries of what looks at the source."""
-    exit: ByteLinear
+    first: Int8Weights
+    """To queries, keys and values in self-attention; to queries in cross-attention."""
+    last: Int8Weights
     heads: int
     head_size: int
     value_size: int
 
     @classmethod
-    def of(cls, attention: Any, entry: Any, sublayer: Sublayer) -> "IntegerAttention":
-        """From a packed attention, and from which of its products comes first."""
+    def of(cls, attention: Any, first: Any, sublayer: Sublayer) -> "Int8Attention":
+        """From a packed attention, and from which of its linear layers comes first."""
         sizes = attention.heads, attention.head_size, attention.value_size
-        return cls(_norm_of(sublayer), entry.layer, attention.out_proj.layer, *sizes)
+        return cls(_norm_of(sublayer), first.packed, attention.out_proj.packed, *sizes)
 
-    def asked(self, rows: Numbers) -> Numbers:
+    def project_in(self, rows: Numbers) -> Numbers:
         """The first product: (rows, inner)."""
-        asked = np.empty((len(rows), len(self.entry.scales)), dtype=np.float32)
-        enter(rows, self.norm, self.entry, asked)
-        return asked
+        projected = np.empty((len(rows), len(self.first.scales)), dtype=np.float32)
+        project_in(rows, self.norm, self.first, projected)
+        return projected
 
-    def answered(self, rows: Numbers, context: Numbers) -> None:
-        """The last product, added to the rows: `context` has as many of them."""
-        leave(context.reshape(len(rows), -1), self.exit, self.norm, rows)
+    def project_out(self, rows: Numbers, context: Numbers) -> None:
+        """The last product, of as many rows, added to the rows."""
+        project_out(context.reshape(len(rows), -1), self.last, self.norm, rows)
 
 
-class IntegerFeedForward(NamedTuple):
+class Int8FeedForward(NamedTuple):
     """The feed-forward network inside its residual connection."""
 
     norm: Norm
-    inner: ByteLinear
+    inner: Int8Weights
     activation: int
-    outer: ByteLinear
+    outer: Int8Weights
 
 
-class IntegerLayer:
+class Int8Layer:
     """A layer's weights, and what it does."""
 
     def __init__(self, layer: Layer) -> None:
-        self.attention = IntegerAttention.of(
+        self.attention = Int8Attention.of(
             layer.attention, cast(Any, layer.attention).joint_proj, layer.attention_sublayer
         )
         network = cast(Any, layer.feed_forward)
         activation = list(ACTIVATIONS.values()).index(type(network.activation))
-        self.feed_forward = IntegerFeedForward(
-            _norm_of(layer.feed_forward_sublayer), network.inner.layer, activation, network.outer.layer
+        self.network = Int8FeedForward(
+            _norm_of(layer.feed_forward_sublayer), network.inner.packed, activation, network.outer.packed
         )
 
-    def look(self, rows: Numbers, firsts: Integers) -> None:
-        """All positions of each sentence look at one another; see `attend_ragged`."""
-        joint = torch.from_numpy(self.attention.asked(rows))
+    def attend(self, rows: Numbers, firsts: Integers) -> None:
+        """Self-attention of sentences end to end; see `attend_ragged`."""
+        joint = torch.from_numpy(self.attention.project_in(rows))
         context = attend_ragged(joint, firsts, self.attention.heads, self.attention.head_size)
-        self.attention.answered(rows, context.numpy())
+        self.attention.project_out(rows, context.numpy())
 
-    def look_back(
-        self, rows: Numbers, firsts: Integers, keys: Numbers, values: Numbers, ancestors: Integers, ages: Integers
-    ) -> None:
-        """Each hypothesis looks at its own past and itself; see `attend_past`."""
-        context = np.empty((len(rows), self.attention.heads, self.attention.value_size), dtype=np.float32)
-        attend_past(self.attention.asked(rows), firsts, keys, values, ancestors, ages, context)
-        self.attention.answered(rows, context)
-
-    def think(self, rows: Numbers) -> None:
+    def feed_forward(self, rows: Numbers) -> None:
         """The feed-forward network."""
-        think(rows, *self.feed_forward)
+        feed_forward(rows, *self.network)
 
 
-class IntegerDecoderLayer(IntegerLayer):
-    """The same with attention to the source."""
+class Int8DecoderLayer(Int8Layer):
+    """The same with cross-attention; one new position of each hypothesis at a time."""
 
     def __init__(self, layer: DecoderLayer) -> None:
         super().__init__(layer)
         cross = layer.cross_attention
-        self.cross = IntegerAttention.of(cross, cross.query_proj, layer.cross_sublayer)
+        self.cross = Int8Attention.of(cross, cross.query_proj, layer.cross_sublayer)
 
-    def look_at_source(
-        self, rows: Numbers, firsts: Integers, keys: Numbers, values: Numbers, lengths: Integers
+    def attend_past(
+        self, rows: Numbers, firsts: Integers, keys: Numbers, values: Numbers, ancestors: Integers, ages: Integers
     ) -> None:
-        """Each hypothesis looks at its source; see `attend_source`."""
-        queries = self.cross.asked(rows).reshape(len(rows), self.cross.heads, self.cross.head_size)
+        """Each hypothesis attends to its own past and itself; see `attend_past`."""
+        context = np.empty((len(rows), self.attention.heads, self.attention.value_size), dtype=np.float32)
+        attend_past(self.attention.project_in(rows), firsts, keys, values, ancestors, ages, context)
+        self.attention.project_out(rows, context)
+
+    def attend_source(self, rows: Numbers, firsts: Integers, keys: Numbers, values: Numbers, lengths: Integers) -> None:
+        """Each hypothesis attends to its source; see `attend_source`."""
+        queries = self.cross.project_in(rows).reshape(len(rows), self.cross.heads, self.cross.head_size)
         context = np.empty((len(rows), self.cross.heads, self.cross.value_size), dtype=np.float32)
         attend_source(queries, firsts, keys, values, lengths, context)
-        self.cross.answered(rows, context)
+        self.cross.project_out(rows, context)
 
 
-class IntegerLayers:
+class Int8Layers:
     """The layers of a packed Transformer. Its positions must not be rotary, and its numbers fp32 on a CPU."""
 
     def __init__(self, model: Transformer) -> None:
-        self.encoder = [IntegerLayer(layer) for layer in cast(Sequence[Layer], model.encoder.layers)]
-        self.decoder = [IntegerDecoderLayer(layer) for layer in cast(Sequence[DecoderLayer], model.decoder.layers)]
+        self.encoder = [Int8Layer(layer) for layer in cast(Sequence[Layer], model.encoder.layers)]
+        self.decoder = [Int8DecoderLayer(layer) for layer in cast(Sequence[DecoderLayer], model.decoder.layers)]
 
-    def encoded(self, hidden: Float[Tensor, "rows model"], firsts: Integers) -> Float[Tensor, "rows model"]:
-        """What the encoder's layers make of sentences that stand end to end. They write over what they are given."""
+    def encode(self, hidden: Float[Tensor, "rows model"], firsts: Integers) -> Float[Tensor, "rows model"]:
+        """The output of the encoder's layers for sentences end to end. They write over what they are given."""
         rows = hidden.detach().numpy()
         for layer in self.encoder:
-            layer.look(rows, firsts)
-            layer.think(rows)
+            layer.attend(rows, firsts)
+            layer.feed_forward(rows)
         return hidden
 
 

@@ -1,18 +1,18 @@
-"""The largest sums of a beam's hypotheses, in one pass over what the model thinks of each piece.
+"""The largest sums of a beam's hypotheses, in one pass over the log-probabilities of all tokens.
 
-Sorting thousands of pieces for the best few would cost as much as the model. Most blocks of them hold none: a block is
-looked into when its largest piece would be among the best so far.
+Sorting thousands of tokens for the best few would cost as much as the model. Most blocks of them hold none: a block is
+searched when its largest log-probability would be among the best so far.
 """
 
 from functools import partial
 
-from limelight.inference.cpu.attention import Integers
-from limelight.inference.cpu.int8 import Numbers, compiled, larger
+from limelight.inference.cpu.jit import Integers, Numbers, compiled
+from limelight.inference.cpu.simd import maximum
 
 
 @partial(compiled, exact=True)
 def find_largest_sums(
-    log_probabilities: Numbers, before: Numbers, firsts: Integers, block_size: int, sums: Numbers, places: Integers
+    log_probabilities: Numbers, before: Numbers, firsts: Integers, block_size: int, sums: Numbers, indices: Integers
 ) -> None:
     """The largest sums of each sentence, best first, equal ones in any order.
 
@@ -20,8 +20,8 @@ def find_largest_sums(
         log_probabilities: (rows, vocab): of each hypothesis, sentence by sentence.
         before: (rows,): what is added to those of a hypothesis.
         firsts: (batch + 1,): where the rows of each sentence begin.
-        block_size: pieces that are looked at together.
-        sums, places: (batch, rank): are filled with the sums, and where among the sentence's rows * vocab they stand;
+        block_size: tokens whose maximum is compared first.
+        sums, indices: (batch, rank): the sums and their indices among the sentence's rows * vocab; written to;
             where there are fewer, the rest is left as it is.
     """
     vocab = log_probabilities.shape[1]
@@ -38,23 +38,23 @@ def find_largest_sums(
                         found += 1
                     elif not total > sums[sentence, -1]:
                         continue
-                    place = (row - first) * vocab + start + inside
-                    _insert(total, place, sums[sentence, :found], places[sentence, :found])
+                    index = (row - first) * vocab + start + inside
+                    _insert(total, index, sums[sentence, :found], indices[sentence, :found])
 
 
 @partial(compiled, exact=True)
 def _largest(values: Numbers) -> float:
     most = values[0]
-    for place in range(1, len(values)):
-        most = larger(most, values[place])
+    for index in range(1, len(values)):
+        most = maximum(most, values[index])
     return most
 
 
 @partial(compiled, exact=True)
-def _insert(value: float, place: int, values: Numbers, places: Integers) -> None:
-    """Into values that stand in order, in the place of the last."""
+def _insert(value: float, index: int, values: Numbers, indices: Integers) -> None:
+    """Insert into values in falling order, in place of the last."""
     rank = len(values) - 1
     while rank > 0 and values[rank - 1] < value:
-        values[rank], places[rank] = values[rank - 1], places[rank - 1]
+        values[rank], indices[rank] = values[rank - 1], indices[rank - 1]
         rank -= 1
-    values[rank], places[rank] = value, place
+    values[rank], indices[rank] = value, index

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from limelight.attention.attend import attend
-from limelight.inference.cpu.attention import Integers, attend_within
+from limelight.inference.cpu.attention import attend_within
+from limelight.inference.cpu.jit import Integers
 from limelight.shapes import Float
 
 SHORT = 64

@@ -26,7 +26,7 @@ from limelight.shapes import Bool, Float, Int
 
 try:
     from limelight.inference.cpu import attention as loops
-    from limelight.inference.cpu.int8_layers import IntegerLayers
+    from limelight.inference.cpu.int8_layers import Int8Layers
     from limelight.inference.cpu.ragged_attention import attend_ragged
 except ImportError:  # numba is an extra; without it steps are made of products
     loops = None  # type: ignore[assignment]
@@ -128,7 +128,7 @@ class CompiledTransformer(Transformer):
     and where numba is not installed.
     """
 
-    integer: "IntegerLayers | None" = None
+    integer: "Int8Layers | None" = None
     """Its layers where weights have eight bits."""
     least_rows = 1
     """So many rows of a step its products fill up to; filled up here, it is done once."""
@@ -136,7 +136,7 @@ class CompiledTransformer(Transformer):
     def use_integer_layers(self) -> None:
         """Take the compiled layers for weights of eight bits, if that can be."""
         if self._plain(self.decoder.embedding.weight):
-            self.integer = IntegerLayers(self)
+            self.integer = Int8Layers(self)
 
     def _plain(self, numbers: Tensor) -> bool:
         """Whether the compiled loops can be taken for these numbers."""
@@ -155,7 +155,7 @@ class CompiledTransformer(Transformer):
             return super().encode(source, source_valid, keep_heads=keep_heads)
         rows, firsts = hidden.detach()[source_valid], np.zeros(len(source) + 1, dtype=np.int64)
         firsts[1:] = source_valid.sum(dim=1).cumsum(dim=0).numpy()
-        rows = self._encoded(rows, firsts) if self.integer is None else self.integer.encoded(rows, firsts)
+        rows = self._encoded(rows, firsts) if self.integer is None else self.integer.encode(rows, firsts)
         features = torch.zeros_like(hidden)
         features[source_valid] = self.encoder.leave(rows[None])[0].detach()
         return TransformerMemory(features, source_valid)
@@ -236,15 +236,15 @@ def _changed(layers: Pairs, change: Callable[[Tensor], Tensor]) -> Pairs:
 
 
 def _step_integer(
-    layers: "IntegerLayers", hidden: Float[Tensor, "1 rows model"], state: CompiledState, living: Living
+    layers: "Int8Layers", hidden: Float[Tensor, "1 rows model"], state: CompiledState, living: Living
 ) -> None:
     """All layers for one position of the hypotheses, which are changed in place."""
     rows = hidden.detach()[0].numpy()
     ancestors, ages, lengths = state.ancestors.numpy(), state.ages.numpy(), state.lengths.numpy()
     for layer, past, source in zip(layers.decoder, state.past, state.sources, strict=True):
-        layer.look_back(rows, living.firsts, past[0].numpy(), past[1].numpy(), ancestors, ages)
-        layer.look_at_source(rows, living.firsts, source[0].numpy(), source[1].numpy(), lengths)
-        layer.think(rows)
+        layer.attend_past(rows, living.firsts, past[0].numpy(), past[1].numpy(), ancestors, ages)
+        layer.attend_source(rows, living.firsts, source[0].numpy(), source[1].numpy(), lengths)
+        layer.feed_forward(rows)
 
 
 def _attend_past(

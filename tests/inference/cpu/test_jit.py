@@ -1,0 +1,78 @@
+"""Compiled functions: kept on disk where that can be, and for no instructions that are forbidden."""
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+from numba.core.registry import cpu_target
+
+from limelight.inference.cpu import jit, simd
+from limelight.inference.cpu.jit import compiled
+
+OWN_KIND = simd._kind_of(cpu_target.target_context)
+
+
+@pytest.mark.parametrize("broken", ["full", "nowhere"])
+def test_without_a_place_for_the_cache_everything_works(monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
+    """A disk that is full, an installation and a home that cannot be written to."""
+
+    def fail(*given: object) -> None:
+        raise OSError(28, "No space left on device") if broken == "full" else RuntimeError("no locator available")
+
+    monkeypatch.setattr(jit.FunctionCache, "save_overload" if broken == "full" else "__init__", fail)
+    doubled = compiled(lambda values: 2 * values)
+    assert doubled(np.float32(3.5)) == 7
+
+
+def test_without_a_folder_to_keep_it_in_it_is_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(**options: object) -> None:
+        raise OSError("read-only file system")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", full)  # how numba finds out whether it may write
+
+    @compiled
+    def doubled(values: np.ndarray) -> None:
+        for place in range(len(values)):
+            values[place] *= 2
+
+    values = np.array([random.randrange(100), 3])
+    expected = 2 * values
+    doubled(values)
+    assert values.tolist() == expected.tolist()
+    assert doubled.signatures  # it is not Python that ran
+
+
+def test_numba_compiles_for_no_more_than_is_permitted() -> None:
+    """`LIMELIGHT_CAPABILITIES` holds for the compiled loops, too."""
+    code = "import limelight.inference.cpu.jit; from limelight.inference.cpu import simd; import numba; "
+    code += "print(numba.njit(lambda: simd.steps())())"
+    found = {}
+    for level in ("avx2", "all"):
+        environment = {**os.environ, "LIMELIGHT_CAPABILITIES": level}
+        said = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        found[level] = float(said.stdout)
+    assert found["all"] == (255 if OWN_KIND == "vnni" else found["avx2"])
+    assert found["avx2"] == (255 if OWN_KIND == "any" else 127)
+
+
+def test_what_is_kept_is_compiled_anew_when_shared_code_changes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+
+    def doubled(values: np.ndarray) -> float:
+        return 2 * values.sum()
+
+    def taken_from_disk() -> int:
+        function = compiled(doubled)
+        assert function(np.ones(3, np.float32)) == 6
+        return sum(function.stats.cache_hits.values())
+
+    assert [taken_from_disk(), taken_from_disk()] == [0, 1]
+    monkeypatch.setattr(jit, "_shared_version", lambda: "another")
+    assert [taken_from_disk(), taken_from_disk()] == [0, 1]
