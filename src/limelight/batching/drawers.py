@@ -21,6 +21,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from limelight.batching.alignments import open_alignments
 from limelight.batching.drawing import Drawing, DrawnRows, View, varied_rows
 from limelight.batching.store import Ragged, TokenStore
 from limelight.errors import RunError
@@ -88,10 +89,12 @@ class Drawers:
 def _described(view: View) -> dict[str, Any]:
     store = view.store
     parts = store.sources, store.targets, store.source_texts, store.target_texts
+    words = view.alignment
     return {
         "files": [(str(part.place), part.values.dtype.str) for part in parts],
         "prefix": [int(number) for number in view.prefix],
         "languages": view.languages,
+        "words": [str(words.links.place.parent), words.turned] if words and words.links.place else None,
     }
 
 
@@ -164,10 +167,17 @@ def serve(requests: IO[bytes], replies: IO[bytes]) -> None:
         _answer(replies, "", *drawn)
 
 
-def _view(files: list[tuple[str, str]], prefix: list[int], languages: list[str]) -> View:
+def _view(
+    files: list[tuple[str, str]], prefix: list[int], languages: list[str], words: tuple[str, bool] | None
+) -> View:
     places = [(Path(place), dtype) for place, dtype in files]
     store = TokenStore(*(Ragged.open(place.parent, place.name, dtype) for place, dtype in places))
-    return View(store, prefix=tuple(prefix), languages=Languages(*languages))
+    alignment = None
+    if words:
+        folder, turned = words
+        alignment = open_alignments(Path(folder))
+        alignment = alignment.reversed() if turned else alignment
+    return View(store, prefix=tuple(prefix), languages=Languages(*languages), alignment=alignment)
 
 
 def _answer(replies: IO[bytes], error: str = "", *sides: Sequence[np.ndarray]) -> None:

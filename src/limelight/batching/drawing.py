@@ -9,9 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from limelight.batching.alignments import AlignmentStore
 from limelight.batching.store import TokenStore
-from limelight.text.augmentation import Languages, Sides, augment
-from limelight.tokens import Tokenizers
+from limelight.text.augmentation import MARKING, Augmented, Languages, augment
+from limelight.text.marking import Alignment
+from limelight.text.pair import Sides
+from limelight.tokens import Tokenizer, Tokenizers
+from limelight.tokens.marked import encode_marked_sampled
 
 
 class View(NamedTuple):
@@ -23,6 +27,8 @@ class View(NamedTuple):
     prefix: tuple[int, ...] = ()
     """Ids before every source: the tag of the target language, where a model has several directions."""
     languages: Languages = Languages("", "")
+    alignment: AlignmentStore | None = None
+    """Which words of its pairs translate one another, where the augmentations need it."""
 
 
 class DrawnRows(NamedTuple):
@@ -50,6 +56,11 @@ class Drawing:
         """Whether a row can differ from what is stored."""
         return self.sampling > 0 or any(rate > 0 for rate in self.rates.values())
 
+    @property
+    def marks(self) -> bool:
+        """Whether it puts marks into the text, which needs word alignments and the reserved pieces."""
+        return any(self.rates.get(name, 0.0) > 0 for name in MARKING)
+
 
 def stored_rows(views: Sequence[View], chosen: np.ndarray) -> DrawnRows:
     """Rows as they are stored. `chosen` is (rows, 2): the number of a view, and a row of its store."""
@@ -68,11 +79,10 @@ def varied_rows(
         seeds: one for each side. Augmentation takes the first.
     """
     stored, texts = stored_rows(views, chosen), texts_of(views, chosen)
-    languages = [views[view].languages for view, _ in chosen]
-    pairs = augment(texts, languages, how.rates, seeds[0]) if how.rates else texts
-    changed = [pair != text for pair, text in zip(pairs, texts, strict=True)]
+    augmented = augmented_pairs(views, chosen, texts, how, seeds[0])
+    changed = [each.pair != text for each, text in zip(augmented, texts, strict=True)]
     sides = [
-        tokenizer.encode_sampled([pair[side] for pair in pairs], amount=how.sampling, seed=seed)
+        _encoded(tokenizer, augmented, side, amount=how.sampling, seed=seed)
         for side, (tokenizer, seed) in enumerate(zip(tokenizers, seeds, strict=True))
     ]
     sources = [_prefixed(views[view], row) for (view, _), row in zip(chosen, sides[0], strict=True)]
@@ -82,6 +92,34 @@ def varied_rows(
         for fresh, old, together in zip(drawn, zip(*stored, strict=True), changed, strict=True)
     ]
     return DrawnRows([source for source, _ in kept], [target for _, target in kept])
+
+
+def augmented_pairs(
+    views: Sequence[View], chosen: np.ndarray, texts: Sequence[Sides], how: Drawing, seed: int
+) -> list[Augmented]:
+    """The texts of these rows as `varied_rows` augments them."""
+    if not how.rates:
+        return [Augmented(text) for text in texts]
+
+    def alignment_of(place: int) -> Alignment:
+        view, row = chosen[place]
+        found = views[view].alignment
+        if found is None:
+            raise ValueError(f"{' and '.join(MARKING)} need word alignments, and there are none")
+        return found.of(row)
+
+    return augment(texts, [views[view].languages for view, _ in chosen], how.rates, seed, alignment_of)
+
+
+def _encoded(
+    tokenizer: Tokenizer, pairs: Sequence[Augmented], side: int, *, amount: float, seed: int
+) -> list[list[int]]:
+    """The ids of a side. Only in pairs that were marked are marks ids; elsewhere these characters are text."""
+    plain = [each.pair[side] for each in pairs if not each.is_marked]
+    marked = [each.pair[side] for each in pairs if each.is_marked]
+    rows = iter(tokenizer.encode_sampled(plain, amount=amount, seed=seed))
+    others = iter(encode_marked_sampled(tokenizer, marked, amount=amount, seed=seed) if marked else [])
+    return [next(others if each.is_marked else rows) for each in pairs]
 
 
 def _fitting(

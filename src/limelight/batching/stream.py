@@ -16,7 +16,9 @@ from limelight.batching.bucketing import count_batches, cut_batches
 from limelight.batching.drawers import Drawers
 from limelight.batching.drawing import Drawing, DrawnRows, View, stored_rows, varied_rows
 from limelight.errors import UserError
+from limelight.text.augmentation import MARKING
 from limelight.tokens import Tokenizers
+from limelight.tokens.marked import require_marks
 from limelight.tokens.tokenizer import END
 
 SAMPLED_TOGETHER = 2000  # pairs between two looks at whether anybody still wants them: about a tenth of a second
@@ -64,7 +66,7 @@ class BatchStream:
             same.
         chunk_pairs: pairs shuffled, segmented and sorted together.
 
-    Raises `UserError` when an epoch would be empty.
+    Raises `UserError` when an epoch would be empty, and for marks that the vocabulary or the corpora cannot have.
     """
 
     def __init__(
@@ -85,6 +87,8 @@ class BatchStream:
                 f"the weights {[view.weight for view in views]} leave no pair to train on: give one of the corpora a "
                 "larger one"
             )
+        if drawing and drawing.marks:
+            _require_marks(views, tokenizers)
         self.views, self.tokenizers, self.drawing = list(views), tokenizers, drawing or Drawing()
         self.tokens, self.seed, self.chunk_pairs = tokens, seed, chunk_pairs
         self.processes = processes if self.drawing.varies else 0
@@ -124,6 +128,12 @@ class BatchStream:
             for view in self.views
         )
 
+    def first_parts(self) -> Iterator[tuple[np.ndarray, tuple[int, int]]]:
+        """The rows of the first chunk, as `varied_rows` gets them part by part, with their seeds."""
+        generator = np.random.default_rng([self.seed, 0, 1])
+        for rows in _parts(self._epoch_rows(0)[: self.chunk_pairs]):
+            yield rows, _seeds(generator)
+
     def _chunk_at(
         self, place: Position, rows: np.ndarray | None, making: _Making
     ) -> tuple[Chunk, Position, np.ndarray | None]:
@@ -152,10 +162,9 @@ class BatchStream:
         generator = np.random.default_rng(seeds)
         sources, targets = stored_rows(self.views, rows)
         if self.drawing.varies:
-            parts = [slice(first, first + SAMPLED_TOGETHER) for first in range(0, len(rows), SAMPLED_TOGETHER)]
-            drawn = self._varied_parts([rows[some] for some in parts], generator, making)
-            for some, found in zip(parts, drawn, strict=True):
-                sources[some], targets[some] = found
+            drawn = list(self._varied_parts(_parts(rows), generator, making))
+            sources = [row for part in drawn for row in part.sources]
+            targets = [row for part in drawn for row in part.targets]
         lengths = [np.array([len(row) + 1 for row in side]) for side in (sources, targets)]
         return Chunk(sources, targets, cut_batches(*lengths, tokens=self.tokens, generator=generator))
 
@@ -186,6 +195,21 @@ class BatchStream:
             source_padding=self.tokenizers.source.padding,
             target_padding=padding,
         )
+
+
+def _parts(rows: np.ndarray) -> list[np.ndarray]:
+    """The rows of a chunk that are varied together."""
+    return [rows[first : first + SAMPLED_TOGETHER] for first in range(0, len(rows), SAMPLED_TOGETHER)]
+
+
+def _require_marks(views: Sequence[View], tokenizers: Tokenizers) -> None:
+    if any(view.alignment is None for view in views):
+        raise UserError(
+            f"augmentation.{' and augmentation.'.join(MARKING)} need word alignments, and there are none of these "
+            "corpora: set both to 0"
+        )
+    for tokenizer in tokenizers:
+        require_marks(tokenizer)
 
 
 def _seeds(generator: np.random.Generator) -> tuple[int, int]:

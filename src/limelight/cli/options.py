@@ -72,7 +72,19 @@ class BadLinePolicy(StrEnum):
     SKIP = "skip"
 
 
-Out = Annotated[Path, typer.Option("--out", help="Run folder: made anew, or taken up where it stopped.", metavar="RUN")]
+Out = Annotated[
+    Path | None, typer.Option("--out", help="Run folder: made anew, or taken up where it stopped.", metavar="RUN")
+]
+Preview = Annotated[
+    int | None,
+    typer.Option(
+        "--preview",
+        help="Print N pairs as augmentation varies them, and end without training.",
+        parser=whole_number(1),
+        metavar="N",
+        rich_help_panel=TEXT,
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.", metavar="")]
 Train = Annotated[
     list[str] | None,

@@ -22,6 +22,8 @@ EXAMPLES = """
   limelight train --train memory.tsv --source en --target fr \\
       --recipe bahdanau --max-minutes 30 --out runs/en-fr
   limelight train --out runs/en-de --max-minutes 60
+  limelight train --train memory.tsv --source en --target fr \\
+      --set augmentation.placeholders=0.3 --preview 20
   limelight train --text plays.txt --recipe gpt-small --out runs/plays
   limelight train --from runs/en-de --train terms.tsv --valid more.tsv \\
       --out runs/terms
@@ -37,7 +39,7 @@ WITH_LESS_MEMORY = (
 
 
 def train(
-    out: options.Out,
+    out: options.Out = None,
     quiet: options.Quiet = False,
     train: options.Train = None,
     back_translated: options.BackTranslated = None,
@@ -47,6 +49,7 @@ def train(
     source: options.Source = "",
     target: options.Target = "",
     on_bad_line: options.OnBadLine = None,
+    preview: options.Preview = None,
     recipe: options.Recipe = "",
     config: options.Config = None,
     begin_with: options.From = None,
@@ -62,9 +65,11 @@ def train(
 
     if (source or target) and not (train or back_translated or valid):
         raise UserError("--source and --target name the languages of --train and --valid: give them together")
+    if out is None and preview is None:
+        raise UserError("missing option '--out'; see `limelight train --help`")
     if begin_with is not None and not begin_with:
         raise UserError("--from: it is empty; name the run or model folder to begin with, or leave it out")
-    there = load_config(out / "config.yaml") if (out / "config.yaml").is_file() else None
+    there = load_config(out / "config.yaml") if out and (out / "config.yaml").is_file() else None
     parent = _parent(begin_with, there) if begin_with else None
     resolved = _start_from(recipe, config, there, parent)
     if begin_with:
@@ -92,7 +97,26 @@ def train(
     short = None
     if has_bound(given) and pairs["train"] and not (recipe or config or parent or there):
         short = override(_start_from("quick", None, None, None).model_copy(update={"data": resolved.data}), given)
-    _train(override(resolved, given), short, out, quiet=quiet)
+    if preview is not None:
+        _preview(override(resolved, given), preview, quiet=quiet)
+    elif out is not None:
+        _train(override(resolved, given), short, out, quiet=quiet)
+
+
+def _preview(resolved: RunConfig, count: int, *, quiet: bool) -> None:
+    """Print pairs as they are drawn: source TAB target TAB what was applied."""
+    from limelight.cli.outcome import say
+    from limelight.cli.output import lines_to
+    from limelight.training.preview import preview
+
+    def told(line: str) -> None:
+        if not quiet:
+            say(line, 0)
+
+    pairs = preview(resolved, count, told)
+    with lines_to(None) as write:
+        for source, target, applied in pairs:
+            write(f"{source}\t{target}\t{', '.join(applied) or '-'}")
 
 
 def _train(resolved: RunConfig, short: RunConfig | None, out: Path, *, quiet: bool) -> None:

@@ -17,6 +17,10 @@ class AugmentationConfig(Section):
 
     join: Rate = 0.0
     """Two or three pairs become one, with their sentences one after another."""
+    placeholders: Rate = 0.0
+    """Placeholders stand in place of aligned words, around and between them: the model learns to carry them over."""
+    terms: Rate = 0.0
+    """Words of the source are followed by the form that the target uses: the model learns to use what it is given."""
     names: Rate = 0.0
     """Names that both sides share become other names: the model learns to copy them."""
     numbers: Rate = 0.0
@@ -39,6 +43,11 @@ class AugmentationConfig(Section):
     """Every Word Of The Source Begins With A Capital; the target stays as it is."""
     typos: Rate = 0.0
     """The source gets one or two typing errors: letters swapped, lost, doubled or mistaken for their neighbors."""
+
+    @property
+    def needs_alignments(self) -> bool:
+        """Whether it has to be known which words translate one another."""
+        return self.placeholders > 0 or self.terms > 0
 
     @property
     def active(self) -> bool:

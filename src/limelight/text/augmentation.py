@@ -1,4 +1,4 @@
-"""Pairs of sentences varied at random: joined, recased, with other names and numbers, with typing errors.
+"""Pairs of sentences varied at random: joined, marked, recased, with other names and numbers, with typing errors.
 
 Each augmentation is a function `(pair, languages, random) -> pair`, registered in `AUGMENTATIONS` under the name of its
 rate. It returns the pair as it is where it does not apply. Draws depend on the seed alone, so that a resumed run sees
@@ -13,16 +13,12 @@ from random import Random
 from typing import NamedTuple
 
 from limelight.text.invented import invented_insert, invented_name, invented_number, number_written, shared_numbers
+from limelight.text.marking import Alignment, joined_alignment, place_marks
+from limelight.text.marks import ANNOTATION, has_marks
+from limelight.text.pair import Sides
 
 MAX_TYPOS = 2
 MAX_JOINED = 3
-
-
-class Sides(NamedTuple):
-    """The two texts of a pair."""
-
-    source: str
-    target: str
 
 
 class Languages(NamedTuple):
@@ -32,9 +28,25 @@ class Languages(NamedTuple):
     target: str
 
 
+class Augmented(NamedTuple):
+    """A pair, and the names of what has changed it."""
+
+    pair: Sides
+    applied: tuple[str, ...] = ()
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether private-use characters in it are marks (see `text/marks.py`), not characters of the corpus."""
+        return not set(MARKING).isdisjoint(self.applied)
+
+
+MARKING = ("placeholders", "terms")
+"""Augmentations that need word alignments."""
+
 Augmentation = Callable[[Sides, Languages, Random], Sides]
 
 _WORD = re.compile(r"\S+")
+_MISTAKABLE = re.compile(rf"{ANNOTATION.pattern}|(?<![\w@/.])([^\W\d_]{{3,}})(?![\w@/])")
 _ADDRESS = re.compile(r"@|://|^www\.")
 _NAME = re.compile(r"\b[A-Z][a-z]{2,}\b")
 _WIDE_END = ("。", "！", "？")
@@ -44,33 +56,54 @@ _QUOTES = {"de": ("„", "“"), "fr": ("« ", " »"), "en": ("“", "”")}
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 
 
+def no_alignment(_place: int) -> Alignment:
+    """For pairs without alignments. Raises `ValueError`."""
+    raise ValueError(f"{' and '.join(MARKING)} need word alignments, and there are none")
+
+
 def augment(
-    pairs: Sequence[Sides], languages: Sequence[Languages], rates: Mapping[str, float], seed: int
-) -> list[Sides]:
+    pairs: Sequence[Sides],
+    languages: Sequence[Languages],
+    rates: Mapping[str, float],
+    seed: int,
+    alignment_of: Callable[[int], Alignment] = no_alignment,
+) -> list[Augmented]:
     """Vary each pair or leave it as it is: a pure function of its arguments.
 
     Args:
         pairs: in the order in which they are drawn; `join` joins a pair with those that follow it.
         languages: of each pair; only pairs of the same languages are joined.
-        rates: the share of pairs, from 0 to 1, for `join` and each name in `AUGMENTATIONS`; a missing one is 0.
+        rates: the share of pairs, from 0 to 1, for `join`, `placeholders`, `terms` and each name in `AUGMENTATIONS`; a
+            missing one is 0.
         seed: any integer.
+        alignment_of: place of a pair -> which of its words translate one another, for `placeholders` and `terms`.
 
     Raises:
-        ValueError: a rate has a name that no augmentation has.
+        ValueError: a rate has a name that no augmentation has, or needs alignments and there are none.
     """
-    unknown = rates.keys() - {"join", *AUGMENTATIONS}
+    unknown = rates.keys() - {"join", *MARKING, *AUGMENTATIONS}
     if unknown:
         raise ValueError(f"there is no augmentation {', '.join(sorted(unknown))}")
     random = Random(seed)
     found = []
-    for place, (pair, spoken) in enumerate(zip(pairs, languages, strict=True)):
+    for place, spoken in enumerate(languages):
+        parts = [place]
         if random.random() < rates.get("join", 0.0):
             following = range(place, min(place + random.randint(2, MAX_JOINED), len(pairs)))
-            pair = _joined([pairs[other] for other in following if languages[other] == spoken])
+            parts = [other for other in following if languages[other] == spoken]
+        pair, applied = _joined([pairs[part] for part in parts]), ("join",) * (len(parts) > 1)
+        # Nothing is drawn for a rate of 0: runs without these two draw what they always drew.
+        marking = {name: rates.get(name, 0.0) > 0 and random.random() < rates[name] for name in MARKING}
+        if any(marking.values()):
+            alignment = joined_alignment([pairs[part] for part in parts], [alignment_of(part) for part in parts])
+            pair, added = place_marks(pair, alignment, random, **marking)
+            applied += added
         for name, change in AUGMENTATIONS.items():
             if random.random() < rates.get(name, 0.0):
-                pair = change(pair, spoken, random)
-        found.append(pair)
+                varied = change(pair, spoken, random)
+                applied += (name,) * (varied != pair)
+                pair = varied
+        found.append(Augmented(pair, applied))
     return found
 
 
@@ -112,7 +145,7 @@ def numbers(pair: Sides, languages: Languages, random: Random) -> Sides:
 def inserts(pair: Sides, _languages: Languages, random: Random) -> Sides:
     """Both sides begin or end with the same string that is to be copied; now and then it is all there is."""
     what, where = invented_insert(random), random.randrange(8)
-    if where == 0:
+    if where == 0 and not any(map(has_marks, pair)):
         return Sides(what, what)
     return Sides(*(f"{what} {side}" if where == 1 else f"{side} {what}" for side in pair))
 
@@ -158,10 +191,10 @@ def titlecase(pair: Sides, _languages: Languages, _random: Random) -> Sides:
 
 
 def typos(pair: Sides, _languages: Languages, random: Random) -> Sides:
-    """One or two typing errors in words of the source that have at least three letters."""
+    """One or two typing errors in words of the source that have at least three letters; none in the form of a term."""
     source = pair.source
     for _ in range(random.randint(1, MAX_TYPOS)):
-        places = [match.span() for match in re.finditer(r"(?<![\w@/.])[^\W\d_]{3,}(?![\w@/])", source)]
+        places = [match.span(1) for match in _MISTAKABLE.finditer(source) if match[1]]
         if not places:
             break
         start, end = random.choice(places)
@@ -201,4 +234,4 @@ AUGMENTATIONS: dict[str, Augmentation] = {
     change.__name__: change
     for change in (same, names, numbers, inserts, quotes, lists, bare, lowercase, uppercase, titlecase, typos)
 }
-"""In the order in which they are applied; `join` comes before all of them."""
+"""In the order in which they are applied; `join`, `placeholders` and `terms` come before all of them."""

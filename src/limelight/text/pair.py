@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,13 @@ class Pair:
     def place(self) -> str:
         """`file:line`, as editors and compilers write it."""
         return f"{self.file}:{self.line}"
+
+
+class Sides(NamedTuple):
+    """The two texts of a pair."""
+
+    source: str
+    target: str
 
 
 @dataclass(frozen=True, slots=True)

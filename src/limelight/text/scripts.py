@@ -15,7 +15,9 @@ _SOUTH_EAST_ASIAN = (
     "\u0e01-\u0e3a\u0e40-\u0e5b\u0e80-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u1980-\u19ff\u1a20-\u1aaf"
     "\u1b00-\u1b7f\ua980-\ua9ff\uaa60-\uaadf"
 )
-_UNSPACED = re.compile(f"[{_SOUTH_EAST_ASIAN}{_HAN}{_KANA}{_BOPOMOFO}{_WIDE}]")
+UNSPACED = f"{_SOUTH_EAST_ASIAN}{_HAN}{_KANA}{_BOPOMOFO}{_WIDE}"
+"""Their characters, for the brackets of a regular expression."""
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 _PATTERNS = {
     "han": re.compile(f"[{_HAN}]"),
     "kana": re.compile(f"[{_KANA}]"),

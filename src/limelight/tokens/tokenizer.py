@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from limelight.errors import UserError
+from limelight.text.marks import MARK_COUNT
 from limelight.text.scripts import is_unspaced
 
 END = 0
@@ -27,8 +28,11 @@ UNKNOWN_TEXT = "\u2047"
 SPACE = "\u2581"
 """The mark of a space inside pieces; words begin with it."""
 
-PLACEHOLDERS = tuple(f"<ph{number}>" for number in range(32))
-"""Pieces for what must come through a translation untouched: tags, variables, terms, URLs."""
+PLACEHOLDERS = tuple(f"<ph{number}>" for number in range(MARK_COUNT))
+"""Pieces for what must come through a translation untouched: tags, variables, URLs. The last two annotate terms."""
+
+TERM_BEGIN_PIECE, TERM_END_PIECE = PLACEHOLDERS[30:]
+"""Around the target form of a term, which stands behind the source word: `cat <ph30> Katze <ph31>`."""
 
 BACK_TRANSLATED = "<bt>"
 """Before a source that is a machine translation of its target (Caswell et al. 2019). In vocabularies of runs that learn

@@ -7,11 +7,15 @@ padding id), whichever place it stands in; t(target | source) is learned by expe
     expectation    the share of source piece e in target piece f of a pair: t(f | e) / sum of t(f | e') over all its e'
     maximisation   t(f | e) = the shares of e in f, over all pairs / the shares of e in all target pieces
 
+With a preference for the diagonal, t is multiplied by the probability that the target at place j of n comes from the
+source at place i of m, as in fast_align (Dyer et al. 2013, "A Simple, Fast, and Effective Reparameterization of IBM
+Model 2", section 2): p0 for none of them, else (1 - p0) exp(-lambda |i/m - j/n|), normalized over i.
+
 The text becomes a table of all (source, target) that ever meet, and for each meeting the number of its entry. That is
 four bytes for each meeting, and `MOST_MEETINGS` bounds them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +33,10 @@ BLOCK = 4_000_000
 """Meetings that are worked on at a time."""
 
 
+NO_SOURCE = 0.08
+"""p0 of fast_align."""
+
+
 class Pieces(NamedTuple):
     """The ids of a pair, without the end."""
 
@@ -44,13 +52,24 @@ class Lexicon(NamedTuple):
     probabilities: npt.NDArray[np.float64]
 
 
+class Meetings(NamedTuple):
+    """All that meet in some pairs, a target position after the other: each source position, and none at the end."""
+
+    keys: Ids
+    """`source * classes + target` of each."""
+    widths: Ids
+    """How many each target position has."""
+    preferences: npt.NDArray[np.float32] | None
+    """How probable the place of each source is for its target place; None where all are equal."""
+
+
 class _Block(NamedTuple):
-    """The meetings of some pairs, a target position after the other."""
+    """The meetings of some pairs."""
 
     entries: Ids
     """For each meeting its entry in the table."""
     widths: Ids
-    """How many meetings each target position has: one with each source piece, and one with none."""
+    preferences: npt.NDArray[np.float32] | None
 
 
 def evenly(count: int, most: int) -> Ids:
@@ -58,18 +77,21 @@ def evenly(count: int, most: int) -> Ids:
     return np.arange(count) if count <= most else np.linspace(0, count - 1, most).astype(np.int64)
 
 
-def learn_lexicon(pairs: Sequence[Pieces], *, nothing: int, classes: int, iterations: int = 5) -> Lexicon:
+def learn_lexicon(
+    pairs: Sequence[Pieces], *, nothing: int, classes: int, iterations: int = 5, diagonal: float = 0.0
+) -> Lexicon:
     """Model 1 of these pairs.
 
     Args:
         nothing: a source id that no source has: it stands for no piece at all.
         classes: all target ids are below it.
         iterations: of expectation and maximisation; they begin with all probabilities equal.
+        diagonal: lambda, how much words at like places are preferred; 0 for plain Model 1.
     """
     pairs = [pair for pair in pairs if 0 < _meetings(pair) <= BLOCK]
     share = MOST_MEETINGS / max(sum(map(_meetings, pairs)), MOST_MEETINGS)
     chosen = evenly(len(pairs), int(share * len(pairs)))
-    keys, blocks = _table([pairs[row] for row in chosen], nothing, classes)
+    keys, blocks = _table([pairs[row] for row in chosen], nothing, classes, diagonal)
     sources = keys // classes
     probabilities = np.ones(len(keys))
     for _ in range(iterations):
@@ -108,25 +130,51 @@ def _meetings(pair: Pieces) -> int:
     return (len(pair.source) + 1) * len(pair.target)
 
 
-def _table(pairs: Sequence[Pieces], nothing: int, classes: int) -> tuple[Ids, list[_Block]]:
+def _table(pairs: Sequence[Pieces], nothing: int, classes: int, diagonal: float) -> tuple[Ids, list[_Block]]:
     """All (source, target) that meet, as `source * classes + target`, and the meetings."""
-    found, inverses, widths = [], [], []
-    for some in _in_blocks(pairs):
-        keys = []
-        for pair in some:
-            sources = np.append(pair.source.astype(np.int64), nothing)
-            keys.append((pair.target.astype(np.int64)[:, None] + sources * classes).ravel())
-        unique, inverse = np.unique(np.concatenate(keys), return_inverse=True)
+    found, inverses, parts = [], [], []
+    for some in in_blocks(pairs):
+        keys, widths, preferences = meet(some, nothing, classes, diagonal)
+        unique, inverse = np.unique(keys, return_inverse=True)
         found.append(unique)
         inverses.append(inverse.astype(np.int32))
-        widths.append(np.repeat([len(pair.source) + 1 for pair in some], [len(pair.target) for pair in some]))
+        parts.append((widths, preferences))
     table = np.unique(np.concatenate(found)) if found else np.zeros(0, dtype=np.int64)
     places = [np.searchsorted(table, unique).astype(np.int32) for unique in found]
-    parts = zip(places, inverses, widths, strict=True)
-    return table, [_Block(place[inverse], width) for place, inverse, width in parts]
+    return table, [_Block(place[inverse], *part) for place, inverse, part in zip(places, inverses, parts, strict=True)]
 
 
-def _in_blocks(pairs: Sequence[Pieces]) -> Iterator[list[Pieces]]:
+def meet(pairs: Sequence[Pieces], nothing: int, classes: int, diagonal: float = 0.0) -> Meetings:
+    """The meetings of some pairs; see `learn_lexicon`."""
+    none = np.array([nothing])
+    sources = np.concatenate([part for pair in pairs for part in (pair.source, none)]).astype(np.int64) * classes
+    targets = np.concatenate([pair.target for pair in pairs]).astype(np.int64)
+    source_lengths = np.array([len(pair.source) for pair in pairs])
+    target_lengths = np.array([len(pair.target) for pair in pairs])
+    widths = np.repeat(source_lengths + 1, target_lengths)
+    place = _counted(widths)
+    begins = np.repeat(np.cumsum(source_lengths + 1) - source_lengths - 1, target_lengths)
+    keys = sources[np.repeat(begins, widths) + place] + np.repeat(targets, widths)
+    if not diagonal:
+        return Meetings(keys, widths, None)
+    lengths = np.maximum(widths - 1, 1)
+    target_place = (_counted(target_lengths) + 1) / np.repeat(target_lengths, target_lengths)
+    near = np.exp(-diagonal * np.abs((place + 1) / np.repeat(lengths, widths) - np.repeat(target_place, widths)))
+    ends = np.cumsum(widths) - 1
+    near[ends] = 0
+    sums = np.add.reduceat(near, ends - widths + 1) if len(ends) else ends
+    near *= np.repeat((1 - NO_SOURCE) / np.maximum(sums, 1e-30), widths)
+    near[ends] = NO_SOURCE
+    return Meetings(keys, widths, near.astype(np.float32))
+
+
+def _counted(lengths: Ids) -> Ids:
+    """0, 1, ... for each of the lengths, one after the other."""
+    return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+
+
+def in_blocks(pairs: Iterable[Pieces]) -> Iterator[list[Pieces]]:
+    """Pairs, as many at a time as have `BLOCK` meetings."""
     block: list[Pieces] = []
     meetings = 0
     for pair in pairs:
@@ -142,6 +190,8 @@ def _in_blocks(pairs: Sequence[Pieces]) -> Iterator[list[Pieces]]:
 def _shares(block: _Block, probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """For each entry of the table, the shares of its source in its target over the meetings of a block."""
     each = probabilities[block.entries]
+    if block.preferences is not None:
+        each *= block.preferences
     starts = np.cumsum(block.widths) - block.widths
     each /= np.repeat(np.add.reduceat(each, starts), block.widths)
     return np.asarray(np.bincount(block.entries, each, minlength=len(probabilities)), dtype=np.float64)

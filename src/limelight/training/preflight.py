@@ -25,6 +25,7 @@ from limelight.models.stored import TOKENIZER, find_model
 from limelight.text.open_text import open_text, require_lasting
 from limelight.text.readers import read_pairs
 from limelight.tokens import BACK_TRANSLATED, Tokenizer, Tokenizers, language_tag, load_tokenizers, train_tokenizer
+from limelight.tokens.marked import require_marks
 from limelight.tokens.tokenizer import reserved_pieces
 from limelight.tokens.vocabulary import require_size
 from limelight.training.kept_text import is_resumed, keeps
@@ -51,6 +52,7 @@ def check_run(config: RunConfig, folder: Path) -> None:
     choose_precision(config.training.precision, choose_device(config.training.device))
     tokenizers = _tokenizers(config, folder)
     _check_tags(config, tokenizers)
+    _check_marks(config, tokenizers)
     if config.data.train:
         tokenizers.source.encode_sampled(["a"], amount=config.tokens.sampling, seed=0)
         tokenizers.target.encode_sampled(["a"], amount=config.tokens.sampling, seed=0)
@@ -188,6 +190,20 @@ def _check_back_translated(config: RunConfig, tokenizer: Tokenizer) -> None:
             "as that model was trained without back-translated text. Give the file with --train, which adds no tag, or "
             "train without --from"
         ) from None
+
+
+def _check_marks(config: RunConfig, tokenizers: Tokenizers) -> None:
+    """Raises `UserError` where augmentation would put marks into text that has no aligned words, or tokens that the
+    vocabulary does not have."""
+    if not config.augmentation.needs_alignments:
+        return
+    if not config.data.train or isinstance(config.model, EncoderOnlyConfig):
+        raise UserError(
+            "augmentation.placeholders and augmentation.terms are for pairs of sentences that translate one another: "
+            "set both to 0"
+        )
+    for tokenizer in tokenizers:
+        require_marks(tokenizer)
 
 
 def _check_model(config: RunConfig, tokenizers: Tokenizers) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
+from limelight.batching.alignments import AlignmentStore
 from limelight.batching.overlap import find_overlap
 from limelight.batching.store import StoreWriter, TokenStore, open_store, store_matches
 from limelight.config import Corpus, DataConfig, RunConfig, directions_of
@@ -20,6 +21,7 @@ from limelight.text.pair import BadLine, Pair
 from limelight.text.readers import read_pairs
 from limelight.text.skipped import SkipReport
 from limelight.tokens import BACK_TRANSLATED, Tokenizer, Tokenizers, load_tokenizers, save_tokenizers, train_tokenizer
+from limelight.training.align import align_stores
 from limelight.training.kept_text import (
     DATA,
     files_elsewhere,
@@ -46,6 +48,8 @@ class Prepared:
     stores: list[TokenStore]
     valid: list[list[Pair]]
     """The pairs of each corpus of `data.valid`."""
+    alignments: Sequence[AlignmentStore | None] = ()
+    """The word alignments of each store, where the augmentations need them."""
 
 
 def prepare(config: RunConfig, run: Path, say: Say) -> Prepared:
@@ -67,7 +71,8 @@ def prepare(config: RunConfig, run: Path, say: Say) -> Prepared:
 
     stores = make_stores(config, encode, run, say, ids=max(tokenizer.size for tokenizer in tokenizers))
     warn_of_overlap(stores, list(chain.from_iterable(valid)), run, say)
-    return Prepared(tokenizers, stores, valid)
+    alignments = align_stores(config.data.train, stores, run, say) if config.augmentation.needs_alignments else ()
+    return Prepared(tokenizers, stores, valid, alignments)
 
 
 def make_stores(config: RunConfig, encode: Encode, run: Path, say: Say, *, ids: int) -> list[TokenStore]:

@@ -6,6 +6,7 @@ from collections.abc import Generator, Mapping, Sequence
 import numpy as np
 import torch
 
+from limelight.batching.alignments import AlignmentStore
 from limelight.batching.batch import Batch
 from limelight.batching.drawing import Drawing, View
 from limelight.batching.store import TokenStore
@@ -43,19 +44,8 @@ class Translation(Task):
             self.amount += f", {tagged_pairs:,} of them back-translated (tag {BACK_TRANSLATED})"
         if len(self.directions) > 1:
             self.amount += f" in {len(self.directions)} directions ({', '.join(map(str, self.directions))})"
-        drawing = Drawing(
-            config.tokens.sampling,
-            config.augmentation.model_dump() if config.augmentation.active else {},
-            config.batching.max_length,
-        )
-        self.stream = BatchStream(
-            views_of(config.data, prepared.stores, prepared.tokenizers),
-            prepared.tokenizers,
-            tokens=config.batching.tokens,
-            seed=config.training.seed,
-            drawing=drawing,
-            chunk_pairs=config.batching.chunk_pairs,
-            processes=data_workers(config.training.data_workers, device_of(model)),
+        self.stream = stream_of(
+            config, prepared, processes=data_workers(config.training.data_workers, device_of(model))
         )
         self.valid = self._valid_sets(prepared, model)
         self.measured_by = self._measured_by()
@@ -108,6 +98,23 @@ class Translation(Task):
         }
 
 
+def stream_of(config: RunConfig, prepared: Prepared, *, processes: int) -> BatchStream:
+    """The batches of a run."""
+    return BatchStream(
+        views_of(config.data, prepared.stores, prepared.tokenizers, prepared.alignments),
+        prepared.tokenizers,
+        tokens=config.batching.tokens,
+        seed=config.training.seed,
+        drawing=Drawing(
+            config.tokens.sampling,
+            config.augmentation.model_dump() if config.augmentation.active else {},
+            config.batching.max_length,
+        ),
+        chunk_pairs=config.batching.chunk_pairs,
+        processes=processes,
+    )
+
+
 def data_workers(wanted: int | None, device: torch.device) -> int:
     """How many processes draw the pairs. One draws 50,000 to 100,000 tokens per second: enough for a CPU."""
     if wanted is not None:
@@ -115,16 +122,21 @@ def data_workers(wanted: int | None, device: torch.device) -> int:
     return 0 if device.type == "cpu" else max(1, min(MAX_DATA_WORKERS, (os.cpu_count() or 1) - 1))
 
 
-def views_of(data: DataConfig, stores: Sequence[TokenStore], tokenizers: Tokenizers) -> list[View]:
+def views_of(
+    data: DataConfig,
+    stores: Sequence[TokenStore],
+    tokenizers: Tokenizers,
+    alignments: Sequence[AlignmentStore | None] = (),
+) -> list[View]:
     """Each corpus of a run in each of its directions, with its weight and the tags before every source."""
     found = []
-    for corpus, store in zip(data.train, stores, strict=True):
-        ways = [(direction_of(corpus), store)]
+    for corpus, store, words in zip(data.train, stores, alignments or [None] * len(stores), strict=True):
+        ways = [(direction_of(corpus), store, words)]
         if data.both_directions and not corpus.tag:
-            ways.append((direction_of(corpus).reversed, store.reversed()))
-        for direction, side in ways:
+            ways.append((direction_of(corpus).reversed, store.reversed(), words.reversed() if words else None))
+        for direction, side, aligned in ways:
             prefix = tuple(map(tokenizers.source.reserved_id, source_tags(data, corpus, direction)))
-            found.append(View(side, corpus.weight, prefix, Languages(*direction)))
+            found.append(View(side, corpus.weight, prefix, Languages(*direction), aligned))
     shares = balance([len(view.store) for view in found], data.temperature)
     return [view._replace(weight=view.weight * share) for view, share in zip(found, shares, strict=True)]
 

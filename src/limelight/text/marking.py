@@ -1,0 +1,342 @@
+"""Marks put into both sides of an aligned pair: placeholders that are copied, and target forms behind source terms.
+
+A model that has seen placeholders in place of words, around words and between them carries them through a translation.
+One that has seen target forms behind source words uses the form it is given (Dinu et al. 2019, "Training Neural Machine
+Translation to Apply Terminology Constraints"), and inflects it where the form in the text differs from the one given
+(Bergmanis & Pinnis 2021, "Facilitating Terminology Translation with Target Lemma Annotations").
+
+What is marked are words or short phrases that translate one another: no link leads from inside to outside (Koehn et al.
+2003, section 4.1).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import NamedTuple
+
+from limelight.text.marks import (
+    MAX_PLACEHOLDERS,
+    TERM_BEGIN,
+    annotated,
+    has_private_use,
+    placeholder,
+)
+from limelight.text.pair import Sides
+from limelight.text.scripts import is_unspaced
+from limelight.text.words import word_spans
+
+
+class Link(NamedTuple):
+    """The numbers of a source word and a target word that translate one another."""
+
+    source: int
+    target: int
+    sure: bool = True
+    """Whether both directions of the alignment have it; each word has at most one of these."""
+
+
+Span = tuple[int, int]
+"""The numbers of a first and a last word."""
+
+
+class WordForms(NamedTuple):
+    """What is known of the words of a corpus."""
+
+    related: Mapping[str, Sequence[str]]
+    """For a target word other forms of it that translate the same source word."""
+    common: tuple[frozenset[str], frozenset[str]]
+    """The most frequent words of both sides, lowercased: mostly function words."""
+
+
+class Alignment(NamedTuple):
+    """Which words of a pair translate one another."""
+
+    links: Sequence[Link]
+    forms: WordForms
+
+
+NO_FORMS = WordForms({}, (frozenset(), frozenset()))
+
+_SPANS, _SPAN_WEIGHTS = (1, 2, 3, 4, 6, 8), (40, 28, 16, 9, 5, 2)
+_TERMS, _TERM_WEIGHTS = (1, 2, 3), (60, 30, 10)
+_LENGTHS, _LENGTH_WEIGHTS = (1, 2, 3), (60, 25, 15)
+_WRAPS = (("(", ")"), ('"', '"'), ("[", "]"), ("'", "'"), ("", ":"), ("", "%"), ("#", ""))
+_JOINERS = ("", "", " ", " ", "/", ", ")
+MAX_WIDER = 3
+"""How many more words the target of a phrase may have than its source."""
+ATTEMPTS = 6
+"""To find a phrase that is free."""
+OTHER_START = 0.2
+"""How often the numbers of placeholders begin elsewhere than at 0, so that all of them are learned."""
+_DRAFT = 0xF8000  # characters that stand for placeholders before these are numbered in the order of the source
+_DRAFTED = re.compile("[\U000f8000-\U000f80ff]")
+_PLAIN = re.compile(r"[^\W_]+(?:[ \-'’][^\W_]+)*")
+
+
+def joined_alignment(pairs: Sequence[Sides], alignments: Sequence[Alignment]) -> Alignment:
+    """The alignment of pairs that stand one after another."""
+    links: list[Link] = []
+    before = [0, 0]
+    for pair, alignment in zip(pairs, alignments, strict=True):
+        links += [Link(source + before[0], target + before[1], sure) for source, target, sure in alignment.links]
+        before = [count + len(word_spans(side)) for count, side in zip(before, pair, strict=True)]
+    return Alignment(links, alignments[0].forms)
+
+
+def place_marks(
+    pair: Sides, alignment: Alignment, random: Random, *, placeholders: bool, terms: bool
+) -> tuple[Sides, tuple[str, ...]]:
+    """The pair with placeholders, with annotated terms, or with both, and the names of what was put into it.
+
+    Each placeholder stands once on each side. A pair that has private-use characters already stays as it is, and no
+    term is annotated where none is found.
+    """
+    if any(map(has_private_use, pair)):
+        return pair, ()
+    draft = _Draft(pair, alignment)
+    if placeholders:
+        _put_placeholders(draft, random)
+    if terms:
+        _annotate(draft, random)
+    marked = _numbered(draft.texts(), random)
+    return marked, ("placeholders",) * (draft.marks > 0) + ("terms",) * (TERM_BEGIN in marked.source)
+
+
+class _Side:
+    """The words of a text, and what stands between them, before them and after them."""
+
+    def __init__(self, text: str) -> None:
+        spans = word_spans(text)
+        edges = [0, *(edge for span in spans for edge in span), len(text)]
+        self.words = [text[begin:end] for begin, end in spans]
+        self.gaps = [text[edges[place] : edges[place + 1]] for place in range(0, len(edges), 2)]
+        self.original = list(self.words)
+        # Marks, each with how far it reaches: the further, the further out it stands.
+        self.before: list[list[tuple[float, str]]] = [[] for _ in spans]
+        self.after: list[list[tuple[float, str]]] = [[] for _ in spans]
+        self.head = self.tail = ""
+
+    def text(self) -> str:
+        parts = [self.head, self.gaps[0]]
+        for place, word in enumerate(self.words):
+            parts += [mark for _, mark in sorted(self.before[place], key=lambda each: -each[0])]
+            parts.append(word)
+            parts += [mark for _, mark in sorted(self.after[place], key=lambda each: each[0])]
+            parts.append(self.gaps[place + 1])
+        return "".join([*parts, self.tail])
+
+    def phrase(self, span: Span) -> str:
+        """The words of a span as they stood, with what is between them."""
+        first, last = span
+        parts = zip(self.original[first : last + 1], [*self.gaps[first + 1 : last + 1], ""], strict=True)
+        return "".join(word + gap for word, gap in parts)
+
+    def replace(self, span: Span, text: str) -> None:
+        first, last = span
+        self.words[first] = text
+        for place in range(first + 1, last + 1):
+            self.words[place] = self.gaps[place] = ""
+
+    def unspaced(self, place: int) -> bool:
+        return is_unspaced(self.original[place][-1])
+
+
+class _Draft:
+    """A pair while marks are put into it."""
+
+    def __init__(self, pair: Sides, alignment: Alignment) -> None:
+        self.sides = _Side(pair.source), _Side(pair.target)
+        self.forms = alignment.forms
+        self.marks = 0
+        self._links: tuple[dict[int, list[int]], dict[int, list[int]]] = ({}, {})
+        self._sure: tuple[set[int], set[int]] = (set(), set())
+        for source, target, sure in alignment.links:
+            if sure:
+                self._sure[0].add(source)
+                self._sure[1].add(target)
+            self._links[0].setdefault(source, []).append(target)
+            self._links[1].setdefault(target, []).append(source)
+        self._closed: list[Span] = []
+        self._around: list[Span] = []
+
+    def texts(self) -> Sides:
+        return Sides(*(side.text() for side in self.sides))
+
+    def new_marks(self, count: int) -> list[str]:
+        """So many new ones; none where there would be too many."""
+        if self.marks + count > MAX_PLACEHOLDERS:
+            return []
+        self.marks += count
+        return [chr(_DRAFT + number) for number in range(self.marks - count, self.marks)]
+
+    def find(self, random: Random, *, longest: int, around: bool = False) -> tuple[Span, Span] | None:
+        """A free phrase of at most `longest` source words, and what it is in the target; seldom one of common words.
+
+        With `around` it may contain other phrases.
+        """
+        words = self.sides[0].original
+        for _ in range(ATTEMPTS if self._links[0] else 0):
+            first = random.randrange(len(words))
+            last = first + min(random.choices(_LENGTHS, _LENGTH_WEIGHTS)[0], longest) - 1
+            found = self._target_of((first, last)) if self._is_free((first, last), around=around) else None
+            if found and (not self.is_common(0, (first, last)) or random.random() < 0.1):
+                return (first, last), found
+        return None
+
+    def is_sure(self, found: tuple[Span, Span]) -> bool:
+        """Whether all words of a phrase and of what it becomes have a sure link."""
+        return all(
+            place in sure
+            for sure, (first, last) in zip(self._sure, found, strict=True)
+            for place in range(first, last + 1)
+        )
+
+    def close(self, span: Span) -> None:
+        """Nothing else may be marked in this phrase or around parts of it."""
+        self._closed.append(span)
+
+    def surround(self, span: Span) -> None:
+        """Phrases may be marked in this one and around it, but not across its ends."""
+        self._around.append(span)
+
+    def is_common(self, side: int, span: Span) -> bool:
+        """Whether all words of a span are among the most frequent ones."""
+        words = self.sides[side].original[span[0] : span[1] + 1]
+        return all(word.lower() in self.forms.common[side] for word in words)
+
+    def _is_free(self, span: Span, *, around: bool) -> bool:
+        first, last = span
+        if last >= len(self.sides[0].words) or span in self._around:
+            return False
+        crossed = any(
+            a <= last and first <= b and not (first <= a and b <= last) and not (a <= first and last <= b)
+            for a, b in self._around
+        )
+        closed = any(a <= last and first <= b and not (around and first <= a and b <= last) for a, b in self._closed)
+        return not crossed and not closed
+
+    def _target_of(self, span: Span) -> Span | None:
+        """The target words that a phrase becomes; None where links lead out of it, or out of them."""
+        first, last = span
+        forth, back = self._links
+        if first not in self._sure[0] or last not in self._sure[0]:
+            return None
+        linked = [target for source in range(first, last + 1) for target in forth.get(source, ())]
+        low, high = min(linked), max(linked)
+        if high - low > last - first + MAX_WIDER:
+            return None
+        inside = (first <= source <= last for target in range(low, high + 1) for source in back.get(target, ()))
+        return (low, high) if all(inside) else None
+
+
+def _put_placeholders(draft: _Draft, random: Random) -> None:
+    for _ in range(random.choices(_SPANS, _SPAN_WEIGHTS)[0]):
+        kind = random.random()
+        if kind < 0.5:
+            _replace(draft, random)
+        elif kind < 0.75:
+            _surround(draft, random)
+        else:
+            _insert(draft, random)
+    if not draft.marks:
+        _insert_outside(draft, random)
+
+
+def _replace(draft: _Draft, random: Random) -> None:
+    """A mark in place of a phrase, now and then in brackets or quotes, or with another sign that is glued to it."""
+    found = draft.find(random, longest=3)
+    mark = draft.new_marks(1) if found else []
+    if found and mark:
+        opening, closing = random.choice(_WRAPS) if random.random() < 0.12 else ("", "")
+        for side, span in zip(draft.sides, found, strict=True):
+            side.replace(span, opening + mark[0] + closing)
+        draft.close(found[0])
+
+
+def _surround(draft: _Draft, random: Random) -> None:
+    """A mark before a phrase and one after it, as of an inline tag; sometimes around the whole text."""
+    if random.random() < 0.1:
+        marks = draft.new_marks(2)
+        for side in draft.sides if marks else ():
+            side.head, side.tail = marks[0] + side.head, side.tail + marks[1]
+        return
+    found = draft.find(random, longest=3, around=True)
+    marks = draft.new_marks(2) if found else []
+    if found and marks:
+        length = found[0][1] - found[0][0] + 1
+        for side, (first, last) in zip(draft.sides, found, strict=True):
+            side.before[first].append((length, marks[0]))
+            side.after[last].append((length, marks[1]))
+        draft.surround(found[0])
+
+
+def _insert(draft: _Draft, random: Random) -> None:
+    """One or several marks at the same place of both sides: at the begin, at the end, before or after a phrase."""
+    found = draft.find(random, longest=2) if random.random() < 0.5 else None
+    if found is None:
+        _insert_outside(draft, random)
+        return
+    code, glued, after = _code(draft, random), random.random() < 0.5, random.random() < 0.7
+    reach = found[0][1] - found[0][0] + 1.5  # outside of marks around this phrase, inside of those around longer ones
+    for side, (first, last) in zip(draft.sides, found, strict=True):
+        space = "" if glued or side.unspaced(last if after else first) else " "
+        if code and after:
+            side.after[last].append((reach, space + code))
+        elif code:
+            side.before[first].append((reach, code + space))
+    draft.close(found[0])
+
+
+def _insert_outside(draft: _Draft, random: Random) -> None:
+    code, space, begin = _code(draft, random), " " if random.random() < 0.6 else "", random.random() < 0.5
+    for side in draft.sides if code else ():
+        if begin:
+            side.head = code + space + side.head
+        else:
+            side.tail += space + code
+
+
+def _code(draft: _Draft, random: Random) -> str:
+    """One mark, or two or three with the same sign between them."""
+    count = random.choices((1, 2, 3), (75, 18, 7))[0]
+    return random.choice(_JOINERS).join(draft.new_marks(count))
+
+
+def _annotate(draft: _Draft, random: Random) -> None:
+    """Target forms behind one to three content words or phrases of the source."""
+    for _ in range(random.choices(_TERMS, _TERM_WEIGHTS)[0]):
+        found = draft.find(random, longest=2)
+        if found is None:
+            continue
+        source, target = found
+        form = draft.sides[1].phrase(target)
+        edges = [(side, (place, place)) for side in range(2) for place in found[side]]
+        common = any(draft.is_common(*edge) for edge in edges)
+        if common or not draft.is_sure(found) or not _PLAIN.fullmatch(form):
+            continue
+        last = source[1]
+        said = annotated("", _other_form(form, draft.forms, random))
+        draft.sides[0].words[last] += said
+        draft.close(source)
+
+
+def _other_form(form: str, forms: WordForms, random: Random) -> str:
+    """The form itself, or another one, as a glossary may hold it: with another ending, or in other letters."""
+    kind = random.random()
+    before, space, word = form.rpartition(" ")
+    if kind < 0.35 and (others := forms.related.get(word)):
+        return before + space + random.choice(others)
+    if kind < 0.45:
+        return form.lower() if form[0].isupper() else form[0].upper() + form[1:]
+    return form
+
+
+def _numbered(pair: Sides, random: Random) -> Sides:
+    """Placeholders with numbers in the order of the source, from 0 on, now and then from another number on."""
+    order = {mark: number for number, mark in enumerate(_DRAFTED.findall(pair.source))}
+    if not order:
+        return pair
+    start = random.randint(0, MAX_PLACEHOLDERS - len(order)) if random.random() < OTHER_START else 0
+    return Sides(*(_DRAFTED.sub(lambda match: placeholder(start + order[match[0]]), side) for side in pair))

@@ -1,0 +1,62 @@
+"""Marks inside text: placeholders and term annotations as single characters of a private-use area.
+
+A marked text is an ordinary string in which the characters U+F0000 to U+F001F (plane 15) stand for the reserved pieces
+`<ph0>` to `<ph31>`. Only functions for marked text read them so (`tokens/marked.py`); in all other text they are
+characters like any others. Whoever puts marks into text from elsewhere has to look for such characters in it first
+(`has_marks`).
+"""
+
+import re
+
+MARK_COUNT = 32
+MAX_PLACEHOLDERS = 30
+"""Placeholders that stand for what is copied: `<ph0>` to `<ph29>`."""
+
+_FIRST = 0xF0000
+
+TERM_BEGIN = chr(_FIRST + 30)
+"""Behind a source word: here begins the form that the target has to use, `<ph30>`."""
+TERM_END = chr(_FIRST + 31)
+"""Here it ends, `<ph31>`."""
+
+MARK = re.compile(f"[{chr(_FIRST)}-{chr(_FIRST + MARK_COUNT - 1)}]")
+PLACEHOLDER = re.compile(f"[{chr(_FIRST)}-{chr(_FIRST + MAX_PLACEHOLDERS - 1)}]")
+ANNOTATION = re.compile(f"{TERM_BEGIN}[^{TERM_END}]*{TERM_END}")
+_PRIVATE = re.compile("[\U000f0000-\U000ffffd]")
+
+
+def placeholder(number: int) -> str:
+    """The character that stands for `<ph0>` ... `<ph29>` in marked text. Raises `ValueError` for other numbers."""
+    if not 0 <= number < MAX_PLACEHOLDERS:
+        raise ValueError(f"placeholder {number}: there are {MAX_PLACEHOLDERS}, counted from 0")
+    return chr(_FIRST + number)
+
+
+def mark_number(mark: str) -> int:
+    """The number of a mark: 0 to 29 are placeholders, 30 and 31 the begin and the end of a term."""
+    return ord(mark) - _FIRST
+
+
+def mark_of(number: int) -> str:
+    """The inverse of `mark_number`."""
+    return chr(_FIRST + number)
+
+
+def annotated(source: str, target: str) -> str:
+    """A source term with the form that the target has to use."""
+    return f"{source} {TERM_BEGIN} {target} {TERM_END}"
+
+
+def has_marks(text: str) -> bool:
+    """Whether a text has a character that would be read as a mark."""
+    return MARK.search(text) is not None
+
+
+def has_private_use(text: str) -> bool:
+    """Whether a text has any private-use character of plane 15."""
+    return _PRIVATE.search(text) is not None
+
+
+def show_marks(text: str) -> str:
+    """Marked text for people: each mark as `<ph0>`."""
+    return MARK.sub(lambda match: f"<ph{mark_number(match[0])}>", text)

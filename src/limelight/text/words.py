@@ -1,0 +1,27 @@
+"""Where the words of a text are, for word alignments."""
+
+import re
+
+from limelight.text.scripts import UNSPACED
+
+# Vowel signs and other marks that belong to the letter before them, of which Python's \w knows nothing.
+_SIGNS = (
+    "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0970-\u0dff\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
+    "\u3099\u309a"
+)
+_INSIDE = rf"[^\W_{UNSPACED}][{_SIGNS}]*"
+_WORD = re.compile(
+    r"\d+(?:[.,:]\d+)+"  # 1,000.50 and 14:30
+    rf"|(?:{_INSIDE})+(?:-(?:{_INSIDE})+)*(?:['’](?:{_INSIDE}){{1,2}}(?!\w))?"  # e-mail, don't, Tom's; not l'homme
+    rf"|(?!\W)[{UNSPACED}][{_SIGNS}]*"  # each letter of a script without spaces
+)
+
+
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """Begin and end of each word in characters. Each letter of a script without spaces is one, punctuation is none."""
+    return [match.span() for match in _WORD.finditer(text)]
+
+
+def words_of(text: str) -> list[str]:
+    """The words themselves."""
+    return _WORD.findall(text)

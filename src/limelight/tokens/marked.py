@@ -1,0 +1,182 @@
+"""Marked text to ids and back: placeholders and term annotations become ids of reserved pieces.
+
+Plain `encode` never does this. Text between marks is segmented apart. Spacing survives: a space before a mark is a bare
+`▁`, and what follows a mark without a space has no `▁` at its beginning, so "a<ph0>b" and "a <ph0> b" have different
+ids. Around the marks of a term, spaces say nothing: "cat <ph30> Katze <ph31> sleeps" is encoded as "cat<ph30>
+Katze<ph31> sleeps".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from limelight.errors import UserError
+from limelight.text.marks import (
+    MARK,
+    TERM_BEGIN,
+    TERM_END,
+    annotated,
+    has_marks,
+    mark_number,
+    mark_of,
+    placeholder,
+    show_marks,
+)
+from limelight.tokens.tagged import TaggedTokenizer
+from limelight.tokens.tokenizer import (
+    END_PIECE,
+    PADDING_PIECE,
+    PLACEHOLDERS,
+    SPACE,
+    UNKNOWN,
+    Tokenizer,
+    is_control,
+    normalise,
+)
+
+__all__ = [
+    "TERM_BEGIN",
+    "TERM_END",
+    "annotated",
+    "decode_marked",
+    "encode_marked",
+    "encode_marked_batch",
+    "encode_marked_sampled",
+    "has_marks",
+    "placeholder",
+    "require_marks",
+    "show_marks",
+]
+
+_GUARD = "\U0010fffd"
+"""No vocabulary has it, so nothing merges with it: what follows it is segmented as the inside of a word."""
+_NUMBERS = {piece: number for number, piece in enumerate(PLACEHOLDERS)}
+_BEGIN, _END = re.compile(f" *{TERM_BEGIN} *"), re.compile(f" *{TERM_END}")
+
+
+class _Spacing(NamedTuple):
+    """What a tokenizer does with spaces."""
+
+    keeps: bool
+    """Whether it takes a text as it is; else it begins every text with a space of its own."""
+    space: list[int]
+    """A bare space."""
+    guard: list[int]
+    """The ids of `_GUARD`."""
+    merges: bool
+    """Whether neighboring unknown characters are one unknown id."""
+
+
+class _Segment(NamedTuple):
+    """A text between marks: its number, and how many of its first ids belong to the guard before it."""
+
+    number: int
+    skipped: int
+
+
+def encode_marked(tokenizer: Tokenizer, text: str) -> list[int]:
+    """The ids of marked text, without an end id. Raises `UserError` for a mark that the vocabulary does not have."""
+    return encode_marked_batch(tokenizer, [text])[0]
+
+
+def encode_marked_batch(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
+    """`encode_marked` of each text."""
+    return encode_marked_sampled(tokenizer, texts, amount=0, seed=0)
+
+
+def encode_marked_sampled(tokenizer: Tokenizer, texts: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
+    """The same with a random segmentation of what stands between marks; see `Tokenizer.encode_sampled`.
+
+    Raises `UserError` for a mark that the vocabulary does not have, and for sampling that the tokenizer does not know.
+    """
+    if isinstance(tokenizer, TaggedTokenizer):
+        rows = encode_marked_sampled(tokenizer.tokenizer, texts, amount=amount, seed=seed)
+        return [[tokenizer.tag, *row] for row in rows]
+    spacing = _spacing_of(tokenizer)
+    segments: list[str] = []
+    plans = [_plan(tokenizer, spacing, text, segments) for text in texts]
+    encoded = tokenizer.encode_sampled(segments, amount=amount, seed=seed)
+    rows = []
+    for plan in plans:
+        parts = (encoded[part.number][part.skipped :] if isinstance(part, _Segment) else part for part in plan)
+        rows.append(list(chain.from_iterable(parts)))
+    return rows
+
+
+def decode_marked(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
+    """The marked text of `ids`: as `decode`, but with the marks, which plain `decode` skips."""
+    if isinstance(tokenizer, TaggedTokenizer):
+        tokenizer = tokenizer.tokenizer
+    keeps = _keeps_spaces(tokenizer)
+    text, segment = "", list[int]()
+    for number, piece in zip(ids, tokenizer.pieces(ids), strict=True):
+        if piece in _NUMBERS:
+            text += _decoded(tokenizer, segment, keeps=keeps) + mark_of(_NUMBERS[piece])
+            segment = []
+        elif not is_control(piece) and piece not in (END_PIECE, PADDING_PIECE):
+            segment.append(number)
+    text += _decoded(tokenizer, segment, keeps=keeps)
+    return text if keeps else text.strip(" ")
+
+
+def require_marks(tokenizer: Tokenizer) -> None:
+    """Raises `UserError` where the vocabulary lacks the reserved pieces for marks."""
+    try:
+        for piece in PLACEHOLDERS:
+            tokenizer.reserved_id(piece)
+    except UserError as error:
+        raise UserError(
+            f"augmentation.placeholders and augmentation.terms need the tokens {PLACEHOLDERS[0]} to "
+            f"{PLACEHOLDERS[-1]}, but {error}: set both to 0. Vocabularies that are learned here have them, "
+            "most imported ones do not"
+        ) from None
+
+
+def _plan(tokenizer: Tokenizer, spacing: _Spacing, text: str, segments: list[str]) -> list[list[int] | _Segment]:
+    """What the ids of a text are put together of. Appends to `segments`."""
+    text = _END.sub(TERM_END, _BEGIN.sub(f"{TERM_BEGIN} ", text))
+    if not spacing.keeps:
+        text = normalise(text)
+    marks = MARK.findall(text)
+    plan: list[list[int] | _Segment] = []
+    for place, part in enumerate(MARK.split(text)):
+        glued = place > 0 and not part.startswith(" ") and not spacing.keeps
+        if part if spacing.keeps else part.strip(" "):
+            plan.append(_Segment(len(segments), _skipped(tokenizer, spacing, part) if glued else 0))
+            segments.append(_GUARD + part if glued else part)
+        if place < len(marks):
+            first = place == 0 and not part and marks[place] != TERM_BEGIN
+            if not spacing.keeps and (part.endswith(" ") or first):
+                plan.append(spacing.space)
+            plan.append([tokenizer.reserved_id(PLACEHOLDERS[mark_number(marks[place])])])
+    return plan
+
+
+def _skipped(tokenizer: Tokenizer, spacing: _Spacing, part: str) -> int:
+    """How many ids of the guard stand before those of a part that is glued to a mark."""
+    swallowed = spacing.merges and UNKNOWN in tokenizer.encode(part[0])
+    return len(spacing.guard) - swallowed
+
+
+def _spacing_of(tokenizer: Tokenizer) -> _Spacing:
+    guard = tokenizer.encode(_GUARD)
+    space = guard[:1] if tokenizer.pieces(guard[:1]) == [SPACE] else []
+    merges = guard[-1:] == [UNKNOWN] and len(tokenizer.encode(2 * _GUARD)) == len(guard)
+    return _Spacing(_keeps_spaces(tokenizer), space, guard, merges)
+
+
+def _keeps_spaces(tokenizer: Tokenizer) -> bool:
+    return tokenizer.encode(" a") != tokenizer.encode("a")
+
+
+def _decoded(tokenizer: Tokenizer, ids: list[int], *, keeps: bool) -> str:
+    """Text between marks, with the spaces at its ends."""
+    text = tokenizer.decode(ids)
+    if keeps or not ids:
+        return text
+    pieces = tokenizer.pieces(ids)
+    before, after = pieces[0].startswith(SPACE), len(ids) > 1 and pieces[-1].endswith(SPACE)
+    return " " * before + text.strip(" ") + " " * after

@@ -1,0 +1,86 @@
+"""Word alignments of a run's corpora, beside their token stores: learned once, when the augmentations need them."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+
+from limelight.batching.alignments import AlignmentStore, AlignmentWriter, SideForms, open_alignments
+from limelight.batching.store import TokenStore, described, store_matches
+from limelight.config import Corpus
+from limelight.text.marking import Link
+from limelight.text.pair import Sides
+from limelight.training.kept_text import DATA
+from limelight.training.lexicon import evenly
+from limelight.training.word_alignment import MAX_LEARNED, FormCounter, WordAligner, Words, learn_aligner, split_words
+
+Say = Callable[[str], None]
+GROUP = 10_000
+"""Pairs that are aligned at a time."""
+VERSION = 1
+"""Of how links are found; another one makes them anew."""
+
+
+def align_stores(corpora: Sequence[Corpus], stores: Sequence[TokenStore], run: Path, say: Say) -> list[AlignmentStore]:
+    """The word alignments of each store, which are made where they are missing or belong to other text.
+
+    Corpora of the same two languages teach one another.
+    """
+    groups: dict[tuple[str, str], list[int]] = {}
+    for number, corpus in enumerate(corpora):
+        groups.setdefault((corpus.source, corpus.target), []).append(number)
+    found: dict[int, AlignmentStore] = {}
+    for numbers in groups.values():
+        folders = [run / DATA / f"train-{number}" for number in numbers]
+        found |= zip(numbers, _aligned([stores[number] for number in numbers], folders, say), strict=True)
+    return [found[number] for number in range(len(stores))]
+
+
+def _aligned(stores: Sequence[TokenStore], folders: Sequence[Path], say: Say) -> list[AlignmentStore]:
+    """Those of corpora of one direction."""
+    made_of = [described(folder)["fingerprint"] for folder in folders]
+    places = [folder.with_name(f"{folder.name}-words") for folder in folders]
+    fingerprints = [hashlib.sha256(json.dumps([VERSION, name, made_of]).encode()).hexdigest() for name in made_of]
+    if all(map(store_matches, places, fingerprints)):
+        return [open_alignments(place) for place in places]
+    aligner, counter = learn_aligner(_sample(stores)), FormCounter()
+    stride = -(-sum(map(len, stores)) // MAX_LEARNED)
+    with ExitStack() as stack:
+        writers = [stack.enter_context(AlignmentWriter(place)) for place in places]
+        for store, writer, folder in zip(stores, writers, folders, strict=True):
+            count = 0
+            for words, links in _align(store, aligner):
+                count += sum(map(len, links))
+                writer.append(links)
+                for each, row in zip(words[::stride], links[::stride], strict=True):
+                    counter.add(each, row)
+            say(f"{folder.name}: aligned words, {count / max(len(store), 1):.1f} links per pair")
+        sides = zip((aligner.sources, aligner.targets), range(2), strict=True)
+        source, target = (SideForms(counter.related(side), sorted(ids.common())) for ids, side in sides)
+        forms = source, target
+        return [writer.close(made_of, forms) for writer, made_of in zip(writers, fingerprints, strict=True)]
+
+
+def _sample(stores: Sequence[TokenStore]) -> list[Words]:
+    """The words of at most `MAX_LEARNED` pairs, drawn evenly from all stores."""
+    ends = np.cumsum([len(store) for store in stores])
+    chosen, found = evenly(int(ends[-1]), MAX_LEARNED), []
+    for store, end in zip(stores, ends, strict=True):
+        begin = end - len(store)
+        rows = chosen[(chosen >= begin) & (chosen < end)] - begin
+        found += [words.lowercased() for words in _words(store, rows)]
+    return found
+
+
+def _align(store: TokenStore, aligner: WordAligner) -> Iterator[tuple[list[Words], list[list[Link]]]]:
+    """The words and the links of all pairs, some at a time."""
+    for first in range(0, len(store), GROUP):
+        words = _words(store, np.arange(first, min(first + GROUP, len(store))))
+        yield words, list(aligner.align([each.lowercased() for each in words]))
+
+
+def _words(store: TokenStore, rows: np.ndarray) -> list[Words]:
+    return [split_words(Sides(*texts)) for texts in zip(*store.texts(rows), strict=True)]

@@ -1,0 +1,214 @@
+"""Which words of a pair translate one another, and which words are forms of one another: learned from parallel text.
+
+IBM Model 1 with a preference for the diagonal (`lexicon.py`) is learned in both directions from lowercased words. Links
+that both directions find are sure; beside them stand those that only one finds, next to a sure one, of words that have
+none ("grow-diag", Koehn et al. 2003, section 4.5).
+"""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from limelight.text.marking import Link
+from limelight.text.pair import Sides
+from limelight.text.words import words_of
+from limelight.training.lexicon import (
+    Ids,
+    Lexicon,
+    Pieces,
+    in_blocks,
+    learn_lexicon,
+    meet,
+)
+
+MAX_LEARNED = 200_000
+"""Pairs from which the probabilities are learned; more say little more."""
+DIAGONAL = 4.0
+"""lambda; fast_align begins with it."""
+MAX_COMMON, COMMON_SHARE = 100, 0.01
+"""So many of the most frequent words count as common, but no larger share of all different words."""
+MAX_FORMS, MAX_RELATED = 50_000, 6
+"""Words of each side whose related forms are kept, the most frequent first; and how many for each."""
+LEAST_SEEN = 2
+"""A translation that was seen only once may be a wrong link."""
+LEAST_STEM, STEM_SHARE = 3, 0.6
+"""Forms of one word begin with so many equal letters, and with so large a share of the longer one."""
+_NEIGHBORS = ((-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
+
+
+class Words(NamedTuple):
+    """The words of both sides of a pair."""
+
+    source: Sequence[str]
+    target: Sequence[str]
+
+    def lowercased(self) -> "Words":
+        """The same words in small letters."""
+        return Words([word.lower() for word in self.source], [word.lower() for word in self.target])
+
+
+def split_words(pair: Sides) -> Words:
+    """The words of a pair as they are written."""
+    return Words(words_of(pair.source), words_of(pair.target))
+
+
+class WordIds:
+    """Numbers of the lowercased words of one side. Words that were not there when it was made share one."""
+
+    def __init__(self, texts: Iterable[Sequence[str]]) -> None:
+        self.counts = Counter(chain.from_iterable(texts))
+        self._ids = {word: number for number, word in enumerate(self.counts)}
+
+    def __len__(self) -> int:
+        """One more than there are words: the last number is that of unknown ones."""
+        return len(self._ids) + 1
+
+    def encode(self, words: Sequence[str]) -> Ids:
+        """(words,) their numbers."""
+        unknown = len(self._ids)
+        return np.array([self._ids.get(word, unknown) for word in words], dtype=np.int32)
+
+    def common(self) -> frozenset[str]:
+        """The most frequent words."""
+        count = min(MAX_COMMON, int(COMMON_SHARE * len(self.counts)))
+        return frozenset(word for word, _ in self.counts.most_common(count))
+
+
+@dataclass(frozen=True, slots=True)
+class WordAligner:
+    """What was learned from the pairs of a direction."""
+
+    sources: WordIds
+    targets: WordIds
+    forward: Lexicon
+    """t(target | source)."""
+    backward: Lexicon
+    """t(source | target)."""
+
+    def align(self, pairs: Sequence[Words]) -> Iterator[list[Link]]:
+        """The links of each pair, in the order of the source words."""
+        rows = [self.encode(pair) for pair in pairs]
+        forward = _best_sources(rows, self.forward, len(self.sources), len(self.targets))
+        turned = [Pieces(row.target, row.source) for row in rows]
+        backward = _best_sources(turned, self.backward, len(self.targets), len(self.sources))
+        yield from map(grow, forward, backward)
+
+    def encode(self, pair: Words) -> Pieces:
+        """The words of a pair as numbers."""
+        return Pieces(self.sources.encode(pair.source), self.targets.encode(pair.target))
+
+
+def learn_aligner(pairs: Sequence[Words]) -> WordAligner:
+    """Learn from pairs of one direction, lowercased; `MAX_LEARNED` of them are enough."""
+    sources, targets = WordIds(pair.source for pair in pairs), WordIds(pair.target for pair in pairs)
+    rows = [Pieces(sources.encode(pair.source), targets.encode(pair.target)) for pair in pairs]
+    turned = [Pieces(row.target, row.source) for row in rows]
+    return WordAligner(
+        sources,
+        targets,
+        learn_lexicon(rows, nothing=len(sources), classes=len(targets), diagonal=DIAGONAL),
+        learn_lexicon(turned, nothing=len(targets), classes=len(sources), diagonal=DIAGONAL),
+    )
+
+
+def grow(of_targets: Sequence[int], of_sources: Sequence[int]) -> list[Link]:
+    """The links that both directions have, and those of one of them beside a link, as long as one of their words has
+    none.
+
+    Args:
+        of_targets: for each target word its source word, -1 for none.
+        of_sources: for each source word its target word, -1 for none.
+    """
+    forward = {(source, target) for target, source in enumerate(of_targets) if source >= 0}
+    backward = {(source, target) for source, target in enumerate(of_sources) if target >= 0}
+    sure = forward & backward
+    others = forward ^ backward
+    sources, targets = {source for source, _ in sure}, {target for _, target in sure}
+    links, waiting = list(sure), sorted(sure)
+    for source, target in waiting:  # it grows while it is gone through
+        for right, down in _NEIGHBORS if others else ():
+            near = source + right, target + down
+            if near in others and (near[0] not in sources or near[1] not in targets):
+                others.remove(near)
+                sources.add(near[0])
+                targets.add(near[1])
+                links.append(near)
+                waiting.append(near)
+    return [Link(*link, link in sure) for link in sorted(links)]
+
+
+def _best_sources(rows: Sequence[Pieces], lexicon: Lexicon, nothing: int, classes: int) -> Iterator[list[int]]:
+    """For each target word of each pair the place of its most probable source word, -1 for none."""
+    table = lexicon.sources * classes + lexicon.targets
+    for block in in_blocks(rows):
+        keys, widths, preferences = meet(block, nothing, classes, DIAGONAL)
+        assert preferences is not None
+        unique, inverse = np.unique(keys, return_inverse=True)
+        scores = _looked_up(unique, table, lexicon.probabilities)[inverse] * preferences
+        ends = np.cumsum(widths)
+        begins = ends - widths
+        highest = np.maximum.reduceat(scores, begins) if len(begins) else np.zeros(0)
+        hits = np.flatnonzero(scores == np.repeat(highest, widths))
+        best = hits[np.searchsorted(hits, begins)] - begins  # the first hit of each
+        best[(best == widths - 1) | (highest <= 0)] = -1
+        found, place = best.tolist(), 0
+        for row in block:
+            yield found[place : place + len(row.target)]
+            place += len(row.target)
+
+
+def _looked_up(wanted: Ids, keys: Ids, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The values of keys, which are sorted; 0 for those that are not there."""
+    if not len(keys):
+        return np.zeros(len(wanted))
+    places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[places] == wanted, values[places], 0.0)
+
+
+class FormCounter:
+    """Counts which surface forms translate which lowercased words, on both sides."""
+
+    def __init__(self) -> None:
+        self._counts: tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]] = (Counter(), Counter())
+
+    def add(self, words: Words, links: Sequence[Link]) -> None:
+        """Count the sure links of a pair, whose words are as they are written."""
+        for source, target, sure in links:
+            if sure:
+                self._counts[0][words.target[target].lower(), words.source[source]] += 1
+                self._counts[1][words.source[source].lower(), words.target[target]] += 1
+
+    def related(self, side: int) -> dict[str, list[str]]:
+        """For the words of a side (0 source, 1 target) other forms that translate the same word."""
+        groups: dict[str, list[tuple[str, int]]] = {}
+        for (word, form), count in self._counts[side].most_common():
+            if count >= LEAST_SEEN:
+                groups.setdefault(word, []).append((form, count))
+        found: dict[str, Counter[str]] = {}
+        for forms in groups.values():
+            for form, _ in forms:
+                for other, count in forms:
+                    if other != form and share_stem(form, other):
+                        found.setdefault(form, Counter())[other] += count
+        chosen = list(found)[:MAX_FORMS]
+        return {form: [other for other, _ in found[form].most_common(MAX_RELATED)] for form in chosen}
+
+
+def share_stem(one: str, other: str) -> bool:
+    """Whether two words may be forms of one word: they begin alike, accents and capitals aside."""
+    one, other = _bare(one), _bare(other)
+    if one == other:
+        return False
+    longest = min(len(one), len(other))
+    stem = next((place for place in range(longest) if one[place] != other[place]), longest)
+    return stem >= LEAST_STEM and stem >= STEM_SHARE * max(len(one), len(other))
+
+
+def _bare(word: str) -> str:
+    return "".join(letter for letter in unicodedata.normalize("NFD", word.lower()) if not unicodedata.combining(letter))
