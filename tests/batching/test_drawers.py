@@ -19,6 +19,7 @@ from limelight.config import AugmentationConfig
 from limelight.errors import RunError
 from limelight.text.augmentation import Languages
 from limelight.tokens import Tokenizers, train_tokenizer
+from tests.batching.aligned import aligned
 
 WORDS = ["small", "birds", "carry", "seven", "stones", "Meadowlark", "bridge", "while", "Orla", "counts", "41", "boats"]
 HOW = Drawing(0.3, dict.fromkeys(AugmentationConfig.model_fields, 0.2), max_length=40)
@@ -49,10 +50,14 @@ def views(tokenizers: Tokenizers, sentences: list[str], tmp_path_factory: pytest
         for number, part in enumerate((sentences[:170], sentences[170:]))
     ]
     tag = (tokenizers.source.reserved_id("<2en>"),)
+    words = [
+        aligned(tmp_path_factory.mktemp("words") / str(number), store, turned=True)
+        for number, store in enumerate(stores)
+    ]
     return [
-        View(stores[0], languages=Languages("en", "de")),
-        View(stores[0].reversed(), 0.5, tag, Languages("de", "en")),
-        View(stores[1], 1.5),
+        View(stores[0], languages=Languages("en", "de"), alignment=words[0]),
+        View(stores[0].reversed(), 0.5, tag, Languages("de", "en"), words[0].reversed()),
+        View(stores[1], 1.5, alignment=words[1]),
     ]
 
 

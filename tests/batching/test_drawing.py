@@ -7,8 +7,13 @@ import pytest
 
 from limelight.batching.drawing import Drawing, View, stored_rows, varied_rows
 from limelight.batching.store import StoreWriter, TokenStore
+from limelight.batching.stream import BatchStream
+from limelight.errors import UserError
 from limelight.text.augmentation import Languages
+from limelight.text.marks import MARK, PLACEHOLDER, placeholder, show_marks
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
+from limelight.tokens.marked import decode_marked
+from tests.batching.aligned import aligned
 
 TEXTS = [(f"the cat number {n} sits here.", f"die katze nummer {n} sitzt hier.") for n in range(30)]
 SEEDS = (3, 4)
@@ -104,3 +109,73 @@ def test_nothing_varies_without_a_rate() -> None:
     assert not Drawing(0.0, {"join": 0.0}).varies
     assert Drawing(0.1).varies
     assert Drawing(0.0, {"join": 0.1}).varies
+
+
+def marking(store: TokenStore, tokenizer: Tokenizer, folder: Path) -> list[View]:
+    words = aligned(folder / "words", store)
+    there, back = both_ways(store, tokenizer)
+    return [there._replace(alignment=words), back._replace(alignment=words.reversed())]
+
+
+def read(tokenizer: Tokenizer, rows: list[np.ndarray]) -> list[str]:
+    return [decode_marked(tokenizer, row.tolist()) for row in rows]
+
+
+@pytest.mark.parametrize("sampling", [0.0, 0.3])
+def test_placeholders_are_drawn_in_both_directions(
+    sampling: float, store: TokenStore, tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    """The same ones on both sides, as ids; in place of translations; and a tag before every source."""
+    views, how = marking(store, tokenizer, tmp_path), Drawing(sampling, {"placeholders": 1.0})
+    sources, targets = varied_rows(views, all_rows(), Tokenizers(tokenizer, tokenizer), how, SEEDS)
+    tags = [tokenizer.pieces([int(row[0])])[0] for row in sources]
+    assert tags == ["<2de>"] * 30 + ["<2en>"] * 30
+    words = {"the": "die", "cat": "katze", "number": "nummer", "sits": "sitzt", "here": "hier"}
+    words |= {german: english for english, german in words.items()}
+    replaced = 0
+    for source, target in zip(read(tokenizer, sources), read(tokenizer, targets), strict=True):
+        marks = PLACEHOLDER.findall(source)
+        assert marks
+        assert marks == sorted(marks)
+        assert PLACEHOLDER.findall(target) == marks
+        for word in words.keys() - set(source.replace(".", "").split()):
+            replaced += word not in source and words[word] not in target
+    assert replaced > 20
+
+
+def test_terms_stand_in_the_source_alone(store: TokenStore, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    views, how = marking(store, tokenizer, tmp_path), Drawing(0.0, {"terms": 1.0})
+    rows = np.concatenate([all_rows()] * 5)
+    sources, targets = varied_rows(views, rows, Tokenizers(tokenizer, tokenizer), how, SEEDS)
+    english, german = map(list, zip(*TEXTS, strict=True))
+    assert read(tokenizer, targets) == (german + english) * 5
+    texts = [show_marks(text) for text in read(tokenizer, sources)]
+    assert sum("cat<ph30> katze<ph31>" in text.lower() for text in texts) > 3
+    assert sum("katze<ph30> cat<ph31>" in text.lower() for text in texts) > 3
+
+
+def test_marks_in_text_are_ids_only_where_augmentation_put_them(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    """A private-use character of the corpus stays text, be its pair drawn beside others that get marks."""
+    sources = [f"the cat {placeholder(5)} sits", "the <ph7> cat"]
+    targets = [f"die katze {placeholder(5)} sitzt", "die <ph7> katze"]
+    with StoreWriter(tmp_path / "s", vocabulary_size=tokenizer.size) as writer:
+        writer.append(tokenizer.encode_batch(sources), tokenizer.encode_batch(targets), sources, targets)
+        store = writer.close("")
+    [view] = [View(store, languages=Languages("en", "de"), alignment=aligned(tmp_path / "words", store))]
+    rows = np.array([(0, row % 2) for row in range(60)])
+    rates = {"placeholders": 0.5, "terms": 0.3, "uppercase": 0.2}
+    drawn = varied_rows([view], rows, Tokenizers(tokenizer, tokenizer), Drawing(0.0, rates), SEEDS)
+    control = {tokenizer.reserved_id(f"<ph{number}>") for number in range(32)}
+    with_marks = [bool(control & set(row.tolist())) for row in drawn.sources]
+    assert not any(with_marks[::2])
+    assert 15 < sum(with_marks[1::2]) <= 30
+    assert any("<ph7>" in text for text in read(tokenizer, drawn.targets)[1::2])
+    assert all(len(MARK.findall(tokenizer.decode(row.tolist()))) == 1 for row in drawn.targets[::2])
+
+
+def test_placeholders_without_alignments_are_refused(store: TokenStore, tokenizer: Tokenizer) -> None:
+    views = both_ways(store, tokenizer)
+    assert Drawing(0.0, {"terms": 0.1}).marks
+    with pytest.raises(UserError, match="need word alignments, and there are none of these corpora"):
+        BatchStream(views, Tokenizers(tokenizer, tokenizer), tokens=99, seed=1, drawing=Drawing(0.0, {"terms": 0.1}))
+    BatchStream(views, Tokenizers(tokenizer, tokenizer), tokens=99, seed=1, drawing=Drawing(0.0, {"terms": 0.0}))

@@ -16,12 +16,12 @@ from limelight.batching.store import StoreWriter, TokenStore
 from limelight.batching.stream import BatchStream, Position
 from limelight.config import AugmentationConfig
 from limelight.errors import UserError
-from limelight.text.augmentation import Languages
+from limelight.text.augmentation import MARKING, Languages
 from limelight.tokens import Tokenizers
 
 BEGINNING = Position()
 EN_DE = Languages("en", "de")
-RATES = dict.fromkeys(AugmentationConfig.model_fields, 0.3)
+RATES = dict.fromkeys(AugmentationConfig.model_fields.keys() - set(MARKING), 0.3)  # `Letters` has no reserved pieces
 SIZES = (23, 40, 7)  # pairs in each corpus
 WEIGHTS = (2.0, 0.5, 1.5)
 
@@ -29,7 +29,7 @@ WEIGHTS = (2.0, 0.5, 1.5)
 class Letters:
     """A piece for each letter; sampling drops letters, as the seed says."""
 
-    size, padding = 41, 40
+    kind, size, padding = "letters", 41, 40
 
     def encode(self, text: str) -> list[int]:
         return [2 + ord(letter) % 37 for letter in text]
@@ -46,7 +46,7 @@ class Letters:
     def decode(self, ids):
         raise NotImplementedError
 
-    pieces = word_of = save = decode
+    pieces = word_of = save = reserved_id = decode
 
 
 LETTERS = Tokenizers(Letters(), Letters())

@@ -108,7 +108,7 @@ def _spellings(parameter: Any) -> list[str]:
 
 def test_a_wrong_command_is_found():
     text = "```sh\nlimelight trane --out x\necho a | limelight translate --beem 4 > b\nlimelight attention a b\n```\n"
-    assert len(command_faults(text + "\n    limelight train --train a b\n")) == 4
+    assert len(command_faults(text + "\n    limelight evaluate --model a\n")) == 4
     assert len(mentioned_faults("`limelight train --beam`, `--beem`, `--beam`")) == 2
     assert next(commands("```sh\nlimelight train --train a.en a.de > b\n```"))[-1] == "a.de"
 

@@ -7,7 +7,10 @@ from random import Random
 import pytest
 
 from limelight.config.augmentation import AugmentationConfig
-from limelight.text.augmentation import AUGMENTATIONS, Languages, Sides, augment
+from limelight.text.augmentation import AUGMENTATIONS, MARKING, Augmented, Languages, augment
+from limelight.text.marking import NO_FORMS, Alignment, Link
+from limelight.text.marks import ANNOTATION, MARK, PLACEHOLDER, TERM_BEGIN, TERM_END, placeholder
+from limelight.text.pair import Sides
 
 EN_DE = Languages("en", "de")
 PAIR = Sides("Yesterday Tom bought 12 books.", "Gestern hat Tom 12 Bücher gekauft.")
@@ -25,27 +28,29 @@ def seed(request: pytest.FixtureRequest) -> int:
 
 
 def test_every_augmentation_has_a_rate_and_every_rate_an_augmentation() -> None:
-    assert set(AugmentationConfig.model_fields) == {"join", *AUGMENTATIONS}
+    assert set(AugmentationConfig.model_fields) == {"join", *MARKING, *AUGMENTATIONS}
 
 
 def test_all_rates_are_off_by_default() -> None:
     config = AugmentationConfig()
     assert not config.active
-    assert augment([PAIR] * 5, [EN_DE] * 5, config.model_dump(), seed=1) == [PAIR] * 5
+    assert augment([PAIR] * 5, [EN_DE] * 5, config.model_dump(), seed=1) == [Augmented(PAIR)] * 5
 
 
 def test_the_same_seed_gives_the_same_pairs_and_another_seed_others(seed: int) -> None:
     rates = dict.fromkeys(AugmentationConfig.model_fields, 0.5)
+    links = Alignment([Link(0, 0), Link(1, 2), Link(4, 4), Link(5, 5)], NO_FORMS)
     pairs = [Sides(f"{PAIR.source} Number {n}.", f"{PAIR.target} Nummer {n}.") for n in range(50)]
-    first = augment(pairs, [EN_DE] * 50, rates, seed)
-    assert augment(pairs, [EN_DE] * 50, rates, seed) == first
-    assert augment(pairs, [EN_DE] * 50, rates, seed + 1) != first
+    first = augment(pairs, [EN_DE] * 50, rates, seed, lambda _: links)
+    assert augment(pairs, [EN_DE] * 50, rates, seed, lambda _: links) == first
+    assert augment(pairs, [EN_DE] * 50, rates, seed + 1, lambda _: links) != first
+    assert {name for each in first for name in each.applied} == set(rates)
 
 
 def test_a_rate_is_the_share_of_pairs_that_change(seed: int) -> None:
     count = 4000
     found = augment([PAIR] * count, [EN_DE] * count, {"uppercase": 0.3}, seed)
-    share = sum(pair.source.isupper() for pair in found) / count
+    share = sum(each.pair.source.isupper() for each in found) / count
     assert abs(share - 0.3) < 5 * (0.3 * 0.7 / count) ** 0.5  # five standard deviations
 
 
@@ -57,7 +62,7 @@ def test_a_rate_without_an_augmentation_is_refused() -> None:
 def test_joined_pairs_are_those_that_follow_and_speak_the_same_languages(seed: int) -> None:
     pairs = [Sides(f"a{n}.", f"b{n}.") for n in range(4)]
     languages = [EN_DE, Languages("en", "fr"), EN_DE, EN_DE]
-    for source, target in augment(pairs, languages, {"join": 1.0}, seed):
+    for (source, target), _ in augment(pairs, languages, {"join": 1.0}, seed):
         places = re.findall(r"a(\d)\.", source)
         assert places == re.findall(r"b(\d)\.", target)
         assert len({languages[int(place)] for place in places}) == 1
@@ -66,8 +71,8 @@ def test_joined_pairs_are_those_that_follow_and_speak_the_same_languages(seed: i
 
 def test_sentences_of_chinese_meet_without_a_space() -> None:
     found = augment([Sides("Yes.", "是。")] * 3, [Languages("en", "zh")] * 3, {"join": 1.0}, seed=1)
-    assert found[0].target in ("是。是。", "是。是。是。")
-    assert found[0].source in ("Yes. Yes.", "Yes. Yes. Yes.")
+    assert found[0].pair.target in ("是。是。", "是。是。是。")
+    assert found[0].pair.source in ("Yes. Yes.", "Yes. Yes. Yes.")
 
 
 def test_a_shared_name_becomes_another_on_both_sides(seed: int) -> None:
@@ -173,3 +178,60 @@ def test_no_augmentation_empties_a_side_or_breaks_on_odd_text() -> None:
         for seed in range(20):
             for text in odd:
                 assert all(side.strip() for side in changed(name, Sides(text, text), seed)), (name, text)
+
+
+MARKED = Sides(
+    f"{placeholder(0)}Yesterday{placeholder(1)} Tom bought 12 books {TERM_BEGIN} Buch {TERM_END} for {placeholder(2)}.",
+    f"{placeholder(0)}Gestern{placeholder(1)} hat Tom 12 Bücher für {placeholder(2)} gekauft.",
+)
+
+
+@pytest.mark.parametrize("name", AUGMENTATIONS)
+def test_marks_survive_every_other_augmentation(name: str) -> None:
+    """Each once on each side; the form of a term keeps its letters, but for capitals, names and numbers."""
+    for seed in range(100):
+        found = changed(name, MARKED, seed)
+        for side in found:
+            assert PLACEHOLDER.findall(side) == [placeholder(number) for number in range(3)]
+        if name != "same":
+            assert [match.lower() for match in ANNOTATION.findall(found.source)] == [f"{TERM_BEGIN} buch {TERM_END}"]
+
+
+def test_a_typing_error_may_stand_beside_a_term() -> None:
+    assert any(changed("typos", MARKED, seed).source != MARKED.source for seed in range(20))
+
+
+def test_links_follow_their_sentences_when_pairs_are_joined(seed: int) -> None:
+    """The words that a placeholder replaces are translations of one another in every sentence."""
+    pairs = [Sides(f"a{n}, b{n} c{n}.", f"C{n} B{n} A{n}!") for n in range(200)]
+    links = Alignment([Link(0, 2), Link(1, 1), Link(2, 0)], NO_FORMS)
+    rates = {"join": 1.0, "placeholders": 1.0}
+    joined = 0
+    for (source, target), applied in augment(pairs, [EN_DE] * 200, rates, seed, lambda _: links):
+        assert sorted(MARK.findall(source)) == sorted(MARK.findall(target))
+        left = [re.findall(r"[a-c]\d+", side.lower()) for side in (source, target)]
+        assert sorted(left[0]) == sorted(left[1])
+        joined += applied == ("join", "placeholders")
+    assert joined > 190
+
+
+def test_nothing_new_is_drawn_for_a_rate_of_0(seed: int) -> None:
+    """So runs of older versions are continued exactly."""
+    pairs = [Sides(f"{PAIR.source} Number {n}.", f"{PAIR.target} Nummer {n}.") for n in range(50)]
+    rates = dict.fromkeys(AUGMENTATIONS, 0.3)
+    found = augment(pairs, [EN_DE] * 50, rates, seed)
+    assert augment(pairs, [EN_DE] * 50, {**rates, "placeholders": 0.0, "terms": 0.0}, seed) == found
+
+
+def test_marks_without_alignments_are_refused() -> None:
+    with pytest.raises(ValueError, match="placeholders and terms need word alignments, and there are none"):
+        augment([PAIR], [EN_DE], {"terms": 1.0}, seed=1)
+
+
+def test_private_use_characters_of_a_corpus_stay_text() -> None:
+    """No mark is put beside them, so that none of them is taken for one."""
+    pair = Sides(f"A{placeholder(3)} b", f"C{placeholder(3)} d")
+    alignment = Alignment([Link(0, 0), Link(1, 1)], NO_FORMS)
+    rates = {"placeholders": 1.0, "terms": 1.0}
+    assert augment([pair], [EN_DE], rates, 1, lambda _: alignment) == [Augmented(pair)]
+    assert not Augmented(pair).is_marked

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from limelight.training import checkpoint, keep, loop, prepare, update
+from limelight.training import align, checkpoint, keep, loop, prepare, update
 from limelight.training.tasks import valid_set
 
 MOMENTS: dict[str, tuple[Any, str]] = {
@@ -17,6 +17,7 @@ MOMENTS: dict[str, tuple[Any, str]] = {
     "validation": (valid_set, "mean_loss"),
     "vocabulary": (prepare, "save_tokenizers"),
     "corpus": (prepare, "_tokenise"),
+    "alignments": (align, "learn_aligner"),
     "final": (loop, "finish_model"),
 }
 """A function to be interrupted when it begins."""

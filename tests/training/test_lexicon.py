@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 from limelight.training import lexicon
-from limelight.training.lexicon import Lexicon, Pieces, evenly, learn_lexicon, most_frequent, most_likely
+from limelight.training.lexicon import (
+    NO_SOURCE,
+    Lexicon,
+    Pieces,
+    evenly,
+    learn_lexicon,
+    meet,
+    most_frequent,
+    most_likely,
+)
 
 NOTHING, CLASSES = 11, 13
 
@@ -52,6 +61,29 @@ def test_it_is_model_1(seed: int, monkeypatch: pytest.MonkeyPatch, iterations: i
     pairs = random_pairs(31)
     found = as_dictionary(learn_lexicon(pairs, nothing=NOTHING, classes=CLASSES, iterations=iterations))
     assert found == pytest.approx(by_loops(pairs, iterations), rel=1e-12)
+
+
+def test_places_near_the_diagonal_are_preferred() -> None:
+    """exp(-lambda |i/m - j/n|), normalized over the sources of a target place; p0 for none."""
+    pairs = [Pieces(np.array([3, 4, 5]), np.array([6, 7])), Pieces(np.zeros(0, dtype=np.int64), np.array([8]))]
+    keys, widths, preferences = meet(pairs, NOTHING, CLASSES, diagonal=2.0)
+    assert keys.tolist() == [source * CLASSES + target for target in (6, 7) for source in (3, 4, 5, NOTHING)] + [
+        NOTHING * CLASSES + 8
+    ]
+    assert widths.tolist() == [4, 4, 1]
+    near = np.exp(-2 * np.abs(np.array([[1 / 3], [2 / 3], [1]]) - np.array([1 / 2, 1]))).T
+    near *= (1 - NO_SOURCE) / near.sum(axis=1, keepdims=True)
+    assert preferences is not None
+    assert preferences[:8].reshape(2, 4)[:, :3] == pytest.approx(near, rel=1e-6)
+    assert preferences[[3, 7, 8]] == pytest.approx(NO_SOURCE)
+
+
+def test_the_diagonal_tells_words_apart_that_always_come_together() -> None:
+    pairs = [Pieces(np.array([2, 3]), np.array([5, 6]))] * 20
+    plain = as_dictionary(learn_lexicon(pairs, nothing=NOTHING, classes=CLASSES))
+    assert plain[2, 5] == pytest.approx(0.5)
+    found = as_dictionary(learn_lexicon(pairs, nothing=NOTHING, classes=CLASSES, diagonal=4.0))
+    assert min(found[2, 5], found[3, 6]) > 0.9
 
 
 def test_what_each_piece_becomes_sums_to_one(seed: int) -> None:

@@ -17,6 +17,8 @@ from limelight.config import (
     override,
 )
 from limelight.errors import UserError
+from limelight.tokens import Tokenizer
+from limelight.training import preflight
 from limelight.training.preflight import check_run, require_one_kind
 from tests.training.helpers import RECURRENT, go, tiny_run
 from tests.training.readers import label_run, masked_run
@@ -74,6 +76,36 @@ def refused(config: RunConfig, fault: str, tmp_path: Path, monkeypatch: pytest.M
         go(config, tmp_path / "run")
     assert prepared == []
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("name", ["placeholders", "terms"])
+def test_marks_need_pairs_that_translate_one_another(name: str, tmp_path: Path) -> None:
+    for config in (text_run(tmp_path / "text"), label_run(tmp_path / "labels")):
+        with pytest.raises(UserError, match=r"are for pairs of sentences that translate one another: set both to 0"):
+            check_run(override(config, [f"augmentation.{name}=0.1"]), tmp_path / "run")
+
+
+def test_marks_need_reserved_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A vocabulary as imported models have it: without them."""
+    sample = preflight._sample
+    monkeypatch.setattr(preflight, "_sample", lambda *given: Unreserved(sample(*given)))
+    config = tiny_run(tmp_path / "text")
+    check_run(config, tmp_path / "run")
+    with pytest.raises(UserError, match=r"terms need the tokens <ph0> to <ph31>, but .* no reserved token <ph0>: set"):
+        check_run(override(config, ["augmentation.terms=0.1"]), tmp_path / "run")
+
+
+class Unreserved:
+    """A tokenizer with all but the reserved pieces."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._tokenizer, name)
+
+    def reserved_id(self, piece: str) -> int:
+        raise UserError(f"this vocabulary has no reserved token {piece}")
 
 
 def test_the_advice_of_a_refusal_is_taken_by_the_same_folder(tmp_path: Path) -> None:

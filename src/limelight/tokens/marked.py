@@ -84,7 +84,7 @@ def encode_marked(tokenizer: Tokenizer, text: str) -> list[int]:
 
 def encode_marked_batch(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
     """`encode_marked` of each text."""
-    return encode_marked_sampled(tokenizer, texts, amount=0, seed=0)
+    return encode_marked_sampled(tokenizer, texts, amount=0.0, seed=0)
 
 
 def encode_marked_sampled(tokenizer: Tokenizer, texts: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from limelight.batching.alignments import AlignmentStore
 from limelight.batching.store import Ragged, TokenStore
 from limelight.batching.stream import BatchStream, Position
 from limelight.config import BatchingConfig, Corpus, DataConfig, Direction, RunConfig, TrainingConfig
@@ -17,6 +18,7 @@ from limelight.errors import UserError
 from limelight.evaluation.metrics import corpus_bleu, corpus_chrf
 from limelight.models.build import build_model
 from limelight.models.interface import Seq2Seq
+from limelight.text.marking import NO_FORMS, Link
 from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.training.loss import batch_loss
@@ -266,6 +268,16 @@ def test_each_of_several_directions_has_the_tag_of_its_target(tokenizers: Tokeni
     assert [view.languages for view in (there, back)] == [("en", "de"), ("de", "en")]
     assert back.store.sources is stores[0].targets
     assert back.store.target_texts is stores[0].source_texts
+
+
+def test_alignments_are_turned_with_their_store(tokenizers: Tokenizers) -> None:
+    links = Ragged(np.array([1, 0x8002], dtype="<u2"), np.array([0, 2]))
+    words = AlignmentStore(links, (NO_FORMS, NO_FORMS))
+    there, back = views_of(directed(("en", "de"), both_directions=True), stores_of(1), tokenizers, [words])
+    assert there.alignment is not None
+    assert there.alignment.of(0).links == [Link(1, 2)]
+    assert back.alignment is not None
+    assert back.alignment.of(0).links == [Link(2, 1)]
 
 
 @pytest.mark.parametrize("temperature", [1.0, 2.0, 5.0, 100.0])

@@ -1,0 +1,32 @@
+"""Words and where they are, in scripts with spaces and without."""
+
+import pytest
+
+from limelight.text.words import word_spans, words_of
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("The cat, (the) dog!", ["The", "cat", "the", "dog"]),
+        ("Don't, Tom's e-mail", ["Don't", "Tom's", "e-mail"]),
+        ("l'homme qu’elle", ["l", "homme", "qu", "elle"]),
+        ("at 14:30 for 1,000.50 in 2020.", ["at", "14:30", "for", "1,000.50", "in", "2020"]),
+        ("snake_case", ["snake", "case"]),
+        ("我喜歡貓。", ["我", "喜", "歡", "貓"]),
+        ("東京タワー abc", ["東", "京", "タ", "ワ", "ー", "abc"]),
+        ("हिन्दी में।", ["हिन्दी", "में"]),
+        ("กินข้าว", ["กิ", "น", "ข้", "า", "ว"]),
+        ("\u0065\u0301te\u0301 Привет", ["e\u0301te\u0301", "Привет"]),
+        ("... - !", []),
+        ("", []),
+    ],
+)
+def test_words(text: str, words: list[str]) -> None:
+    assert words_of(text) == words
+    assert [text[begin:end] for begin, end in word_spans(text)] == words
+
+
+def test_texts_that_are_joined_keep_their_words() -> None:
+    texts = ["It's 3", "4 o'clock.", "我喜歡。", "貓 a-", "b"]
+    assert words_of(" ".join(texts)) == [word for text in texts for word in words_of(text)]

@@ -1,0 +1,121 @@
+"""Word alignments of a language whose words are known, whatever order its sentences have."""
+
+import random
+
+import pytest
+
+from limelight.text.marking import Link
+from limelight.text.pair import Sides
+from limelight.training.word_alignment import (
+    FormCounter,
+    WordAligner,
+    Words,
+    grow,
+    learn_aligner,
+    share_stem,
+    split_words,
+)
+
+DICTIONARY = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf", "six": "sechs",
+              "red": "rot", "blue": "blau", "old": "alt", "house": "Haus", "tree": "Baum", "see": "sehen"}  # fmt: skip
+
+
+def sentences(count: int, *, swaps: int = 2) -> list[tuple[Words, list[Link]]]:
+    """A target word for each source word, some neighbors swapped, and a particle at the end that nothing becomes."""
+    found = []
+    for _ in range(count):
+        source = random.sample(list(DICTIONARY), random.randint(2, 7))
+        order = list(range(len(source)))
+        for _ in range(swaps):
+            place = random.randrange(len(source) - 1)
+            order[place], order[place + 1] = order[place + 1], order[place]
+        links = sorted(Link(place, number) for number, place in enumerate(order))
+        found.append((Words(source, [DICTIONARY[source[place]].lower() for place in order] + ["ne"]), links))
+    return found
+
+
+def test_the_words_of_a_language_are_aligned(seed: int) -> None:
+    """Almost every link between words of the dictionary is found and sure."""
+    random.seed(seed)
+    known = sentences(600)
+    aligner = learn_aligner([words for words, _ in known])
+    found = [{link for link in links if link.sure} for links in aligner.align([words for words, _ in known])]
+    right = sum(len(links & set(gold)) for links, (_, gold) in zip(found, known, strict=True))
+    assert right >= 0.95 * sum(len(gold) for _, gold in known)
+    assert right >= 0.95 * sum(map(len, found))
+
+
+def test_the_diagonal_decides_between_equal_words(seed: int) -> None:
+    random.seed(seed)
+    known = [words for words, _ in sentences(300, swaps=0)]
+    aligner = learn_aligner(known)
+    twice = Words(["house", "red", "house"], ["haus", "rot", "haus"])
+    assert list(aligner.align([twice])) == [[Link(0, 0), Link(1, 1), Link(2, 2)]]
+
+
+def test_unknown_words_and_empty_sides_have_no_links(seed: int) -> None:
+    random.seed(seed)
+    aligner = learn_aligner([words for words, _ in sentences(50)])
+    odd = [
+        Words(["what", "ever"], ["was"]),
+        Words([], ["eins"]),
+        Words(["one"], []),
+        Words([], []),
+        Words(["one"], ["eins"]),
+    ]
+    assert list(aligner.align(odd)) == [[], [], [], [], [Link(0, 0)]]
+
+
+@pytest.mark.parametrize("block", [1, 30, 10**6])
+def test_blocks_change_nothing(block: int, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    random.seed(seed)
+    known = [words for words, _ in sentences(40)]
+    whole = list(learn_aligner(known).align(known))
+    monkeypatch.setattr("limelight.training.lexicon.BLOCK", max(block, 72))  # one pair has at most (7 + 1) * 8 meetings
+    assert list(learn_aligner(known).align(known)) == whole
+
+
+def test_sure_links_are_in_both_directions_and_others_grow_beside_them() -> None:
+    # target word 0 comes from source 0; 1 from 1; 2 from 1; 4 from 5.  source 0 becomes 0; 1 becomes 1; 2 becomes 1
+    links = grow([0, 1, 1, -1, 5], [0, 1, 1, -1, -1, -1])
+    assert links == [Link(0, 0), Link(1, 1), Link(1, 2, sure=False), Link(2, 1, sure=False)]
+    assert grow([], []) == []
+    assert grow([-1], [-1, -1]) == []
+
+
+def test_words_without_pairs_teach_nothing() -> None:
+    aligner = learn_aligner([Words([], [])])
+    assert isinstance(aligner, WordAligner)
+    assert list(aligner.align([Words(["a"], ["b"])])) == [[]]
+
+
+def test_common_words_are_a_small_share_of_all(seed: int) -> None:
+    random.seed(seed)
+    texts = [["the", f"w{number}"] for number in range(500)]
+    aligner = learn_aligner([Words(text, text) for text in texts])
+    common = aligner.sources.common()
+    assert "the" in common
+    assert len(common) == 5
+    assert learn_aligner([words for words, _ in sentences(50)]).sources.common() == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("Katze", "Katzen", True), ("gehen", "geht", True), ("Haus", "Häuser", True), ("Katze", "katze", False),
+        ("Katze", "Hund", False), ("in", "ins", False), ("Haustür", "Haus", False), ("small", "smaller", True),
+    ],
+)  # fmt: skip
+def test_forms_of_a_word_begin_alike(one: str, other: str, same: bool) -> None:
+    assert share_stem(one, other) == share_stem(other, one) == same
+
+
+def test_related_forms_translate_the_same_word() -> None:
+    counter = FormCounter()
+    for source, target, times in (("cat", "Katze", 5), ("cat", "Katzen", 2), ("cat", "Kerl", 3), ("cats", "Katzen", 4),
+                                  ("cat", "Katzem", 1), ("dog", "Katzer", 3)):  # fmt: skip
+        for _ in range(times):
+            counter.add(split_words(Sides(source, target)), [Link(0, 0)])
+    counter.add(split_words(Sides("cat", "Katzerl")), [Link(0, 0, sure=False)])
+    assert counter.related(1) == {"Katze": ["Katzen"], "Katzen": ["Katze"]}
+    assert counter.related(0) == {"cat": ["cats"], "cats": ["cat"]}
