@@ -65,8 +65,6 @@ def train(
 
     if (source or target) and not (train or back_translated or valid):
         raise UserError("--source and --target name the languages of --train and --valid: give them together")
-    if out is None and preview is None:
-        raise UserError("missing option '--out'; see `limelight train --help`")
     if begin_with is not None and not begin_with:
         raise UserError("--from: it is empty; name the run or model folder to begin with, or leave it out")
     there = load_config(out / "config.yaml") if out and (out / "config.yaml").is_file() else None
@@ -98,9 +96,8 @@ def train(
     if has_bound(given) and pairs["train"] and not (recipe or config or parent or there):
         short = override(_start_from("quick", None, None, None).model_copy(update={"data": resolved.data}), given)
     if preview is not None:
-        _preview(override(resolved, given), preview, quiet=quiet)
-    elif out is not None:
-        _train(override(resolved, given), short, out, quiet=quiet)
+        return _preview(override(resolved, given), preview, quiet=quiet)
+    _train(override(resolved, given), short, out, quiet=quiet)
 
 
 def _preview(resolved: RunConfig, count: int, *, quiet: bool) -> None:
@@ -119,8 +116,10 @@ def _preview(resolved: RunConfig, count: int, *, quiet: bool) -> None:
             write(f"{source}\t{target}\t{', '.join(applied) or '-'}")
 
 
-def _train(resolved: RunConfig, short: RunConfig | None, out: Path, *, quiet: bool) -> None:
+def _train(resolved: RunConfig, short: RunConfig | None, out: Path | None, *, quiet: bool) -> None:
     """Do it in this process, which exists for nothing else."""
+    if out is None:
+        raise UserError("missing option '--out'; see `limelight train --help`")
     from limelight.memory import hold_memory_for_work
 
     hold_memory_for_work()
