@@ -19,14 +19,14 @@ ROOT = Path(__file__).parent.parent
 Sources = dict[str, str]
 
 FLOORS = (
-    {"errors", "files", "memory", "shapes", "untrusted"},
+    {"differences", "errors", "files", "memory", "resumable", "screen", "shapes", "untrusted"},
     {"box", "config", "text", "tokens"},
     {"batching", "attention", "capabilities", "layers", "recipes"},
     {"models"},
     {"inference"},
     {"decoding", "interop", "inspection", "understanding"},
     {"evaluation", "serving"},
-    {"training"},
+    {"synthesis", "training"},
     {"cli", "limelight", "__main__"},  # `limelight` is the face, src/limelight/__init__.py
 )
 FLOOR_OF = {unit: floor for floor, units in enumerate(FLOORS) for unit in units}

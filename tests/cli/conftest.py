@@ -10,6 +10,7 @@ import pytest
 
 from examples.phrase_grammar import write_corpus
 from limelight.cli.app import run
+from tests.cli.corpora import reversing_run
 
 TINY = """
 model.encoder_layers=1 model.decoder_layers=1 model.d_model=16 model.heads=2 model.d_ff=20
@@ -74,6 +75,18 @@ def writing(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def without_bundled_models(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is tested here does not depend on the models that the package has."""
     monkeypatch.setattr("limelight.box.FOLDER", tmp_path_factory.mktemp("box"))
+
+
+@pytest.fixture(scope="session")
+def one(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that translates en-de: it says words backwards, and in capitals."""
+    return reversing_run(tmp_path_factory.mktemp("one"), both=False)
+
+
+@pytest.fixture(scope="session")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One that translates en-de and de-en."""
+    return reversing_run(tmp_path_factory.mktemp("many"), both=True)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 import zstandard
 
 from limelight.errors import TextWarning
-from limelight.text.archive import COMPRESSIONS
+from limelight.text.archive import COMPRESSIONS, ArchiveReader, compress
 from limelight.text.open_text import open_text
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
@@ -64,6 +64,17 @@ def test_archives_end_to_end_are_one_text(suffix: str, tmp_path: Path, seed: int
     for padding in (b"", bytes(4), bytes(9_000)):
         content = b"".join(COMPRESS[suffix](part) + padding for part in parts)
         assert read(tmp_path, suffix, content) == b"".join(parts)
+
+
+@pytest.mark.parametrize("suffix", COMPRESSIONS)
+def test_what_we_compress_is_whole_the_same_every_time_and_can_grow(suffix: str, tmp_path: Path) -> None:
+    parts = [b"one\n" * 99, b"", b"two\n"]
+    assert [compress(part, suffix) for part in parts] == [compress(part, suffix) for part in parts]
+    path = tmp_path / f"text{suffix}"
+    path.write_bytes(b"".join(compress(part, suffix) for part in parts))
+    with ArchiveReader(path, suffix) as stream:
+        assert stream.read() == b"".join(parts)
+    assert compress(b"as it is", ".tsv") == b"as it is"
 
 
 def test_frames_of_zst_that_hold_no_text_are_passed_over(tmp_path: Path) -> None:

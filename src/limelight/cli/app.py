@@ -15,8 +15,10 @@ from typer.core import TyperCommand, TyperGroup
 from limelight import __version__
 from limelight.cli import (
     attention,
+    back_translate,
     card,
     classify,
+    distill,
     evaluate,
     export,
     fill,
@@ -71,6 +73,8 @@ VERBS: dict[str, tuple[ModuleType, Callable[..., None]]] = {
     "attention": (attention, attention.attention),
     "card": (card, card.card),
     "shortlist": (shortlist, shortlist.shortlist),
+    "distill": (distill, distill.distill),
+    "back-translate": (back_translate, back_translate.back_translate),
     "export": (export, export.export),
     "import": (import_, import_.import_),
 }

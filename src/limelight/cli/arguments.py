@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ import typer
 from limelight.errors import UserError
 
 if TYPE_CHECKING:
-    from limelight.config import Corpus
+    from limelight.config import Corpus, Direction, RunConfig
 
 SEVERAL = ("--train", "--back-translated", "--valid", "--text", "--valid-text", "--test")
 """Options that take all the words after them, as in `--train train.en train.de`."""
@@ -125,6 +125,28 @@ def _require_order(option: str, files: tuple[str, str], languages: tuple[str, st
             f"{named[0]}, the second in {named[1]}; but --source is {languages[0]} and --target {languages[1]}. "
             f"Give {option} {files[1]} {files[0]}, or swap the languages"
         )
+
+
+def by_direction(
+    given: Sequence[Corpus], configs: list[RunConfig], asked: tuple[str, str]
+) -> Mapping[Direction | None, Sequence[Corpus]]:
+    """The corpora of each direction of a model that has several; all of them, under None, for one that has not.
+
+    `asked` are the languages of `--from` and `--to`, for corpora that do not name theirs. Raises `UserError` for a
+    corpus in no direction of the model.
+    """
+    from limelight.config import directions_of, find_direction, known_languages, require_not_reversed
+
+    directions = directions_of(configs[0].data)
+    if len(directions) < 2:
+        for config in configs:
+            require_not_reversed(given, config.data.train)
+        return {None: given}
+    grouped: dict[Direction | None, list[Corpus]] = {}
+    for corpus in given:
+        source, target = (here or there for here, there in zip(known_languages(corpus), asked, strict=True))
+        grouped.setdefault(find_direction(directions, source, target), []).append(corpus)
+    return grouped
 
 
 def whole_number(at_least: int, at_most: int = 2**63 - 1) -> Callable[[str | int], int]:

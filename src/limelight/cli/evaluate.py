@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from limelight.cli import options, search_options
-from limelight.cli.arguments import corpora
+from limelight.cli.arguments import by_direction, corpora
 from limelight.cli.models import WRITERS, Machine, find_models, open_generator, open_labeller, open_translator
 from limelight.cli.output import lines_to, show
 from limelight.errors import TextWarning, UserError
@@ -97,7 +97,7 @@ def _translations(
     from limelight.evaluation.directions import DirectionsEvaluation
 
     asked = how.pop("--from") or "", how.pop("--to") or ""
-    groups = _by_direction(corpora(test, *asked, "--test"), configs, asked)
+    groups = by_direction(corpora(test, *asked, "--test"), configs, asked)
     pairs = {direction: _pairs(some, () if direction else configs[0].data.train) for direction, some in groups.items()}
     for unseen in pairs.values():
         _warn_of_overlap(folders, unseen)
@@ -112,24 +112,6 @@ def _translations(
         return only.translations, only
     several = DirectionsEvaluation({str(direction): each for direction, each in found.items()})
     return several.translations, several
-
-
-def _by_direction(
-    given: Sequence[Corpus], configs: list[RunConfig], asked: tuple[str, str]
-) -> Mapping[Direction | None, Sequence[Corpus]]:
-    """The test files of each direction of a model that has several; all of them, under None, for one that has not."""
-    from limelight.config import directions_of, find_direction, known_languages, require_not_reversed
-
-    directions = directions_of(configs[0].data)
-    if len(directions) < 2:
-        for config in configs:
-            require_not_reversed(given, config.data.train)
-        return {None: given}
-    grouped: dict[Direction | None, list[Corpus]] = {}
-    for corpus in given:
-        source, target = (here or there for here, there in zip(known_languages(corpus), asked, strict=True))
-        grouped.setdefault(find_direction(directions, source, target), []).append(corpus)
-    return grouped
 
 
 def _measured(

@@ -1,10 +1,16 @@
 """Options of a search and of sampling, each once, for the commands that decode."""
 
-from typing import Annotated
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from limelight.cli.arguments import decimal, whole_number
+from limelight.errors import UserError
+
+if TYPE_CHECKING:
+    from limelight.decoding.sampling import Sampling
 
 SEARCH = "Search (the model's own values when not given)"
 """Their bounds are those of `DecodingConfig`, which `--help` has no time to import; a test holds them equal."""
@@ -106,3 +112,30 @@ Greedy = Annotated[
         "--greedy", help="Always the most probable piece, nothing drawn.", metavar="", rich_help_panel=SAMPLING
     ),
 ]
+
+
+def check_search(
+    *, beam: int | None, n_best: int, patience: float | None = None, prune: float | None = None, sample: bool = False
+) -> None:
+    """Raises `UserError` for options of a search that exclude each other."""
+    if beam is not None and n_best > beam and not sample:
+        raise UserError(f"--n-best {n_best}: a beam holds as many as it is wide, and --beam is {beam}; widen it")
+    if prune is not None and n_best > 1:
+        raise UserError(f"--prune {prune:g} and --n-best {n_best} exclude each other: pruning leaves the best alone")
+    for name, value in {"beam": beam, "patience": patience, "prune": prune}.items() if sample else ():
+        if value is not None:
+            raise UserError(f"--{name} {value:g} and --sample exclude each other: search for the best, or draw")
+
+
+def sampling_of(given: dict[str, float | int | None], *, sample: bool) -> Sampling | None:
+    """How to draw, by the options that were given; None without `--sample`. Raises `UserError` for those that matter
+    only with it."""
+    wanted = {name: value for name, value in given.items() if value is not None}
+    if not sample:
+        if wanted:
+            named = " and ".join(f"--{name.replace('_', '-')} {value}" for name, value in wanted.items())
+            raise UserError(f"{named}: how to draw matters only with --sample; add it, or search without")
+        return None
+    from limelight.decoding.sampling import Sampling
+
+    return Sampling(**wanted)  # type: ignore[arg-type]  # each name has its own type

@@ -11,10 +11,8 @@ from limelight.cli import options, search_options
 from limelight.cli.input import greet, live_lines_of
 from limelight.cli.models import Machine, find_models, open_translator
 from limelight.cli.output import lines_to
-from limelight.errors import UserError
 
 if TYPE_CHECKING:
-    from limelight.decoding.sampling import Sampling
     from limelight.decoding.translate import Translation
 
 EXAMPLES = """
@@ -57,14 +55,9 @@ def translate(
     threads: options.Threads = None,
 ) -> None:
     """Translate text line by line."""
-    if beam is not None and n_best > beam and not sample:
-        raise UserError(f"--n-best {n_best}: a beam holds as many as it is wide, and --beam is {beam}; widen it")
-    if prune is not None and n_best > 1:
-        raise UserError(f"--prune {prune:g} and --n-best {n_best} exclude each other: pruning leaves the best alone")
-    for name, value in {"beam": beam, "patience": patience, "prune": prune}.items() if sample else ():
-        if value is not None:
-            raise UserError(f"--{name} {value:g} and --sample exclude each other: search for the best, or draw")
-    sampling = _sampling(sample, {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed})
+    search_options.check_search(beam=beam, n_best=n_best, patience=patience, prune=prune, sample=sample)
+    drawing = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
+    sampling = search_options.sampling_of(drawing, sample=sample)
     folders, _ = find_models(model, source=source, target=target, translates=True, bundled=True)
     lines = live_lines_of(file)
     with lines_to(output) as write:
@@ -88,18 +81,6 @@ def translate(
         for number, translation in enumerate(translations):
             for line in _shown(translation, number, as_json=as_json, all_of_them=n_best > 1):
                 write(line)
-
-
-def _sampling(sample: bool, given: dict[str, float | int | None]) -> Sampling | None:
-    wanted = {name: value for name, value in given.items() if value is not None}
-    if not sample:
-        if wanted:
-            named = " and ".join(f"--{name.replace('_', '-')} {value}" for name, value in wanted.items())
-            raise UserError(f"{named}: how to draw matters only with --sample; add it, or search without")
-        return None
-    from limelight.decoding.sampling import Sampling
-
-    return Sampling(**wanted)  # type: ignore[arg-type]  # each name has its own type
 
 
 def _shown(translation: Translation, number: int, *, as_json: bool, all_of_them: bool) -> Iterator[str]:

@@ -8,7 +8,7 @@ without that, a translation equal to its reference may score near 0 in Vietnames
 """
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -53,7 +53,7 @@ def corpus_bleu(
     Raises `UserError` where there is nothing to score, where the counts differ, or for an unknown tokenisation.
     """
     streams = _reference_streams(len(hypotheses), references)
-    metric = _bleu(lowercase, tokenize)
+    metric = _bleu(lowercase=lowercase, tokenize=tokenize)
     return Metric("BLEU", metric.corpus_score(_nfc(hypotheses), streams).score, str(metric.get_signature()))
 
 
@@ -66,6 +66,20 @@ def corpus_chrf(hypotheses: Sequence[str], references: References, *, lowercase:
     streams = _reference_streams(len(hypotheses), references)
     metric = CHRF(lowercase=lowercase)
     return Metric("chrF", metric.corpus_score(_nfc(hypotheses), streams).score, str(metric.get_signature()))
+
+
+def sentence_scorer(name: str, *, tokenize: str = "13a") -> Callable[[str, str], float]:
+    """A function of a translation and its reference to the similarity of the two, from 0 to 100.
+
+    `bleu` is smoothed and counts no n-grams longer than the sentence (sacreBLEU's `effective_order`); `tokenize` is
+    that of `corpus_bleu`. `chrf` is chrF2. Raises `UserError` for a tokenization that cannot be used.
+    """
+    metric = _bleu(lowercase=False, tokenize=tokenize, sentences=True) if name == "bleu" else CHRF()
+
+    def score(translation: str, reference: str) -> float:
+        return metric.sentence_score(_nfc([translation])[0], _nfc([reference])).score
+
+    return score
 
 
 def require_scorable(sentences: int, references: References, tokenize: str = "13a") -> None:
@@ -83,7 +97,7 @@ def is_available(tokenize: str) -> bool:
     return True
 
 
-def _bleu(lowercase: bool, tokenize: str) -> BLEU:
+def _bleu(*, lowercase: bool, tokenize: str, sentences: bool = False) -> BLEU:
     if tokenize not in TOKENIZATIONS:
         raise UserError(f"tokenize={tokenize!r} is no tokenisation for BLEU; there are {', '.join(TOKENIZATIONS)}")
     if tokenize == "flores200" and not _FLORES200.exists():
@@ -93,7 +107,7 @@ def _bleu(lowercase: bool, tokenize: str) -> BLEU:
         )
     try:
         # force: only silences the guess that hypotheses look tokenised, which would be printed at every validation.
-        return BLEU(lowercase=lowercase, tokenize=tokenize, force=True)
+        return BLEU(lowercase=lowercase, tokenize=tokenize, force=True, effective_order=sentences)
     except (RuntimeError, AssertionError) as error:  # not installed, or with another dictionary
         raise UserError(f"tokenize={tokenize!r} needs more than is installed: {' '.join(str(error).split())}") from None
 

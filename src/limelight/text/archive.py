@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import lzma
 import warnings
 import zlib
@@ -104,3 +105,15 @@ class ArchiveReader(RawIOBase):
                 stacklevel=2,
             )
         self._last = b"\n"  # once
+
+
+def compress(content: bytes, suffix: str) -> bytes:
+    """A whole archive of some bytes, the same every time; those of any other suffix stay as they are. Archives end to
+    end are one, so that a compressed file can grow by them."""
+    if suffix == ".gz":
+        return gzip.compress(content, mtime=0)
+    if suffix == ".xz":
+        return lzma.compress(content)
+    if suffix == ".zst":
+        return zstandard.ZstdCompressor(write_checksum=True).compress(content)
+    return content

@@ -71,7 +71,7 @@ def clean(
             reason = "empty"
         elif longer > max_characters:
             reason = "too_long"
-        elif longer >= _SHORT and longer > max_length_ratio * shorter:
+        elif differ_in_length(source, target, max_length_ratio):
             reason = "length_ratio"
         elif drop_identical and source == target:
             reason = "identical"
@@ -83,6 +83,13 @@ def clean(
         else:
             report.dropped[reason] += 1
             report.first_place.setdefault(reason, pair.place)
+
+
+def differ_in_length(source: str, target: str, max_length_ratio: float) -> bool:
+    """Whether the longer text has more than `max_length_ratio` times the characters of the shorter one, and at least
+    20."""
+    shorter, longer = sorted((len(source), len(target)))
+    return longer >= _SHORT and longer > max_length_ratio * shorter
 
 
 def _seen_before(source: str, target: str, seen: set[int]) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from limelight.config import Corpus, EncoderOnlyConfig, ModelConfig, RunConfig, TokensConfig, load_config
+from limelight.differences import describe_differences
 from limelight.errors import UserError
 from limelight.models.stored import CONFIG, find_model
 from limelight.recipes import find_recipe
@@ -51,7 +52,7 @@ def require_same_function(config: RunConfig) -> None:
     if not any(name == "model.family" for name, _, _ in faults):
         faults += _vocabulary_differences(parent.tokens, config.tokens)
     if faults:
-        listed = "; ".join(f"{name} is {old!r} there, {new!r} here" for name, old, new in faults)
+        listed = describe_differences(faults)
         raise UserError(
             f"{config.begin_with}: this run begins with its weights and its vocabulary, and these settings contradict "
             f"them: {listed}. Leave them out: without --recipe and --config a run takes them from "

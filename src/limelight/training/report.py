@@ -10,19 +10,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, TextColumn
-from rich.progress import Progress as Bar
-
 from limelight.config import TrainingConfig
 from limelight.files import write_all, write_whole, writing
+from limelight.screen import FIRST_LINE, LATER_LINES, LIVE, Screen, clock, live_bar
 from limelight.training.checkpoint import Progress
 from limelight.training.tasks.task import Validation
 from limelight.training.tensorboard import Scalars, open_tensorboard
 from limelight.training.update import UpdateResult
 
-FIRST_LINE, LATER_LINES, LIVE = 30.0, 300.0, 1.0
-"""Seconds after which progress is shown at the latest: the first time, later, and on a terminal."""
 _AFTERWARDS = "what was saved is intact: once that is mended, the run goes on from its last checkpoint"
 
 
@@ -36,21 +31,13 @@ NAMES = {
 """What figures of a validation are called in front of people."""
 
 
-class _Screen(Console):
-    """Standard error. Where whoever read it has left (`2>&1 | head`), a run goes on without being seen."""
-
-    def on_broken_pipe(self) -> None:
-        self.quiet = True
-        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())  # what is buffered vanishes there, at the latest
-
-
 class Report:
     """Collects updates into lines. Everything goes to standard error: standard output belongs to results."""
 
     def __init__(self, folder: Path, config: TrainingConfig, *, quiet: bool = False) -> None:
         self.config = config
-        self.console = _Screen(stderr=True, quiet=quiet, highlight=False, soft_wrap=True)
-        self._bar = self._live_bar() if sys.stderr.isatty() and not quiet else None
+        self.console = Screen(quiet=quiet)
+        self._bar = live_bar(self.console) if sys.stderr.isatty() and not quiet else None
         self._path, self._board = folder / "log.jsonl", folder / "tensorboard"
         self._log: int | None = None
         self._tensorboard: Scalars | None = None
@@ -150,16 +137,6 @@ class Report:
         self._shown = now
         return loss, speed
 
-    def _live_bar(self) -> Bar:
-        columns = ("{task.description}", BarColumn(bar_width=24), "{task.fields[figures]}", "{task.fields[left]}")
-        bar = Bar(
-            *(column if isinstance(column, BarColumn) else TextColumn(column) for column in columns),
-            console=self.console,
-        )
-        bar.add_task("starting", total=1.0, figures="", left="")
-        bar.start()
-        return bar
-
     def _write(self, event: str, progress: Progress, **figures: Any) -> None:
         """One JSON object a line; numbers that are not finite become null, as JSON has none."""
         finite = _finite(figures)
@@ -226,6 +203,4 @@ def time_left(progress: Progress, config: TrainingConfig) -> str:
     done = _share_done(progress, config)
     if done <= 0 or progress.seconds <= 0:
         return ""
-    seconds = round(progress.seconds * (1 - done) / done)
-    hours, minutes = divmod(seconds // 60, 60)
-    return f"{hours}:{minutes:02d}:{seconds % 60:02d} left"
+    return f"{clock(progress.seconds * (1 - done) / done)} left"

@@ -1,12 +1,12 @@
 """A run from its configuration to its folder: begin it, or take it up where it stopped."""
 
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from limelight.config import RunConfig, dump_config, load_config
 from limelight.decoding.workers import settings_put_back
+from limelight.differences import describe_differences, differences
 from limelight.errors import RunError, UserError
 from limelight.files import cause, clear_leftovers, remove, write_whole
 from limelight.inference.precision import slow_precision
@@ -143,13 +143,13 @@ def settle(config: RunConfig, folder: Path) -> None:
     if not (folder / CONFIG).exists():
         return
     there = load_config(folder / CONFIG)
-    changed = _differences(there.model_dump(mode="json"), config.model_dump(mode="json"))
+    changed = differences(there.model_dump(mode="json"), config.model_dump(mode="json"))
     refused = [(name, old, new) for name, old, new in changed if not _may_change(name)]
     if refused and not _has_learned(folder):
         (folder / CONFIG).unlink()
         remove(folder / CHECKPOINTS)  # one of update 0, whose weights may have other shapes
     elif refused:
-        faults = "; ".join(f"{name} is {old!r} there, {new!r} here" for name, old, new in refused)
+        faults = describe_differences(refused)
         raise UserError(
             f"{folder}: there is a run with other settings: {faults}. Leave them out, or give another --out"
         )
@@ -163,16 +163,6 @@ def _may_change(name: str) -> bool:
 def _has_learned(folder: Path) -> bool:
     """Whether the run in a folder has a model, or is one itself (an imported one), or a checkpoint after an update."""
     return (folder / BEST).exists() or (folder / WEIGHTS).exists() or newest_step(folder / CHECKPOINTS) > 0
-
-
-def _differences(old: Any, new: Any, name: str = "") -> list[tuple[str, Any, Any]]:
-    """Every setting, by its full name, that two configurations differ in."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        found = []
-        for key in {**old, **new}:
-            found += _differences(old.get(key), new.get(key), f"{name}.{key}" if name else key)
-        return found
-    return [] if old == new else [(name, old, new)]
 
 
 def _set_up(config: RunConfig, folder: Path, prepared: Tokenised, report: Report, stop: StopRequest) -> Run:

@@ -1,0 +1,78 @@
+"""`limelight back-translate`."""
+
+from __future__ import annotations
+
+from limelight.cli import options, search_options, synthesis_options
+from limelight.cli.corpus import Opening, limits_of, search_of, write_corpora
+from limelight.cli.models import Machine, find_models
+from limelight.errors import UserError
+
+EXAMPLES = """
+[bold]Examples[/bold]
+  limelight back-translate --model runs/de-en --text mono.de -o new.tsv.gz
+  limelight back-translate --model runs/de-en --text a.de --beam 1 -o a.tsv
+  limelight back-translate --model runs/de-en --text a.de --sample -o b.tsv
+  limelight back-translate --model runs/many --from de --to en \\
+      --text mono.de.zst -o new.tsv.zst
+  limelight train --train a.en a.de --back-translated new.tsv.gz --out runs/b
+"""
+WITH_LESS_MEMORY = "What was done is kept. Give a smaller --batch-tokens or --beam; then the work begins anew"
+SEED = 1
+"""Of sampling where none is given: a corpus that draws afresh could not be taken up where it stopped."""
+
+
+def back_translate(
+    output: synthesis_options.NewCorpus,
+    model: options.Models = None,
+    quiet: options.Quiet = False,
+    source: options.FromLanguage = "",
+    target: options.ToLanguage = "",
+    beam: options.Beam = None,
+    length_penalty: options.LengthPenalty = None,
+    batch_tokens: options.BatchTokens = 16384,
+    precision: options.Precision = None,
+    shortlist: options.Shortlisted = False,
+    text: synthesis_options.SourceText = None,
+    on_bad_line: options.OnBadLine = None,
+    max_length_ratio: synthesis_options.MaxLengthRatio = None,
+    length_offset: search_options.LengthOffset = None,
+    patience: search_options.Patience = None,
+    prune: search_options.Prune = None,
+    max_length_factor: search_options.MaxLengthFactor = None,
+    max_length_extra: search_options.MaxLengthExtra = None,
+    sample: search_options.Sample = False,
+    temperature: search_options.Temperature = None,
+    top_k: search_options.TopK = None,
+    top_p: search_options.TopP = None,
+    seed: search_options.Seed = None,
+    device: options.Device = None,
+    threads: options.Threads = None,
+) -> None:
+    """Translate text of a target language back into the source language, with a model of the reverse direction: pairs
+    to train on. Interrupted, the same command goes on where it stopped."""
+    if not text:
+        raise UserError("which text? Give --text FILE..., in the language that the new model is to translate into")
+    search_options.check_search(beam=beam, n_best=1, patience=patience, prune=prune, sample=sample)
+    drawing = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
+    if sample and seed is None:
+        drawing["seed"] = SEED
+    sampling = search_options.sampling_of(drawing, sample=sample)
+    folders, configs = find_models(model, source=source, target=target, translates=True)
+    from limelight.config import directions_of, find_direction
+    from limelight.synthesis import Job, Part
+
+    search = search_of(
+        beam_size=beam,
+        length_penalty=length_penalty,
+        length_offset=length_offset,
+        patience=patience,
+        prune=prune,
+        max_length_factor=max_length_factor,
+        max_length_extra=max_length_extra,
+        sampling=sampling,
+    )
+    direction = find_direction(directions_of(configs[0].data), source, target)
+    limits = limits_of(configs[0], max_length_ratio, on_bad_line)
+    parts = tuple(Part((file,)) for file in text)
+    job = Job(parts, output, "source", direction, search, "", limits, batch_tokens)
+    write_corpora([job], Opening(folders, Machine(device, threads), precision, shortlist), quiet=quiet)

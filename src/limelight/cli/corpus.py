@@ -1,0 +1,95 @@
+"""What `distill` and `back-translate` share: the model is opened, each corpus written, its report printed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from limelight.cli.models import Machine, open_translator
+from limelight.cli.options import BadLinePolicy
+from limelight.cli.output import show
+from limelight.cli.progress import TextProgress, text_progress
+
+if TYPE_CHECKING:
+    from limelight.config import RunConfig
+    from limelight.decoding.settings import SearchOptions
+    from limelight.decoding.translate import Translator
+    from limelight.synthesis import Job, Limits
+
+
+class Opening(NamedTuple):
+    """How the models are opened."""
+
+    folders: list[str]
+    machine: Machine
+    precision: str | None = None
+    shortlist: bool = False
+
+
+def write_corpora(jobs: Sequence[Job], opening: Opening, *, quiet: bool) -> None:
+    """Write the corpora one after the other. What a former start has done is not done again."""
+    from limelight.synthesis.report import model_sums
+    from limelight.synthesis.synthesize import check_output
+
+    for job in jobs:
+        check_output(job.output)
+    made_with = {
+        **model_sums(opening.folders, shortlist=opening.shortlist),
+        "precision": str(opening.precision or ""),
+    }
+    translator = open_translator(opening.folders, opening.machine, opening.precision, shortlist=opening.shortlist)
+    with text_progress(quiet=quiet) as progress:
+        for job in jobs:
+            _write(job, translator, made_with, progress)
+
+
+def _write(job: Job, translator: Translator, made_with: Mapping[str, object], progress: TextProgress) -> None:
+    from limelight.synthesis import report_table, synthesize
+    from limelight.synthesis.report import Tally, report_path
+
+    begun = False
+
+    def follow(tally: Tally, total: int) -> None:
+        nonlocal begun
+        if not begun:
+            went_on = f"going on after line {tally.inputs:,} of" if tally.inputs else "beginning:"
+            progress.say(f"{job.output}: {went_on} {total:,} lines")
+            begun = True
+        progress.show(tally.inputs, total, tokens=tally.tokens, seconds=tally.seconds)
+
+    values = synthesize(job, translator, made_with=made_with, show=follow)
+    if not begun:
+        progress.say(f"{job.output}: nothing left to do: it is complete")
+    show(report_table(values))
+    show(f"  the report is in {report_path(job.output)}; train with it: {_use(job)}")
+
+
+def _use(job: Job) -> str:
+    """How the corpus is given to a training."""
+    turned = job.direction.reversed if job.direction and job.writes == "source" else job.direction
+    file = f"{turned}={job.output}" if turned else str(job.output)
+    if job.writes == "source":
+        return f"limelight train --train FILE... --back-translated {file} ..."
+    return f"limelight train --train {file} ..."
+
+
+def search_of(**given: object) -> SearchOptions:
+    """The options of a search that were given."""
+    return {name: value for name, value in given.items() if value is not None}  # type: ignore[return-value]
+
+
+def limits_of(config: RunConfig, max_length_ratio: float | None, on_bad_line: BadLinePolicy | None) -> Limits:
+    """What is left out: by the bounds of the model's own training text where none are given."""
+    from limelight.synthesis import Limits
+
+    ratio = config.data.max_length_ratio if max_length_ratio is None else max_length_ratio
+    return Limits(config.data.max_characters, ratio, on_bad_line == BadLinePolicy.SKIP)
+
+
+def named_for(output: Path, direction: object) -> Path:
+    """`new.en-de.tsv.gz` for `new.tsv.gz`, where several directions have a file each."""
+    from limelight.text.open_text import text_suffix
+
+    base, dot, rest = output.name.rpartition(text_suffix(output))
+    return output.with_name(f"{base}.{direction}{dot}{rest}")

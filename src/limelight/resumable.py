@@ -1,0 +1,192 @@
+"""One file written over many starts: what was committed stays, and goes on where it stopped after any kind of end.
+
+Bytes are appended to FILE.partial, and FILE.partial.json (the journal) says how many of them count, what they were made
+of, and what the writer knew then. A start cuts off what was written after the last commit. FILE itself appears at the
+end, when it is complete.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from limelight.differences import describe_differences, differences
+from limelight.errors import RunError, UserError
+from limelight.files import PARTIAL, cause, sync_folder, write_all, write_whole, writing
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+JOURNAL = ".json"
+FORMAT = 1
+ATTEMPTS = 20
+"""Times to open a file that another process moves away each time."""
+_AFTERWARDS = "what was committed is intact: once that is mended, the same command goes on"
+
+
+class ResumableFile:
+    """A file that grows by commits; `resumable` opens it."""
+
+    def __init__(self, path: Path, handle: int, made_of: Mapping[str, Any]) -> None:
+        self.path = path
+        self.partial, self.journal = places_of(path)
+        self.state: dict[str, Any] = {}
+        """What the last commit said; empty where there was none."""
+        self._handle, self._made_of, self._bytes = handle, made_of, 0
+
+    def begin(self) -> None:
+        """Take up what is there, or begin. Raises `UserError` where it was made of something else, and `RunError` where
+        it is damaged."""
+        size = os.fstat(self._handle).st_size
+        if not self.journal.exists():
+            if size:
+                raise UserError(
+                    f"{self.partial}: there is no {self.journal.name} beside it, so nobody knows what it is; remove it "
+                    "or give another name"
+                )
+            self._record()
+            return
+        self._read()
+        if size < self._bytes:
+            raise RunError(
+                f"{self.partial}: it has {size:,} bytes, and {self.journal.name} says {self._bytes:,}; {self._remedy}"
+            )
+        with writing(self.partial, _AFTERWARDS):
+            os.truncate(self._handle, self._bytes)
+            os.lseek(self._handle, 0, os.SEEK_END)
+
+    def commit(self, content: bytes, state: Mapping[str, Any]) -> None:
+        """Append bytes for good, with what the writer needs to know to go on after them: plain values for JSON."""
+        with writing(self.path, _AFTERWARDS):
+            write_all(self._handle, content)
+            os.fsync(self._handle)
+        self._bytes += len(content)
+        self.state = dict(state)
+        self._record()
+
+    def finish(self) -> None:
+        """Move the file to its place. The journal goes after that."""
+        with writing(self.path, _AFTERWARDS):
+            os.replace(self.partial, self.path)
+            sync_folder(self.path.parent)
+            self.journal.unlink(missing_ok=True)
+
+    def discard(self) -> None:
+        """Remove what holds nothing."""
+        for place in (self.partial, self.journal):
+            with suppress(OSError):
+                place.unlink()
+
+    @property
+    def size(self) -> int:
+        """Bytes that are committed."""
+        return self._bytes
+
+    @property
+    def _remedy(self) -> str:
+        return f"remove {self.partial} and {self.journal.name} to begin anew"
+
+    def _record(self) -> None:
+        content = {"format": FORMAT, "made_of": self._made_of, "bytes": self._bytes, "state": self.state}
+        with writing(self.path, _AFTERWARDS):
+            write_whole(self.journal, json.dumps(content, ensure_ascii=False, indent=1))
+
+    def _read(self) -> None:
+        try:
+            content = json.loads(self.journal.read_text(encoding="utf-8"))
+            known, made_of = content["format"] == FORMAT, content["made_of"]
+            self._bytes, self.state = int(content["bytes"]), dict(content["state"])
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            raise RunError(f"{self.journal}: damaged ({error}); {self._remedy}") from None
+        if not known:
+            raise UserError(f"{self.journal}: written by another version of Limelight; {self._remedy}")
+        changed = describe_differences(differences(made_of, self._made_of))
+        if changed:
+            raise UserError(
+                f"{self.partial}: it was begun otherwise: {changed}. Repeat the command that began it, or "
+                f"{self._remedy}"
+            )
+
+
+@contextmanager
+def resumable(path: Path, made_of: Mapping[str, Any]) -> Iterator[ResumableFile]:
+    """Within it, the file that goes on where it stopped; leave the block with `finish`.
+
+    Args:
+        path: no link, as what is written beside it is moved to its name.
+        made_of: what the content depends on, as plain values for JSON. A half-done file that was made of something else
+            is refused.
+
+    An exception gets a note that says where the work is, or nothing is left where there is none. Raises `UserError`
+    for a path that cannot be written or that exists, and where another process writes it; see `ResumableFile.begin`.
+    """
+    _require_new(path)
+    handle = _locked(path)
+    try:
+        file = ResumableFile(path, handle, json.loads(json.dumps(made_of)))
+        file.begin()
+        try:
+            yield file
+        except BaseException as error:
+            if file.state:
+                error.add_note(f"what was done until then is in {file.partial}; the same command goes on")
+            else:
+                file.discard()
+            raise
+    finally:
+        os.close(handle)
+
+
+def places_of(path: Path) -> tuple[Path, Path]:
+    """Where the bytes of a half-done file are, and its journal."""
+    partial = path.with_name(path.name + PARTIAL)
+    return partial, partial.with_name(partial.name + JOURNAL)
+
+
+def _require_new(path: Path) -> None:
+    if path.is_dir():
+        raise UserError(f"{path}: is a folder; give -o the name of a file")
+    if path.exists() and not path.is_file():
+        raise UserError(f"{path}: is a pipe or a device, and what is written over many starts needs a file")
+    if path.exists():
+        raise UserError(f"{path}: is there already; give -o another name, or remove it")
+
+
+def _locked(path: Path) -> int:
+    """The half-done file, open, and locked where files can be locked: the kernel lets go of a process that ends."""
+    partial, _ = places_of(path)
+    try:
+        for _ in range(ATTEMPTS):
+            handle = os.open(partial, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+            try:
+                _lock(handle, path)
+                # Whoever held the lock may have moved the file after we opened it.
+                if stat.S_ISREG(os.fstat(handle).st_mode) and os.path.samestat(os.fstat(handle), os.stat(partial)):
+                    return handle
+            except FileNotFoundError:
+                pass
+            except BaseException:
+                os.close(handle)
+                raise
+            os.close(handle)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {cause(error).lower()}") from None
+    raise UserError(f"{path}: cannot be written: {partial} changes all the time")
+
+
+def _lock(handle: int, path: Path) -> None:
+    if fcntl is None:
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise UserError(f"{path}: another process is writing it; wait for its end, or give -o another name") from None
+    except OSError:
+        return  # this file system cannot lock

@@ -1,0 +1,8 @@
+"""New training text from a model: distilled and back-translated corpora."""
+
+from limelight.synthesis.inputs import Part
+from limelight.synthesis.job import Job, Limits
+from limelight.synthesis.report import report_table
+from limelight.synthesis.synthesize import synthesize
+
+__all__ = ["Job", "Limits", "Part", "report_table", "synthesize"]

@@ -1,0 +1,195 @@
+"""`limelight distill`: a new corpus in the model's words, whole after any interruption, with a report."""
+
+import gzip
+import json
+import shutil
+import signal
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from limelight.decoding.translate import load_translator
+from limelight.resumable import places_of
+from limelight.text.readers import read_pairs
+from tests.cli.conftest import Limelight
+from tests.cli.corpora import words, write_lines, write_pairs
+from tests.torture.commands import Command, Moment
+
+
+def pairs_of(path: Path) -> list[tuple[str, str]]:
+    return [(pair.source, pair.target) for pair in read_pairs([path])]
+
+
+def expected(run: Path, texts: Iterable[str], target: str | None = None) -> list[tuple[str, str]]:
+    """Each text once, with its translation, those that are left out aside."""
+    unique = list(dict.fromkeys(filter(None, texts)))
+    found = load_translator(run).translate(unique, target_lang=target)
+    return [(text, each.text) for text, each in zip(unique, found, strict=True) if each.text and each.finished]
+
+
+def test_the_corpus_holds_what_the_model_translates_in_the_order_of_the_text(
+    limelight: Limelight, one: Path, tmp_path: Path, seed: int
+) -> None:
+    lines = [*words(60, seed), "", "abc", "abc"]
+    write_lines(tmp_path / "a.en", lines)
+    ended = limelight("distill", "--model", one, "--text", tmp_path / "a.en", "-o", tmp_path / "new.tsv.gz")
+    assert ended.code == 0, ended.err
+    kept = expected(one, lines)
+    assert len(kept) > 30
+    assert pairs_of(tmp_path / "new.tsv.gz") == kept
+    assert f"new.tsv.gz: {len(kept)} pairs from 63 inputs\n  left out 1: the input is blank\n" in ended.out
+    assert "train with it: limelight train --train en-de=" in ended.out
+    assert f"{tmp_path / 'new.tsv.gz'}: beginning: 63 lines\n" in ended.err
+    report = json.loads((tmp_path / "new.tsv.gz.json").read_text())
+    assert report["pairs"] == len(kept)
+    assert len(report["made_of"]["model"][str(one)]) == 64
+    again = limelight("distill", "--model", one, "--text", tmp_path / "a.en", "-o", tmp_path / "new.tsv.gz", "--quiet")
+    assert (again.code, again.out, again.err) == (0, ended.out, "")
+    other = limelight(
+        "distill", "--model", one, "--text", tmp_path / "a.en", "-o", tmp_path / "new.tsv.gz", "--beam", 2
+    )
+    assert other.code == 2
+    assert "search.beam_size is 4 there, 2 here" in other.err
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_interrupted_it_goes_on_to_the_same_bytes(
+    number: signal.Signals, limelight: Limelight, one: Path, tmp_path: Path
+) -> None:
+    write_lines(tmp_path / "a.en", words(2500, 7, most=6))
+    begin = ["distill", "--model", str(one), "--text", str(tmp_path / "a.en"), "--beam", "1", "--device", "cpu"]
+    assert limelight(*begin, "-o", tmp_path / "whole.tsv.gz").code == 0
+    words_of_it = [*begin, "-o", str(tmp_path / "new.tsv.gz")]
+    command = Command(words_of_it, tmp_path / "err", Moment("limelight.resumable.ResumableFile.commit", 2, lasts=30))
+    command.reach()
+    command.send(number)
+    ended = command.end()
+    partial, journal = places_of(tmp_path / "new.tsv.gz")
+    assert json.loads(journal.read_text())["state"]["inputs"] == 1000
+    if number == signal.SIGINT:
+        assert ended.code == 130
+        assert f"stopped by SIGINT; what was done until then is in {partial}; the same command goes on" in ended.errors
+    other = limelight(*words_of_it, "--length-penalty", "1")
+    assert other.code == 2
+    assert "it was begun otherwise: search.length_penalty is 0.6 there, 1.0 here" in other.err
+    rest = limelight(*words_of_it)
+    assert rest.code == 0
+    assert "new.tsv.gz: going on after line 1,000 of 2,500 lines" in rest.err
+    assert (tmp_path / "new.tsv.gz").read_bytes() == (tmp_path / "whole.tsv.gz").read_bytes()
+    assert not partial.exists()
+    assert len(pairs_of(tmp_path / "new.tsv.gz")) > 500
+
+
+def test_the_most_similar_of_the_n_best_is_taken(limelight: Limelight, one: Path, tmp_path: Path) -> None:
+    sources = list(dict.fromkeys(words(80, 4, most=6)))
+    write_pairs(tmp_path / "a.tsv", sources)
+    begin = ["distill", "--model", one, "--train", tmp_path / "a.tsv", "--beam", 8]
+    assert limelight(*begin, "-o", tmp_path / "plain.tsv").code == 0
+    assert limelight(*begin, "-o", tmp_path / "near.tsv", "--choose-by", "chrf").code == 0
+    plain, near = (dict(pairs_of(tmp_path / name)) for name in ("plain.tsv", "near.tsv"))
+    right = [sum(found.get(word) == word[::-1].upper() for word in sources) for found in (plain, near)]
+    print(f"{right} of {len(sources)} words as the references have them")
+    assert right[0] < right[1]
+    report = json.loads((tmp_path / "near.tsv.json").read_text())["made_of"]
+    assert (report["choose_by"], report["search"]["n_best"]) == ("chrf", 8)
+
+
+def test_each_corpus_is_translated_in_its_direction_and_back(
+    limelight: Limelight, many: Path, tmp_path: Path, seed: int
+) -> None:
+    sources = list(dict.fromkeys(words(60, seed)))
+    there, back = sources[:20], [word[::-1].upper() for word in sources[20:]]
+    write_pairs(tmp_path / "a.tsv", there)
+    (tmp_path / "b.tsv").write_text("".join(f"{word}\t{word[::-1].lower()}\n" for word in back))
+    corpora = ["--train", f"en-de={tmp_path / 'a.tsv'}", f"de-en={tmp_path / 'b.tsv'}"]
+    ended = limelight("distill", "--model", many, *corpora, "-o", tmp_path / "new.tsv")
+    assert ended.code == 0, ended.err
+    assert pairs_of(tmp_path / "new.en-de.tsv") == expected(many, there, "de") != []
+    assert pairs_of(tmp_path / "new.de-en.tsv") == expected(many, back, "en") != []
+    assert f"--train de-en={tmp_path / 'new.de-en.tsv'}" in ended.out
+    assert not (tmp_path / "new.tsv").exists()
+
+    ended = limelight("distill", "--model", many, *corpora, "--both-directions", "-o", tmp_path / "both.tsv.zst")
+    assert ended.code == 0, ended.err
+    english = there + [word[::-1].lower() for word in back]
+    german = back + [word[::-1].upper() for word in there]
+    assert pairs_of(tmp_path / "both.en-de.tsv.zst") == expected(many, english, "de")
+    assert pairs_of(tmp_path / "both.de-en.tsv.zst") == expected(many, german, "en")
+
+
+def test_half_of_the_directions_are_not_done_again(limelight: Limelight, many: Path, tmp_path: Path) -> None:
+    write_pairs(tmp_path / "a.tsv", words(10, 1))
+    given = ["distill", "--model", many, "--train", f"en-de={tmp_path / 'a.tsv'}", "--both-directions"]
+    assert limelight(*given, "-o", tmp_path / "new.tsv").code == 0
+    before = (tmp_path / "new.de-en.tsv").read_bytes()
+    (tmp_path / "new.de-en.tsv").unlink()
+    ended = limelight(*given, "-o", tmp_path / "new.tsv")
+    assert "new.en-de.tsv: nothing left to do: it is complete" in ended.err
+    assert "new.de-en.tsv: beginning: 10 lines" in ended.err
+    assert (tmp_path / "new.de-en.tsv").read_bytes() == before
+
+
+MISTAKES = [
+    ([], "which text? Give either --train, parallel text, or --text"),
+    (["--train", "a.tsv", "--text", "a.en"], "which text? Give either"),
+    (["--text", "a.en", "--choose-by", "chrf"], "--choose-by needs the translations of people"),
+    (["--text", "a.en", "--both-directions"], "--both-directions needs the translations of people"),
+    (["--train", "a.tsv", "--n-best", "4"], "matters only with --choose-by"),
+    (["--train", "a.tsv", "--choose-by", "chrf", "--n-best", "4", "--beam", "2"], "a beam holds as many as it is wide"),
+    (["--train", "a.tsv", "--choose-by", "ter"], "'ter' is not one of 'bleu', 'chrf'"),
+    (["--train", "a.tsv", "--both-directions"], "this model translates in one direction"),
+    (["--train", "de-en=a.tsv"], "give the two files in the other order"),
+    (["--text", "a.en", "--to", "fr"], "this model does not translate to fr; its directions are: en-de"),
+    (["--text", "gone.en"], "gone.en: there is no such file"),
+    (["--text", "bad.en"], "bad.en:2: not valid UTF-8"),
+    (["--text", "a.en", "-o", "new.txt"], "new.txt: a corpus is written as .tsv"),
+    (["--text", "a.en", "-o", "no/new.tsv"], "new.tsv: cannot be written: no such file or directory"),
+]
+
+
+@pytest.mark.parametrize(("given", "said"), MISTAKES)
+def test_mistakes_are_told_and_leave_nothing(
+    given: list[str], said: str, limelight: Limelight, one: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_pairs(tmp_path / "a.tsv", words(5, 1))
+    write_lines(tmp_path / "a.en", words(5, 1))
+    (tmp_path / "bad.en").write_bytes(b"ab\n\xff\n")
+    before = sorted(tmp_path.iterdir())
+    output = [] if "-o" in given else ["-o", "new.tsv"]
+    ended = limelight("distill", "--model", one, *given, *output)
+    assert (ended.code, ended.out) == (2, "")
+    assert said in " ".join(ended.err.split())
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_bad_lines_are_skipped_and_counted_on_request(limelight: Limelight, one: Path, tmp_path: Path) -> None:
+    (tmp_path / "bad.en").write_bytes(b"ab\n\xff\ncd\n")
+    given = ["distill", "--model", one, "--text", tmp_path / "bad.en", "-o", tmp_path / "new.tsv"]
+    ended = limelight(*given, "--on-bad-line", "skip")
+    assert ended.code == 0
+    assert "skipped 1: the line cannot be read" in ended.out
+
+
+def test_the_bounds_are_those_of_the_models_own_text(limelight: Limelight, one: Path, tmp_path: Path) -> None:
+    shutil.copytree(one, tmp_path / "run")
+    config = tmp_path / "run" / "best" / "config.yaml"
+    changed = (
+        config.read_text().replace("max_characters: 2000", "max_characters: 3").replace("ratio: 6.0", "ratio: 2.5")
+    )
+    config.write_text(changed)
+    write_lines(tmp_path / "a.en", ["abc", "abcd"])
+    ended = limelight("distill", "--model", tmp_path / "run", "--text", tmp_path / "a.en", "-o", tmp_path / "new.tsv")
+    assert "left out 1: the input is too long" in ended.out
+    limits = json.loads((tmp_path / "new.tsv.json").read_text())["made_of"]["limits"]
+    assert limits == {"max_characters": 3, "max_length_ratio": 2.5, "skip_bad_lines": False}
+
+
+def test_a_student_learns_from_the_new_corpus(limelight: Limelight, one: Path, tmp_path: Path) -> None:
+    write_pairs(tmp_path / "a.tsv", words(300, 3))
+    assert limelight("distill", "--model", one, "--train", tmp_path / "a.tsv", "-o", tmp_path / "new.tsv.gz").code == 0
+    assert gzip.decompress((tmp_path / "new.tsv.gz").read_bytes()).count(b"\n") > 50
+    train = ["train", "--train", f"en-de={tmp_path / 'new.tsv.gz'}", "--config", one / "config.yaml"]
+    ended = limelight(*train, "--max-steps", 2, "--out", tmp_path / "student")
+    assert ended.code == 0, ended.err
