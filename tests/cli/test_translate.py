@@ -39,6 +39,37 @@ def test_a_line_in_is_a_line_out(limelight: Limelight, trained: Path, text: Path
     assert limelight("translate", "--model", trained / "best", text) == ended
 
 
+def test_words_on_the_command_line_are_translated(
+    limelight: Limelight, trained: Path, text: Path, typed: Typed
+) -> None:
+    typed(b"A bird sings.\n")
+    expected = limelight("translate", "--model", trained)
+    assert limelight("translate", "--model", trained, "A bird sings.") == expected
+    assert limelight("translate", "--model", trained, "--text", "A bird sings.") == expected
+    typed(text.read_bytes())
+    assert limelight("translate", "--model", trained, "--text", text.read_text()) == limelight(
+        "translate", "--model", trained
+    )
+
+
+def test_a_file_comes_before_the_same_words(
+    limelight: Limelight, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "old dog").write_text("a\nb\nc\n", encoding="utf-8")
+    (tmp_path / "dog").write_text("a\nb\n", encoding="utf-8")
+    assert limelight("translate", "--model", trained, "old dog").out.count("\n") == 3
+    assert limelight("translate", "--model", trained, "dog").out.count("\n") == 2
+    assert limelight("translate", "--model", trained, "--text", "dog").out.count("\n") == 1
+    ended = limelight("translate", "--model", trained, "bird")
+    assert (ended.code, ended.out) == (2, "")
+    assert "if it is a word to translate, write --text 'bird'" in ended.err
+
+
+def test_text_longer_than_any_name_is_text(limelight: Limelight, trained: Path) -> None:
+    assert limelight("translate", "--model", trained, "--beam", 1, "dog " * 100).code == 0
+
+
 def test_no_lines_in_are_no_lines_out(limelight: Limelight, trained: Path, typed: Typed) -> None:
     typed(b"")
     assert limelight("translate", "--model", trained) == (0, "", "")
@@ -219,6 +250,7 @@ def test_the_target_language_is_checked(limelight: Limelight, trained: Path, tex
     ("options", "message"),
     [
         ("", "which model? Give --model RUN, the folder that `limelight train --out RUN` wrote"),
+        ("--model {trained} a.txt --text b", "--text and 'a.txt': give one of them"),
         ("--model nowhere", "nowhere: there is no such model; --model takes the folder that"),
         (
             "--model {corpus}",

@@ -1,4 +1,4 @@
-"""Where texts come from, a line each: a file, or standard input."""
+"""Where texts come from, a line each: a file, the command line, or standard input."""
 
 import sys
 from collections.abc import Iterator
@@ -9,6 +9,36 @@ from typing import cast
 import typer
 
 from limelight.errors import UserError
+
+
+def file_or_text(argument: str | None, text: str | None) -> tuple[Path | None, str | None]:
+    """What an argument is: an existing path is a file, and what has white space and is no path is text; with `--text`,
+    that is the text. Neither is given where both are to be read from standard input.
+
+    Raises `UserError` for an argument that may be either, and for one beside `--text`.
+    """
+    if text is not None:
+        if argument is not None:
+            raise UserError(f"--text and {argument!r}: give one of them")
+        return None, text
+    if argument is None:
+        return None, None
+    if _exists(Path(argument)):
+        return Path(argument), None
+    if len(argument.split()) > 1:
+        return None, argument
+    raise UserError(
+        f"{argument}: there is no such file (looked in {Path(argument).absolute().parent}); if it is a word to "
+        f"translate, write --text {argument!r}"
+    )
+
+
+def _exists(path: Path) -> bool:
+    """Whether there is something of that name. A text may be too long for a name, or hold what no name can."""
+    try:
+        return path.exists() or path.is_symlink()
+    except (OSError, ValueError):
+        return False
 
 
 def lines_of(file: Path | None) -> Iterator[str]:
@@ -22,8 +52,11 @@ def lines_of(file: Path | None) -> Iterator[str]:
     return read_stream(cast(BufferedIOBase, sys.stdin.buffer), "standard input")
 
 
-def live_lines_of(file: Path | None) -> Iterator[str | None]:
-    """The same, with `None` where a pipe or a terminal pauses: whoever waits for answers gets them then."""
+def live_lines_of(file: Path | None, text: str | None = None) -> Iterator[str | None]:
+    """The same, or the lines of a `text`, with `None` where a pipe or a terminal pauses: whoever waits for answers gets
+    them then."""
+    if text is not None:
+        return iter(text.splitlines())
     from limelight.text.open_text import open_text
     from limelight.text.readers.live import LiveStream, read_live
 
@@ -43,7 +76,7 @@ def _is_pipe(file: Path) -> bool:
     return file.is_fifo() and file.suffix.lower() not in COMPRESSIONS
 
 
-def greet(file: Path | None) -> None:
+def greet(file: Path | None, text: str | None = None) -> None:
     """Tell a person who types the lines how to go about it."""
-    if file is None and sys.stdin is not None and sys.stdin.isatty():
+    if file is None and text is None and sys.stdin is not None and sys.stdin.isatty():
         typer.echo("A sentence a line; Ctrl-D ends.", err=True)

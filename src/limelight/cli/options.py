@@ -205,6 +205,20 @@ Text = Annotated[
     Path | None,
     typer.Argument(help="A sentence a line, also .gz, .xz, .zst; standard input when not given.", metavar="FILE"),
 ]
+TextOrFile = Annotated[
+    str | None,
+    typer.Argument(
+        help="A file, also .gz, .xz, .zst, or some words to translate; standard input when not given.",
+        metavar="FILE|TEXT",
+        show_default=False,
+    ),
+]
+GivenText = Annotated[
+    str | None,
+    typer.Option(
+        "--text", help="Text to translate, even where a file has that name or it is a single word.", metavar="TEXT"
+    ),
+]
 FromLanguage = Annotated[
     str,
     typer.Option("--from", help="Source language, where several lead to the target language.", metavar="LANG"),

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from limelight.cli import options, search_options
-from limelight.cli.input import greet, live_lines_of
+from limelight.cli.input import file_or_text, greet, live_lines_of
 from limelight.cli.models import Machine, find_models, open_translator
 from limelight.cli.output import lines_to
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 [bold]Examples[/bold]
+  limelight translate --model runs/en-de "A dog runs."
   limelight translate --model runs/en-de < input.txt > output.txt
   limelight translate --model runs/en-de input.txt.gz -o output.txt
   echo "A dog runs." | limelight translate --model runs/en-de --n-best 3
@@ -29,7 +30,8 @@ WITH_LESS_MEMORY = "Give a smaller --batch-tokens or --beam, or split very long 
 
 
 def translate(
-    file: options.Text = None,
+    argument: options.TextOrFile = None,
+    text: options.GivenText = None,
     model: options.Models = None,
     source: options.FromLanguage = "",
     target: options.ToLanguage = "",
@@ -54,15 +56,16 @@ def translate(
     device: options.Device = None,
     threads: options.Threads = None,
 ) -> None:
-    """Translate text line by line."""
+    """Translate text: a file, a few words, or standard input, line by line."""
+    file, text = file_or_text(argument, text)
     search_options.check_search(beam=beam, n_best=n_best, patience=patience, prune=prune, sample=sample)
     drawing = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     sampling = search_options.sampling_of(drawing, sample=sample)
     folders, _ = find_models(model, source=source, target=target, translates=True, bundled=True)
-    lines = live_lines_of(file)
+    lines = live_lines_of(file, text)
     with lines_to(output) as write:
         translator = open_translator(folders, Machine(device, threads), precision, shortlist=shortlist)
-        greet(file)
+        greet(file, text)
         translations = translator.translate_stream(
             lines,
             source_lang=source,

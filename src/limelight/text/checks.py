@@ -1,0 +1,158 @@
+"""What can be seen in a translation beside its source without knowing either language: loops, lost numbers, copies.
+
+Each check is a function of two strings, and finds what no right translation has, or hardly any.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import groupby
+
+MAX_NGRAM = 8
+"""Words of the longest repetition that is looked for."""
+MIN_LOOP_CHARACTERS = 12
+"""A run of one character, or of a few, is a loop from so many characters on."""
+SHORT, LONG = 0.3, 3.0
+"""Bounds for the characters of a translation, as a share of its source's."""
+FEW = 20
+"""So many characters more or less than the bounds are allowed: short texts vary most."""
+
+_WORD = re.compile(r"\w+")
+_NUMBER = re.compile(r"(?<![^\W\d_])\d+(?:[.,'’\u00a0\u202f ]\d+)*(?!\d)")
+_SEPARATORS = re.compile(r"[.,'’\u00a0\u202f ]")
+_ADDRESS = re.compile(
+    r"(?:https?://|ftp://|www\.)[^\s<>\"“”«»]*[^\s<>\"“”«»()\[\].,;:!?'’]"
+    r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    r"|(?<![\w@/.])(?:[a-z0-9-]+\.)+(?:com|org|net|edu|gov|io|de|fr|uk|eu|at|ch|info)(?:/[^\s<>\"“”«»]*[^\s<>\"“”«»()\[\].,;:!?'’])?(?!\w)"
+)
+_SPELLED = dict(
+    zip(
+        map(str, range(13)),
+        (
+            "zero null zéro",
+            "one ein eins eine einen einem einer un une",
+            "two zwei deux",
+            "three drei trois",
+            "four vier quatre",
+            "five fünf cinq",
+            "six sechs",
+            "seven sieben sept",
+            "eight acht huit",
+            "nine neun neuf",
+            "ten zehn dix",
+            "eleven elf onze",
+            "twelve zwölf douze",
+        ),
+        strict=True,
+    )
+)
+"""Small numbers may become words."""
+
+
+def find_loop(source: str, output: str) -> tuple[str, ...]:
+    """The words that follow themselves again and again in the output and do not so in the source; none for no loop.
+
+    A single word counts from the fourth time on, two or more from the third; where nothing stands between words, or
+    there are none, a run of the same few characters counts.
+    """
+    words = _WORD.findall(output.casefold())
+    of_source = _WORD.findall(source.casefold())
+    for size in range(1, MAX_NGRAM + 1):
+        times, place = _longest_run(words, size)
+        if times >= max(4 if size == 1 else 3, 1 + _longest_run(of_source, size)[0]):
+            return tuple(words[place : place + size])
+    repeated = re.search(rf"(\S{{1,6}}?)\1{{{MIN_LOOP_CHARACTERS // 2},}}", output)
+    if repeated and len(repeated[0]) >= MIN_LOOP_CHARACTERS and repeated[1] * 6 not in source:
+        return (repeated[1],)
+    return ()
+
+
+def _longest_run(words: list[str], size: int) -> tuple[int, int]:
+    """How often `size` words follow themselves, at most, and where they begin."""
+    best, where = 0, 0
+    for start in range(size):
+        groups = [tuple(words[place : place + size]) for place in range(start, len(words) - size + 1, size)]
+        place = start
+        for _, run in groupby(groups):
+            count = len(list(run))
+            if count > best:
+                best, where = count, place
+            place += count * size
+    return best, where
+
+
+def is_too_short(source: str, output: str) -> bool:
+    """Whether much of the source can have no counterpart."""
+    return len(output.strip()) < SHORT * len(source.strip()) - FEW / 4
+
+
+def is_too_long(source: str, output: str) -> bool:
+    """Whether much of the output can have no counterpart."""
+    return len(output.strip()) > LONG * len(source.strip()) and len(output.strip()) > FEW
+
+
+def is_copied(source: str, output: str) -> bool:
+    """Whether several words came back as they were; one word, such as a name, may be the same in both languages."""
+    words = _WORD.findall(source)
+    same = source.strip().casefold() == output.strip().casefold()
+    return same and sum(not word.isdigit() and not word.istitle() for word in words) >= 2
+
+
+def lost_numbers(source: str, output: str) -> tuple[str, ...]:
+    """Numbers of the source that the output does not have as often, whatever separates their groups of digits.
+
+    A number up to twelve may also stand there as a word of English, German or French.
+    """
+    there = Counter(map(_digits, _NUMBER.findall(output)))
+    words = Counter(_WORD.findall(output.casefold()))
+    parts = re.findall(r"\d+", output)
+    lost = []
+    for number in _NUMBER.findall(source):
+        digits = _digits(number)
+        spelled = [word for word in _SPELLED.get(digits, "").split() if words[word]]
+        if there[digits] > 0:
+            there[digits] -= 1
+        elif spelled:
+            words[spelled[0]] -= 1
+        elif not _adjacent(re.findall(r"\d+", number), parts):
+            lost.append(number)
+    return tuple(lost)
+
+
+def lost_addresses(source: str, output: str) -> tuple[str, ...]:
+    """URLs, e-mail addresses and names of hosts of the source that the output does not have as often, as they were."""
+    there = Counter(find_addresses(output))
+    lost = []
+    for address in find_addresses(source):
+        if there[address] > 0:
+            there[address] -= 1
+        else:
+            lost.append(address)
+    return tuple(lost)
+
+
+def find_addresses(text: str) -> list[str]:
+    """URLs, e-mail addresses and names of hosts, in order."""
+    return _ADDRESS.findall(text)
+
+
+def find_numbers(text: str) -> list[str]:
+    """Numbers with their separators, in order."""
+    return _NUMBER.findall(text)
+
+
+def unknown_share(text: str, alphabet: frozenset[str]) -> float:
+    """The share of letters that are none of `alphabet`, in lower case; 0 for a text without letters."""
+    letters = [letter for letter in text.lower() if letter.isalpha()]
+    return sum(letter not in alphabet for letter in letters) / len(letters) if letters else 0.0
+
+
+def _digits(number: str) -> str:
+    return _SEPARATORS.sub("", number)
+
+
+def _adjacent(groups: list[str], parts: list[str]) -> bool:
+    """Whether the groups of digits stand one after another, as 10 and 30 in `10 h 30`."""
+    count = len(groups)
+    return any(parts[place : place + count] == groups for place in range(len(parts) - count + 1))

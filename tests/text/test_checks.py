@@ -1,0 +1,98 @@
+"""Checks of translations: what each finds, and what it leaves alone."""
+
+import pytest
+
+from limelight.text.checks import (
+    find_addresses,
+    find_loop,
+    find_numbers,
+    is_copied,
+    is_too_long,
+    is_too_short,
+    lost_addresses,
+    lost_numbers,
+    unknown_share,
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "loop"),
+    [
+        ("salad", "salad salad salad salad", ("salad",)),
+        ("I go there.", "ich gehe da, ich gehe da, ich gehe da", ("ich", "gehe", "da")),
+        ("Once again.", "encore une fois encore une fois encore une fois.", ("encore", "une", "fois")),
+        ("Nice.", "lalalalalalalalalala", ("la",)),
+        ("x", "----------------------", ("-",)),
+        ("Very, very, very, very good!", "Sehr, sehr, sehr, sehr gut!", ()),
+        ("hahahahahahahaha", "hahahahahahahaha", ()),
+        ("No, no, no.", "Nein, nein, nein.", ()),
+        ("a b a b c", "c d c d e", ()),
+        ("", "", ()),
+    ],
+)
+def test_loops(source: str, output: str, loop: tuple[str, ...]) -> None:
+    assert find_loop(source, output) == loop
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "lost"),
+    [
+        ("It costs 1,000.50 at 10:30.", "Es kostet 1.000,50 um 10 h 30.", ()),
+        ("It costs 12 500 francs.", "Es kostet 12.500 Franken.", ()),
+        ("In 1998 he was 7.", "Im Jahr 1999 war er sieben.", ("1998",)),
+        ("2 dogs and 2 cats", "zwei Hunde und eine Katze", ("2",)),
+        ("Room 101, floor 3", "Zimmer 3", ("101",)),
+        ("3 of 30", "3 von 300", ("30",)),
+        ("The A380 flies.", "Der A380 fliegt.", ()),
+        ("no numbers", "keine Zahlen", ()),
+    ],
+)
+def test_lost_numbers(source: str, output: str, lost: tuple[str, ...]) -> None:
+    assert lost_numbers(source, output) == lost
+    assert lost_numbers(source, source) == ()
+
+
+TEXT = "See https://a.b/c?d=e. Mail me.too@x.org, or www.test.com/path) or example.com! Not e.g. this, z.B. das, 3.5."
+
+
+def test_addresses_are_found_without_the_punctuation_around_them() -> None:
+    assert find_addresses(TEXT) == ["https://a.b/c?d=e", "me.too@x.org", "www.test.com/path", "example.com"]
+    assert find_numbers("3.5 of 1 000, A4 and 7.") == ["3.5", "1 000", "7"]
+
+
+def test_an_address_has_to_come_back_as_it_was_and_as_often() -> None:
+    assert lost_addresses(TEXT, TEXT) == ()
+    assert lost_addresses(TEXT, TEXT.replace("me.too", "me")) == ("me.too@x.org",)
+    assert lost_addresses("a@b.org and a@b.org", "a@b.org") == ("a@b.org",)
+
+
+def test_lengths() -> None:
+    source = "He said that nobody would ever know what had really happened there."
+    assert not is_too_short(source, "Er sagte, dass niemand je wissen werde, was geschah.")
+    assert is_too_short(source, "Er sagte.")
+    assert is_too_long(source, "Er " * 80)
+    assert not is_too_long("Hi!", "Guten Tag!")
+    assert not is_too_short("Yes.", "Ja")
+    assert is_too_short("Some twenty characters.", "")
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "copied"),
+    [
+        ("The dog sleeps.", "the dog sleeps.", True),
+        ("Tom Miller", "Tom Miller", False),
+        ("12 30", "12 30", False),
+        ("OK", "OK", False),
+        ("The dog sleeps.", "Der Hund schläft.", False),
+    ],
+)
+def test_copies(source: str, output: str, copied: bool) -> None:
+    assert is_copied(source, output) is copied
+
+
+def test_the_share_of_unknown_letters() -> None:
+    alphabet = frozenset("abcdefgh")
+    assert unknown_share("Abc 12!", alphabet) == 0
+    assert unknown_share("ab яя", alphabet) == 0.5
+    assert unknown_share("你好", alphabet) == 1
+    assert unknown_share("12", alphabet) == 0
