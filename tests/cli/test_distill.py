@@ -164,6 +164,16 @@ def test_mistakes_are_told_and_leave_nothing(
     assert sorted(tmp_path.iterdir()) == before
 
 
+def test_all_text_is_read_before_anything_is_written(limelight: Limelight, many: Path, tmp_path: Path) -> None:
+    write_pairs(tmp_path / "a.tsv", words(5, 1))
+    (tmp_path / "b.tsv").write_bytes(b"ab\tba\nno tabulator\n")
+    corpora = [f"en-de={tmp_path / 'a.tsv'}", f"de-en={tmp_path / 'b.tsv'}"]
+    ended = limelight("distill", "--model", many, "--train", *corpora, "-o", tmp_path / "new.tsv")
+    assert ended.code == 2
+    assert "b.tsv:2: there is no TAB in this line" in ended.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.tsv", "b.tsv"]
+
+
 def test_bad_lines_are_skipped_and_counted_on_request(limelight: Limelight, one: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.en").write_bytes(b"ab\n\xff\ncd\n")
     given = ["distill", "--model", one, "--text", tmp_path / "bad.en", "-o", tmp_path / "new.tsv"]

@@ -3,6 +3,7 @@
 import pytest
 
 from limelight.synthesis.filters import REASONS, count_repeats, fault
+from limelight.text.scripts import split_words
 
 
 @pytest.mark.parametrize(
@@ -25,7 +26,7 @@ from limelight.synthesis.filters import REASONS, count_repeats, fault
     ],
 )
 def test_repetitions_are_counted_by_phrases(text: str, count: int) -> None:
-    assert count_repeats(text) == count
+    assert count_repeats(split_words(text)) == count
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from limelight.decoding.sampling import Sampling
 from limelight.errors import RunError, UserError
 from limelight.files import sha256
 from limelight.resumable import places_of
-from limelight.synthesis import Job, Limits, Part, report_table, synthesize
+from limelight.synthesis import Job, Limits, Part, report_table, survey_job, synthesize
 from limelight.synthesis.filters import REASONS
 from limelight.text.readers import read_pairs
 from tests.synthesis.fakes import Parrot, die
@@ -41,7 +41,8 @@ def job_of(text: Path, output: str, **changed: Any) -> Job:
 
 
 def made(job: Job, translator: Parrot | None = None, **made_with: Any) -> dict[str, Any]:
-    return synthesize(job, translator or Parrot(), made_with=MADE_WITH | made_with, show=lambda *_: None)
+    found = survey_job(job)
+    return synthesize(job, found, translator or Parrot(), made_with=MADE_WITH | made_with, show=lambda *_: None)
 
 
 def test_each_input_is_translated_once_and_in_its_order(text: Path, tmp_path: Path) -> None:
@@ -202,7 +203,7 @@ def interrupted(job: Job) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        synthesize(job, Parrot(), made_with=MADE_WITH, show=stop)
+        synthesize(job, survey_job(job), Parrot(), made_with=MADE_WITH, show=stop)
 
 
 @pytest.mark.parametrize("done", [False, True])
@@ -260,8 +261,9 @@ def test_text_that_changes_while_it_is_read_is_told(text: Path) -> None:
         if tally.chunks == 1:
             text.write_text(text.read_text() + "one more\n")
 
+    job = job_of(text, "out.tsv")
     with pytest.raises(RunError, match="the text has changed while it was read: it had 103 lines, and then 104"):
-        synthesize(job_of(text, "out.tsv"), Parrot(), made_with=MADE_WITH, show=change)
+        synthesize(job, survey_job(job), Parrot(), made_with=MADE_WITH, show=change)
 
 
 def test_memory_is_bounded_by_a_chunk(tmp_path: Path) -> None:

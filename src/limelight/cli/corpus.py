@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from limelight.cli.models import Machine, open_translator
 from limelight.cli.options import BadLinePolicy
 from limelight.cli.output import show
-from limelight.cli.progress import TextProgress, text_progress
 
 if TYPE_CHECKING:
     from limelight.config import RunConfig
     from limelight.decoding.settings import SearchOptions
     from limelight.decoding.translate import Translator
     from limelight.synthesis import Job, Limits
+    from limelight.synthesis.inputs import Survey
 
 
 class Opening(NamedTuple):
@@ -29,22 +29,21 @@ class Opening(NamedTuple):
 
 def write_corpora(jobs: Sequence[Job], opening: Opening, *, quiet: bool) -> None:
     """Write the corpora one after the other. What a former start has done is not done again."""
+    from limelight.synthesis import survey_job
     from limelight.synthesis.report import model_sums
-    from limelight.synthesis.synthesize import check_output
 
-    for job in jobs:
-        check_output(job.output)
+    surveys = [survey_job(job) for job in jobs]
     made_with = {
         **model_sums(opening.folders, shortlist=opening.shortlist),
         "precision": str(opening.precision or ""),
     }
     translator = open_translator(opening.folders, opening.machine, opening.precision, shortlist=opening.shortlist)
-    with text_progress(quiet=quiet) as progress:
-        for job in jobs:
-            _write(job, translator, made_with, progress)
+    for job, found in zip(jobs, surveys, strict=True):
+        _write(job, found, translator, made_with, quiet=quiet)
 
 
-def _write(job: Job, translator: Translator, made_with: Mapping[str, object], progress: TextProgress) -> None:
+def _write(job: Job, found: Survey, translator: Translator, made_with: Mapping[str, object], *, quiet: bool) -> None:
+    from limelight.cli.progress import text_progress
     from limelight.synthesis import report_table, synthesize
     from limelight.synthesis.report import Tally, report_path
 
@@ -58,9 +57,10 @@ def _write(job: Job, translator: Translator, made_with: Mapping[str, object], pr
             begun = True
         progress.show(tally.inputs, total, tokens=tally.tokens, seconds=tally.seconds)
 
-    values = synthesize(job, translator, made_with=made_with, show=follow)
-    if not begun:
-        progress.say(f"{job.output}: nothing left to do: it is complete")
+    with text_progress(quiet=quiet) as progress:
+        values = synthesize(job, found, translator, made_with=made_with, show=follow)
+        if not begun:
+            progress.say(f"{job.output}: nothing left to do: it is complete")
     show(report_table(values))
     show(f"  the report is in {report_path(job.output)}; train with it: {_use(job)}")
 

@@ -3,6 +3,6 @@
 from limelight.synthesis.inputs import Part
 from limelight.synthesis.job import Job, Limits
 from limelight.synthesis.report import report_table
-from limelight.synthesis.synthesize import synthesize
+from limelight.synthesis.synthesize import survey_job, synthesize
 
-__all__ = ["Job", "Limits", "Part", "report_table", "synthesize"]
+__all__ = ["Job", "Limits", "Part", "report_table", "survey_job", "synthesize"]

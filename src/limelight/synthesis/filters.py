@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from limelight.text.clean import differ_in_length
 from limelight.text.scripts import split_words
 from limelight.tokens import normalise
@@ -40,13 +42,19 @@ def fault(source: str, translation: str, *, finished: bool, max_length_ratio: fl
 def repeats_itself(translation: str, source: str) -> bool:
     """Whether a phrase of the translation stands in a row four times or more, and twice as often as any of the
     source."""
-    found = count_repeats(translation)
-    return found >= MIN_REPEATS and found >= 2 * count_repeats(source)
+    words = _words(translation)
+    if len(words) - len(set(words)) < MIN_REPEATS - 1:
+        return False  # which is quickly seen, and true of most
+    found = count_repeats(words)
+    return found >= MIN_REPEATS and found >= 2 * count_repeats(_words(source))
 
 
-def count_repeats(text: str) -> int:
+def _words(text: str) -> list[str]:
+    return split_words(text.casefold())
+
+
+def count_repeats(words: Sequence[str]) -> int:
     """How often, at most, a phrase of up to `MAX_PERIOD` words stands in a row: 1 where nothing is repeated."""
-    words = split_words(text.casefold())
     most = 1
     for period in range(1, min(MAX_PERIOD, len(words) // 2) + 1):
         same = 0

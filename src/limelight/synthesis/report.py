@@ -68,7 +68,8 @@ def report_values(
 
 def report_path(output: Path) -> Path:
     """Where the report on a corpus is."""
-    return output.with_name(output.name + SUFFIX)
+    place = output.resolve() if output.is_symlink() else output
+    return place.with_name(place.name + SUFFIX)
 
 
 def read_report(output: Path) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from hashlib import blake2b
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from limelight.decoding.settings import search_settings
@@ -35,21 +34,33 @@ Show = Callable[[Tally, int], None]
 """Called with the counts so far and the number of all inputs: once at the beginning, then after each chunk."""
 
 
-def synthesize(job: Job, translator: Translator, *, made_with: Mapping[str, Any], show: Show) -> dict[str, Any]:
+def survey_job(job: Job) -> Survey:
+    """Read the text of a job once, before anything is translated or a model is loaded.
+
+    Raises `UserError` for text that cannot be read, naming file and line, and for an output that is not named as a
+    corpus is.
+    """
+    if text_suffix(job.output) != ".tsv":
+        raise UserError(f"{job.output}: a corpus is written as .tsv, .tsv.gz, .tsv.xz or .tsv.zst; give -o such a name")
+    return survey(job.parts, skip=job.limits.skip_bad_lines)
+
+
+def synthesize(
+    job: Job, found: Survey, translator: Translator, *, made_with: Mapping[str, Any], show: Show
+) -> dict[str, Any]:
     """Write the corpus of a job, or the rest of it; returns its report, which also stands beside it.
 
     Args:
+        found: what `survey_job` found.
         made_with: what else the corpus depends on (the models, by their SHA-256), as plain values for JSON.
 
     A job that is done is not done again. Memory is bounded by a chunk, and 8 bytes for each distinct input.
 
-    Raises `UserError` for text that cannot be read, before anything is translated; for a corpus that is there already
-    or half done, and made of something else; `RunError` where the work fails.
+    Raises `UserError` for a corpus that is there already or half done, and made of something else; `RunError` where the
+    work fails.
     """
-    check_output(job.output)
     if job.output.is_symlink():  # it stays one, and what it points to is written
         job = replace(job, output=job.output.resolve())
-    found = survey(job.parts, skip=job.limits.skip_bad_lines)
     work = _Work(job, translator)
     made_of = json.loads(json.dumps({**made_with, **work.made_of(), "text": found.files}))
     former = read_report(job.output)
@@ -67,12 +78,6 @@ def synthesize(job: Job, translator: Translator, *, made_with: Mapping[str, Any]
         write_whole(report_path(job.output), json.dumps(values, ensure_ascii=False, indent=2) + "\n")
         file.finish()
     return values
-
-
-def check_output(output: Path) -> None:
-    """Raises `UserError` for a file whose name is not that of a corpus."""
-    if text_suffix(output) != ".tsv":
-        raise UserError(f"{output}: a corpus is written as .tsv, .tsv.gz, .tsv.xz or .tsv.zst; give -o such a name")
 
 
 class _Work:
