@@ -42,6 +42,10 @@ def randomise(module: nn.Module) -> None:
         nn.init.normal_(parameter, std=0.5)
 
 
+def sublayer(norm_first: bool) -> Sublayer:
+    return Sublayer(nn.LayerNorm(D_MODEL), dropout=0.0, norm_first=norm_first)
+
+
 def random_inputs() -> tuple[Tensor, Tensor, Tensor]:
     valid = torch.tensor([[True] * 4 + [False] * 3, [True] * SOURCE])
     return torch.randn(BATCH, SOURCE, D_MODEL).double(), torch.randn(BATCH, TARGET, D_MODEL).double(), valid
@@ -57,9 +61,8 @@ def test_encoder_layer(norm_first: bool, activation: str, seed: int) -> None:
     ours = EncoderLayer(
         MultiHeadAttention(D_MODEL, HEADS),
         FeedForward(D_MODEL, D_FF, activation=activation),
-        d_model=D_MODEL,
-        dropout=0.0,
-        norm_first=norm_first,
+        attention_sublayer=sublayer(norm_first),
+        feed_forward_sublayer=sublayer(norm_first),
     ).double()
     with torch.no_grad():
         copy_attention(ours.attention, theirs.self_attn)
@@ -81,9 +84,9 @@ def test_decoder_layer(norm_first: bool, seed: int) -> None:
         MultiHeadAttention(D_MODEL, HEADS),
         MultiHeadAttention(D_MODEL, HEADS),
         FeedForward(D_MODEL, D_FF),
-        d_model=D_MODEL,
-        dropout=0.0,
-        norm_first=norm_first,
+        attention_sublayer=sublayer(norm_first),
+        cross_sublayer=sublayer(norm_first),
+        feed_forward_sublayer=sublayer(norm_first),
     ).double()
     with torch.no_grad():
         copy_attention(ours.attention, theirs.self_attn)

@@ -7,7 +7,7 @@ from limelight.layers.sublayer import Sublayer
 
 
 def make(*, norm_first: bool, dropout: float = 0.0) -> Sublayer:
-    sublayer = Sublayer(7, dropout=dropout, norm_first=norm_first).double()
+    sublayer = Sublayer(torch.nn.LayerNorm(7), dropout=dropout, norm_first=norm_first).double()
     torch.nn.init.normal_(sublayer.norm.weight)
     torch.nn.init.normal_(sublayer.norm.bias)
     return sublayer
@@ -44,7 +44,7 @@ def test_dropout_thins_the_output_and_never_the_residual(seed: int) -> None:
 
 
 def test_normalised_after_is_normalised(seed: int) -> None:
-    sublayer = Sublayer(64, dropout=0.0, norm_first=False)
+    sublayer = Sublayer(torch.nn.LayerNorm(64), dropout=0.0, norm_first=False)
     inputs = 5 + 3 * torch.randn(2, 3, 64)
     torch.testing.assert_close(
         sublayer.after(inputs, torch.zeros_like(inputs)), functional.layer_norm(inputs, (64,)), rtol=1e-5, atol=1e-5

@@ -12,7 +12,8 @@ BATCH, TARGET, INPUT, HIDDEN = 2, 5, 7, 3
 
 def make(kind: str, layers: int) -> tuple[CellStack, Tensor, tuple[CellState, ...]]:
     """A stack in float64, inputs for it, and states that are not zero."""
-    stack = CellStack(kind, INPUT, HIDDEN, layers=layers, dropout=0.4).double().eval()
+    stack = CellStack(build_layers(kind, INPUT, HIDDEN, layers=layers, bidirectional=False, dropout=0.4), dropout=0.4)
+    stack = stack.double().eval()
     for parameter in stack.parameters():
         torch.nn.init.normal_(parameter, std=0.5)
     states = tuple(
@@ -95,4 +96,4 @@ def test_recurrent_weights_begin_orthogonal_and_the_forget_gate_open(seed: int) 
 
 def test_an_unknown_cell_is_refused() -> None:
     with pytest.raises(UserError, match="unknown cell 'mlp': there are rnn, gru, lstm"):
-        CellStack("mlp", 3, 3, layers=1, dropout=0.0)
+        build_layers("mlp", 3, 3, layers=1, bidirectional=False, dropout=0.0)

@@ -16,6 +16,18 @@ def draw_normal(rows: int, width: int, *, spread: float) -> Float[Tensor, "rows 
     return drawn if drawn.is_meta else drawn.normal_() * spread
 
 
+def projection_weight(output: nn.Module | None, embedding: "TokenEmbedding") -> Float[Tensor, "vocab features"]:
+    """The matrix of the final linear layer: that of `output`, or the embedding's rows where there is none.
+
+    Raises `TypeError` for a layer that keeps its weights in another form than a matrix.
+    """
+    if output is None:
+        return embedding.output_weight()
+    if isinstance(output, nn.Linear):
+        return output.weight
+    raise TypeError(f"the weights of a {type(output).__name__} are packed: ask the model that it was made from")
+
+
 class TokenEmbedding(nn.Module):
     """A row per piece, times sqrt(width) where asked (Vaswani et al. 2017, section 3.4).
 

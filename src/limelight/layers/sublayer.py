@@ -14,10 +14,10 @@ class Sublayer(nn.Module):
     LayerNorm at the end of the stack.
     """
 
-    def __init__(self, d_model: int, *, dropout: float, norm_first: bool) -> None:
+    def __init__(self, norm: nn.LayerNorm, *, dropout: float, norm_first: bool) -> None:
         super().__init__()
         self.norm_first = norm_first
-        self.norm = nn.LayerNorm(d_model)
+        self.norm = norm
         self.dropout = Dropout(dropout)
 
     def before(self, inputs: Float[Tensor, "batch length model"]) -> Float[Tensor, "batch length model"]:

@@ -1,6 +1,7 @@
 """From configuration to model: the one place that unpacks a model's section, so that modules take plain arguments."""
 
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from torch import nn
@@ -18,11 +19,12 @@ from limelight.errors import UserError
 from limelight.layers.embedding import TokenEmbedding
 from limelight.layers.feed_forward import FeedForward
 from limelight.layers.positions import LearnedPositions, RotaryPositions, SinusoidalPositions
+from limelight.layers.sublayer import Sublayer
 from limelight.models.decoder_only import CausalLayer, CausalStack, DecoderOnly
 from limelight.models.encoder_only import Classifier, MaskedModel
 from limelight.models.interface import Model
 from limelight.models.recurrent import build_recurrent
-from limelight.models.recurrent.cells import CellStack
+from limelight.models.recurrent.cells import CellStack, build_layers
 from limelight.models.recurrent_language_model import RecurrentLanguageModel
 from limelight.models.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer, Transformer
 from limelight.tokens import Tokenizers
@@ -116,11 +118,22 @@ def _build_recurrent_language_model(config: RecurrentLanguageModelConfig, size: 
     narrows = config.tie and config.hidden != config.embedding
     return RecurrentLanguageModel(
         TokenEmbedding(size, config.embedding, scale=False),
-        CellStack(config.cell, config.embedding, config.hidden, layers=config.layers, dropout=config.dropout),
+        CellStack(_cells(config), dropout=config.dropout),
         nn.Linear(config.hidden, config.embedding) if narrows else None,
         None if config.tie else _output(config.hidden, size),
         dropout=config.dropout,
         end_id=END,
+    )
+
+
+def _cells(config: RecurrentLanguageModelConfig) -> nn.RNNBase:
+    return build_layers(
+        config.cell,
+        config.embedding,
+        config.hidden,
+        layers=config.layers,
+        bidirectional=False,
+        dropout=config.dropout,
     )
 
 
@@ -139,6 +152,10 @@ def _feed_forward(config: StackConfig) -> FeedForward:
     return FeedForward(config.d_model, config.d_ff, activation=config.activation, dropout=config.dropout)
 
 
+def _sublayer(config: StackConfig) -> Sublayer:
+    return Sublayer(nn.LayerNorm(config.d_model), dropout=config.dropout, norm_first=config.norm == "pre")
+
+
 def _encoder(config: TransformerConfig | EncoderOnlyConfig, embedding: TokenEmbedding, depth: int) -> Encoder:
     return Encoder(
         embedding,
@@ -154,9 +171,8 @@ def _encoder_layer(config: TransformerConfig | EncoderOnlyConfig) -> EncoderLaye
     return EncoderLayer(
         _attention(config),
         _feed_forward(config),
-        d_model=config.d_model,
-        dropout=config.dropout,
-        norm_first=config.norm == "pre",
+        attention_sublayer=_sublayer(config),
+        feed_forward_sublayer=_sublayer(config),
     )
 
 
@@ -164,9 +180,8 @@ def _causal_layer(config: DecoderOnlyConfig) -> CausalLayer:
     return CausalLayer(
         _attention(config),
         _feed_forward(config),
-        d_model=config.d_model,
-        dropout=config.dropout,
-        norm_first=config.norm == "pre",
+        attention_sublayer=_sublayer(config),
+        feed_forward_sublayer=_sublayer(config),
     )
 
 
@@ -174,7 +189,7 @@ def _causal_layer(config: DecoderOnlyConfig) -> CausalLayer:
 def _shrink_addends(layers: Sequence[CausalLayer]) -> None:
     """Let what two sums a layer add up to begin as large as one of them (Radford et al. 2019, section 2.3)."""
     for layer in layers:
-        for addend in (layer.attention.out_proj, layer.feed_forward.outer):
+        for addend in (layer.attention.out_proj, cast(FeedForward, layer.feed_forward).outer):
             addend.weight /= (2 * len(layers)) ** 0.5
 
 
@@ -183,9 +198,9 @@ def _decoder_layer(config: TransformerConfig) -> DecoderLayer:
         _attention(config),
         _attention(config),
         _feed_forward(config),
-        d_model=config.d_model,
-        dropout=config.dropout,
-        norm_first=config.norm == "pre",
+        attention_sublayer=_sublayer(config),
+        cross_sublayer=_sublayer(config),
+        feed_forward_sublayer=_sublayer(config),
     )
 
 

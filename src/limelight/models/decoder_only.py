@@ -10,6 +10,7 @@ from typing import NamedTuple, cast
 from torch import Tensor, nn
 
 from limelight.attention.multi_head import Rotate
+from limelight.layers.embedding import projection_weight
 from limelight.models.cache import Columns, Past
 from limelight.models.language_model import LanguageModel
 from limelight.models.state import KeepHeads, Memory
@@ -101,7 +102,7 @@ class CausalStack(Stack):
 class DecoderOnly(LanguageModel[Prompt, DecoderState]):
     """A causal Transformer; the output projection is the embedding where they are tied."""
 
-    def __init__(self, decoder: CausalStack, output: nn.Linear | None, *, end_id: int) -> None:
+    def __init__(self, decoder: CausalStack, output: nn.Module | None, *, end_id: int) -> None:
         super().__init__(output, padding=decoder.embedding.padding, end_id=end_id)
         self.decoder = decoder
 
@@ -143,4 +144,4 @@ class DecoderOnly(LanguageModel[Prompt, DecoderState]):
         return features, DecoderState(past, state.ages + 1, state.keep_heads)
 
     def output_weights(self) -> tuple[Float[Tensor, "vocab features"], Float[Tensor, " vocab"] | None]:
-        return (self.decoder.embedding.output_weight() if self.output is None else self.output.weight), None
+        return projection_weight(self.output, self.decoder.embedding), None

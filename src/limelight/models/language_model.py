@@ -28,7 +28,7 @@ class LanguageModel(Seq2Seq[MemoryT, StateT]):
         padding: the last id of the vocabulary.
     """
 
-    def __init__(self, output: nn.Linear | None, *, padding: int, end_id: int) -> None:
+    def __init__(self, output: nn.Module | None, *, padding: int, end_id: int) -> None:
         super().__init__()
         self.output = output
         self.start_id = self.end_id = end_id

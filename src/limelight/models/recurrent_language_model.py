@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from limelight.layers.dropout import Dropout
-from limelight.layers.embedding import TokenEmbedding
+from limelight.layers.embedding import TokenEmbedding, projection_weight
 from limelight.models.language_model import LanguageModel
 from limelight.models.recurrent.cells import (
     Carried,
@@ -58,8 +58,8 @@ class RecurrentLanguageModel(LanguageModel[ReadPrompt, CellsState]):
         self,
         embedding: TokenEmbedding,
         cells: CellStack,
-        narrow: nn.Linear | None,
-        output: nn.Linear | None,
+        narrow: nn.Module | None,
+        output: nn.Module | None,
         *,
         dropout: float,
         end_id: int,
@@ -113,7 +113,7 @@ class RecurrentLanguageModel(LanguageModel[ReadPrompt, CellsState]):
         return self._features(cells[-1][0]), CellsState(cells)
 
     def output_weights(self) -> tuple[Float[Tensor, "vocab features"], Float[Tensor, " vocab"] | None]:
-        return (self.embedding.output_weight() if self.output is None else self.output.weight), None
+        return projection_weight(self.output, self.embedding), None
 
     def _features(self, tops: Float[Tensor, "batch length hidden"]) -> Float[Tensor, "batch length features"]:
         thinned = self.dropout(tops)

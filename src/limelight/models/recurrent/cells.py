@@ -93,18 +93,23 @@ def build_layers(
     return fused
 
 
+def kind_of(layers: nn.RNNBase) -> CellKind:
+    """The cell that those layers are made of."""
+    return next(kind for kind in KINDS.values() if type(layers) is kind.fused)
+
+
 class CellStack(nn.Module):
     """The decoder's layers of cells, each reading the one below.
 
     Args:
-        kind: `rnn`, `gru` or `lstm`.
-        input_size: width of what the lowest layer reads.
+        fused: the layers as `build_layers` makes them, in one direction.
+        dropout: between the layers, one position at a time; `fused` has its own for all positions at once.
     """
 
-    def __init__(self, kind: str, input_size: int, hidden: int, *, layers: int, dropout: float) -> None:
+    def __init__(self, fused: nn.RNNBase, *, dropout: float) -> None:
         super().__init__()
-        self.fused = build_layers(kind, input_size, hidden, layers=layers, bidirectional=False, dropout=dropout)
-        self.kind = KINDS[kind]
+        self.fused = fused
+        self.kind = kind_of(fused)
         self.dropout = Dropout(dropout)
 
     def forward(

@@ -14,6 +14,7 @@ position what depends on the position before, and leaves the rest for all at onc
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -91,12 +92,15 @@ class Bridge(nn.Module):
     (2014) from tanh(V' c), Luong et al. (2015) copy. One learned layer per decoder layer does for all of them, for one
     direction or two, and for stacks of unequal depth; it sees the last states of both directions, as both have read the
     whole sentence.
+
+    Args:
+        project: for each part of a state a linear layer from the encoder's to those of all `layers`.
     """
 
-    def __init__(self, summary: int, hidden: int, *, layers: int, state_parts: int) -> None:
+    def __init__(self, project: Sequence[nn.Module], *, layers: int) -> None:
         super().__init__()
         self.decoder_layers = layers
-        self.project = nn.ModuleList(nn.Linear(summary, layers * hidden) for _ in range(state_parts))
+        self.project = nn.ModuleList(project)
 
     def forward(self, last: tuple[Float[Tensor, "batch summary"], ...]) -> tuple[CellState, ...]:
         """A state for each layer, the top layer's last, of one hypothesis."""
@@ -148,7 +152,7 @@ class FixedDecoder(RecurrentDecoder):
     every position, so that nothing but its width limits what it can tell.
     """
 
-    def __init__(self, cells: CellStack, bridge: Bridge, *, readout: nn.Linear) -> None:
+    def __init__(self, cells: CellStack, bridge: Bridge, *, readout: nn.Module) -> None:
         super().__init__(cells, bridge)
         self.readout = readout
 
@@ -174,7 +178,7 @@ class FixedDecoder(RecurrentDecoder):
 class AttentiveDecoder(RecurrentDecoder):
     """What the wirings with attention share: a score, and the source made ready for it once per sentence."""
 
-    def __init__(self, cells: CellStack, bridge: Bridge, *, score: Score, readout: nn.Linear) -> None:
+    def __init__(self, cells: CellStack, bridge: Bridge, *, score: Score, readout: nn.Module) -> None:
         super().__init__(cells, bridge)
         self.score, self.readout = score, readout
 
@@ -258,9 +262,9 @@ class LuongDecoder(AttentiveDecoder):
 class InputFeedingDecoder(AttentiveDecoder):
     """Luong's decoder whose next input also holds h~: it knows what it looked at before (section 3.3)."""
 
-    def __init__(self, cells: CellStack, bridge: Bridge, *, score: Score, readout: nn.Linear) -> None:
+    def __init__(self, cells: CellStack, bridge: Bridge, *, score: Score, readout: nn.Module, fed_size: int) -> None:
         super().__init__(cells, bridge, score=score, readout=readout)
-        self.fed_size = readout.out_features
+        self.fed_size = fed_size
 
     def step(
         self, embedded: Float[Tensor, "batch width embedding"], state: RecurrentState

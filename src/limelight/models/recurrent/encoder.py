@@ -8,7 +8,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from limelight.layers.dropout import Dropout
 from limelight.layers.embedding import TokenEmbedding
-from limelight.models.recurrent.cells import KINDS, build_layers
+from limelight.models.recurrent.cells import kind_of
 from limelight.models.state import KeepHeads, Memory
 from limelight.shapes import Bool, Float, Int
 
@@ -35,23 +35,19 @@ class RecurrentEncoder(nn.Module):
     Sentences are packed: the backward direction begins at a sentence's own end, never in its padding.
 
     Args:
-        hidden: width of each direction's state.
-        narrow: width the annotations are brought to by a linear layer, or None to leave both directions side by side.
+        layers: the cells, as `build_layers` makes them.
+        narrow: brings the annotations to another width, or None to leave both directions side by side.
     """
 
     def __init__(
-        self, embedding: TokenEmbedding, kind: str, hidden: int, *, layers: int, bidirectional: bool, dropout: float,
-        narrow: int | None = None,
-    ) -> None:  # fmt: skip
+        self, embedding: TokenEmbedding, layers: nn.RNNBase, narrow: nn.Module | None, *, dropout: float
+    ) -> None:
         super().__init__()
         self.embedding = embedding
         self.dropout = Dropout(dropout)
-        self.directions = 2 if bidirectional else 1
-        self.state_parts = KINDS[kind].state_parts
-        self.layers = build_layers(
-            kind, embedding.weight.shape[1], hidden, layers=layers, bidirectional=bidirectional, dropout=dropout
-        )
-        self.narrow = None if narrow is None else nn.Linear(self.directions * hidden, narrow, bias=False)
+        self.directions = 2 if layers.bidirectional else 1
+        self.state_parts = kind_of(layers).state_parts
+        self.layers, self.narrow = layers, narrow
 
     def forward(
         self,

@@ -13,11 +13,10 @@ from limelight.batching.batch import Batch
 from limelight.config import RecurrentConfig
 from limelight.errors import UserError
 from limelight.layers.dropout import Dropout
-from limelight.layers.embedding import TokenEmbedding
+from limelight.layers.embedding import TokenEmbedding, projection_weight
 from limelight.models.interface import Seq2Seq
-from limelight.models.recurrent.cells import KINDS, CellStack
+from limelight.models.recurrent.cells import KINDS, CellStack, build_layers
 from limelight.models.recurrent.decoder import (
-    AttentiveDecoder,
     BahdanauDecoder,
     Bridge,
     FixedDecoder,
@@ -44,7 +43,7 @@ class Recurrent(Seq2Seq[RecurrentMemory, RecurrentState]):
         encoder: RecurrentEncoder,
         decoder: RecurrentDecoder,
         embedding: TokenEmbedding,
-        output: nn.Linear | None,
+        output: nn.Module | None,
         *,
         dropout: float,
         start_id: int,
@@ -92,7 +91,7 @@ class Recurrent(Seq2Seq[RecurrentMemory, RecurrentState]):
         return functional.linear(features, self.embedding.output_weight())
 
     def output_weights(self) -> tuple[Float[Tensor, "vocab features"], Float[Tensor, " vocab"] | None]:
-        return (self.embedding.output_weight() if self.output is None else self.output.weight), None
+        return projection_weight(self.output, self.embedding), None
 
     def _unroll(
         self, batch: Batch, keep_heads: KeepHeads | None, *, want_weights: bool
@@ -117,15 +116,7 @@ def build_recurrent(config: RecurrentConfig, source_size: int, target_size: int,
     embedding = TokenEmbedding(target_size, config.embedding, scale=False)
     tied = config.tie == "three-way"
     source_embedding = embedding if tied else TokenEmbedding(source_size, config.embedding, scale=False)
-    encoder = RecurrentEncoder(
-        source_embedding,
-        config.cell,
-        config.hidden,
-        layers=config.encoder_layers,
-        bidirectional=config.bidirectional,
-        dropout=config.dropout,
-        narrow=config.hidden if _needs_one_width(config) else None,
-    )
+    encoder = _encoder(config, source_embedding)
     features = _features(config)
     output = None
     if config.tie == "none":
@@ -152,20 +143,43 @@ def _features(config: RecurrentConfig) -> int:
     return config.hidden if config.wiring == "luong" and config.tie == "none" else config.embedding
 
 
+def _encoder(config: RecurrentConfig, embedding: TokenEmbedding) -> RecurrentEncoder:
+    layers = build_layers(
+        config.cell,
+        config.embedding,
+        config.hidden,
+        layers=config.encoder_layers,
+        bidirectional=config.bidirectional,
+        dropout=config.dropout,
+    )
+    narrow = nn.Linear(2 * config.hidden, config.hidden, bias=False) if _needs_one_width(config) else None
+    return RecurrentEncoder(embedding, layers, narrow, dropout=config.dropout)
+
+
 def _decoder(config: RecurrentConfig, features: int) -> RecurrentDecoder:
     summary = config.hidden * (2 if config.bidirectional else 1)
     context = config.hidden if _needs_one_width(config) else summary
     fed = {"fixed": context, "bahdanau": context, "luong": features if config.input_feeding else 0}[config.wiring]
-    cells = CellStack(
-        config.cell, config.embedding + fed, config.hidden, layers=config.decoder_layers, dropout=config.dropout
+    layers = build_layers(
+        config.cell,
+        config.embedding + fed,
+        config.hidden,
+        layers=config.decoder_layers,
+        bidirectional=False,
+        dropout=config.dropout,
     )
-    bridge = Bridge(summary, config.hidden, layers=config.decoder_layers, state_parts=KINDS[config.cell].state_parts)
+    cells = CellStack(layers, dropout=config.dropout)
+    parts = KINDS[config.cell].state_parts
+    bridge = Bridge(
+        [nn.Linear(summary, config.decoder_layers * config.hidden) for _ in range(parts)], layers=config.decoder_layers
+    )
     read = config.hidden + context + (0 if config.wiring == "luong" else config.embedding)
     readout = nn.Linear(read, features)
     if config.wiring == "fixed":
         return FixedDecoder(cells, bridge, readout=readout)
     score = build_score(config.score, config.hidden, context, config.score_size or config.hidden)
-    wiring: type[AttentiveDecoder] = BahdanauDecoder
-    if config.wiring == "luong":
-        wiring = InputFeedingDecoder if config.input_feeding else LuongDecoder
-    return wiring(cells, bridge, score=score, readout=readout)
+    if config.wiring == "bahdanau":
+        return BahdanauDecoder(cells, bridge, score=score, readout=readout)
+    if config.input_feeding:
+        return InputFeedingDecoder(cells, bridge, score=score, readout=readout, fed_size=features)
+    return LuongDecoder(cells, bridge, score=score, readout=readout)

@@ -5,7 +5,6 @@ from typing import NamedTuple
 from torch import Tensor, nn
 
 from limelight.attention.multi_head import MultiHeadAttention, Rotate
-from limelight.layers.feed_forward import FeedForward
 from limelight.layers.sublayer import Sublayer
 from limelight.models.cache import Columns
 from limelight.shapes import Bool, Float
@@ -17,17 +16,14 @@ class Layer(nn.Module):
     def __init__(
         self,
         attention: MultiHeadAttention,
-        feed_forward: FeedForward,
+        feed_forward: nn.Module,
         *,
-        d_model: int,
-        dropout: float,
-        norm_first: bool,
+        attention_sublayer: Sublayer,
+        feed_forward_sublayer: Sublayer,
     ) -> None:
         super().__init__()
-        self.attention = attention
-        self.attention_sublayer = Sublayer(d_model, dropout=dropout, norm_first=norm_first)
-        self.feed_forward = feed_forward
-        self.feed_forward_sublayer = Sublayer(d_model, dropout=dropout, norm_first=norm_first)
+        self.attention, self.attention_sublayer = attention, attention_sublayer
+        self.feed_forward, self.feed_forward_sublayer = feed_forward, feed_forward_sublayer
 
     def look(
         self,
@@ -97,15 +93,19 @@ class DecoderLayer(Layer):
         self,
         attention: MultiHeadAttention,
         cross_attention: MultiHeadAttention,
-        feed_forward: FeedForward,
+        feed_forward: nn.Module,
         *,
-        d_model: int,
-        dropout: float,
-        norm_first: bool,
+        attention_sublayer: Sublayer,
+        cross_sublayer: Sublayer,
+        feed_forward_sublayer: Sublayer,
     ) -> None:
-        super().__init__(attention, feed_forward, d_model=d_model, dropout=dropout, norm_first=norm_first)
-        self.cross_attention = cross_attention
-        self.cross_sublayer = Sublayer(d_model, dropout=dropout, norm_first=norm_first)
+        super().__init__(
+            attention,
+            feed_forward,
+            attention_sublayer=attention_sublayer,
+            feed_forward_sublayer=feed_forward_sublayer,
+        )
+        self.cross_attention, self.cross_sublayer = cross_attention, cross_sublayer
 
     def forward(
         self,

@@ -8,6 +8,7 @@ from torch.nn import functional
 
 from limelight.attention.masks import permit_keys
 from limelight.batching.batch import Batch
+from limelight.layers.embedding import projection_weight
 from limelight.models.cache import Columns, Past
 from limelight.models.interface import Seq2Seq
 from limelight.models.state import AttentionWeights, KeepHeads
@@ -27,7 +28,7 @@ class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
     """
 
     def __init__(
-        self, encoder: Encoder, decoder: Decoder, output: nn.Linear | None, *,
+        self, encoder: Encoder, decoder: Decoder, output: nn.Module | None, *,
         output_bias: nn.Parameter | None = None, start_id: int, end_id: int,
     ) -> None:  # fmt: skip
         super().__init__()
@@ -87,8 +88,7 @@ class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
         return logits if self.output_bias is None else logits + self.output_bias
 
     def output_weights(self) -> tuple[Float[Tensor, "vocab features"], Float[Tensor, " vocab"] | None]:
-        weight = self.decoder.embedding.output_weight() if self.output is None else self.output.weight
-        return weight, self.output_bias
+        return projection_weight(self.output, self.decoder.embedding), self.output_bias
 
 
 def _upright(keys: Float[Tensor, "batch heads source head_size"]) -> Float[Tensor, "batch heads source head_size"]:
