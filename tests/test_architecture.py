@@ -41,6 +41,8 @@ NEVER_CALLED = {
     *("hf_hub_download", "snapshot_download", "from_pretrained", "urlopen", "urlretrieve"),
 }
 
+INTERNALS = {"__class__", "_parameters", "_modules", "_buffers"}
+
 
 def read_sources(folder: Path) -> Sources:
     """Module name -> text; a package's `__init__.py` has the name of the package."""
@@ -225,6 +227,17 @@ def unsafe_calls(sources: Sources) -> list[str]:
     return complaints
 
 
+def module_internals(sources: Sources) -> list[str]:
+    """Where an object becomes one of another class, or a module's own tables are touched: whoever wants another model
+    makes one of parts."""
+    return [
+        f"{name}:{node.lineno} touches {node.attr}"
+        for name, text in sources.items()
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Attribute) and node.attr in INTERNALS
+    ]
+
+
 def lines_of(folder: Path) -> int:
     texts = [path.read_text(encoding="utf-8") for path in folder.rglob("*.py")]
     return sum(bool(line.strip()) for text in texts for line in text.splitlines())
@@ -351,6 +364,11 @@ def test_what_is_harmless_passes(line: str) -> None:
     assert not unsafe_calls({"limelight.a": line})
 
 
+@pytest.mark.parametrize("line", ["twin.__class__ = Other", "twin._modules['a'] = b", "dict(module._parameters)"])
+def test_a_module_that_is_rebuilt_from_inside_is_found(line: str) -> None:
+    assert len(module_internals({"limelight.a": line})) == 1
+
+
 # --- and Limelight keeps them ---
 
 
@@ -403,6 +421,10 @@ def test_doors_only_hand_on_names() -> None:
 
 def test_nothing_runs_or_fetches_what_strangers_wrote() -> None:
     assert unsafe_calls(LIMELIGHT) == []
+
+
+def test_models_are_made_of_parts() -> None:
+    assert module_internals(LIMELIGHT) == []
 
 
 def test_there_is_at_least_as_much_test_as_code() -> None:

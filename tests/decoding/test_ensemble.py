@@ -7,10 +7,13 @@ import torch
 
 from limelight.batching.batch import make_batch
 from limelight.decoding.beam import beam_search
-from limelight.decoding.ensemble import Ensemble
+from limelight.decoding.ensemble import Ensemble, prepare_each
 from limelight.decoding.greedy import greedy_search
 from limelight.errors import UserError
+from limelight.inference.prepare import CompiledTransformer
+from limelight.models.recurrent import Recurrent
 from tests.decoding.fakes import TableModel, limits, log_probabilities, random_model, sources
+from tests.models.helpers import make_model, random_batch, recurrent, transformer
 
 
 def joined(members: list[TableModel]) -> TableModel:
@@ -124,3 +127,18 @@ def test_heads_and_attention_belong_to_one_model() -> None:
         ensemble.forward_with_attention(batch)
     with pytest.raises(UserError, match="heads cannot be switched off in an ensemble"):
         ensemble.encode(*sources(0), keep_heads={"encoder.0.self": torch.ones(2)})
+
+
+@torch.inference_mode()
+def test_members_are_prepared_one_by_one(seed: int) -> None:
+    one, other = make_model(transformer(tie="two-way")).eval(), make_model(recurrent()).eval()
+    both = Ensemble([one, other, one])  # the same twice, which counts twice
+    ready, batch, found = prepare_each(both, "fp32"), random_batch(both), []
+    assert [type(member) for member in ready.members] == [CompiledTransformer, Recurrent, CompiledTransformer]
+    for model in (both, ready):
+        state = model.start(model.encode(batch.source, batch.source_valid), 2)
+        for _ in range(3):
+            features, state = model.step(torch.tensor([[5, 7]] * 3), state)
+            state = state.reorder(torch.tensor([[0, 0], [1, 0], [0, 1]]))
+        found.append(model.project(features))
+    torch.testing.assert_close(found[1], found[0], rtol=1e-5, atol=1e-5)

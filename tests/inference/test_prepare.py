@@ -9,14 +9,13 @@ from torch import Tensor, nn
 
 from limelight.attention.scores import Score
 from limelight.config import ModelConfig
-from limelight.decoding.ensemble import Ensemble
 from limelight.errors import UserError
-from limelight.inference.cpu.transformer import CompiledTransformer
 from limelight.inference.linear import Bf16Linear, Fp32Linear, int8_kind
 from limelight.inference.prepare import _cast, prepare
 from limelight.layers.dropout import Dropout
 from limelight.models.interface import Seq2Seq
-from tests.models.helpers import every_model, make_model, random_batch, recurrent, transformer
+from limelight.models.transformer import Transformer
+from tests.models.helpers import every_model, make_model, random_batch, transformer
 
 MODELS = {
     **dict(every_model()),
@@ -46,7 +45,7 @@ def assert_same(one: Tensor, other: Tensor) -> None:
 
 
 def linear_layers(model: nn.Module) -> list[nn.Module]:
-    """Those that a packed model must not have any more; scores keep theirs."""
+    """Those that a prepared model must not have; scores keep theirs."""
     kept = {id(part) for score in model.modules() if isinstance(score, Score) for part in score.modules()}
     return [part for part in model.modules() if isinstance(part, nn.Linear) and id(part) not in kept]
 
@@ -103,10 +102,21 @@ def test_features_in_fewer_bits_are_near(model: Seq2Seq, precision: str) -> None
 
 def test_tensors_that_stay_are_shared(model: Seq2Seq) -> None:
     own = {weight.data_ptr(): name for name, weight in model.named_parameters()}
-    shared = {own[weight.data_ptr()] for weight in prepare(model, "int8").parameters()}
+    ready = prepare(model, "int8")
+    shared = {own.get(weight.data_ptr()) for name, weight in ready.named_parameters() if ".score." not in name}
+    assert None not in shared
     embeddings = {name for name in own.values() if name.endswith("embedding.weight")}
     assert embeddings
     assert embeddings <= shared
+
+
+def test_modules_are_not_shared(model: Seq2Seq) -> None:
+    """They have a mode, and the readable model may be training while the other decodes."""
+    model.train()
+    ready = prepare(model, "fp32")
+    assert not {id(part) for part in ready.modules()} & {id(part) for part in model.modules()}
+    assert not any(part.training for part in ready.modules())
+    assert all(part.p == 0 for part in ready.modules() if isinstance(part, Dropout))
 
 
 def test_the_original_is_left_as_it_was(model: Seq2Seq) -> None:
@@ -119,24 +129,12 @@ def test_the_original_is_left_as_it_was(model: Seq2Seq) -> None:
     with torch.inference_mode():
         ready(random_batch(model))
     assert [type(part) for part in model.modules()] == kinds
-    assert all(part.training for part in model.modules() if isinstance(part, Dropout | nn.RNNBase))
+    assert all(part.training for part in model.modules())
     after = model.state_dict()
     assert list(after) == list(before)
     assert all(torch.equal(after[name], before[name]) for name in before)
     model.project(model(random_batch(model))).square().sum().backward()
     assert all(weight.grad is not None for weight in model.parameters() if weight.requires_grad)
-
-
-@torch.inference_mode()
-def test_an_ensemble_is_packed_member_by_member(seed: int) -> None:
-    one, other = built(transformer(tie="two-way")), built(recurrent())
-    both = Ensemble([one, other, one])  # the same twice, which counts twice
-    ready, batch = prepare(both, "fp32"), random_batch(both)
-    assert linear_layers(ready) == []
-    assert [type(member) for member in ready.members] == [CompiledTransformer, type(other), CompiledTransformer]
-    assert_same(ready.project(ready(batch)), both.project(both(batch)))
-    given = batch.source, batch.source_valid, batch.target_in
-    assert_same(step_through(ready, *given), step_through(both, *given))
 
 
 @torch.inference_mode()
@@ -146,6 +144,22 @@ def test_switching_heads_off_still_works(seed: int) -> None:
     batch, ready = random_batch(model), prepare(model, "fp32")
     assert_same(ready(batch, keep_heads=heads), model(batch, keep_heads=heads))
     assert not torch.allclose(ready(batch), ready(batch, keep_heads=heads))
+
+
+def test_a_family_without_packed_parts_is_refused(seed: int) -> None:
+    class Another(Transformer):
+        pass
+
+    model = make_model(transformer())
+    other = Another(model.encoder, model.decoder, model.output, start_id=model.start_id, end_id=model.end_id)
+    with pytest.raises(TypeError, match="nothing says how a Another is made of packed parts"):
+        prepare(other, "fp32")
+
+
+def test_packed_weights_have_no_matrix(model: Seq2Seq) -> None:
+    """Who wants the matrix of the projection asks the readable model."""
+    with pytest.raises(TypeError, match=r"is no linear layer|are packed"):
+        prepare(model, "fp32").output_weights()
 
 
 def test_an_unknown_precision_is_refused(seed: int) -> None:

@@ -11,11 +11,11 @@ import pytest
 
 from limelight.config import DecodingConfig, TransformerConfig
 from limelight.decoding.translate import Translation, Translator
-from limelight.inference.cpu.transformer import CompiledTransformer, loops
+from limelight.inference.prepare import CompiledTransformer
 from limelight.models.build import build_model
 from limelight.tokens import Tokenizers, train_tokenizer
 
-pytestmark = pytest.mark.skipif(loops is None, reason="needs numba")
+pytestmark = pytest.mark.skipif(CompiledTransformer is None, reason="needs numba")
 
 WORDS = "the a red green old small house river bird stone sees finds carries behind under near"
 SIZES = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 64, "heads": 4, "d_ff": 96}

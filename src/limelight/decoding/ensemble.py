@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from limelight.batching.batch import Batch
 from limelight.decoding.top import in_full
 from limelight.errors import UserError
+from limelight.inference.prepare import prepare
 from limelight.models.eval_mode import eval_mode
 from limelight.models.interface import Seq2Seq
 from limelight.models.state import AttentionWeights, KeepHeads, Living, Memory, State
@@ -123,6 +124,13 @@ class Ensemble(Seq2Seq):
 
     def _each(self) -> list[Seq2Seq]:
         return cast(list[Seq2Seq], list(self.members))
+
+
+def prepare_each(model: Seq2Seq, precision: str) -> Seq2Seq:
+    """`prepare` for a model; for an ensemble, that of the prepared members."""
+    if not isinstance(model, Ensemble):
+        return prepare(model, precision)
+    return Ensemble([prepare_each(cast(Seq2Seq, member), precision) for member in model.members])
 
 
 def _require_same_ids(first: Seq2Seq, other: Seq2Seq, number: int) -> None:

@@ -81,8 +81,6 @@ class TextGenerator:
         bounds = [bound for bound in (window, longest_sequence(model)) if bound is not None]
         self.window = min(bounds, default=None)
         self.searched = model if precision is None else prepare(model, precision)
-        if self.searched is not model:
-            self.searched.eval()  # a copy that nobody trains: once, and not at each step
 
     def generate(
         self,

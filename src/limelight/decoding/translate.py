@@ -11,7 +11,7 @@ import torch
 from limelight.config import DecodingConfig, Direction, directions_of, find_direction
 from limelight.decoding.beam import BeamSearch, with_score
 from limelight.decoding.engine import Engine
-from limelight.decoding.ensemble import Ensemble
+from limelight.decoding.ensemble import Ensemble, prepare_each
 from limelight.decoding.greedy import PathSearch
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.jobs import Job, Plan
@@ -23,7 +23,6 @@ from limelight.decoding.top import most_probable
 from limelight.decoding.workers import decode, workers_for
 from limelight.errors import UserError
 from limelight.inference.precision import search_precision
-from limelight.inference.prepare import prepare
 from limelight.inspection.attention_map import AttentionMap, attention_map
 from limelight.models.build import choose_device
 from limelight.models.eval_mode import eval_mode
@@ -95,7 +94,7 @@ class Translator:
         """What titles of pictures call the model: the folder it was loaded from."""
         self.tokenizers = tokenizers
         self.config = config or DecodingConfig()
-        self.searched = model if precision is None else prepare(model, precision)
+        self.searched = model if precision is None else prepare_each(model, precision)
         self.short = None if shortlist is None else ShortOutput(model, shortlist, precision or "fp32")
 
     @overload

@@ -13,8 +13,8 @@ class PackedFeedForward(nn.Module):
     def __init__(self, feed_forward: FeedForward, linear: MakeLinear) -> None:
         super().__init__()
         self.inner = linear(feed_forward.inner.weight, feed_forward.inner.bias)
-        rectifies = isinstance(feed_forward.activation, nn.ReLU)
-        self.activation = nn.ReLU(inplace=True) if rectifies else feed_forward.activation
+        kind = type(feed_forward.activation)
+        self.activation = nn.ReLU(inplace=True) if kind is nn.ReLU else kind()
         self.outer = linear(feed_forward.outer.weight, feed_forward.outer.bias)
 
     def forward(self, inputs: Float[Tensor, "... model"]) -> Float[Tensor, "... model"]:

@@ -9,9 +9,12 @@ import torch
 from torch import nn
 
 from limelight.inference import linear as layers
-from limelight.inference.cpu import int8_layers as integer
-from limelight.inference.cpu import transformer as compiled
-from limelight.inference.cpu.transformer import CompiledState, CompiledTransformer
+from limelight.inference import prepare as preparing
+from limelight.inference.cpu import int8_layers
+from limelight.inference.cpu.int8_layers import Int8Layers
+from limelight.inference.cpu.product_layers import ProductLayers
+from limelight.inference.cpu.state import CompiledState
+from limelight.inference.cpu.transformer import CompiledTransformer
 from limelight.inference.linear import CompiledInt8Linear, int8_kind
 from limelight.inference.prepare import prepare
 from limelight.layers.integer_rows import integer_rows
@@ -51,10 +54,10 @@ def built(name: str) -> Transformer:
     return model
 
 
-def packed(model: Transformer) -> CompiledTransformer:
+def prepared(model: Transformer) -> CompiledTransformer:
     ready = prepare(model, "int8")
     assert isinstance(ready, CompiledTransformer)
-    assert ready.integer is not None
+    assert isinstance(ready.layers, Int8Layers)
     return ready
 
 
@@ -73,13 +76,13 @@ def rounded(model: Transformer) -> Transformer:
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many rows each feed-forward network was given."""
     rows: list[int] = []
-    feed_forward = integer.Int8Layer.feed_forward
+    feed_forward = int8_layers.Int8Layer.feed_forward
 
-    def counting(layer: integer.Int8Layer, hidden: object) -> None:
+    def counting(layer: int8_layers.Int8Layer, hidden: object) -> None:
         rows.append(len(hidden))
         feed_forward(layer, hidden)
 
-    monkeypatch.setattr(integer.Int8Layer, "feed_forward", counting)
+    monkeypatch.setattr(int8_layers.Int8Layer, "feed_forward", counting)
     return rows
 
 
@@ -87,8 +90,8 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 @pytest.mark.parametrize("life", range(3))
 def test_a_random_life(model: Transformer, monkeypatch: pytest.MonkeyPatch, seed: int, life: int) -> None:
     """Sentences join and leave, so that rows are sometimes few and sometimes not."""
-    monkeypatch.setattr(compiled, "FIRST_ROOM", 3)
-    followed = Followed.at_random(packed(model), seed + life, truth=rounded(model), tolerance=TOLERANCE)
+    monkeypatch.setattr("limelight.inference.cpu.state.FIRST_ROOM", 3)
+    followed = Followed.at_random(prepared(model), seed + life, truth=rounded(model), tolerance=TOLERANCE)
     assert isinstance(followed.state, CompiledState)
     followed.live(13)
 
@@ -102,7 +105,7 @@ def test_between_embedding_and_output_the_loops_do_everything(
     """Of few hypotheses and of many; the encoder has a row for each piece and end, and none for padding."""
     if max(lengths) > 18 and model is not None and "learned" in str(type(model.encoder.positions)).lower():
         lengths = (1, 9, 18, 3)  # it has learned nineteen positions
-    ready = packed(model)
+    ready = prepared(model)
     followed = Followed(ready, random_sources(ready, lengths), width, truth=rounded(model), tolerance=TOLERANCE)
     assert counted == [sum(lengths) + len(lengths)] * len(model.encoder.layers)
     for _ in range(3):
@@ -114,7 +117,7 @@ def test_between_embedding_and_output_the_loops_do_everything(
 @torch.inference_mode()
 def test_padding_and_heads_that_are_switched_off_are_seen_to(seed: int, counted: list[int]) -> None:
     model = built("post")
-    ready, source = packed(model), torch.randint(1, 28, (1, 5))
+    ready, source = prepared(model), torch.randint(1, 28, (1, 5))
     padded = torch.cat([source, torch.full((1, 2), ready.source_padding)], dim=1)
     valid = torch.arange(7)[None] < 5
     features = ready.encode(padded, valid).features
@@ -128,8 +131,8 @@ def test_padding_and_heads_that_are_switched_off_are_seen_to(seed: int, counted:
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_only_eight_bits_are_few(precision: str, seed: int) -> None:
-    assert prepare(built("post"), precision).integer is None
+def test_other_precisions_take_products(precision: str, seed: int) -> None:
+    assert isinstance(prepare(built("post"), precision).layers, ProductLayers)
 
 
 @pytest.mark.parametrize(
@@ -138,26 +141,26 @@ def test_only_eight_bits_are_few(precision: str, seed: int) -> None:
     ids=["rotary", "float64"],
 )
 def test_other_models_do_without(other: Callable[[], Transformer], seed: int) -> None:
-    assert prepare(other(), "int8").integer is None
+    assert isinstance(prepare(other(), "int8"), Transformer)
 
 
 def test_without_numba_torch_does_it(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled, "loops", None)
+    monkeypatch.setattr(preparing, "CompiledTransformer", None)
     monkeypatch.setattr(layers, "CompiledInt8Linear", None)
     if int8_kind() is None:
         pytest.skip("torch has no int8 products here")
     model = built("post")
     ready = prepare(model, "int8")
-    assert ready.integer is None
+    assert isinstance(ready, Transformer)
     with torch.inference_mode():
         followed = Followed(ready, random_sources(ready, (4,)), 2, truth=rounded(model), tolerance=TOLERANCE)
         followed.step()
 
 
-def test_the_model_that_is_packed_is_left_as_it_is(seed: int) -> None:
+def test_the_readable_model_is_left_as_it_is(seed: int) -> None:
     model = built("pre")
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
-    ready = packed(model)
+    ready = prepared(model)
     state = begun(ready, random_sources(ready, (6,)), 3)  # gradients are on: nothing of it may need them
     for _ in range(3):
         _, state = ready.step(torch.full((1, 3), ready.start_id), state)

@@ -1,12 +1,14 @@
 """The Transformer's step with compiled attention, and with products where there is no compiler: both obey the laws of a
-state, and give what the model gives that was packed."""
+state, and compute what the readable model computes."""
 
 import pytest
 import torch
 
-from limelight.inference.cpu import transformer as compiled
-from limelight.inference.cpu.transformer import CompiledState, CompiledTransformer
+from limelight.inference import prepare as preparing
+from limelight.inference.cpu import state as compiled
+from limelight.inference.cpu.state import CompiledState
 from limelight.inference.prepare import prepare
+from limelight.models.interface import Seq2Seq
 from limelight.models.transformer import Transformer, TransformerState
 from tests.models.followed import Followed, assert_same, begun, random_sources
 from tests.models.helpers import make_model, transformer
@@ -29,16 +31,14 @@ def model(request: pytest.FixtureRequest, seed: int) -> Transformer:
 
 @pytest.fixture(params=["compiled", "products"])
 def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> type:
-    """The state that a packed model must begin with."""
+    """The state that a prepared model must begin with."""
     if request.param == "products":
-        monkeypatch.setattr(compiled, "loops", None)
+        monkeypatch.setattr(preparing, "CompiledTransformer", None)
     return CompiledState if request.param == "compiled" else TransformerState
 
 
-def packed(model: Transformer) -> CompiledTransformer:
-    ready = prepare(model, "fp32")
-    assert isinstance(ready, CompiledTransformer)
-    return ready
+def prepared(model: Transformer) -> Seq2Seq:
+    return prepare(model, "fp32")
 
 
 @torch.inference_mode()
@@ -48,14 +48,14 @@ def test_a_random_life_changes_nothing(
 ) -> None:
     """There is room for three positions at first, so that it becomes too small while sentences come and go."""
     monkeypatch.setattr(compiled, "FIRST_ROOM", 3)
-    followed = Followed.at_random(packed(model), seed + life, truth=model, tolerance=TOLERANCE)
+    followed = Followed.at_random(prepared(model), seed + life, truth=model, tolerance=TOLERANCE)
     assert isinstance(followed.state, kind)
     followed.live(13)
 
 
 @torch.inference_mode()
 def test_every_deed_at_unequal_ages(model: Transformer, kind: type, seed: int) -> None:
-    ready = packed(model)
+    ready = prepared(model)
     followed = Followed(ready, random_sources(ready, (6, 1, 4)), 3, truth=model, tolerance=TOLERANCE)
     followed.step()
     followed.step()
@@ -76,7 +76,7 @@ def test_every_deed_at_unequal_ages(model: Transformer, kind: type, seed: int) -
 @torch.inference_mode()
 def test_the_room_doubles_when_it_is_full(seed: int) -> None:
     model = make_model(transformer()).eval()
-    ready = packed(model)
+    ready = prepared(model)
     followed = Followed(ready, random_sources(ready, (4, 2)), 2, truth=model, tolerance=TOLERANCE)
     rooms = []
     for _ in range(2 * compiled.FIRST_ROOM + 1):
@@ -94,7 +94,7 @@ def test_the_room_doubles_when_it_is_full(seed: int) -> None:
 def test_a_released_place_begins_anew(seed: int) -> None:
     """Else what is dead would leave the learned positions."""
     model = make_model(transformer(positions="learned", max_positions=7)).eval()
-    ready = packed(model)
+    ready = prepared(model)
     followed = Followed(ready, random_sources(ready, (3, 3)), 2, truth=model, tolerance=TOLERANCE)
     for _ in range(4):
         followed.step()
@@ -107,7 +107,7 @@ def test_a_released_place_begins_anew(seed: int) -> None:
 
 @torch.inference_mode()
 def test_the_source_is_stored_once_however_many_hypotheses_look_at_it(seed: int) -> None:
-    ready = packed(make_model(transformer(value_size=5)).eval())
+    ready = prepared(make_model(transformer(value_size=5)).eval())
     state = begun(ready, random_sources(ready, (6, 2)), 5)
     assert [tuple(part.shape) for source in state.sources for part in source] == [(2, 7, 3, 2), (2, 7, 3, 5)] * 2
     assert state.lengths.tolist() == [7, 3]
@@ -115,7 +115,7 @@ def test_the_source_is_stored_once_however_many_hypotheses_look_at_it(seed: int)
 
 @torch.inference_mode()
 def test_neither_steps_nor_reorder_copy_the_past(seed: int) -> None:
-    ready = packed(make_model(transformer()).eval())
+    ready = prepared(make_model(transformer()).eval())
     state = begun(ready, random_sources(ready, (6, 2)), 3)
     places = [part.data_ptr() for layer in state.past for part in layer]
     for _ in range(4):
@@ -139,7 +139,7 @@ def test_products_take_what_the_loops_do_not(
     model = make_model(transformer(**changed)).to(dtype).eval()
     source = torch.randint(1, 29 - 1, (3, 5))
     found = []
-    for one in (model, packed(model)):
+    for one in (model, prepared(model)):
         state = one.start(one.encode(source, source > 0, keep_heads=heads), 2)
         assert isinstance(state, TransformerState)
         ids = torch.full((3, 2), one.start_id)
@@ -153,7 +153,7 @@ def test_products_take_what_the_loops_do_not(
 @torch.inference_mode()
 def test_a_long_source_that_has_gone_takes_no_room(seed: int) -> None:
     """Padding stays below twice the longest source that is there."""
-    ready = packed(make_model(transformer()).eval())
+    ready = prepared(make_model(transformer()).eval())
     followed = Followed(ready, random_sources(ready, (50, 3)), 2, tolerance=TOLERANCE)
     followed.step()
     followed.admit(random_sources(ready, (4, 2)), [0, 2])

@@ -15,6 +15,7 @@ from limelight.inference.cpu.attention import attend_past, attend_source
 from limelight.inference.cpu.int8 import Int8Weights, Norm, feed_forward, project_in, project_out
 from limelight.inference.cpu.jit import Integers, Numbers
 from limelight.inference.cpu.ragged_attention import attend_ragged
+from limelight.inference.cpu.state import CompiledState
 from limelight.layers.feed_forward import ACTIVATIONS
 from limelight.layers.sublayer import Sublayer
 from limelight.models.transformer import DecoderLayer, Transformer
@@ -108,19 +109,33 @@ class Int8DecoderLayer(Int8Layer):
 
 
 class Int8Layers:
-    """The layers of a packed Transformer. Its positions must not be rotary, and its numbers fp32 on a CPU."""
+    """The layers of a packed Transformer. Its positions must not be rotary, and its activations fp32 on a CPU."""
 
-    def __init__(self, model: Transformer) -> None:
-        self.encoder = [Int8Layer(layer) for layer in cast(Sequence[Layer], model.encoder.layers)]
-        self.decoder = [Int8DecoderLayer(layer) for layer in cast(Sequence[DecoderLayer], model.decoder.layers)]
+    def __init__(self, packed: Transformer) -> None:
+        self.encoder = [Int8Layer(layer) for layer in cast(Sequence[Layer], packed.encoder.layers)]
+        self.decoder = [Int8DecoderLayer(layer) for layer in cast(Sequence[DecoderLayer], packed.decoder.layers)]
 
-    def encode(self, hidden: Float[Tensor, "rows model"], firsts: Integers) -> Float[Tensor, "rows model"]:
-        """The output of the encoder's layers for sentences end to end. They write over what they are given."""
-        rows = hidden.detach().numpy()
+    def encode(self, rows: Float[Tensor, "rows model"], firsts: Integers) -> Float[Tensor, "rows model"]:
+        """The output of the encoder's layers for sentences end to end, written over their input; `firsts` says where
+        each begins."""
+        hidden = rows.detach().numpy()
         for layer in self.encoder:
-            layer.attend(rows, firsts)
-            layer.feed_forward(rows)
-        return hidden
+            layer.attend(hidden, firsts)
+            layer.feed_forward(hidden)
+        return rows
+
+    def step(
+        self, rows: Float[Tensor, "rows model"], firsts: Integers, state: CompiledState
+    ) -> Float[Tensor, "rows model"]:
+        """The output of the decoder's layers for one position of the hypotheses, written over their input; their keys
+        and values are written to the state, and `firsts` says where the hypotheses of each sentence begin."""
+        hidden = rows.detach().numpy()
+        ancestors, ages, lengths = state.ancestors.numpy(), state.ages.numpy(), state.lengths.numpy()
+        for layer, past, source in zip(self.decoder, state.past, state.sources, strict=True):
+            layer.attend_past(hidden, firsts, past[0].numpy(), past[1].numpy(), ancestors, ages)
+            layer.attend_source(hidden, firsts, source[0].numpy(), source[1].numpy(), lengths)
+            layer.feed_forward(hidden)
+        return rows
 
 
 def _norm_of(sublayer: Sublayer) -> Norm:

@@ -1,0 +1,120 @@
+"""What a compiled Transformer carries from step to step.
+
+Keys and values stay where they were written; a table of ancestors says which of them are a hypothesis' own past, and
+only that table moves when hypotheses are reordered. Every sentence has its own age, so that sentences join at any step,
+and no padding is ever read.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from limelight.models.cache import put_rows
+from limelight.models.state import State
+from limelight.shapes import Float, Int
+
+FIRST_ROOM = 64
+"""Positions there is room for at first; it doubles when they are full."""
+
+Pairs = tuple[tuple[Tensor, Tensor], ...]
+Past = tuple[
+    tuple[Float[Tensor, "batch width room heads head_size"], Float[Tensor, "batch width room heads value_size"]], ...
+]
+Sources = tuple[
+    tuple[Float[Tensor, "batch source heads head_size"], Float[Tensor, "batch source heads value_size"]], ...
+]
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledState(State):
+    """Keys and values of the target so far and of the source, for each decoder layer.
+
+    A step writes into its tensors, so a state is used up by the step that follows it.
+    """
+
+    past: Past
+    """Keys and values."""
+    ancestors: Int[Tensor, "batch width room"]
+    """Which hypothesis of its sentence each one was, at each position."""
+    ages: Int[Tensor, " batch"]
+    """Positions each sentence's hypotheses have read."""
+    sources: Sources
+    """Keys and values."""
+    lengths: Int[Tensor, " batch"]
+    """Real positions of each source."""
+
+    @classmethod
+    def begin(cls, sources: Sources, lengths: Int[Tensor, " batch"], width: int) -> "CompiledState":
+        """The state before the first step. Self-attention has as many heads as cross-attention, of the same sizes."""
+
+        def room(part: Tensor) -> Tensor:
+            return part.new_empty(len(part), width, FIRST_ROOM, *part.shape[2:])
+
+        ancestors = torch.zeros(len(lengths), width, FIRST_ROOM, dtype=torch.int64)
+        return cls(changed(sources, room), ancestors, torch.zeros_like(lengths), sources, lengths)
+
+    def reorder(self, parents: Int[Tensor, "batch width"]) -> "CompiledState":
+        return replace(self, ancestors=self.ancestors.gather(1, parents[:, :, None].expand_as(self.ancestors)))
+
+    def keep(self, sentences: Int[Tensor, " kept"]) -> "CompiledState":
+        ages = self.ages[sentences]
+        used = int(ages.max())
+
+        def kept(part: Tensor) -> Tensor:
+            few = part.new_empty(len(sentences), *part.shape[1:])
+            few[:, :, :used] = part[:, :, :used][sentences]
+            return few
+
+        return CompiledState(
+            changed(self.past, kept),
+            self.ancestors[sentences],
+            ages,
+            changed(self.sources, lambda part: part[sentences]),
+            self.lengths[sentences],
+        )
+
+    def admit(self, fresh: "CompiledState", places: Int[Tensor, " fresh"]) -> "CompiledState":
+        past, ancestors, batch = self.past, self.ancestors, int(places.max()) + 1
+        if batch > len(ancestors):
+            past, ancestors = self._widened(batch, ancestors.shape[2])
+        lengths = put_rows(self.lengths, fresh.lengths, places)
+        longest = int(lengths.max())
+        sources = tuple(
+            (put_rows(keys, fresh_keys, places, axis=1), put_rows(values, fresh_values, places, axis=1))
+            for (keys, values), (fresh_keys, fresh_values) in zip(self.sources, fresh.sources, strict=True)
+        )
+        if 2 * longest <= sources[0][0].shape[1]:
+            sources = changed(sources, lambda part: part[:, :longest].contiguous())
+        # Of the past nothing is written: at age 0 none of it is read.
+        return CompiledState(past, ancestors, put_rows(self.ages, fresh.ages, places), sources, lengths)
+
+    def release(self, places: Int[Tensor, " places"]) -> "CompiledState":
+        self.ages[places] = 0
+        return self
+
+    def with_room(self) -> "CompiledState":
+        """A state in which the next position can be written."""
+        room = self.ancestors.shape[2]
+        if int(self.ages.max()) < room:
+            return self
+        past, ancestors = self._widened(len(self.ages), 2 * room)
+        return replace(self, past=past, ancestors=ancestors)
+
+    def _widened(self, batch: int, room: int) -> tuple[Past, Int[Tensor, "{batch} width {room}"]]:
+        """Past and ancestors of more sentences, or with room for more positions."""
+
+        def widened(part: Tensor) -> Tensor:
+            wide = part.new_empty(batch, part.shape[1], room, *part.shape[3:])
+            wide[: len(part), :, : part.shape[2]] = part
+            return wide
+
+        ancestors = self.ancestors.new_zeros(batch, self.ancestors.shape[1], room)
+        ancestors[: len(self.ages), :, : self.ancestors.shape[2]] = self.ancestors
+        return changed(self.past, widened), ancestors
+
+
+def changed(layers: Pairs, change: Callable[[Tensor], Tensor]) -> Pairs:
+    """The same done to the keys and to the values of each layer."""
+    return tuple((change(keys), change(values)) for keys, values in layers)
