@@ -60,6 +60,18 @@ def test_stored_rows_have_the_tag_before_the_source_of_each_direction(store: Tok
     assert decoded(tokenizer, targets) == german + english
 
 
+def test_only_pairs_of_the_same_tag_are_joined(store: TokenStore, tokenizer: Tokenizer) -> None:
+    """Human text and back-translated text have the same languages, and one row has one tag."""
+    languages = Languages("en", "de")
+    views = [View(store, languages=languages), View(store.reversed(), prefix=(5,), languages=languages)]
+    rows = np.array([(number % 3 // 2, number % 30) for number in range(60)])  # two rows of one, one of the other
+    drawn = varied_rows(views, rows, Tokenizers(tokenizer, tokenizer), Drawing(rates={"join": 1.0}), SEEDS)
+    texts = decoded(tokenizer, drawn.sources)
+    assert not any("the cat" in text and "die katze" in text for text in texts)
+    assert sum(text.count("the cat") > 1 for text in texts) > 10
+    assert [row[0] == 5 for row in drawn.sources] == [bool(view) for view, _ in rows]
+
+
 def test_sampled_rows_have_it_too_and_say_the_same(store: TokenStore, tokenizer: Tokenizer) -> None:
     views, rows = both_ways(store, tokenizer), all_rows()
     drawn = varied_rows(views, rows, Tokenizers(tokenizer, tokenizer), Drawing(0.5), SEEDS)

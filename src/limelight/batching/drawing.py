@@ -25,7 +25,8 @@ class View(NamedTuple):
     weight: float = 1.0
     """How often an epoch contains each pair."""
     prefix: tuple[int, ...] = ()
-    """Ids before every source: the tag of the target language, where a model has several directions."""
+    """Ids before every source: the tag of the target language, where a model has several directions, and that of
+    back-translated text."""
     languages: Languages = Languages("", "")
     alignment: AlignmentStore | None = None
     """Which words of its pairs translate one another, where the augmentations need it."""
@@ -108,7 +109,9 @@ def augmented_pairs(
             raise ValueError(f"{' and '.join(MARKING)} need word alignments, and there are none")
         return found.of(row)
 
-    return augment(texts, [views[view].languages for view, _ in chosen], how.rates, seed, alignment_of)
+    seen = [views[view] for view, _ in chosen]
+    languages, tags = [view.languages for view in seen], [view.prefix for view in seen]
+    return augment(texts, languages, how.rates, seed, alignment_of, tags)
 
 
 def _encoded(

@@ -67,16 +67,18 @@ def augment(
     rates: Mapping[str, float],
     seed: int,
     alignment_of: Callable[[int], Alignment] = no_alignment,
+    tags: Sequence[object] = (),
 ) -> list[Augmented]:
     """Vary each pair or leave it as it is: a pure function of its arguments.
 
     Args:
         pairs: in the order in which they are drawn; `join` joins a pair with those that follow it.
-        languages: of each pair; only pairs of the same languages are joined.
+        languages: of each pair; only pairs of the same languages and the same tags are joined.
         rates: the share of pairs, from 0 to 1, for `join`, `placeholders`, `terms` and each name in `AUGMENTATIONS`; a
             missing one is 0.
         seed: any integer.
         alignment_of: place of a pair -> which of its words translate one another, for `placeholders` and `terms`.
+        tags: what stands before each source; if not given, nothing or the same before all.
 
     Raises:
         ValueError: a rate has a name that no augmentation has, or needs alignments and there are none.
@@ -86,11 +88,12 @@ def augment(
         raise ValueError(f"there is no augmentation {', '.join(sorted(unknown))}")
     random = Random(seed)
     found = []
+    joinable = list(zip(languages, tags or [None] * len(pairs), strict=True))
     for place, spoken in enumerate(languages):
         parts = [place]
         if random.random() < rates.get("join", 0.0):
             following = range(place, min(place + random.randint(2, MAX_JOINED), len(pairs)))
-            parts = [other for other in following if languages[other] == spoken]
+            parts = [other for other in following if joinable[other] == joinable[place]]
         pair, applied = _joined([pairs[part] for part in parts]), ("join",) * (len(parts) > 1)
         # Nothing is drawn for a rate of 0: runs without these two draw what they always drew.
         marking = {name: rates.get(name, 0.0) > 0 and random.random() < rates[name] for name in MARKING}
