@@ -36,7 +36,7 @@ from benchmarks.output import RESULTS, table, write_result
 from benchmarks.run_all import require_data
 from limelight.batching.batch import Batch, make_batch
 from limelight.config import TransformerConfig, override
-from limelight.decoding.greedy import greedy_search
+from limelight.decoding.decode import greedy_search
 from limelight.evaluation import score_pairs
 from limelight.memory import hold_memory_for_work
 from limelight.models.build import build_model

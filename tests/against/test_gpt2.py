@@ -6,10 +6,8 @@ from torch import nn
 
 from limelight.batching.batch import pad_rows
 from limelight.config import DecoderOnlyConfig
-from limelight.decoding.engine import decode_batch
-from limelight.decoding.greedy import PathSearch
-from limelight.decoding.search import Request
-from limelight.decoding.top import most_probable
+from limelight.decoding.decode import decode_batch
+from limelight.decoding.request import Request
 from limelight.models.decoder_only import DecoderOnly
 from tests.models.helpers import batch_as_it_stands, make_model, random_rows
 
@@ -102,9 +100,7 @@ def test_greedy_search_goes_on_as_gpt_2_does(seed: int) -> None:
     other = theirs()
     model = ours(other)
     prompts = [[0, *row] for row in random_rows((5, 2, 0), PIECES)]
-    search = PathSearch(1, choose=most_probable, start_id=0, end_id=0)
-    requests = [Request(12, (), row[-1]) for row in prompts]
-    found = decode_batch(model, search, *pad_rows([row[:-1] for row in prompts], PIECES - 1), requests)
+    found = decode_batch(model, [Request(row[:-1], 12, first=row[-1]) for row in prompts])
     for row, (hypothesis,) in zip(prompts, found, strict=True):
         settings = transformers.GenerationConfig(
             max_new_tokens=12, do_sample=False, suppress_tokens=[PIECES - 1], eos_token_id=0, pad_token_id=0

@@ -29,7 +29,7 @@ def test_a_prompt_is_shown_and_gone_on_from(limelight: Limelight, writing: Path)
     assert limelight("generate", "--model", writing / "best", "The old", "--seed", 3, *FEW) == ended
     assert limelight("generate", "--model", writing, "The old", "--seed", 3, "--temperature", 0.8, *FEW) == ended
     longer = limelight("generate", "--model", writing, "The old", "--seed", 3).out
-    assert len(longer) > 300  # far more than the model sees at once
+    assert len(longer) > 100  # far more than the model sees at once
     assert longer.startswith(ended.out[:-1])
 
 

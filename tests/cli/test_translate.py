@@ -11,7 +11,7 @@ import pytest
 from limelight import Translation
 from limelight.capabilities import has
 from limelight.config import RunConfig, TransformerConfig
-from limelight.decoding import translate as translating
+from limelight.decoding.engine import Engine
 from limelight.inference import prepare
 from limelight.models.build import build_model
 from limelight.models.stored import save_model
@@ -178,15 +178,15 @@ def test_the_search_follows_its_options(limelight: Limelight, trained: Path, tex
 def test_length_limits_patience_and_pruning_are_options(
     limelight: Limelight, trained: Path, text: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = []
-    own = translating.BeamSearch
-    monkeypatch.setattr(translating, "BeamSearch", lambda *given, **how: made.append(how) or own(*given, **how))
+    asked = []
+    submit = Engine.submit
+    monkeypatch.setattr(Engine, "submit", lambda self, request: asked.append(request) or submit(self, request))
     short = ["--max-length-factor", 0.01, "--max-length-extra", 2]
     ended = limelight("translate", "--model", trained, text, "--json", "--patience", 3, "--prune", 2.5, *short)
     assert (ended.code, ended.err) == (0, "")
     found = [json.loads(line) for line in ended.out.splitlines()]
     assert max(len(each["tokens"]) for each in found) == 2
-    assert {(how["patience"], how["prune"]) for how in made} == {(3.0, 2.5)}
+    assert {(request.settings.patience, request.settings.prune) for request in asked} == {(3.0, 2.5)}
 
 
 def test_who_waits_at_a_terminal_is_told_of_compiling(
@@ -323,7 +323,7 @@ def test_too_little_memory_is_told_with_a_way_out(
     def full(*_: object, **__: object) -> None:
         raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes")
 
-    monkeypatch.setattr("limelight.decoding.engine.take_step", full)
+    monkeypatch.setattr("limelight.decoding.lane.take_step", full)
     ended = limelight("translate", "--model", trained, text)
     assert ended.code == 1
     assert ended.err.startswith("limelight: out of memory ([enforce fail] DefaultCPUAllocator")

@@ -9,12 +9,11 @@ import pytest
 import torch
 
 from limelight.config import MAX_LENGTH_PENALTY
-from limelight.decoding.beam import BeamSearch, beam_search
-from limelight.decoding.engine import decode_batch
-from limelight.decoding.greedy import greedy_search
+from limelight.decoding.decode import beam_search, decode_batch, greedy_search
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.length_penalty import LengthPenalty
-from limelight.decoding.search import Request
+from limelight.decoding.request import Request
+from limelight.decoding.settings import SearchSettings
 from limelight.errors import RunError, UserError
 from tests.decoding.fakes import (
     TableModel,
@@ -149,10 +148,8 @@ def test_the_best_do_not_depend_on_how_many_are_wanted(seed: int) -> None:
 def with_patience(
     model: TableModel, patience: float, *, beam: int, longest: int, alpha: float = 0.6, n_best: int = 1
 ) -> list[list[Hypothesis]]:
-    special = {"start_id": model.start_id, "end_id": model.end_id}
-    search = BeamSearch(beam, n_best=n_best, penalty=LengthPenalty(alpha), patience=patience, **special)
-    kinds = range(len(model.logits))
-    return decode_batch(model, search, *sources(*kinds), [Request(longest)] * len(kinds))
+    settings = SearchSettings(beam_size=beam, n_best=n_best, length_penalty=alpha, patience=patience)
+    return decode_batch(model, [Request([kind], longest, settings) for kind in range(len(model.logits))])
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
@@ -206,11 +203,9 @@ def pruned(
     prefix: Sequence[int] = (),
     offset: float = 5.0,
 ) -> list[list[Hypothesis]]:
-    special = {"start_id": model.start_id, "end_id": model.end_id}
-    penalty = LengthPenalty(alpha, offset)
-    search = BeamSearch(beam, n_best=1, penalty=penalty, patience=math.inf, prune=prune, **special)
+    settings = SearchSettings(beam_size=beam, length_penalty=alpha, length_offset=offset, prune=prune)
     kinds = range(len(model.logits))
-    return decode_batch(model, search, *sources(*kinds), [Request(longest, tuple(prefix))] * len(kinds))
+    return decode_batch(model, [Request([kind], longest, settings, tuple(prefix)) for kind in kinds])
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
@@ -412,9 +407,9 @@ def test_an_impossible_prefix_still_gives_a_result() -> None:
         ({"beam": 2, "prefix": [[1], [2]]}, "2 prefixes for 1 sources: give one for each"),
         (
             {"beam": 2, "prefix": [[1, 0]]},
-            "prefix 1 forces the id 0: a piece is .* 0 to 4 other than 0, the end",
+            "request 1: the prefix forces the id 0: a token is .* 0 to 4 other than 0, the end",
         ),
-        ({"beam": 2, "prefix": [[5]]}, "prefix 1 forces the id 5: a piece is an id from 0 to 4"),
+        ({"beam": 2, "prefix": [[5]]}, "request 1: the prefix forces the id 5: a token is an id from 0 to 4"),
     ],
 )
 def test_impossible_settings_are_refused(options: dict, message: str) -> None:

@@ -1,44 +1,30 @@
-"""Sentences come and go, and each gets what it would get alone: with a table, where equal means equal."""
+"""Requests come and go, and each gets what it would get alone: with a table, where equal means equal."""
 
 import math
 import random
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import replace
 
 import pytest
 import torch
 
 from limelight.config import DecoderOnlyConfig, ModelConfig, RecurrentLanguageModelConfig
-from limelight.decoding.beam import BeamSearch
-from limelight.decoding.engine import ROWS, Engine, decode_batch
-from limelight.decoding.greedy import PathSearch
+from limelight.decoding.decode import decode_batch
+from limelight.decoding.engine import ROWS, Engine
 from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.length_penalty import LengthPenalty
-from limelight.decoding.sampling import Sampling, generator_for, path_search
-from limelight.decoding.search import Request, Search
-from limelight.decoding.top import most_probable
+from limelight.decoding.request import Request
+from limelight.decoding.sampling import Sampling
+from limelight.decoding.settings import SearchSettings
 from limelight.models.build import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.models.language_model import LanguageModel
-from tests.decoding.fakes import TableModel, characters, log_probabilities, random_model, sources
+from tests.decoding.fakes import TableModel, characters, log_probabilities, random_model
 
 KINDS, VOCABULARY = 23, 7
 
 
-class Sentence(NamedTuple):
-    """Its kind is its name: each comes once."""
-
-    kind: int
-    length: int
-    request: Request
-
-    @property
-    def source(self) -> list[int]:
-        return [self.kind] + [1] * (self.length - 1)
-
-
 class Watched(TableModel):
-    """Knows which kinds stand in each step's state, dead ones among them, and which were read by the encoder."""
+    """Knows which kinds stand in each step's state, free slots among them, and which were read by the encoder."""
 
     def __init__(self, logits: torch.Tensor) -> None:
         super().__init__(logits)
@@ -61,46 +47,56 @@ def watched(*, endless: bool = False, vocab: int = VOCABULARY) -> Watched:
     return Watched(logits)
 
 
-def search_of(model: Seq2Seq, width: int, *, n_best: int = 1, patience: float = math.inf) -> Search:
-    special = {"start_id": model.start_id, "end_id": model.end_id}
-    if width == 1:
-        return PathSearch(1, choose=most_probable, **special)
-    return BeamSearch(width, n_best=n_best, penalty=LengthPenalty(0.6), patience=patience, **special)
+def searched(width: int, *, n_best: int = 1, patience: float = math.inf) -> SearchSettings:
+    penalty = 0.0 if width == 1 else 0.6
+    return SearchSettings(beam_size=width, n_best=n_best, length_penalty=penalty, patience=patience)
 
 
-def random_sentences(count: int = KINDS, longest: int = 9) -> list[Sentence]:
+def asked(kind: int, most: int, settings: SearchSettings, *, length: int = 1, prefix: Sequence[int] = ()) -> Request:
+    return Request([kind] + [1] * (length - 1), most, settings, tuple(prefix))
+
+
+def random_requests(settings: SearchSettings, count: int = KINDS, longest: int = 9) -> list[Request]:
     """One of each kind, some of them with a prefix, in any order."""
     return [
-        Sentence(
+        asked(
             kind,
-            random.randint(1, longest),
-            Request(random.randint(0, 11), tuple(random.choices(range(1, VOCABULARY), k=random.choice((0, 0, 1, 4))))),
+            random.randint(0, 11),
+            settings,
+            length=random.randint(1, longest),
+            prefix=random.choices(range(1, VOCABULARY), k=random.choice((0, 0, 1, 4))),
         )
         for kind in random.sample(range(KINDS), count)
     ]
 
 
-def alone(model: Seq2Seq, search: Search, sentence: Sentence) -> list[Hypothesis]:
-    source = torch.tensor([sentence.source], dtype=torch.int64)
-    return decode_batch(model, search, source, torch.ones_like(source, dtype=torch.bool), [sentence.request])[0]
+def alone(model: Seq2Seq, request: Request) -> list[Hypothesis]:
+    return decode_batch(model, [request])[0]
 
 
-def run(engine: Engine[int], arrivals: Sequence[tuple[int, Sentence]]) -> dict[int, tuple[int, list[Hypothesis]]]:
-    """Each sentence is added before the step at which it arrives; what was found for it, and at which step."""
-    waiting, found, now = sorted(arrivals, key=lambda arrival: arrival[0]), {}, 0
+def run(engine: Engine, arrivals: Sequence[tuple[int, Request]]) -> list[tuple[int, list[Hypothesis]]]:
+    """Each is submitted before the step at which it arrives; for each, in the order of `arrivals`, at which step it was
+    decided and what was found."""
+    waiting, found, now = sorted(enumerate(arrivals), key=lambda arrival: arrival[1][0]), {}, 0
+    places: dict[int, int] = {}
     while waiting or engine.busy:
-        while waiting and waiting[0][0] <= now:
-            _, sentence = waiting.pop(0)
-            engine.add(sentence.kind, sentence.source, sentence.request)
-        for kind, hypotheses in engine.step():
-            assert kind not in found
-            found[kind] = now, hypotheses
+        while waiting and waiting[0][1][0] <= now:
+            place, (_, request) = waiting.pop(0)
+            places[engine.submit(request)] = place
+        for number, hypotheses, error in engine.step():
+            assert error is None
+            assert places[number] not in found
+            found[places[number]] = now, hypotheses
         now += 1
-    return found
+    return [found[place] for place in range(len(arrivals))]
 
 
-def at_random(sentences: Sequence[Sentence], last: int) -> list[tuple[int, Sentence]]:
-    return [(random.randint(0, last), sentence) for sentence in sentences]
+def at_random(requests: Sequence[Request], last: int) -> list[tuple[int, Request]]:
+    return [(random.randint(0, last), request) for request in requests]
+
+
+def at_once(requests: Sequence[Request]) -> list[tuple[int, Request]]:
+    return [(0, request) for request in requests]
 
 
 @pytest.mark.parametrize("width", [1, 2, 4])
@@ -108,84 +104,78 @@ def at_random(sentences: Sequence[Sentence], last: int) -> list[tuple[int, Sente
 @pytest.mark.parametrize("patience", [1.0, math.inf])
 def test_whenever_it_comes_each_gets_what_it_gets_alone(seed: int, width: int, budget: int, patience: float) -> None:
     random.seed(seed)
-    model, sentences = watched(), random_sentences()
-    options = {"n_best": min(2, width), "patience": patience}
-    found = run(Engine(model, search_of(model, width, **options), batch_tokens=budget), at_random(sentences, 30))
-    assert found.keys() == set(range(KINDS))
-    for sentence in sentences:
-        assert found[sentence.kind][1] == alone(model, search_of(model, width, **options), sentence)
+    model, requests = watched(), random_requests(searched(width, n_best=min(2, width), patience=patience))
+    found = run(Engine(model, batch_tokens=budget), at_random(requests, 30))
+    for request, (_, hypotheses) in zip(requests, found, strict=True):
+        assert hypotheses == alone(model, request)
 
 
 @pytest.mark.parametrize("width", [2, 4])
 def test_equal_probabilities_are_settled_the_same_way(seed: int, width: int) -> None:
     random.seed(seed)
-    model, sentences = TableModel(torch.randint(3, (KINDS, 1009, VOCABULARY)).double()), random_sentences()
-    found = run(Engine(model, search_of(model, width), batch_tokens=90), at_random(sentences, 20))
-    for sentence in sentences:
-        assert found[sentence.kind][1] == alone(model, search_of(model, width), sentence)
+    model, requests = TableModel(torch.randint(3, (KINDS, 1009, VOCABULARY)).double()), random_requests(searched(width))
+    found = run(Engine(model, batch_tokens=90), at_random(requests, 20))
+    for request, (_, hypotheses) in zip(requests, found, strict=True):
+        assert hypotheses == alone(model, request)
 
 
 @pytest.mark.parametrize("draws", [1, 3])
-def test_samples_are_drawn_from_the_right_sentence(seed: int, draws: int) -> None:
-    """What is drawn depends on who else is there; how probable it is does not."""
+def test_samples_are_drawn_from_the_right_request(seed: int, draws: int) -> None:
     random.seed(seed)
-    model, sentences, sampling = watched(), random_sentences(), Sampling(seed=seed)
-    search = path_search(model, sampling, generator_for(sampling, torch.device("cpu")), draws)
-    found = run(Engine(model, search, batch_tokens=60), at_random(sentences, 20))
-    for sentence in sentences:
-        _, hypotheses = found[sentence.kind]
+    model, requests = watched(), random_requests(SearchSettings(n_best=draws, sampling=Sampling(seed=seed)))
+    found = run(Engine(model, batch_tokens=60), at_random(requests, 20))
+    for request, (_, hypotheses) in zip(requests, found, strict=True):
+        assert hypotheses == alone(model, request)
         assert len(hypotheses) == draws
         assert hypotheses == sorted(hypotheses, key=lambda one: -one.score)
         for hypothesis in hypotheses:
-            limit, prefix, _ = sentence.request
-            assert hypothesis.ids[: len(prefix)] == prefix
-            assert hypothesis.finished or len(hypothesis.ids) == max(limit, len(prefix))
+            assert hypothesis.ids[: len(request.prefix)] == request.prefix
+            assert hypothesis.finished or len(hypothesis.ids) == request.limit
             ids = [*hypothesis.ids, 0] if hypothesis.finished else hypothesis.ids
-            exact = math.fsum(log_probabilities(model, sentence.kind, ids))
+            exact = math.fsum(log_probabilities(model, request.source[0], ids))
             assert hypothesis.log_probability == pytest.approx(exact, abs=1e-9)
 
 
 def test_a_draw_among_one_is_greedy_search(seed: int) -> None:
     random.seed(seed)
-    model, sentences = watched(), random_sentences()
-    search = path_search(model, Sampling(top_k=1), generator_for(Sampling(), torch.device("cpu")), 2)
-    found = run(Engine(model, search, batch_tokens=60), at_random(sentences, 20))
-    for sentence in sentences:
-        assert found[sentence.kind][1] == 2 * alone(model, search_of(model, 1), sentence)
+    model, requests = watched(), random_requests(SearchSettings(n_best=2, sampling=Sampling(top_k=1)))
+    found = run(Engine(model, batch_tokens=60), at_random(requests, 20))
+    for request, (_, hypotheses) in zip(requests, found, strict=True):
+        assert hypotheses == 2 * alone(model, replace(request, settings=searched(1)))
 
 
 @pytest.mark.parametrize("width", [1, 4])
 @pytest.mark.parametrize("budget", [1, 20, 101, 1000])
 def test_the_budget_is_kept_at_every_step(seed: int, width: int, budget: int) -> None:
-    """Of those that are being decoded: sentences * longest source * hypotheses; one alone may have more."""
+    """Of those that are being decoded: requests * longest source * hypotheses; one alone may have more."""
     random.seed(seed)
-    model, sentences = watched(), random_sentences(longest=40)
-    lengths, alive, busy = {sentence.kind: sentence.length for sentence in sentences}, set(), 0
-    engine = Engine(model, search_of(model, width), batch_tokens=budget)
-    for sentence in sentences:
-        engine.add(sentence.kind, sentence.source, sentence.request)
+    model, requests = watched(), random_requests(searched(width), longest=40)
+    engine = Engine(model, batch_tokens=budget)
+    kinds = {engine.submit(request): request.source[0] for request in requests}
+    lengths, active, busy = {request.source[0]: len(request.source) for request in requests}, set(), 0
     while engine.busy:
-        decided = {kind for kind, _ in engine.step()}
-        alive |= {kind for joined in model.encoded for kind in joined}
+        decided = {kinds[number] for number, _, _ in engine.step()}
+        active |= {kind for joined in model.encoded for kind in joined}
         model.encoded.clear()
-        assert len(alive) * max(lengths[kind] for kind in alive) * width <= budget or len(alive) == 1
-        busy = max(busy, len(alive))
-        alive -= decided
-    assert not alive
+        assert len(active) * max(lengths[kind] for kind in active) * width <= budget or len(active) == 1
+        busy = max(busy, len(active))
+        active -= decided
+        assert engine.active == len(active)
+    assert not active
     assert busy > 1 or budget < 1000
 
 
 @pytest.mark.parametrize("width", [1, 4])
 def test_what_stands_in_memory_is_bounded_too(seed: int, width: int) -> None:
-    """A long one may join when short ones have left, but not beside as many places as those had."""
+    """A long one may join when short ones have left, but not beside as many slots as those had."""
     model, budget = watched(endless=True), 40 * width
-    engine = Engine(model, search_of(model, width), batch_tokens=budget)
+    engine = Engine(model, batch_tokens=budget)
     for number in range(40):
-        engine.add(number, [0], Request(3 if number else 30))
+        engine.submit(asked(0, 3 if number else 30, searched(width)))
     for _ in range(4):
         engine.step()
-    for number in range(10):  # one joins at each step
-        engine.add(100 + number, [1] * 20, Request(0))
+    for _ in range(10):  # one joins at each step
+        engine.submit(asked(1, 0, searched(width), length=20))
         engine.step()
         assert 1 in model.rows[-1]
         assert len(model.rows[-1]) * 20 * width <= 2 * budget
@@ -193,11 +183,7 @@ def test_what_stands_in_memory_is_bounded_too(seed: int, width: int) -> None:
 
 def test_so_many_hypotheses_are_enough(seed: int) -> None:
     model = watched(endless=True)
-    engine = Engine(model, search_of(model, 4), batch_tokens=10**9)
-    for number in range(300):
-        engine.add(number, [number], Request(2))
-    while engine.busy:
-        engine.step()
+    run(Engine(model, batch_tokens=10**9), at_once([asked(number % 97, 2, searched(4)) for number in range(300)]))
     assert max(model.rows_read) == ROWS["cpu"]
 
 
@@ -205,91 +191,82 @@ def test_the_short_ones_leave_first(seed: int) -> None:
     """Each is told at the step in which its limit is reached, whatever the others do."""
     model, limits = watched(endless=True), [2, 17, 5, 3, 11, 7, 0]
     for width in (1, 3):
-        sentences = [Sentence(kind, 1, Request(limit)) for kind, limit in enumerate(limits)]
-        found = run(Engine(model, search_of(model, width), batch_tokens=1000), [(0, each) for each in sentences])
-        assert {kind: step for kind, (step, _) in found.items()} == dict(enumerate(limits))
+        requests = [asked(kind, limit, searched(width)) for kind, limit in enumerate(limits)]
+        assert [step for step, _ in run(Engine(model, batch_tokens=1000), at_once(requests))] == limits
 
 
-def test_a_place_that_is_free_is_taken(seed: int) -> None:
-    """One leaves at each step and one waits: the state never has more rows than sentences were there at once."""
+def test_a_slot_that_is_free_is_taken(seed: int) -> None:
+    """One leaves at each step and one waits: the state never has more rows than requests were there at once."""
     model = watched(endless=True)
-    engine = Engine(model, search_of(model, 1), batch_tokens=4)
-    arrivals = [(0, Sentence(kind, 1, Request(kind))) for kind in range(4)]
-    arrivals += [(kind - 3, Sentence(kind, 1, Request(3))) for kind in range(4, 12)]
-    found = run(engine, arrivals)
-    assert {kind: step for kind, (step, _) in found.items() if kind >= 4} == {kind: kind for kind in range(4, 12)}
+    arrivals = [(0, asked(kind, kind, searched(1))) for kind in range(4)]
+    arrivals += [(kind - 3, asked(kind, 3, searched(1))) for kind in range(4, 12)]
+    found = run(Engine(model, batch_tokens=4), arrivals)
+    assert [step for step, _ in found[4:]] == list(range(4, 12))
     assert all(len(rows) == 4 for rows in model.rows[:9])
     assert max(map(len, model.rows)) == 4
 
 
-def test_dead_places_are_left_out_when_they_are_many(seed: int) -> None:
+def test_free_slots_are_left_out_when_they_are_many(seed: int) -> None:
     model = watched(endless=True)
-    found = run(
-        Engine(model, search_of(model, 1), batch_tokens=1000),
-        [(0, Sentence(kind, 1, Request(2 if kind < 15 else 9))) for kind in range(20)],
-    )
-    assert len(found) == 20
+    requests = [asked(kind, 2 if kind < 15 else 9, searched(1)) for kind in range(20)]
+    assert len(run(Engine(model, batch_tokens=1000), at_once(requests))) == 20
     assert [len(rows) for rows in model.rows] == [20] * 3 + [5] * 7
 
 
 def test_what_is_decided_blocks_nobody(seed: int) -> None:
-    """With room for two, a sentence that never ends lets all others pass beside it."""
+    """With room for two, a request that never ends lets all others pass beside it."""
     model = watched(endless=True)
-    endless_one = Sentence(0, 1, Request(40))
-    others = [Sentence(kind, 1, Request(2)) for kind in range(1, 11)]
-    found = run(Engine(model, search_of(model, 1), batch_tokens=2), [(0, each) for each in (endless_one, *others)])
-    assert [found[each.kind][0] for each in others] == [3 * number + 2 for number in range(10)]
-    assert found[0][0] == 40
+    requests = [asked(kind, 2 if kind else 40, searched(1)) for kind in range(11)]
+    steps = [step for step, _ in run(Engine(model, batch_tokens=2), at_once(requests))]
+    assert steps == [40, *(3 * number + 2 for number in range(10))]
 
 
 def test_each_is_encoded_once_and_none_is_lost(seed: int) -> None:
     random.seed(seed)
-    model, sentences = watched(), random_sentences()
-    run(Engine(model, search_of(model, 2), batch_tokens=40), at_random(sentences, 40))
+    model, requests = watched(), random_requests(searched(2))
+    run(Engine(model, batch_tokens=40), at_random(requests, 40))
     assert sorted(kind for joined in model.encoded for kind in joined) == list(range(KINDS))
 
 
 def test_one_at_a_time_where_the_budget_is_a_single_token(seed: int) -> None:
     random.seed(seed)
-    model, sentences = watched(), random_sentences()
-    found = run(Engine(model, search_of(model, 4), batch_tokens=1), [(0, sentence) for sentence in sentences])
-    assert model.encoded == [[sentence.kind] for sentence in sentences]
+    model, requests = watched(), random_requests(searched(4))
+    found = run(Engine(model, batch_tokens=1), at_once(requests))
+    assert model.encoded == [[request.source[0]] for request in requests]
     assert set(model.rows_read) == {4}
-    assert list(found) == [sentence.kind for sentence in sentences]
+    assert [step for step, _ in found] == sorted(step for step, _ in found)
 
 
 def test_an_engine_that_has_done_its_work_takes_more(seed: int) -> None:
     random.seed(seed)
-    model, (first, second, *_) = watched(), random_sentences()
-    engine = Engine(model, search_of(model, 3), batch_tokens=100)
+    model, (first, second, *_) = watched(), random_requests(searched(3))
+    engine = Engine(model, batch_tokens=100)
     assert not engine.busy
     assert engine.step() == []
-    for sentence in (first, second, first):
-        (found,) = run(engine, [(0, sentence)]).values()
-        assert found[1] == alone(model, search_of(model, 3), sentence)
-        assert not engine.busy
+    for request in (first, second, first):
+        ((_, found),) = run(engine, [(0, request)])
+        assert found == alone(model, request)
+        assert (engine.busy, engine.active, engine.waiting) == (False, 0, 0)
 
 
-def test_the_same_key_may_come_twice(seed: int) -> None:
-    """Keys belong to who adds them."""
-    model = watched()
-    engine = Engine(model, search_of(model, 1), batch_tokens=100)
-    for _ in range(2):
-        engine.add(5, [5], Request(7))
+def test_the_same_request_may_come_twice(seed: int) -> None:
+    engine, request = Engine(watched(), batch_tokens=100), asked(5, 7, searched(1))
+    numbers = {engine.submit(request), engine.submit(request)}
     found = []
     while engine.busy:
         found += engine.step()
-    assert found[0] == found[1]
+    assert {outcome.id for outcome in found} == numbers
+    assert found[0].hypotheses == found[1].hypotheses
 
 
 def test_a_batch_is_decoded_in_its_order(seed: int) -> None:
-    model = watched()
-    source = torch.tensor([[4, 1, 1], [2, 97, 97], [9, 1, 97]])
-    valid = torch.tensor([[True] * 3, [True, False, False], [True, True, False]])
-    requests = [Request(5), Request(0), Request(9, (3,))]
-    found = decode_batch(model, search_of(model, 2), source, valid, requests)
-    sentences = [Sentence(4, 3, requests[0]), Sentence(2, 1, requests[1]), Sentence(9, 2, requests[2])]
-    assert found == [alone(model, search_of(model, 2), sentence) for sentence in sentences]
+    model, settings = watched(), searched(2)
+    requests = [
+        asked(4, 5, settings, length=3),
+        asked(2, 0, settings),
+        asked(9, 9, settings, length=2, prefix=(3,)),
+    ]
+    assert decode_batch(model, requests) == [alone(model, request) for request in requests]
 
 
 # ---- prompts
@@ -303,22 +280,15 @@ WRITERS = {
 }
 
 
-class Text(NamedTuple):
-    """A prompt as the engine takes it: its last piece is what the decoder reads first."""
-
-    kind: int
-    source: list[int]
-    request: Request
-
-
-def random_texts(count: int) -> list[Text]:
-    """Prompts of any length, none at all among them, with limits and now and then a prefix."""
+def random_texts(settings: SearchSettings, count: int) -> list[Request]:
+    """Prompts of any length, none at all among them, with limits and now and then a prefix. The last token of a prompt
+    is what the decoder reads first."""
     texts = []
-    for kind in range(count):
+    for _ in range(count):
         prompt = random.choices(range(2, 11), k=random.choice((0, 1, 1, 2, 5, 9)))
         forced = tuple(random.choices(range(2, 11), k=random.choice((0, 0, 2))))
         source, first = ([0, *prompt[:-1]], prompt[-1]) if prompt else ([], None)
-        texts.append(Text(kind, source, Request(random.randint(0, 11), forced, first)))
+        texts.append(Request(source, random.randint(0, 11), settings, forced, first))
     return texts
 
 
@@ -338,15 +308,14 @@ def written_by(config: ModelConfig) -> LanguageModel:
 
 
 @torch.inference_mode()
-def gone_on(model: LanguageModel, text: Text) -> tuple[tuple[int, ...], bool]:
-    """The most probable pieces one after the other, each from the whole text before it."""
-    limit, forced, first = text.request
-    read, found = [*text.source, 0 if first is None else first], []
-    while len(found) < max(limit, len(forced)):
+def gone_on(model: LanguageModel, text: Request) -> tuple[tuple[int, ...], bool]:
+    """The most probable tokens one after the other, each from the whole text before it."""
+    read, found = [*text.source, 0 if text.first is None else text.first], []
+    while len(found) < text.limit:
         features, _ = model.read(torch.tensor([[*read, *found]]))
         best = int(model.project(features)[0, -1].argmax())
-        if len(found) < len(forced):
-            best = forced[len(found)]
+        if len(found) < len(text.prefix):
+            best = text.prefix[len(found)]
         if best == 0:
             return tuple(found), True
         found.append(best)
@@ -356,20 +325,18 @@ def gone_on(model: LanguageModel, text: Text) -> tuple[tuple[int, ...], bool]:
 
 def test_texts_go_on_where_their_prompts_end(writer: LanguageModel, seed: int) -> None:
     random.seed(seed)
-    texts = random_texts(17)
-    engine = Engine(writer, search_of(writer, 1), batch_tokens=random.choice((1, 40, 1000)))
-    found = run(engine, at_random(texts, 20))
-    for text in texts:
-        (_, (hypothesis,)) = found[text.kind]
+    texts = random_texts(searched(1), 17)
+    found = run(Engine(writer, batch_tokens=random.choice((1, 40, 1000))), at_random(texts, 20))
+    for text, (_, (hypothesis,)) in zip(texts, found, strict=True):
         assert (hypothesis.ids, hypothesis.finished) == gone_on(writer, text)
 
 
 def test_beams_of_texts_are_those_of_each_alone(writer: LanguageModel, seed: int) -> None:
     random.seed(seed)
-    texts = random_texts(17)
-    found = run(Engine(writer, search_of(writer, 3, n_best=2), batch_tokens=90), at_random(texts, 20))
-    for text in texts:
-        together, apart = found[text.kind][1], alone(writer, search_of(writer, 3, n_best=2), text)
+    texts = random_texts(searched(3, n_best=2), 17)
+    found = run(Engine(writer, batch_tokens=90), at_random(texts, 20))
+    for text, (_, together) in zip(texts, found, strict=True):
+        apart = alone(writer, text)
         assert [(each.ids, each.finished) for each in together] == [(each.ids, each.finished) for each in apart]
         scores = [[each.score for each in hypotheses] for hypotheses in (together, apart)]
         assert scores[0] == pytest.approx(scores[1], abs=1e-9)
@@ -377,11 +344,9 @@ def test_beams_of_texts_are_those_of_each_alone(writer: LanguageModel, seed: int
 
 def test_what_is_read_first_is_said_for_each(seed: int) -> None:
     model = written_by(WRITERS["cells alone"])
-    first = [None, 5, 0, 7]
-    search = search_of(model, 2)
-    engine = Engine(model, search, batch_tokens=100)
-    for number, piece in enumerate(first):
-        engine.add(number, [], Request(3, first=piece))
+    engine = Engine(model, batch_tokens=100)
+    for token in (None, 5, 0, 7):
+        engine.submit(Request([], 3, searched(2), first=token))
     read = []
     step = model.step
     model.step = lambda ids, state: (read.append(ids.tolist()), step(ids, state))[1]
@@ -390,11 +355,11 @@ def test_what_is_read_first_is_said_for_each(seed: int) -> None:
 
 
 @pytest.mark.parametrize("budget", [1, 6, 1000])
-def test_a_prompt_of_nothing_counts_as_one_piece(budget: int, seed: int) -> None:
+def test_a_prompt_of_nothing_counts_as_one_token(budget: int, seed: int) -> None:
     model = written_by(WRITERS["cells alone"])
-    engine = Engine(model, search_of(model, 2), batch_tokens=budget)
-    for number in range(7):
-        engine.add(number, [], Request(0))
+    engine = Engine(model, batch_tokens=budget)
+    for _ in range(7):
+        engine.submit(Request([], 0, searched(2)))
     together = []
     while engine.busy:
         together.append(len(engine.step()))
@@ -402,33 +367,6 @@ def test_a_prompt_of_nothing_counts_as_one_piece(budget: int, seed: int) -> None
 
 
 def test_a_batch_without_any_source_is_decoded_at_once(writer: LanguageModel, seed: int) -> None:
-    source = torch.zeros(5, 0, dtype=torch.int64)
-    requests = [Request(limit, (), first) for limit, first in enumerate((None, 3, 4, 0, 5))]
-    found = decode_batch(writer, search_of(writer, 1), source, source.bool(), requests)
-    for (hypothesis,), request in zip(found, requests, strict=True):
-        assert (hypothesis.ids, hypothesis.finished) == gone_on(writer, Text(0, [], request))
-
-
-def test_paths_can_be_followed_and_given_up(seed: int) -> None:
-    """What was said piece by piece is what is found at the end; who is given up changes nothing for the others."""
-    random.seed(seed)
-    model = random_model(KINDS, VOCABULARY)
-    search = search_of(model, 1)
-    engine = Engine[int](model, search, batch_tokens=100)
-    wanted = {key: decode_batch(model, search_of(model, 1), *sources(key), [Request(12)])[0] for key in range(KINDS)}
-    for key in range(KINDS):
-        engine.add(key, [key], Request(12))
-    given_up = {key for key in range(KINDS) if random.random() < 0.4}
-    said: dict[int, list[int]] = {key: [] for key in range(KINDS)}
-    found = {}
-    while engine.busy:
-        found.update(engine.step())
-        for key, (piece,), (log_probability,) in engine.latest():
-            said[key].append(piece)
-            assert log_probability == pytest.approx(math.fsum(log_probabilities(model, key, said[key])))
-        engine.drop([key for key, _, _ in engine.latest() if key in given_up and random.random() < 0.5])
-    assert set(range(KINDS)) - given_up <= set(found)
-    for key, (path,) in found.items():
-        assert path.ids == wanted[key][0].ids == tuple(said[key])
-    engine.drop(range(KINDS))  # there is nobody any more
-    assert not engine.busy
+    requests = [Request([], limit, first=first) for limit, first in enumerate((None, 3, 4, 0, 5))]
+    for (hypothesis,), request in zip(decode_batch(writer, requests), requests, strict=True):
+        assert (hypothesis.ids, hypothesis.finished) == gone_on(writer, request)

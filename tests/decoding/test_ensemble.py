@@ -6,9 +6,8 @@ import pytest
 import torch
 
 from limelight.batching.batch import make_batch
-from limelight.decoding.beam import beam_search
+from limelight.decoding.decode import beam_search, greedy_search
 from limelight.decoding.ensemble import Ensemble, prepare_each
-from limelight.decoding.greedy import greedy_search
 from limelight.errors import UserError
 from limelight.inference.prepare import CompiledTransformer
 from limelight.models.recurrent import Recurrent

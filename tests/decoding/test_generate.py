@@ -18,7 +18,7 @@ from limelight.config import (
     RunConfig,
     TransformerConfig,
 )
-from limelight.decoding import generate
+from limelight.decoding import greedy
 from limelight.decoding.engine import Engine
 from limelight.decoding.generate import Generated, TextGenerator, load_generator
 from limelight.decoding.sampling import Sampling
@@ -92,7 +92,9 @@ def contexts(prompt: Sequence[int], window: int | None):
             context = context[-max(1, window // 2) :]
 
 
-def greedy(model: LanguageModel, prompt: Sequence[int], window: int | None, most: int) -> tuple[list[int], float, bool]:
+def plain_greedy(
+    model: LanguageModel, prompt: Sequence[int], window: int | None, most: int
+) -> tuple[list[int], float, bool]:
     pieces, total, following = [], 0.0, contexts(prompt, window)
     context = next(following)
     while len(pieces) < most:
@@ -112,7 +114,7 @@ def test_greedy_search_is_a_loop_over_whole_texts(case: tuple[LanguageModel, int
     model, window = case
     generator = TextGenerator(model, CHARACTERS, window=window)
     (found,) = generator.generate(prompt, max_pieces=40)
-    pieces, total, ended = greedy(model, encode_text(CHARACTERS.target, prompt), window, 40)
+    pieces, total, ended = plain_greedy(model, encode_text(CHARACTERS.target, prompt), window, 40)
     assert found.tokens == tuple(CHARACTERS.target.pieces(pieces))
     assert found.log_probability == pytest.approx(total, abs=1e-6)
     assert found.ended_by == ("end" if ended else "length")
@@ -159,34 +161,50 @@ def test_the_end_comes_as_often_at_the_edge_of_a_window_as_elsewhere(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each piece is drawn once: as many steps as pieces and ends, and no piece beyond the limit."""
-    model = exact(ROTARY)
     drawn = []
-    original = generate.path_search
-
-    def counting(*how):
-        search = original(*how)
-        choose = search.choose
-        search.choose = lambda scores: (drawn.append(len(scores)), choose(scores))[1]
-        return search
-
-    monkeypatch.setattr(generate, "path_search", counting)
-    (found,) = TextGenerator(model, CHARACTERS, window=6).generate("a", max_pieces=30, sampling=Sampling(seed=seed))
+    original = greedy.draw
+    monkeypatch.setattr(greedy, "draw", lambda rows, *how: (drawn.append(len(rows)), original(rows, *how))[1])
+    generator = TextGenerator(exact(ROTARY), CHARACTERS, window=6)
+    (found,) = generator.generate("a", max_pieces=30, sampling=Sampling(seed=seed))
     assert drawn == [1] * (len(found.tokens) + (found.ended_by == "end"))
 
 
 def test_a_window_never_reads_more_than_it_holds(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     added = []
-    original = Engine.add
-    monkeypatch.setattr(Engine, "add", lambda self, *what: (added.append(what), original(self, *what))[1])
+    original = Engine.submit
+    monkeypatch.setattr(Engine, "submit", lambda self, request: (added.append(request), original(self, request))[1])
     model = exact(ROTARY)
     TextGenerator(model, CHARACTERS, window=8).generate("the old", max_pieces=30, sampling=Sampling(top_k=1))
-    sizes = [len(source) + 1 for _, source, _ in added]
+    sizes = [len(request.source) + 1 for request in added]
     assert sizes == [8] + [4] * (len(sizes) - 1)
-    assert all(len(source) + 1 + request.limit <= 8 + 1 for _, source, request in added)
+    assert all(len(request.source) + 1 + request.max_tokens <= 8 + 1 for request in added)
     monkeypatch.undo()
     assert TextGenerator(exact(LEARNED), CHARACTERS).window == 11  # what has no vector cannot be seen
     assert TextGenerator(exact(LEARNED), CHARACTERS, window=5).window == 5
     assert TextGenerator(exact(CELLS), CHARACTERS).window is None
+
+
+def test_a_sample_is_a_function_of_its_number_and_not_of_the_others(seed: int) -> None:
+    generator = TextGenerator(exact(ROTARY), CHARACTERS, window=6)
+    how = {"max_pieces": 25, "sampling": Sampling(seed=seed)}
+    five = generator.generate("the", samples=5, **how)
+    for count in (1, 3):
+        few = generator.generate("the", samples=count, **how)
+        assert [each.tokens for each in few] == [each.tokens for each in five[:count]]
+    assert len({each.tokens for each in five}) > 1
+
+
+def test_a_window_draws_other_numbers_than_the_one_before(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    drawn = []
+    original = greedy.draw
+    monkeypatch.setattr(
+        greedy, "draw", lambda rows, cuts, uniform: (drawn.extend(uniform.tolist()), original(rows, cuts, uniform))[1]
+    )
+    model = exact(ROTARY)
+    with torch.no_grad():
+        model.decoder.embedding.weight[0] -= 9  # the end is improbable
+    TextGenerator(model, CHARACTERS, window=4).generate("a", max_pieces=12, sampling=Sampling(seed=seed))
+    assert len(set(drawn)) == len(drawn)
 
 
 @pytest.mark.parametrize("kind", ["characters", "bpe", "wordpiece"])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from limelight.decoding.length_penalty import LengthPenalty, max_target_length
+from limelight.decoding.length_penalty import LengthPenalty, max_target_length, penalties_at
 
 
 @pytest.mark.parametrize(
@@ -26,14 +26,19 @@ def test_nothing_is_divided_by_zero() -> None:
     assert LengthPenalty(1.0, 0.0).at(0.0) == 1.0
 
 
-def test_many_lengths_at_once_give_the_same() -> None:
-    lengths, penalty = np.arange(41.0), LengthPenalty(0.7, 2.0)
-    assert penalty.at(lengths).tolist() == pytest.approx([penalty.at(length) for length in lengths.tolist()])
+def test_many_at_once_give_the_same() -> None:
+    """Each of another length, alpha and offset."""
+    lengths = np.repeat(np.arange(11.0), 6)
+    alphas, offsets = np.tile([0.0, 0.7, 2.0], 22), np.tile([0.0, 0.0, 0.0, 2.0, 5.0, 5.0], 11)
+    each = [LengthPenalty(alpha, offset) for alpha, offset in zip(alphas.tolist(), offsets.tolist(), strict=True)]
+    expected = [penalty.at(length) for penalty, length in zip(each, lengths.tolist(), strict=True)]
+    assert penalties_at(lengths, alphas, offsets).tolist() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("offset", [0.0, 5.0])
 def test_the_penalty_grows_with_length(offset: float) -> None:
-    assert (np.diff(LengthPenalty(0.3, offset).at(np.arange(1.0, 41.0))) > 0).all()
+    penalty = LengthPenalty(0.3, offset)
+    assert (np.diff([penalty.at(length) for length in np.arange(1.0, 41.0).tolist()]) > 0).all()
 
 
 @pytest.mark.parametrize(("pieces", "factor", "extra", "most"), [(10, 1.5, 20, 35), (7, 1.5, 1, 11), (3, 1.0, 50, 53)])

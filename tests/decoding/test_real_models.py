@@ -9,15 +9,13 @@ import torch
 
 from limelight.batching.batch import make_batch, pad_rows
 from limelight.config import ModelConfig, RecurrentConfig, TransformerConfig
-from limelight.decoding.beam import BeamSearch, beam_search
+from limelight.decoding.decode import beam_search, greedy_search, sample_search
 from limelight.decoding.engine import Engine
 from limelight.decoding.ensemble import Ensemble
-from limelight.decoding.greedy import PathSearch, greedy_search
 from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.length_penalty import LengthPenalty
-from limelight.decoding.sampling import Sampling, generator_for, path_search, sample_search
-from limelight.decoding.search import Request, Search
-from limelight.decoding.top import most_probable
+from limelight.decoding.request import Request
+from limelight.decoding.sampling import Sampling
+from limelight.decoding.settings import SearchSettings
 from limelight.layers.positions import SinusoidalPositions
 from limelight.models.build import build_model
 from limelight.models.interface import Seq2Seq
@@ -123,66 +121,74 @@ def test_models_of_different_kinds_make_an_ensemble(seed: int) -> None:
     assert torch.allclose(ensemble.project(ensemble(batch))[0], mean)
 
 
-Arrival = tuple[int, list[int], Request]
-"""Before which step a sentence comes, its source, and what is asked."""
+Arrival = tuple[int, Request]
+"""Before which step a request comes."""
 
 
-def arrivals_of(count: int, last: int) -> list[Arrival]:
-    """Random sentences, in the order in which they come; limits that learned positions still hold."""
+def arrivals_of(settings: SearchSettings, count: int, last: int) -> list[Arrival]:
+    """Random requests, in the order in which they come; limits that learned positions still hold."""
     return [
         (
             now,
-            [*random.choices(range(1, 11), k=random.randint(0, 9)), 0],
-            Request(random.randint(0, 15), tuple(random.choices(range(2, 11), k=random.choice((0, 0, 3))))),
+            Request(
+                [*random.choices(range(1, 11), k=random.randint(0, 9)), 0],
+                random.randint(0, 15),
+                settings,
+                tuple(random.choices(range(2, 11), k=random.choice((0, 0, 3)))),
+            ),
         )
         for now in sorted(random.choices(range(last), k=count))
     ]
 
 
-def run(model: Seq2Seq, search: Search, arrivals: Sequence[Arrival], budget: int) -> Iterator[list[Hypothesis]]:
+def run(model: Seq2Seq, arrivals: Sequence[Arrival], budget: int) -> Iterator[list[Hypothesis]]:
     """What is found for each, in the order in which they came."""
-    engine, waiting, found, now = Engine[int](model, search, batch_tokens=budget), [*enumerate(arrivals)], {}, 0
+    engine, waiting, found, now = Engine(model, batch_tokens=budget), list(arrivals), {}, 0
     while waiting or engine.busy:
-        while waiting and waiting[0][1][0] <= now:
-            number, (_, source, request) = waiting.pop(0)
-            engine.add(number, source, request)
-        found.update(engine.step())
+        while waiting and waiting[0][0] <= now:
+            engine.submit(waiting.pop(0)[1])
+        for number, hypotheses, error in engine.step():
+            assert error is None
+            found[number] = hypotheses
         now += 1
     return (found[number] for number in range(len(arrivals)))
 
 
-def search_of(model: Seq2Seq, width: int) -> Search:
-    special = {"start_id": model.start_id, "end_id": model.end_id}
+def searched(width: int) -> SearchSettings:
     if width == 1:
-        return PathSearch(1, choose=most_probable, **special)
-    return BeamSearch(width, n_best=2, penalty=LengthPenalty(0.6), patience=1.0, **special)
+        return SearchSettings()
+    return SearchSettings(beam_size=width, n_best=2, length_penalty=0.6, patience=1.0)
 
 
 @pytest.mark.parametrize("width", [1, 2, 4])
-def test_whenever_a_sentence_comes_it_gets_what_it_gets_alone(model: Seq2Seq, width: int, seed: int) -> None:
+def test_whenever_a_request_comes_it_gets_what_it_gets_alone(model: Seq2Seq, width: int, seed: int) -> None:
     random.seed(seed)
-    arrivals = arrivals_of(19, 25)
-    for arrival, found in zip(arrivals, run(model, search_of(model, width), arrivals, 25 * width), strict=True):
-        (alone,) = run(model, search_of(model, width), [(0, *arrival[1:])], 1)
+    arrivals = arrivals_of(searched(width), 19, 25)
+    for (_, request), found in zip(arrivals, run(model, arrivals, 25 * width), strict=True):
+        (alone,) = run(model, [(0, request)], 1)
         assert agree(found, alone)
 
 
 def test_an_ensemble_takes_them_as_they_come(seed: int) -> None:
     random.seed(seed)
-    model, arrivals = Ensemble([built(config) for config in MODELS.values()]), arrivals_of(11, 20)
-    for arrival, found in zip(arrivals, run(model, search_of(model, 3), arrivals, 60), strict=True):
-        (alone,) = run(model, search_of(model, 3), [(0, *arrival[1:])], 1)
+    model, arrivals = Ensemble([built(config) for config in MODELS.values()]), arrivals_of(searched(3), 11, 20)
+    for (_, request), found in zip(arrivals, run(model, arrivals, 60), strict=True):
+        (alone,) = run(model, [(0, request)], 1)
         assert agree(found, alone)
 
 
-def test_draws_of_whoever_comes_have_the_probability_of_teacher_forcing(model: Seq2Seq, seed: int) -> None:
+def test_draws_of_whoever_comes_are_those_alone_and_have_the_probability_of_teacher_forcing(
+    model: Seq2Seq, seed: int
+) -> None:
     random.seed(seed)
-    arrivals, sampling = arrivals_of(11, 20), Sampling(seed=seed)
-    search = path_search(model, sampling, generator_for(sampling, torch.device("cpu")), 3)
-    for (_, source, request), found in zip(arrivals, run(model, search, arrivals, 90), strict=True):
+    arrivals = arrivals_of(SearchSettings(n_best=3, sampling=Sampling(seed=seed)), 11, 20)
+    for (_, request), found in zip(arrivals, run(model, arrivals, 90), strict=True):
+        (alone,) = run(model, [(0, request)], 1)
+        assert agree(found, alone)
         for hypothesis in found:
             assert hypothesis.ids[: len(request.prefix)] == request.prefix
-            assert hypothesis.log_probability == pytest.approx(teacher_forced(model, source, hypothesis), abs=1e-9)
+            exact = teacher_forced(model, list(request.source), hypothesis)
+            assert hypothesis.log_probability == pytest.approx(exact, abs=1e-9)
 
 
 def endless(model: Seq2Seq) -> Seq2Seq:
@@ -199,11 +205,11 @@ def endless(model: Seq2Seq) -> Seq2Seq:
 
 
 @pytest.mark.parametrize("width", [1, 3])
-def test_the_last_learned_position_serves_and_dead_places_need_none(width: int, seed: int) -> None:
-    """Sentences reach the last place there is while younger ones go on beside them."""
+def test_the_last_learned_position_serves_and_free_slots_need_none(width: int, seed: int) -> None:
+    """Requests reach the last position there is while younger ones go on beside them."""
     model = endless(built(TransformerConfig(**SMALL, positions="learned", max_positions=7)))
-    arrivals = [(max(0, number - 3), [number % 9 + 1, 0], Request(6)) for number in range(24)]
-    found = run(model, search_of(model, width), arrivals, 1000)
+    arrivals = [(max(0, number - 3), Request([number % 9 + 1, 0], 6, searched(width))) for number in range(24)]
+    found = run(model, arrivals, 1000)
     assert [len(hypotheses[0].ids) for hypotheses in found] == [6] * 24
 
 
@@ -213,7 +219,7 @@ def test_a_beam_goes_beyond_the_positions_that_are_ready(positions: str, seed: i
     model = endless(built(TransformerConfig(**SMALL, positions=positions)))
     if positions == "sinusoidal":
         model.decoder.positions = SinusoidalPositions(12, ready=5)
-    (found,) = run(model, search_of(model, 4), [(0, ROWS[0], Request(90))], 1)
+    (found,) = run(model, [(0, Request(ROWS[0], 90, searched(4)))], 1)
     for hypothesis in found:
         assert len(hypothesis.ids) == 90
         assert hypothesis.log_probability == pytest.approx(teacher_forced(model, ROWS[0], hypothesis), abs=1e-6)

@@ -5,7 +5,8 @@ import math
 import pytest
 import torch
 
-from limelight.decoding.sampling import Sampling, _precise, draw, generator_for, permit, sample_search
+from limelight.decoding.decode import sample_search
+from limelight.decoding.sampling import Sampling, _precise, draw, permit
 from limelight.errors import RunError, UserError
 from tests.decoding.fakes import limits, log_probabilities, random_model, sources
 
@@ -29,7 +30,7 @@ def probabilities_of(logits: torch.Tensor, top_k: int = 0, top_p: float = 1.0) -
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=0.5), Sampling(top_k=3), Sampling(top_p=0.8)])
 def test_draws_follow_the_distribution(seed: int, sampling: Sampling) -> None:
     logits = torch.randn(7, dtype=torch.float64)
-    drawn = draw(logits.expand(20_000, 7), sampling, generator_for(sampling, torch.device("cpu")))
+    drawn = draw(logits.expand(20_000, 7), sampling.cuts, torch.rand(20_000, dtype=torch.float64))
     scaled = logits / sampling.temperature
     expected = torch.tensor(probabilities_of(scaled, sampling.top_k, sampling.top_p), dtype=torch.float64)
     assert chance(drawn.bincount(minlength=7).double(), expected) > 1e-7
@@ -110,12 +111,29 @@ def test_without_a_seed_every_call_draws_anew(seed: int) -> None:
     assert any(one != many[0] for one in many)
 
 
-def test_a_generator_goes_on_from_call_to_call(seed: int) -> None:
-    model, sampling = random_model(1, 11), Sampling(seed=seed)
-    generator = generator_for(sampling, torch.device("cpu"))
-    options = {"max_lengths": limits(13), "sampling": sampling, "generator": generator}
-    many = [sample_search(model, *sources(0), **options) for _ in range(20)]
+def test_a_seed_has_substreams_and_none_is_that_of_another_seed() -> None:
+    """Seeds of more than 32 bits too, and those below zero, which torch took as well."""
+    seeds = (0, 1, 2**32, 2**32 + 1, 2**63, -1)
+    streams = [(), (0,), (1,), (0, 0), (0, 1), (1, 0)]
+    first = {tuple(Sampling(seed=seed).generator(stream).random(4)) for seed in seeds for stream in streams}
+    assert len(first) == len(seeds) * len(streams)
+    again = {tuple(Sampling(seed=seed).generator(stream).random(4)) for seed in seeds for stream in streams}
+    assert first == again
+
+
+def test_rows_of_one_batch_share_a_seed_and_not_their_draws(seed: int) -> None:
+    model = random_model(1, 11)
+    many = sample_search(model, *sources(*[0] * 20), max_lengths=limits(*[13] * 20), sampling=Sampling(seed=seed))
     assert any(one != many[0] for one in many)
+
+
+def test_a_draw_is_the_token_whose_share_holds_the_number() -> None:
+    """At every boundary, whatever stands in the other rows; what has no share is never drawn."""
+    logits = torch.tensor([0.25, 0.0, 0.5, 0.25, 0.0], dtype=torch.float64).log()
+    numbers = torch.tensor([0.0, 0.2499, 0.25, 0.7499, 0.75, 1 - 2**-53], dtype=torch.float64)
+    drawn = draw(logits.expand(6, 5), Sampling().cuts, numbers)
+    assert drawn.tolist() == [0, 0, 2, 2, 3, 3]
+    assert [draw(logits[None], Sampling().cuts, number[None]).item() for number in numbers] == drawn.tolist()
 
 
 def test_a_cold_temperature_is_greedy(seed: int) -> None:
@@ -137,8 +155,8 @@ def test_a_cold_temperature_is_greedy(seed: int) -> None:
         ({"temperature": -1.0}, "temperature must be above 0 and finite, not -1.0"),
         ({"temperature": math.inf}, "temperature must be above 0 and finite, not inf"),
         ({"temperature": math.nan}, "temperature must be above 0 and finite, not nan"),
-        ({"top_k": -1}, "top_k must be at least 1, or 0 to permit all pieces, not -1"),
-        ({"top_p": 0.0}, r"top_p must be above 0 and at most 1 \(1 permits all pieces\), not 0.0"),
+        ({"top_k": -1}, "top_k must be at least 1, or 0 to permit all tokens, not -1"),
+        ({"top_p": 0.0}, r"top_p must be above 0 and at most 1 \(1 permits all tokens\), not 0.0"),
         ({"top_p": 1.5}, "top_p must be above 0 and at most 1 .* not 1.5"),
     ],
 )

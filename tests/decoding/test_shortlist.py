@@ -3,6 +3,7 @@
 import math
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,28 +13,28 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from limelight.config import DecodingConfig, TransformerConfig
-from limelight.decoding.beam import BeamSearch
 from limelight.decoding.engine import Engine
 from limelight.decoding.ensemble import Ensemble
-from limelight.decoding.greedy import PathSearch
 from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.length_penalty import LengthPenalty
-from limelight.decoding.sampling import Sampling, generator_for, path_search
-from limelight.decoding.search import Request, Search
+from limelight.decoding.lane import Outcome
+from limelight.decoding.request import Request
+from limelight.decoding.sampling import Sampling
+from limelight.decoding.settings import SearchSettings
 from limelight.decoding.shortlist import (
     FEWEST,
     LISTED,
     MOST_CANDIDATES,
+    VECTOR,
     Shortlist,
     ShortOutput,
     read_shortlist,
     save_shortlist,
 )
-from limelight.decoding.top import most_probable
 from limelight.decoding.translate import Translator
 from limelight.errors import RunError, UserError
 from limelight.models.build import build_model
 from limelight.models.interface import Seq2Seq
+from limelight.models.state import Living
 from limelight.models.weights import save_weights
 from limelight.tokens import Tokenizers
 from tests.decoding.fakes import Characters, TableModel, characters, log_probabilities, random_model
@@ -70,43 +71,43 @@ def whole(model: Seq2Seq) -> Shortlist:
     return lists({0: [0]}, always=range(model.output_size), sources=model.source_padding)
 
 
-def searches(model: Seq2Seq) -> dict[str, Search]:
-    special = {"start_id": model.start_id, "end_id": model.end_id}
-    sampling = Sampling(seed=3)
-    return {
-        "greedy": PathSearch(1, choose=most_probable, **special),
-        "beam": BeamSearch(3, n_best=2, penalty=LengthPenalty(0.6), patience=math.inf, **special),
-        "sampling": path_search(model, sampling, generator_for(sampling, torch.device("cpu")), 2),
-    }
+SETTINGS = {
+    "greedy": SearchSettings(),
+    "beam": SearchSettings(beam_size=3, n_best=2, length_penalty=0.6),
+    "sampling": SearchSettings(n_best=2, sampling=Sampling(seed=3)),
+}
 
 
-HOW = ["greedy", "beam", "sampling"]
+HOW = list(SETTINGS)
 
 
 def found_by(
-    model: Seq2Seq,
-    how: str,
-    sentences: Sequence[tuple[list[int], Request]],
-    shortlist: Shortlist | None,
-    batch_tokens: int = 10_000,
-) -> dict[int, list[Hypothesis]]:
+    model: Seq2Seq, requests: Sequence[Request], shortlist: Shortlist | None, batch_tokens: int = 10_000
+) -> list[list[Hypothesis]]:
+    """What is found for each, each with its own list of what `shortlist` has for it."""
     short = None if shortlist is None else ShortOutput(model, shortlist, "fp32")
-    engine = Engine[int](model, searches(model)[how], batch_tokens=batch_tokens, short=short)
-    for number, (source, request) in enumerate(sentences):
-        engine.add(number, source, request)
+    engine = Engine(model, batch_tokens=batch_tokens, short=short)
+    for request in requests:
+        listed = None if short is None else short.listed(request.source, request.prefix)
+        engine.submit(replace(request, shortlist=listed))
     found: dict[int, list[Hypothesis]] = {}
     while engine.busy:
-        found.update(engine.step())
-    return found
+        for number, hypotheses, error in engine.step():
+            assert error is None
+            found[number] = hypotheses
+    return [found[number] for number in range(len(requests))]
 
 
-def random_sentences(count: int, pieces: int) -> list[tuple[list[int], Request]]:
+def random_requests(how: str, count: int, tokens: int) -> list[Request]:
     return [
-        (
-            [*random.choices(range(1, pieces), k=random.randint(1, 6)), 0],
-            Request(random.randint(0, 9), tuple(random.choices(range(2, pieces), k=random.choice((0, 0, 3))))),
+        Request(
+            [*random.choices(range(1, tokens), k=random.randint(1, 6)), 0],
+            random.randint(0, 9),
+            SETTINGS[how],
+            tuple(random.choices(range(2, tokens), k=random.choice((0, 0, 3)))),
+            substream=(number,),
         )
-        for _ in range(count)
+        for number in range(count)
     ]
 
 
@@ -138,11 +139,25 @@ def test_of_many_pieces_fewer_candidates_are_listed(seed: int) -> None:
 
 
 def test_ids_rise_and_the_forced_are_among_them(seed: int) -> None:
-    output = ShortOutput(scored(), lists({1: [7, 3], 2: [4]}, always=[12]), "fp32").onto([[1], [2]], [(), (15, 5)])
+    short = ShortOutput(scored(), lists({1: [7, 3], 2: [4]}, always=[12]), "fp32")
+    assert short.listed([1]).tolist() == [0, 1, 3, 7, 12]
+    assert short.listed([2, 1], (15, 5)).tolist() == [0, 1, 3, 4, 5, 7, 12, 15]
+
+
+def test_each_row_has_the_scores_of_its_own_list(seed: int) -> None:
+    """Of three slots, the middle one free; the first has two hypotheses."""
+    short = ShortOutput(scored(), lists({1: [7, 3], 2: [4]}, always=[12]), "fp32")
+    output = short.onto([short.listed([1]), None, short.listed([2], (15,))])
     assert output.ids is not None
-    assert output.ids.tolist() == [0, 1, 3, 4, 5, 7, 12, 15]
-    features = torch.randn(2, 3, VOCABULARY, dtype=torch.float64)
-    assert torch.equal(output.project(features), features[..., output.ids])
+    assert output.ids.shape == (3, VECTOR)
+    features = torch.randn(3, VOCABULARY, dtype=torch.float64)
+    found = output.logits(features, Living.of(np.array([2, 0, 1])))
+    for row, slot, own in ((0, 0, [0, 1, 3, 7, 12]), (1, 0, [0, 1, 3, 7, 12]), (2, 2, [0, 1, 4, 12, 15])):
+        assert output.ids[slot].tolist() == own + [VOCABULARY] * (VECTOR - 5)
+        assert found[row, :5].tolist() == features[row, own].tolist()
+        assert (found[row, 5:] == -math.inf).all()
+    kept = output.keep(np.array([2, 0]))
+    assert kept.logits(features[[2, 0, 1]], Living.of(np.array([1, 2]))).tolist() == found[[2, 0, 1]].tolist()
 
 
 # ---- searches
@@ -152,34 +167,31 @@ def test_ids_rise_and_the_forced_are_among_them(seed: int) -> None:
 @pytest.mark.parametrize("ties", [False, True])
 def test_with_the_whole_vocabulary_on_it_nothing_changes(seed: int, how: str, ties: bool) -> None:
     random.seed(seed)
-    model, sentences = scored(ties), random_sentences(13, KINDS)
+    model, requests = scored(ties), random_requests(how, 13, KINDS)
     for batch_tokens in (10_000, 40, 1):
-        expected = found_by(model, how, sentences, None, batch_tokens)
-        assert found_by(model, how, sentences, whole(model), batch_tokens) == expected
+        expected = found_by(model, requests, None, batch_tokens)
+        assert found_by(model, requests, whole(model), batch_tokens) == expected
 
 
 @pytest.mark.parametrize("how", ["greedy", "beam"])
 @pytest.mark.parametrize("name", MODELS)
 def test_with_the_whole_vocabulary_on_it_a_real_model_finds_the_same(seed: int, how: str, name: str) -> None:
     random.seed(seed)
-    model, sentences = built(MODELS[name]), random_sentences(7, 11)
-    expected = found_by(model, how, sentences, None, batch_tokens=90)
-    found = found_by(model, how, sentences, whole(model), batch_tokens=90)
-    for number in expected:
-        assert [(one.ids, one.finished) for one in found[number]] == [
-            (one.ids, one.finished) for one in expected[number]
-        ]
-        assert [one.score for one in found[number]] == pytest.approx([one.score for one in expected[number]], abs=1e-5)
+    model, requests = built(MODELS[name]), random_requests(how, 7, 11)
+    expected = found_by(model, requests, None, batch_tokens=90)
+    for some, others in zip(found_by(model, requests, whole(model), batch_tokens=90), expected, strict=True):
+        assert [(one.ids, one.finished) for one in some] == [(one.ids, one.finished) for one in others]
+        assert [one.score for one in some] == pytest.approx([one.score for one in others], abs=1e-5)
 
 
 @pytest.mark.parametrize("how", HOW)
 def test_a_search_of_the_list_is_a_search_of_a_smaller_model(seed: int, how: str) -> None:
-    """Equal to that of a model whose vocabulary is the list, by whatever numbers its pieces go."""
+    """Equal to that of a model whose vocabulary is the list, by whatever numbers its tokens go."""
     random.seed(seed)
     model, kept = scored(), sorted([0, 1, *random.sample(range(2, VOCABULARY), 6)])
 
     class Smaller(Scored):
-        """Reads and writes the places of the pieces in the list."""
+        """Reads and writes the places of the tokens in the list."""
 
         def step(self, ids, state):
             known = torch.tensor([*kept, model.start_id])
@@ -190,62 +202,105 @@ def test_a_search_of_the_list_is_a_search_of_a_smaller_model(seed: int, how: str
 
     smaller = Smaller(model.logits)
     smaller.start_id, smaller.target_padding = len(kept), len(kept)
-    sentences = [([kind], Request(6)) for kind in range(KINDS)]
-    found = found_by(model, how, sentences, lists({0: [0]}, always=kept))
-    expected = found_by(smaller, how, sentences, None)
-    for number in expected:
-        assert [one.ids for one in found[number]] == [
-            tuple(kept[piece] for piece in one.ids) for one in expected[number]
-        ]
-        scores = [one.log_probability for one in expected[number]]
-        assert [one.log_probability for one in found[number]] == pytest.approx(scores)
+    requests = [Request([kind], 6, SETTINGS[how]) for kind in range(KINDS)]
+    found = found_by(model, requests, lists({0: [0]}, always=kept))
+    for some, others in zip(found, found_by(smaller, requests, None), strict=True):
+        assert [one.ids for one in some] == [tuple(kept[token] for token in one.ids) for one in others]
+        scores = [one.log_probability for one in others]
+        assert [one.log_probability for one in some] == pytest.approx(scores)
 
 
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("name", ["transformer", "recurrent, luong"])
 def test_what_is_not_on_it_never_comes(seed: int, how: str, name: str) -> None:
+    """Whoever stands beside it."""
     random.seed(seed)
     model = built(MODELS[name])
     shortlist = lists({source: random.sample(range(2, 11), 2) for source in range(11)}, always=[3], sources=11)
-    for source, request in random_sentences(11, 11):
-        (found,) = found_by(model, how, [(source, request)], shortlist).values()
-        permitted = {1, 3, *request.prefix, *shortlist.candidates[source].ravel().tolist()}
+    requests = random_requests(how, 11, 11)
+    for request, found in zip(requests, found_by(model, requests, shortlist, 40), strict=True):
+        permitted = {1, 3, *request.prefix, *shortlist.candidates[list(request.source)].ravel().tolist()}
         for hypothesis in found:
             assert set(hypothesis.ids) <= permitted
             assert hypothesis.ids[: len(request.prefix)] == request.prefix
 
 
 @pytest.mark.parametrize("how", HOW)
-def test_those_that_join_bring_their_lists_and_those_that_left_take_them_along(seed: int, how: str) -> None:
-    """With room for two, lists of two: what is found is on the list of one that was there at some step."""
+@pytest.mark.parametrize("budget", [2, 6, 1000])
+def test_those_that_stand_beside_it_change_nothing(seed: int, how: str, budget: int) -> None:
+    """Lists of a few tokens each, some of which they share; requests join and leave at different steps."""
     random.seed(seed)
     model = scored()
-    own = {kind: [2 + 3 * kind, 3 + 3 * kind, 4 + 3 * kind] for kind in range(KINDS)}
-    width = searches(model)[how].width
-    sentences = [([kind], Request(5)) for kind in range(KINDS)]
-    found = found_by(model, how, sentences, lists(own), batch_tokens=2 * width)
-    for kind, hypotheses in found.items():
-        neighbours = {piece for other in own for piece in own[other]} | {1}
-        assert all(set(hypothesis.ids) <= neighbours for hypothesis in hypotheses)
-        alone = found_by(model, how, sentences[kind : kind + 1], lists(own))[0]
-        assert all(set(hypothesis.ids) <= {1, *own[kind]} for hypothesis in alone)
+    own = {kind: random.sample(range(2, VOCABULARY), 4) for kind in range(KINDS)}
+    requests = random_requests(how, 17, KINDS)
+    together = found_by(model, requests, lists(own), batch_tokens=budget * requests[0].width)
+    for request, found in zip(requests, together, strict=True):
+        (alone,) = found_by(model, [request], lists(own))
+        assert found == alone
+
+
+def test_requests_with_a_list_and_without_stand_side_by_side(seed: int) -> None:
+    random.seed(seed)
+    model, requests = scored(), random_requests("beam", 9, KINDS)
+    short = ShortOutput(model, lists({kind: [2 * kind, 2 * kind + 1] for kind in range(KINDS)}), "fp32")
+    mixed = [
+        replace(request, shortlist=short.listed(request.source, request.prefix) if number % 2 else None)
+        for number, request in enumerate(requests)
+    ]
+    engine = Engine(model, short=short)
+    numbers = {engine.submit(request): request for request in mixed}
+    found = {number: hypotheses for number, hypotheses, _ in drained(engine)}
+    for number, request in numbers.items():
+        alone = Engine(model, short=short)
+        alone.submit(request)
+        ((_, hypotheses, _),) = drained(alone)
+        assert found[number] == hypotheses
+
+
+def drained(engine: Engine) -> list[Outcome]:
+    outcomes = []
+    while engine.busy:
+        outcomes += engine.step()
+    return outcomes
+
+
+@pytest.mark.parametrize(
+    ("listed", "message"),
+    [
+        ([1, 4], "the shortlist lacks the id 0: the end and the prefix have to be on it"),
+        ([0, 1, 4], "the shortlist lacks the id 7"),
+        ([0, 7, 4], "the ids of a shortlist rise, from 0 to 16 at most"),
+        ([0, 7, 17], "the ids of a shortlist rise"),
+        ([0, 7, 7], "the ids of a shortlist rise"),
+    ],
+)
+def test_a_list_that_cannot_be_searched_is_refused(seed: int, listed: list[int], message: str) -> None:
+    model = scored()
+    engine = Engine(model, short=ShortOutput(model, whole(model), "fp32"))
+    with pytest.raises(UserError, match=message):
+        engine.submit(Request([1], 5, prefix=(7,), shortlist=np.array(listed)))
+    with pytest.raises(UserError, match="the request has a shortlist, and this engine scores all tokens"):
+        Engine(model).submit(Request([1], 5, shortlist=np.array([0, 1])))
 
 
 def test_probabilities_are_those_of_the_list(seed: int) -> None:
-    """Normalised over it: greater than those of the whole vocabulary by what the others have."""
+    """Normalised over it: greater than those of the whole vocabulary by what the others have. Another list beside it
+    changes nothing."""
     model, kept = scored(), [0, 1, 4, 9, 16]
-    (found,) = found_by(model, "greedy", [([2], Request(4))], lists({2: kept}))[0]
+    requests = [Request([2], 4), Request([3], 4)]
+    ((found,), _) = found_by(model, requests, lists({2: kept, 3: [5, 6, 7]}))
     narrowed = Scored(model.logits.clone())
-    narrowed.logits[..., [piece for piece in range(VOCABULARY) if piece not in kept]] = -math.inf
+    narrowed.logits[..., [token for token in range(VOCABULARY) if token not in kept]] = -math.inf
     ids = [*found.ids, 0] if found.finished else found.ids
     assert found.log_probability == pytest.approx(math.fsum(log_probabilities(narrowed, 2, ids)))
 
 
-def test_a_list_of_two_pieces_is_enough(seed: int) -> None:
-    """The end and the unknown piece are on every list, so that a beam has something to go on with."""
+def test_a_list_of_two_tokens_is_enough(seed: int) -> None:
+    """The end and the unknown token are on every list, so that a beam has something to go on with."""
     for how in HOW:
-        found = found_by(scored(), how, [([2], Request(4, (7,))), ([3], Request(2))], lists({0: [0]}))
-        assert all(set(hypothesis.ids) <= {1, 7} for hypotheses in found.values() for hypothesis in hypotheses)
+        settings = SETTINGS[how]
+        found = found_by(scored(), [Request([2], 4, settings, (7,)), Request([3], 2, settings)], lists({0: [0]}))
+        assert all(set(hypothesis.ids) <= {1, 7} for hypotheses in found for hypothesis in hypotheses)
 
 
 class Widest(TorchDispatchMode):

@@ -11,7 +11,7 @@ from torch import nn
 
 from limelight.config import DecodingConfig, TransformerConfig
 from limelight.decoding import workers
-from limelight.decoding.beam import beam_search
+from limelight.decoding.decode import beam_search
 from limelight.decoding.ensemble import Ensemble
 from limelight.decoding.sampling import Sampling
 from limelight.decoding.translate import Translation, Translator
@@ -421,8 +421,8 @@ def test_an_unknown_precision_is_refused(seed: int) -> None:
 def engines(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
     """As if three sentences were worth an engine; all that are made."""
     made: list[object] = []
-    own = Translator._engine
-    monkeypatch.setattr(Translator, "_engine", lambda self, plan: made.append(own(self, plan)) or made[-1])
+    own = Translator.engine
+    monkeypatch.setattr(Translator, "engine", lambda self, **how: made.append(own(self, **how)) or made[-1])
     monkeypatch.setattr(workers, "SENTENCES_EACH", 3)
     yield made
     assert torch.get_num_threads() == 1
@@ -437,11 +437,11 @@ def test_several_engines_translate_as_one_does(engines: list[object]) -> None:
     assert len(engines) == 3 + 2
 
 
-def test_draws_stand_in_one_order(engines: list[object], seed: int) -> None:
+def test_several_engines_draw_as_one_does(engines: list[object], seed: int) -> None:
     drawn = []
     for threads in (3, 1):
         one = searched_in("fp32", threads=threads)
         found = one.translate(list(LEARNED), sampling=Sampling(seed=seed, temperature=3.0))
         drawn.append([translation.text for translation in found])
     assert drawn[0] == drawn[1] != list(LEARNED.values())
-    assert len(engines) == 2
+    assert len(engines) == 3

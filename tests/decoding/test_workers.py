@@ -9,11 +9,10 @@ import pytest
 import torch
 
 from limelight.decoding import workers
-from limelight.decoding.beam import BeamSearch
 from limelight.decoding.engine import Engine
-from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.jobs import Job
-from limelight.decoding.length_penalty import LengthPenalty
+from limelight.decoding.lane import Outcome
+from limelight.decoding.request import Request
+from limelight.decoding.settings import SearchSettings
 from limelight.decoding.workers import MOST_WORKERS, SENTENCES_EACH, decode, settings_put_back, workers_for
 from tests.decoding.fakes import TableModel, random_model
 
@@ -31,19 +30,24 @@ def threads() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def jobs(count: int) -> list[Job]:
-    """Sources of one to seven pieces."""
+BEAM = SearchSettings(beam_size=3, n_best=2, length_penalty=0.7, patience=1.0)
+
+
+def jobs(count: int) -> list[Request]:
+    """Sources of one to seven tokens, whose first one is their place."""
     return [
-        Job(place, [*torch.randint(1, 90, (1 + place % 7,)).tolist(), 0], [3] if place % 5 == 0 else [], 2 + place % 11)
+        Request(
+            [place, *torch.randint(1, 90, (place % 7,)).tolist(), 0],
+            2 + place % 11,
+            BEAM,
+            (3,) if place % 5 == 0 else (),
+        )
         for place in range(count)
     ]
 
 
 def searching(model: TableModel) -> Callable[[], Engine]:
-    special = {"start_id": model.start_id, "end_id": model.end_id}
-    return lambda: Engine(
-        model, BeamSearch(3, n_best=2, penalty=LengthPenalty(0.7), patience=1.0, **special), batch_tokens=100
-    )
+    return lambda: Engine(model, batch_tokens=100)
 
 
 class Endless(Engine):
@@ -57,19 +61,20 @@ class Endless(Engine):
         self.end = time.monotonic() + PATIENCE
         self.born.append(self)
 
-    def add(self, key, source, request) -> None:
-        self.places.append(key)
+    def submit(self, request: Request) -> int:
+        self.places.append(request.source[0])
+        return len(self.places) - 1
 
     @property
     def busy(self) -> bool:
         return True
 
-    def step(self) -> list[tuple[int, list[Hypothesis]]]:
+    def step(self) -> list[Outcome]:
         assert time.monotonic() < self.end, "nobody stopped it"
         self.steps += 1
         self.threads, self.interval = torch.get_num_threads(), sys.getswitchinterval()
         time.sleep(1e-4)
-        return [(self.places[0], [])]
+        return [Outcome(0, [])]
 
 
 class Brief(Endless):
@@ -85,7 +90,7 @@ class Failing(Endless):
 
     error: BaseException
 
-    def step(self) -> list[tuple[int, list[Hypothesis]]]:
+    def step(self) -> list[Outcome]:
         if 0 in self.places and self.steps == 2:
             raise self.error
         return super().step()
@@ -190,7 +195,7 @@ def test_a_failure_reaches_the_caller_and_stops_the_others(error: BaseException,
     """By the length of its source the job at place 0 is the first of a worker, which fails. The pool waits for all of
     them: if the other were not stopped, it would be what fails."""
     Failing.error = error
-    given = [Job(place, [5] * (9 - (place + number) % 4), [], 3) for place in range(4)]
+    given = [Request([place, *[5] * (8 - (place + number) % 4)], 3) for place in range(4)]
     with pytest.raises(type(error)) as caught:
         list(decode(given, Failing, workers=2, threads=THREADS))
     assert caught.value is error
@@ -198,7 +203,7 @@ def test_a_failure_reaches_the_caller_and_stops_the_others(error: BaseException,
 
 @pytest.mark.parametrize("count", [2, 3])
 def test_who_turns_away_stops_the_work(count: int) -> None:
-    given = [Job(place, [5] * (9 - place), [], 3) for place in range(4)]
+    given = [Request([place, *[5] * (8 - place)], 3) for place in range(4)]
     found = decode(given, BriefThenEndless, workers=count, threads=THREADS)
     assert next(found) == (0, [])
     found.close()

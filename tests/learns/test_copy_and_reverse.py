@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from limelight.config import DecoderOnlyConfig, ModelConfig, RecurrentConfig, TransformerConfig
-from limelight.decoding.greedy import greedy_search
+from limelight.decoding.decode import greedy_search
 from limelight.models.interface import Seq2Seq
 from limelight.training.optimizer import make_optimizer, set_rate
 from limelight.training.update import update

@@ -1,4 +1,5 @@
-"""The law of batches: a text has the same translation, with the same score, alone and in any batch, in every precision.
+"""The law of batches: a text has the same translation, with the same score, alone and in any batch, in every precision,
+whatever is asked beside it.
 
 It holds for Transformers on a CPU with compiled attention, for every bit: what is random here is never sure, so that
 another last digit would soon be another token. Without numba, with rotary positions and for recurrent models sums are
@@ -6,10 +7,15 @@ taken over padded batches: there scores agree to about six digits.
 """
 
 import random
+from collections.abc import Mapping
+from typing import Any
 
+import numpy as np
 import pytest
 
 from limelight.config import DecodingConfig, TransformerConfig
+from limelight.decoding.sampling import Sampling
+from limelight.decoding.shortlist import Shortlist
 from limelight.decoding.translate import Translation, Translator
 from limelight.inference.prepare import CompiledTransformer
 from limelight.models.build import build_model
@@ -62,3 +68,60 @@ def test_a_text_is_translated_the_same_in_any_batch(
             order = draw.sample(range(len(texts)), len(texts))
             mixed = translator.translate([texts[place] for place in order], batch_tokens=tokens, **how)
             assert_the_law([alone[place] for place in order], mixed)
+
+
+def random_options(draw: random.Random) -> dict[str, Any]:
+    """Some of what can be asked of a search."""
+    if draw.random() < 0.3:
+        cuts = {"temperature": draw.choice((0.5, 1.0)), "top_k": draw.choice((0, 5)), "top_p": draw.choice((0.7, 1.0))}
+        return {"sampling": Sampling(**cuts, seed=draw.randrange(9)), "n_best": draw.choice((1, 3))}
+    beam_size = draw.choice((1, 1, 3, 4))
+    return {
+        "beam_size": beam_size,
+        "n_best": draw.randint(1, beam_size),
+        "length_penalty": draw.choice((0.0, 0.6, 1.0)),
+        "patience": draw.choice((0.5, 1.0, 9.0)),
+        "max_length_extra": draw.randint(1, 9),
+    }
+
+
+def shortlist_of(tokenizers: Tokenizers, draw: random.Random) -> Shortlist:
+    """Random candidates, so many that lists have different lengths."""
+    size = tokenizers.source.padding
+    rows = [[draw.randrange(size) if draw.random() < 0.8 else 0 for _ in range(12)] for _ in range(size)]
+    return Shortlist(np.array(rows, dtype=np.int32), np.array([3, 5], dtype=np.int32))
+
+
+@pytest.mark.parametrize("shortlisted", [False, True])
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
+def test_requests_of_any_settings_in_one_engine_get_what_each_gets_alone(
+    precision: str, shortlisted: bool, tokenizers: Tokenizers, seed: int
+) -> None:
+    """They come at different steps: beams, greedy and drawn ones, with forced beginnings and with shortlists."""
+    draw = random.Random(seed)
+    model = build_model(MODELS["post"], tokenizers).eval()
+    config = DecodingConfig(max_length_factor=0.2, max_length_extra=5)
+    shortlist = shortlist_of(tokenizers, draw) if shortlisted else None
+    translator = Translator(model, tokenizers, config, precision=precision, shortlist=shortlist)
+    asked: list[tuple[str, str, Mapping[str, Any]]] = [
+        (
+            " ".join(draw.choices(WORDS.split(), k=draw.randint(1, 20))),
+            draw.choice(("", "", "the red")),
+            random_options(draw),
+        )
+        for _ in range(24)
+    ]
+    prepared = [translator.prepare([text], prefix=[prefix], **how)[0] for text, prefix, how in asked]
+    engine, waiting, found = translator.engine(batch_tokens=700), list(enumerate(prepared)), {}
+    numbers: dict[int, int] = {}
+    while waiting or engine.busy:
+        for _ in range(min(draw.randint(0, 5), len(waiting))):
+            place, each = waiting.pop(0)
+            assert each.request is not None
+            numbers[engine.submit(each.request)] = place
+        for number, hypotheses, error in engine.step():
+            assert error is None
+            found[numbers[number]] = translator.finish(prepared[numbers[number]], hypotheses)
+    together = [found[place] for place in range(len(asked))]
+    alone = [translator.translate(text, prefix=prefix, **how) for text, prefix, how in asked]
+    assert_the_law(alone, together)

@@ -1,205 +1,194 @@
-"""Continuous batching: sentences join and leave between steps, so that short ones do not wait for long ones.
+"""Continuous batching: one engine decodes requests with any settings side by side, each as if it were alone.
 
-All that are being decoded take each step together. One that is decided leaves at once; its place in the decoder's state
-is taken by the next that waits, or is left out when places like it have become too many. Nothing that is kept is copied
-when others join.
+Those of one kind of search and one width share a lane (`lane.py`), which takes each step for all of them at once; every
+step of the engine is one of every lane. Requests join and leave between any two steps: a short one does not wait for a
+long one, and the answer of each is a function of the request alone.
 """
 
 from collections import deque
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from itertools import count
 
-import numpy as np
 import torch
-from torch import Tensor
 
-from limelight.batching.batch import pad_rows
 from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.search import Integers, Request, Search
-from limelight.decoding.shortlist import Output, ShortOutput
-from limelight.decoding.top import normalised
+from limelight.decoding.lane import FREE_SHARE, Entry, Kind, Lane, Outcome
+from limelight.decoding.request import Request, check_request
+from limelight.decoding.shortlist import ShortOutput
+from limelight.errors import UserError
 from limelight.models.interface import Seq2Seq
-from limelight.models.state import State
-from limelight.shapes import Bool, Int
+from limelight.models.language_model import LanguageModel
+from limelight.models.room import longest_sequence
 
-Key = TypeVar("Key", bound=Hashable)
+BATCH_TOKENS = 16384
+"""Source tokens * hypotheses that are decoded at a time, if nothing else is said."""
 
 ROWS = {"cpu": 256, "cuda": 4096, "mps": 4096}
 """So many hypotheses keep a device busy; more of them only take memory, and on a CPU they leave its caches."""
 
-SENTENCES = {"cpu": 96, "cuda": 4096, "mps": 4096}
-"""The same for sentences, where each has few hypotheses."""
+SOURCES = {"cpu": 96, "cuda": 4096, "mps": 4096}
+"""The same for requests, where each has few hypotheses."""
 
-DEAD_SHARE = 4
-"""One place in so many may be dead before they are left out, which copies what is kept."""
+AHEAD = 16
+"""So many waiting requests that do not fit yet may be passed by those behind them."""
 
-
-@dataclass(frozen=True, slots=True)
-class Waiting(Generic[Key]):
-    """A sentence that has not been begun."""
-
-    key: Key
-    source: Sequence[int]
-    """Source ids, with the end; a prompt has none and may be empty."""
-    request: Request
+MAX_PASSED = 100
+"""One that was passed by so many waits no longer: nobody joins before it."""
 
 
-class Engine(Generic[Key]):
-    """Decodes sentences as they come, with one kind of search.
+@dataclass(slots=True, eq=False)
+class Waiting:
+    """A request that has not been begun."""
+
+    entry: Entry
+    passed: int = 0
+    """By how many that came later."""
+
+
+class Engine:
+    """Decodes requests as they come.
+
+        engine = Engine(model)
+        number = engine.submit(Request(source, max_tokens=50, settings=SearchSettings(beam_size=4)))
+        while engine.busy:
+            for outcome in engine.step():
+                ...
+
+    It belongs to one thread at a time, and does nothing between calls. The model has to be in evaluation mode.
 
     Args:
-        batch_tokens: bounds what is decoded at a time: sentences * source pieces of the longest (an empty one counts as
-            one) * hypotheses of each. One that alone has more is decoded alone. `ROWS` bounds it, too.
-        short: scores the pieces that are on the sentences' shortlist alone; without it all of them are scored.
+        batch_tokens: bounds what is decoded at a time: in every lane requests * source tokens of the longest (an empty
+            one counts as one) * hypotheses of each. One that alone has more is decoded alone. `ROWS` and `SOURCES`
+            bound it, too. Others wait, in the order in which they came; a few that do not fit may be passed.
+        short: projects onto shortlists; without it requests must not have any.
     """
 
-    def __init__(self, model: Seq2Seq, search: Search, *, batch_tokens: int, short: ShortOutput | None = None) -> None:
-        self.model, self.search, self.batch_tokens = model, search, batch_tokens
-        self._short, self._output = short, Output(model.project)
-        self._device = next((weight.device for weight in model.parameters()), torch.device("cpu"))
-        self._waiting: deque[Waiting[Key]] = deque()
-        self._running: list[Waiting[Key] | None] = []
-        """Who has each place; None where it is dead."""
-        self._state: State | None = None
+    def __init__(self, model: Seq2Seq, *, batch_tokens: int = BATCH_TOKENS, short: ShortOutput | None = None) -> None:
+        self.model, self.batch_tokens, self._short = model, batch_tokens, short
+        self._device = next((weight.device.type for weight in model.parameters()), "cpu")
+        self._longest = longest_sequence(model)
+        self._numbers = count()
+        self._waiting: deque[Waiting] = deque()
+        self._lanes: dict[Kind, Lane] = {}
 
-    def add(self, key: Key, source: Sequence[int], request: Request) -> None:
-        """Put a sentence in line. It joins at one of the next steps."""
-        self._waiting.append(Waiting(key, source, request))
+    def submit(self, request: Request) -> int:
+        """Put a request in line; it joins at one of the next steps. Returns its number.
+
+        Raises `UserError` for settings no search can follow, ids that the model does not have, and more positions than
+        it has learned: what is wrong with one request is told here, and never to others.
+        """
+        check_request(request, self.model)
+        if request.shortlist is not None and self._short is None:
+            raise UserError("the request has a shortlist, and this engine scores all tokens")
+        self._require_positions(request)
+        number = next(self._numbers)
+        self._waiting.append(Waiting(Entry(number, request, Kind.of(request))))
+        return number
+
+    @property
+    def active(self) -> int:
+        """How many requests are being decoded."""
+        return sum(len(lane.active) for lane in self._lanes.values())
+
+    @property
+    def waiting(self) -> int:
+        """How many are in line."""
+        return len(self._waiting)
 
     @property
     def busy(self) -> bool:
         """Whether there is anything left to do."""
-        return bool(self._waiting) or self._state is not None
+        return bool(self._waiting or self._lanes)
 
     @torch.inference_mode()
-    def step(self) -> list[tuple[Key, list[Hypothesis]]]:
-        """Admit who waits, take one step with all; returns those that have just been decided."""
-        joining = self._joining()
-        self._leave_out_dead(len(joining))
-        if joining:
-            self._admit(joining)
-        if self._state is None:
-            return []
-        self._state, decided = take_step(self.model, self.search, self._state, self._output, self._device)
-        done = []
-        for place in decided.tolist():
-            who = self._running[place]
-            assert who is not None
-            done.append((who.key, self.search.results(place)))
-        self._bury(decided.tolist())
-        return done
+    def step(self) -> list[Outcome]:
+        """Admit who waits, then take one step in each lane: one more token for every active hypothesis.
 
-    def latest(self) -> list[tuple[Key, list[int], list[float]]]:
-        """For each sentence that is being decoded the last piece of every hypothesis, and its log-probability so far.
-
-        Only searches whose hypotheses stay what they are (`PathSearch`) can be followed so, piece by piece.
+        Returns the outcomes of the requests that have just been decided. One that failed has an `error`: where its
+        numbers went wrong it fails alone; where the model itself raised something, with all that shared its lane.
         """
-        return [
-            (who.key, self.search.ids[place].tolist(), self.search.log_probabilities[place].tolist())
-            for place, who in enumerate(self._running)
-            if who is not None
-        ]
+        joining: dict[Kind, list[Entry]] = {}
+        for entry in self._joining():
+            joining.setdefault(entry.kind, []).append(entry)
+        outcomes = []
+        for kind in dict.fromkeys([*self._lanes, *joining]):
+            lane = self._lanes.get(kind) or Lane(self.model, kind, self._short if kind.listed else None)
+            self._lanes[kind] = lane
+            outcomes += lane.step(joining.get(kind, ()))
+            if not lane.active:
+                del self._lanes[kind]
+        return outcomes
 
     @torch.inference_mode()
-    def drop(self, keys: Collection[Key]) -> None:
-        """Give up sentences that are being decoded: nobody wants more of them. They have no results."""
-        places = [place for place, who in enumerate(self._running) if who is not None and who.key in keys]
-        self.search.open[places] = False
-        self._bury(places)
+    def cancel(self, number: int) -> bool:
+        """Give up a request: it leaves the line, or releases its slot for the next step. It has no outcome.
 
-    def _bury(self, places: Sequence[int]) -> None:
-        """These places are dead from now on."""
-        for place in places:
-            self._running[place] = None
-        if not any(self._running):
-            self._state, self._running = None, []
-            self.search.keep(np.zeros(0, dtype=np.int64))
-        elif places and self._state is not None:
-            # All that are dead, not the latest alone: else one could live on beyond the positions a model has learned.
-            dead = [place for place, who in enumerate(self._running) if who is None]
-            self._state = self._state.release(torch.tensor(dead, device=self._device))
+        Returns whether it was there; one that has its outcome is not.
+        """
+        for waiting in self._waiting:
+            if waiting.entry.id == number:
+                self._waiting.remove(waiting)
+                return True
+        for kind, lane in self._lanes.items():
+            if lane.cancel(number):
+                if not lane.active:
+                    del self._lanes[kind]
+                return True
+        return False
 
-    def _joining(self) -> list[Waiting[Key]]:
-        """Who joins now: as many as there is room for. While others run, a few at a time are not worth the encoder."""
-        running = [who for who in self._running if who is not None]
-        longest, count = max((len(who.source) for who in running), default=0), 0
-        for who in self._waiting:
-            longest = max(longest, len(who.source))
-            if (running or count) and not self._fit(len(running) + count + 1, longest):
-                break
-            count += 1
-        if running and count < len(self._waiting) and len(running) > DEAD_SHARE * count:
-            return []
-        return [self._waiting.popleft() for _ in range(count)]
+    def partial(self, number: int, *, since: int = 0) -> Hypothesis | None:
+        """What a request has by now: its most probable active hypothesis, with the tokens from number `since` on.
 
-    def _fit(self, sentences: int, longest: int) -> bool:
-        """Whether so many sentences may be decoded together, the longest having so many pieces."""
-        kind, rows = self._device.type, sentences * self.search.width
-        return rows * max(longest, 1) <= self.batch_tokens and rows <= ROWS[kind] and sentences <= SENTENCES[kind]
+        With a beam of 1, greedy or sampled, tokens that are there stay; those of a wider beam may change from step to
+        step. None for a request that waits, and for one that is decided or unknown.
+        """
+        found = (lane.partial(number, since) for lane in self._lanes.values())
+        return next((hypothesis for hypothesis in found if hypothesis is not None), None)
 
-    def _admit(self, joining: Sequence[Waiting[Key]]) -> None:
-        free = [place for place, who in enumerate(self._running) if who is None][: len(joining)]
-        free += range(len(self._running), len(self._running) + len(joining) - len(free))
-        self._running += [None] * (max(free) + 1 - len(self._running))
-        for place, who in zip(free, joining, strict=True):
-            self._running[place] = who
-        places = np.array(free, dtype=np.int64)
-        source, valid = pad_rows([who.source for who in joining], self.model.source_padding)
-        fresh = begin(self.model, self.search, source.to(self._device), valid.to(self._device))
-        self.search.admit([who.request for who in joining], places)
-        if self._short is not None:
-            all_of_them = [who for who in self._running if who is not None]
-            self._output = self._short.onto(
-                [who.source for who in all_of_them], [who.request.prefix for who in all_of_them]
-            )
-        if self._state is None:
-            self._state = fresh
-        else:
-            self._state = self._state.admit(fresh, torch.from_numpy(places).to(self._device))
-
-    def _leave_out_dead(self, joining: int) -> None:
-        """Where too many places are dead, also after those who join have taken some."""
-        alive = [place for place, who in enumerate(self._running) if who is not None]
-        if self._state is None or DEAD_SHARE * (len(self._running) - len(alive) - joining) < len(self._running):
+    def _require_positions(self, request: Request) -> None:
+        """Raises `UserError` for a request that would go beyond the positions the model has learned."""
+        if self._longest is None:
             return
-        places = np.array(alive, dtype=np.int64)
-        self._running = [self._running[place] for place in alive]
-        self.search.keep(places)
-        self._state = self._state.keep(torch.from_numpy(places).to(self._device))
+        if len(request.source) > self._longest:
+            raise UserError(
+                f"the source has {len(request.source)} tokens, and this model takes at most {self._longest}"
+            )
+        # The source of a language model is the beginning of its text. Who stops it at the last position may use it.
+        most = self._longest - (len(request.source) if isinstance(self.model, LanguageModel) else 1)
+        if request.limit > most:
+            raise UserError(f"max_tokens and the prefix must be at most {most} here, not {request.limit}")
 
+    def _joining(self) -> list[Entry]:
+        """Who joins now: as many as there is room for. While others run, a few at a time are not worth the encoder."""
+        if not self._waiting:
+            return []
+        load = {kind: lane.load for kind, lane in self._lanes.items()}
+        running = sum(number for number, _ in load.values())
+        joining: list[Waiting] = []
+        passed: list[Waiting] = []
+        for waiting in self._waiting:
+            number, longest = load.get(waiting.entry.kind, (0, 1))
+            grown = {**load, waiting.entry.kind: (number + 1, max(longest, len(waiting.entry.request.source)))}
+            if self._fits(grown):
+                joining.append(waiting)
+                load = grown
+                continue
+            passed.append(waiting)
+            if len(passed) == AHEAD or waiting.passed >= MAX_PASSED:
+                break
+        if running and len(joining) < len(self._waiting) and running > FREE_SHARE * len(joining):
+            return []
+        for waiting in passed:
+            waiting.passed += sum(other.entry.id > waiting.entry.id for other in joining)
+        taken = {waiting.entry.id for waiting in joining}
+        self._waiting = deque(waiting for waiting in self._waiting if waiting.entry.id not in taken)
+        return [waiting.entry for waiting in joining]
 
-def decode_batch(
-    model: Seq2Seq,
-    search: Search,
-    source: Int[Tensor, "batch source"],
-    source_valid: Bool[Tensor, "batch source"],
-    requests: Sequence[Request],
-) -> list[list[Hypothesis]]:
-    """What the search finds for each source, all of them in one batch."""
-    engine = Engine[int](model, search, batch_tokens=len(source) * max(source.shape[1], 1) * search.width)
-    for row, (ids, valid, request) in enumerate(zip(source, source_valid, requests, strict=True)):
-        engine.add(row, ids[valid].tolist(), request)
-    found: dict[int, list[Hypothesis]] = {}
-    while engine.busy:
-        found.update(engine.step())
-    return [found[row] for row in range(len(requests))]
-
-
-def begin(
-    model: Seq2Seq, search: Search, source: Int[Tensor, "batch source"], source_valid: Bool[Tensor, "batch source"]
-) -> State:
-    """The state of sentences before their first step."""
-    return model.start(model.encode(source, source_valid), search.width)
-
-
-def take_step(
-    model: Seq2Seq, search: Search, state: State, output: Output, device: torch.device
-) -> tuple[State, Integers]:
-    """One position for every hypothesis that lives: the state after it, and the places that are decided."""
-    living = search.living()
-    features, state = model.step_some(torch.from_numpy(search.ids).to(device), state, living)
-    parents, decided = search.advance(normalised(output.project(features)), living, output.ids)
-    if parents is not None:
-        state = state.reorder(torch.from_numpy(parents).to(device))
-    return state, decided
+    def _fits(self, load: Mapping[Kind, tuple[int, int]]) -> bool:
+        """Whether so many of each kind, with a longest source, may be decoded together. One alone always may."""
+        sources = sum(number for number, _ in load.values())
+        rows = sum(number * kind.width for kind, (number, _) in load.items())
+        tokens = sum(number * kind.width * longest for kind, (number, longest) in load.items())
+        here = self._device
+        return sources == 1 or (tokens <= self.batch_tokens and rows <= ROWS[here] and sources <= SOURCES[here])

@@ -10,10 +10,9 @@ import torch
 
 from limelight.config import RecurrentLanguageModelConfig, RunConfig
 from limelight.decoding.engine import Engine
-from limelight.decoding.greedy import PathSearch
-from limelight.decoding.sampling import Sampling, generator_for, path_search
-from limelight.decoding.search import Request
-from limelight.decoding.top import most_probable
+from limelight.decoding.request import Request
+from limelight.decoding.sampling import Sampling
+from limelight.decoding.settings import SearchSettings
 from limelight.decoding.writer import Writer
 from limelight.errors import UserError
 from limelight.inference.precision import search_precision
@@ -131,8 +130,10 @@ class TextGenerator:
         if "" in stop:
             raise UserError("an empty stop text would end every text before it begins")
         pieces = encode_text(self.tokenizers.target, prompt)
-        drafts = [_Draft(sample, prompt, pieces, self, max_pieces, stop) for sample in range(samples)]
-        return self._write(drafts, self._search(sampling))
+        settings = SearchSettings(sampling=sampling)
+        return self._write(
+            [_Draft(sample, prompt, pieces, self, max_pieces, stop) for sample in range(samples)], settings
+        )
 
     def attention(self, text: str) -> AttentionMap:
         """What the model looks at while it reads `text` from its beginning: `decoder_self`, and nothing in a recurrent
@@ -148,27 +149,28 @@ class TextGenerator:
         weight = next(self.model.parameters(), None)
         return torch.device("cpu") if weight is None else weight.device
 
-    def _search(self, sampling: Sampling | None) -> PathSearch:
-        if sampling is not None:
-            return path_search(self.model, sampling, generator_for(sampling, self.device))
-        return PathSearch(1, choose=most_probable, start_id=self.model.start_id, end_id=self.model.end_id)
-
-    def _write(self, drafts: Sequence["_Draft"], search: PathSearch) -> Iterator[Growth]:
-        engine = Engine[int](self.searched, search, batch_tokens=BATCH_TOKENS)
-        for draft in drafts:
-            draft.join(engine)
-        while engine.busy:
+    def _write(self, drafts: Sequence["_Draft"], settings: SearchSettings) -> Iterator[Growth]:
+        engine = Engine(self.searched, batch_tokens=BATCH_TOKENS)
+        writing = {engine.submit(draft.request(settings)): draft for draft in drafts}
+        while writing:
             # For a step alone: who is handed its result is not to be within it.
             with eval_mode(self.model) if self.searched is self.model else nullcontext():
-                ended = engine.step()
-            grown = [drafts[sample].end(found[0].log_probability) for sample, found in ended]
-            latest = [(drafts[sample], piece, gained) for sample, (piece,), (gained,) in engine.latest()]
-            grown += [draft.hear(piece, gained) for draft, piece, gained in latest]
-            leaving = [draft for draft, _, _ in latest if draft.done or draft.room == 0]
-            engine.drop([draft.sample for draft in leaving])
-            for draft in leaving:
-                if not draft.done:
-                    draft.join(engine)
+                outcomes = engine.step()
+            grown = []
+            for outcome in outcomes:
+                if outcome.error is not None:
+                    raise outcome.error
+                grown.append(writing.pop(outcome.id).end(outcome.hypotheses[0].log_probability))
+            for number, draft in list(writing.items()):
+                latest = engine.partial(number, since=draft.written)
+                if latest is None:  # it waits
+                    continue
+                grown.append(draft.hear(latest.ids[-1], latest.log_probability))
+                if draft.done or draft.room == 0:
+                    engine.cancel(number)
+                    del writing[number]
+                if not draft.done and draft.room == 0:
+                    writing[engine.submit(draft.request(settings))] = draft
             yield from grown
 
 
@@ -181,6 +183,9 @@ class _Draft:
         self.sample, self.done = sample, False
         self.room = 0
         """How many pieces it may get before it has to be read anew."""
+        self.written = 0
+        """How many it has got since it was read."""
+        self._windows = 0
         self._prompt, self._window, self._tokenizer = prompt, by.window, by.tokenizers.target
         self._context = [by.model.start_id, *pieces]
         """What a new state begins with."""
@@ -192,8 +197,8 @@ class _Draft:
         self._before, self._now = 0.0, 0.0
         """Log-probabilities of what former states have written, and of what this one has."""
 
-    def join(self, engine: Engine[int]) -> None:
-        """Begin to write, or go on with a new state."""
+    def request(self, settings: SearchSettings) -> Request:
+        """Begin to write, or go on with a new state, which draws other numbers."""
         context = self._context
         if self._window is None:
             self.room = self._left
@@ -204,14 +209,16 @@ class _Draft:
             self.room = min(self._left, self._window - len(context) + 1)
         self._context = context
         self._before, self._now = self._before + self._now, 0.0
-        engine.add(self.sample, context[:-1], Request(self.room, first=context[-1]))
+        self._windows, self.written = self._windows + 1, 0
+        substream = (self.sample, self._windows)
+        return Request(context[:-1], self.room, settings, first=context[-1], substream=substream)
 
     def hear(self, piece: int, log_probability: float) -> Growth:
         """One more piece; the log-probability is that of all that this state has written."""
         self._pieces.append(piece)
         self._context.append(piece)
         self._now = log_probability
-        self._left, self.room = self._left - 1, self.room - 1
+        self._left, self.room, self.written = self._left - 1, self.room - 1, self.written + 1
         text = self._writer.hear(piece)
         if self._writer.stopped:
             return self._over(text, "stop")

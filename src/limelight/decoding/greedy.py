@@ -1,105 +1,131 @@
-"""Greedy search: always the most probable piece. Also the form of every search that follows paths of their own."""
+"""Hypotheses that know nothing of one another: greedy search, always the most probable token, and sampling."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
+import torch
 from torch import Tensor
 
-from limelight.decoding.engine import decode_batch
+from limelight.decoding.host import Integers, NotANumberError, Numbers, numbers
 from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.search import Integers, Numbers, Request, Search, no_numbers, numbers, requests_for
+from limelight.decoding.request import Request
+from limelight.decoding.sampling import Cuts, draw
+from limelight.decoding.search import Search
 from limelight.decoding.top import most_probable
-from limelight.models.interface import Seq2Seq
 from limelight.models.state import Living
-from limelight.shapes import Bool, Float, Int
-
-Choose = Callable[[Float[Tensor, "rows vocab"]], Int[Tensor, " rows"]]
-"""Log-probabilities of a step (fp32 or better) to the column with which each hypothesis goes on."""
-
-
-def greedy_search(
-    model: Seq2Seq,
-    source: Int[Tensor, "batch source"],
-    source_valid: Bool[Tensor, "batch source"],
-    *,
-    max_lengths: Int[Tensor, " batch"],
-    prefix: Sequence[Sequence[int]] | None = None,
-) -> list[Hypothesis]:
-    """The hypothesis of each source that takes the most probable piece at every step; of equal ones the lower id.
-
-    Args:
-        source: source ids, each row with its end, padded.
-        max_lengths: most pieces of each row, the end not counted. A row that has so many and does not end there is
-            returned as it is, with `finished=False`.
-        prefix: target pieces each row has to begin with, without start and end; a longer one raises the row's limit.
-
-    Raises `UserError` for prefixes that do not fit.
-    """
-    search = PathSearch(1, choose=most_probable, start_id=model.start_id, end_id=model.end_id)
-    requests = requests_for(model, max_lengths.tolist(), prefix)
-    return [found[0] for found in decode_batch(model, search, source, source_valid, requests)]
+from limelight.shapes import Float
 
 
 class PathSearch(Search):
-    """`width` hypotheses of each sentence that know nothing of one another, extended by what `choose` picks.
+    """`width` hypotheses of each request that know nothing of one another: drawn where the request has a `sampling`,
+    else the most probable tokens; of equal ones the lower id.
 
-    One that has ended is carried along until all of its sentence have.
+    One that has ended is carried along until all of its request have.
     """
 
-    def __init__(self, width: int, *, choose: Choose, start_id: int, end_id: int) -> None:
+    def __init__(self, width: int, *, start_id: int, end_id: int) -> None:
         super().__init__(width, start_id=start_id, end_id=end_id)
-        self.choose = choose
         self.lengths: Integers = np.zeros((0, width), dtype=np.int64)
-        """How many pieces a hypothesis has that has come to its end; -1 while it goes on."""
+        """How many tokens a hypothesis has that has come to its end; -1 while it goes on."""
         self.ended = np.zeros((0, width), dtype=bool)
         """Whether it came there by itself."""
+        self.generators: list[np.random.Generator | None] = []
+        """What each request draws with, if it draws."""
 
-    def admit(self, requests: Sequence[Request], places: Integers) -> None:
-        more = max(0, int(places.max()) + 1 - len(self.lengths))
+    def admit(self, requests: Sequence[Request], slots: Integers) -> None:
+        more = max(0, int(slots.max()) + 1 - len(self.lengths))
         self.lengths, self.ended = (np.pad(each, ((0, more), (0, 0))) for each in (self.lengths, self.ended))
-        super().admit(requests, places)
-        self.lengths[places], self.ended[places] = -1, False
+        self.generators += [None] * more
+        super().admit(requests, slots)
+        self.lengths[slots], self.ended[slots] = -1, False
+        for slot, request in zip(slots, requests, strict=True):
+            sampling = request.settings.sampling
+            self.generators[slot] = None if sampling is None else sampling.generator(request.substream)
 
-    def keep(self, places: Integers) -> None:
-        super().keep(places)
-        self.lengths, self.ended = self.lengths[places], self.ended[places]
+    def keep(self, slots: Integers) -> None:
+        super().keep(slots)
+        self.lengths, self.ended = self.lengths[slots], self.ended[slots]
+        self.generators = [self.generators[slot] for slot in slots]
 
     def advance(
-        self, log_probabilities: Float[Tensor, "rows vocab"], living: Living, ids: Integers | None = None
+        self, log_probabilities: Float[Tensor, "rows vocab"], active: Living, ids: Integers | None = None
     ) -> tuple[Integers | None, Integers]:
-        rows = np.flatnonzero(self.open)
-        columns, gained = self._chosen(log_probabilities, living, self.forced(ids))
-        pieces, positions = columns if ids is None else ids[columns], self.positions[rows]
-        going_on = self.lengths[rows] < 0
-        ended = going_on & (pieces == self.end_id)
-        cut = going_on & ~ended & (positions == self.limits[rows])[:, None]
+        slots = np.flatnonzero(self.open)
+        columns, gained = self._chosen(log_probabilities, active, slots, self.forced(ids))
+        tokens = columns if ids is None else np.take_along_axis(ids[slots], columns, axis=1)
+        positions = self.positions[slots]
+        going_on = self.lengths[slots] < 0
+        ended = going_on & (tokens == self.end_id)
+        cut = going_on & ~ended & (positions == self.limits[slots])[:, None]
 
-        self.log_probabilities[rows] += np.where(going_on & ~cut, gained, 0.0)
-        self.pieces[rows, :, positions] = pieces
-        self.lengths[rows] = np.where(ended | cut, positions[:, None], self.lengths[rows])
-        self.ended[rows] |= ended
-        self.positions[rows] += 1
-        self.ids[rows] = pieces
-        decided = rows[(self.lengths[rows] >= 0).all(axis=1)]
+        self.log_probabilities[slots] += np.where(going_on & ~cut, gained, 0.0)
+        self.tokens[slots, :, positions] = tokens
+        self.lengths[slots] = np.where(ended | cut, positions[:, None], self.lengths[slots])
+        self.ended[slots] |= ended
+        self.positions[slots] += 1
+        self.ids[slots] = tokens
+        decided = slots[(self.lengths[slots] >= 0).all(axis=1)]
         self.open[decided] = False
         return None, decided
 
-    def _chosen(self, log_probabilities: Tensor, living: Living, forced: dict[int, int]) -> tuple[Integers, Numbers]:
-        """The column of every hypothesis' next piece, and what the model thinks of it: (open sentences, width)."""
-        columns = self.choose(log_probabilities)
-        for place, column in forced.items():
-            columns[living.firsts[place] : living.firsts[place + 1]] = column
+    def _chosen(
+        self, log_probabilities: Tensor, active: Living, slots: Integers, forced: dict[int, int]
+    ) -> tuple[Integers, Numbers]:
+        """The column of every hypothesis' next token, and what the model thinks of it: (open slots, width)."""
+        columns = self._choose(log_probabilities, slots)
+        for slot, column in forced.items():
+            columns[active.firsts[slot] : active.firsts[slot + 1]] = column
         gained = numbers(log_probabilities.gather(-1, columns[:, None]))
         if np.isnan(gained).any():  # one NaN among the logits of a row makes all of its log-probabilities so
-            raise no_numbers()
+            raise NotANumberError
         return columns.cpu().numpy().reshape(-1, self.width), gained.reshape(-1, self.width)
 
-    def results(self, place: int) -> list[Hypothesis]:
+    def _choose(self, log_probabilities: Float[Tensor, "rows vocab"], slots: Integers) -> Tensor:
+        """(rows,): the column that each hypothesis wants, whatever is forced on it. Those with the same cuts are drawn
+        together."""
+        if not any(self.generators):
+            return most_probable(log_probabilities)
+        alike: dict[Cuts | None, list[int]] = {}
+        for place, slot in enumerate(slots.tolist()):
+            sampling = self.request(slot).settings.sampling
+            alike.setdefault(None if sampling is None else sampling.cuts, []).append(place)
+        if log_probabilities[:, 0].isnan().any():  # before a generator is asked: the others' draws must not change
+            raise NotANumberError
+        columns = torch.empty(len(slots), self.width, dtype=torch.int64, device=log_probabilities.device)
+        table = log_probabilities.unflatten(0, (len(slots), self.width))
+        for cuts, places in alike.items():
+            rows = (table if len(places) == len(slots) else table[places]).flatten(0, 1)
+            chosen = most_probable(rows) if cuts is None else draw(rows, cuts, self._uniform(slots[places], rows))
+            columns[places] = chosen.view(-1, self.width)
+        return columns.flatten()
+
+    def _uniform(self, slots: Integers, rows: Tensor) -> Tensor:
+        """A number from 0 to below 1 for each hypothesis of these requests, each from its request's own generator."""
+        drawn = np.empty((len(slots), self.width))
+        for row, slot in zip(drawn, slots, strict=True):
+            generator = self.generators[slot]
+            assert generator is not None
+            generator.random(out=row)
+        exact = torch.float32 if rows.device.type == "mps" else torch.float64  # Apple's GPUs have no float64
+        return torch.from_numpy(drawn).flatten().to(exact).to(rows.device)
+
+    def results(self, slot: int) -> list[Hypothesis]:
         """All of them, best first."""
         found = [
-            Hypothesis(tuple(ids[:length].tolist()), float(log_probability), float(log_probability), bool(ended))
-            for ids, length, log_probability, ended in zip(
-                self.pieces[place], self.lengths[place], self.log_probabilities[place], self.ended[place], strict=True
-            )
+            self._hypothesis(slot, number, ids[: max(length, 0)].tolist())
+            for number, (ids, length) in enumerate(zip(self.tokens[slot], self.lengths[slot], strict=True))
         ]
         return sorted(found, key=lambda hypothesis: -hypothesis.score)
+
+    def partial(self, slot: int, since: int) -> Hypothesis:
+        best = int(self.log_probabilities[slot].argmax())
+        length = self.lengths[slot, best] if self.lengths[slot, best] >= 0 else self.positions[slot]
+        return self._hypothesis(slot, best, self.tokens[slot, best, since:length].tolist(), since)
+
+    def _hypothesis(self, slot: int, number: int, ids: list[int], before: int = 0) -> Hypothesis:
+        """What greedy search finds has the score that a beam would give it; what is drawn is not normalised."""
+        log_probability, finished = float(self.log_probabilities[slot, number]), bool(self.ended[slot, number])
+        settings = self.request(slot).settings
+        tokens = float(before + len(ids) + finished)
+        score = log_probability if settings.sampling is not None else log_probability / settings.penalty.at(tokens)
+        return Hypothesis(tuple(ids), score, log_probability, finished)

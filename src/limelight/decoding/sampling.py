@@ -1,23 +1,28 @@
-"""Sampling: each piece drawn from what the model predicts, sharpened or cut as asked."""
+"""Sampling: each token drawn from what the model predicts, sharpened or cut as asked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from limelight.decoding.engine import decode_batch
-from limelight.decoding.greedy import PathSearch
-from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.search import no_numbers, requests_for
 from limelight.decoding.top import Top, top_logits_with_ties
 from limelight.errors import UserError
-from limelight.models.interface import Seq2Seq
-from limelight.shapes import Bool, Float, Int
+from limelight.shapes import Float, Int
 
 COLDEST = 1e-6
 """The lowest temperature: a logit divided by it is still a number in fp32, and only the most probable is drawn."""
+
+
+class Cuts(NamedTuple):
+    """What draws are made from; requests that have the same are drawn together."""
+
+    temperature: float
+    top_k: int
+    top_p: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +32,9 @@ class Sampling:
     temperature: float = 1.0
     """Logits are divided by it: below 1 sharpens, above 1 flattens."""
     top_k: int = 0
-    """Only the k most probable pieces may be drawn (of equal ones the lower ids); 0 permits all."""
+    """Only the k most probable tokens may be drawn (of equal ones the lower ids); 0 permits all."""
     top_p: float = 1.0
-    """Only the smallest set of most probable pieces that together reach p may be drawn (Holtzman et al. 2020, 3.1)."""
+    """Only the smallest set of most probable tokens that together reach p may be drawn (Holtzman et al. 2020, 3.1)."""
     seed: int | None = None
     """Draws the same again; None draws afresh every time."""
 
@@ -42,58 +47,36 @@ class Sampling:
         if not 0 < self.temperature < float("inf"):
             raise UserError(f"temperature must be above 0 and finite, not {self.temperature}")
         if self.top_k < 0:
-            raise UserError(f"top_k must be at least 1, or 0 to permit all pieces, not {self.top_k}")
+            raise UserError(f"top_k must be at least 1, or 0 to permit all tokens, not {self.top_k}")
         if not 0 < self.top_p <= 1:
-            raise UserError(f"top_p must be above 0 and at most 1 (1 permits all pieces), not {self.top_p}")
+            raise UserError(f"top_p must be above 0 and at most 1 (1 permits all tokens), not {self.top_p}")
+
+    @property
+    def cuts(self) -> Cuts:
+        """All but the seed."""
+        return Cuts(self.temperature, self.top_k, self.top_p)
+
+    def generator(self, substream: Sequence[int] = ()) -> np.random.Generator:
+        """The random numbers of one request: a function of the seed and the request's substream, and of nothing else.
+
+        Without a seed they are new each time.
+        """
+        if self.seed is None:
+            return np.random.default_rng()
+        return np.random.default_rng(np.random.SeedSequence(self.seed % 2**64, spawn_key=tuple(substream)))
 
 
-def sample_search(
-    model: Seq2Seq,
-    source: Int[Tensor, "batch source"],
-    source_valid: Bool[Tensor, "batch source"],
-    *,
-    max_lengths: Int[Tensor, " batch"],
-    sampling: Sampling,
-    generator: torch.Generator | None = None,
-    prefix: Sequence[Sequence[int]] | None = None,
-) -> list[Hypothesis]:
-    """One drawn hypothesis of each source; limits and prefixes as in `greedy_search`.
+def draw(logits: Float[Tensor, "rows vocab"], cuts: Cuts, uniform: Float[Tensor, " rows"]) -> Int[Tensor, " rows"]:
+    """The column of each row whose share of the permitted probabilities holds its `uniform` number (from 0 to below 1).
 
-    `log_probability` is what the model gives the drawn pieces, before temperature and cuts. A `generator` (on the
-    device of `source`) goes on with its numbers over several calls; without one `sampling.seed` begins a new one.
+    A row's draw is a function of its logits and its number: the other rows of the batch change nothing.
     """
-    search = path_search(model, sampling, generator or generator_for(sampling, source.device))
-    requests = requests_for(model, max_lengths.tolist(), prefix)
-    return [found[0] for found in decode_batch(model, search, source, source_valid, requests)]
-
-
-def path_search(model: Seq2Seq, sampling: Sampling, generator: torch.Generator, width: int = 1) -> PathSearch:
-    """The search that draws `width` hypotheses of each source."""
-
-    def choose(logits: Float[Tensor, "rows vocab"]) -> Int[Tensor, " rows"]:
-        return draw(logits, sampling, generator)
-
-    return PathSearch(width, choose=choose, start_id=model.start_id, end_id=model.end_id)
-
-
-def generator_for(sampling: Sampling, device: torch.device) -> torch.Generator:
-    """A source of random numbers of its own: nothing else that draws is disturbed."""
-    generator = torch.Generator(device)
-    if sampling.seed is None:
-        generator.seed()
-    else:
-        generator.manual_seed(sampling.seed)
-    return generator
-
-
-def draw(logits: Float[Tensor, "batch vocab"], sampling: Sampling, generator: torch.Generator) -> Int[Tensor, " batch"]:
-    """An id for each row. Raises `RunError` where there are no probabilities to draw with."""
-    permitted = permit(logits / sampling.temperature, sampling.top_k, sampling.top_p)
-    probabilities = permitted.logits.softmax(dim=-1)
-    if probabilities[:, 0].isnan().any():  # one that is no number makes its whole row so
-        raise no_numbers()
-    places = torch.multinomial(probabilities, 1, generator=generator)
-    return permitted.ids.gather(-1, places)[:, 0]
+    permitted = permit(logits / cuts.temperature, cuts.top_k, cuts.top_p)
+    sums = permitted.logits.softmax(dim=-1).cumsum(dim=-1, dtype=_precise(logits.device))
+    # The first sum above u * total: a token that adds nothing to the sum before it is never drawn.
+    below_one = uniform.to(sums).clamp(max=1 - torch.finfo(sums.dtype).eps)
+    ranks = torch.searchsorted(sums, below_one[:, None] * sums[:, -1:], right=True)
+    return permitted.ids.gather(-1, ranks)[:, 0]
 
 
 def permit(logits: Float[Tensor, "batch vocab"], top_k: int, top_p: float) -> Top:
@@ -110,7 +93,7 @@ def permit(logits: Float[Tensor, "batch vocab"], top_k: int, top_p: float) -> To
         top = Top(*logits.sort(dim=-1, descending=True, stable=True))
     if top_p == 1:
         return top
-    # A piece stays if those before it have not reached p yet; so the first always does.
+    # A token stays if those before it have not reached p yet; so the first always does.
     reached = top.logits.to(_precise(logits.device)).softmax(dim=-1).cumsum(dim=-1)
     before = functional.pad(reached[..., :-1], (1, 0))
     return top._replace(logits=top.logits.masked_fill(before >= top_p, -torch.inf))

@@ -6,8 +6,7 @@ from typing import Any, TypedDict, cast
 
 from pydantic import ValidationError
 
-from limelight.config import DecodingConfig
-from limelight.decoding.beam import check_beam
+from limelight.config import MAX_LENGTH_PENALTY, DecodingConfig
 from limelight.decoding.length_penalty import LengthPenalty, max_target_length
 from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
@@ -51,17 +50,19 @@ OF_THE_BEAM = ("beam_size", "patience", "prune")
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """One request's settings, all filled in."""
+    """One request's settings, all filled in. Those it is made with by itself are greedy search, scored by the bare
+    sum of log-probabilities; `search_settings` takes the model's own."""
 
-    beam_size: int
-    n_best: int
-    length_penalty: float
-    length_offset: float
-    patience: float
-    prune: float
+    beam_size: int = 1
+    n_best: int = 1
+    """With sampling, how many are drawn."""
+    length_penalty: float = 0.0
+    length_offset: float = 5.0
+    patience: float = math.inf
+    prune: float = math.inf
     """`math.inf` where nothing can be pruned: of more than one translation, of a single hypothesis, of samples."""
-    max_length_factor: float
-    max_length_extra: int
+    max_length_factor: float = 1.5
+    max_length_extra: int = 20
     sampling: Sampling | None = None
 
     @property
@@ -81,6 +82,18 @@ class SearchSettings:
         if self.sampling is None:
             del values["sampling"]
         return values
+
+
+def check_beam(beam_size: int, n_best: int, alpha: float) -> None:
+    """Raises `UserError` for settings no beam search can follow."""
+    if beam_size < 1:
+        raise UserError(f"beam_size must be at least 1 (greedy search), not {beam_size}")
+    if not 1 <= n_best <= beam_size:
+        raise UserError(
+            f"n_best must be from 1 to beam_size ({beam_size}), not {n_best}: ask for fewer, or widen the beam"
+        )
+    if not 0 <= alpha <= MAX_LENGTH_PENALTY:
+        raise UserError(f"length_penalty must be from 0 (none) to {MAX_LENGTH_PENALTY:g}, not {alpha}")
 
 
 def search_settings(config: DecodingConfig, options: SearchOptions) -> SearchSettings:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from limelight.decoding.search import Integers, Numbers, Truths, no_numbers
+from limelight.decoding.host import Integers, NotANumberError, Numbers, Truths
 from limelight.models.state import Living
 from limelight.shapes import Float, Int
 
@@ -85,7 +85,7 @@ def _best_in_loops(log_probabilities: Tensor, before: Tensor, living: Living, co
     batch, vocab = len(living.firsts) - 1, log_probabilities.shape[1]
     table = log_probabilities.contiguous().numpy()
     if np.isnan(table[:, 0]).any():  # one NaN among the logits of a row makes all of its log-probabilities so
-        raise no_numbers()
+        raise NotANumberError
     sums, places = np.full((batch, count), -np.inf, dtype=np.float32), np.zeros((batch, count), dtype=np.int64)
     loops.find_largest_sums(table, before.numpy(), living.firsts, BLOCK, sums, places)
     parents, ids = np.divmod(places, vocab)
@@ -112,7 +112,7 @@ def _best_in_torch(log_probabilities: Tensor, before: Tensor, living: Living, co
     # One copy for all of them, in the type of the sums: fp32 holds every id, and not every GPU has float64.
     on_the_host = torch.stack([part.to(sums.dtype) for part in parts]).cpu().double().numpy()
     if np.isnan(on_the_host[0]).any():  # top-k takes NaN for the largest
-        raise no_numbers()
+        raise NotANumberError
     return on_the_host[0], on_the_host[1], on_the_host[2].astype(np.int64), on_the_host[3].astype(np.int64)
 
 

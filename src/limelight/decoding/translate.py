@@ -3,23 +3,19 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Unpack, cast, overload
 
 import torch
 
 from limelight.config import DecodingConfig, Direction, directions_of, find_direction
-from limelight.decoding.beam import BeamSearch, with_score
-from limelight.decoding.engine import Engine
+from limelight.decoding.engine import BATCH_TOKENS, Engine
 from limelight.decoding.ensemble import Ensemble, prepare_each
-from limelight.decoding.greedy import PathSearch
 from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.jobs import Job, Plan
-from limelight.decoding.sampling import generator_for, path_search
-from limelight.decoding.search import Search
+from limelight.decoding.request import Request
 from limelight.decoding.settings import SearchOptions, SearchSettings, search_settings
 from limelight.decoding.shortlist import Shortlist, ShortOutput, read_shortlist
-from limelight.decoding.top import most_probable
 from limelight.decoding.workers import decode, workers_for
 from limelight.errors import UserError
 from limelight.inference.precision import search_precision
@@ -31,8 +27,6 @@ from limelight.models.room import longest_sequence, require_room
 from limelight.models.stored import SHORTLIST, StoredModel, load_model, require_verb
 from limelight.text.readers.live import chunks
 from limelight.tokens import Tokenizers, tagged
-
-BATCH_TOKENS = 16384
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +46,15 @@ class Translation:
     """Whether the model ended it by itself, before the length limit."""
     alternatives: tuple["Translation", ...] = ()
     """With `n_best` above 1 the others, best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A text that is ready to be decoded."""
+
+    text: str
+    request: Request | None
+    """What an engine is asked for; None for a blank text, of which there is nothing to decode."""
 
 
 class Translator:
@@ -130,16 +133,16 @@ class Translator:
         Raises `UserError` for a direction that the model does not have, for settings out of bounds, and for a text
         longer than the model can take, naming its place.
         """
-        plan = self._plan(options, batch_tokens, self.towards(Direction(source_lang or "", target_lang or "")))
+        _check_batch_tokens(batch_tokens)
+        ready = partial(self.prepare, source_lang=source_lang, target_lang=target_lang, **options)
         if isinstance(texts, str):
             if prefix is not None and not isinstance(prefix, str):
                 raise UserError("one text takes one prefix: give it as a string, too")
-            return self._translate([texts], [prefix or ""], plan, first=1)[0]
+            prepared = ready([texts], prefix=[prefix or ""])
+            return self._translated(prepared, batch_tokens)[0]
         if isinstance(prefix, str):
             raise UserError(f"{len(texts)} texts take a list of as many prefixes, not a single string")
-        if prefix is not None and len(prefix) != len(texts):
-            raise UserError(f"{len(prefix)} prefixes for {len(texts)} texts: give one for each, '' forces nothing")
-        return self._translate(texts, prefix if prefix is not None else [""] * len(texts), plan, first=1)
+        return self._translated(ready(texts, prefix=prefix), batch_tokens)
 
     def translate_stream(
         self,
@@ -158,11 +161,66 @@ class Translator:
         """
         if chunk < 1:
             raise UserError(f"chunk must be at least 1 line, not {chunk}")
-        plan = self._plan(options, batch_tokens, self.towards(Direction(source_lang or "", target_lang or "")))
+        _check_batch_tokens(batch_tokens)
+        ready = partial(self.prepare, source_lang=source_lang, target_lang=target_lang, **options)
+        ready([])  # what is wrong with the call is told before a line is waited for
         first = 1
         for some in chunks(lines, chunk):
-            yield from self._translate(some, [""] * len(some), plan, first)
+            yield from self._translated(ready(some, first=first), batch_tokens)
             first += len(some)
+
+    def prepare(
+        self,
+        texts: Sequence[str],
+        *,
+        source_lang: str | None = None,
+        target_lang: str | None = None,
+        prefix: Sequence[str] | None = None,
+        first: int = 1,
+        **options: Unpack[SearchOptions],
+    ) -> list[Prepared]:
+        """Texts as requests for an engine, each with its settings, limits and forced tokens: the first third of
+        `translate`, with whose arguments it is called.
+
+        `first` is the number of the first text in the whole input: for messages, and for what sampling draws, which is
+        a function of the seed and the number of the text. Raises `UserError` as `translate` does.
+        """
+        settings = search_settings(self.config, options)
+        tokenizers = self.towards(Direction(source_lang or "", target_lang or ""))
+        if prefix is not None and len(prefix) != len(texts):
+            raise UserError(f"{len(prefix)} prefixes for {len(texts)} texts: give one for each, '' forces nothing")
+        sources = tokenizers.source.encode_batch(texts)
+        starts = tokenizers.target.encode_batch(prefix if prefix is not None else [""] * len(texts))
+        make = partial(self._request, settings=settings, longest=longest_sequence(self.model))
+        prepared = []
+        for number, (text, source, start) in enumerate(zip(texts, sources, starts, strict=True), start=first):
+            blank = not source or not text.strip()
+            prepared.append(Prepared(text, None if blank else make(source, start, number)))
+        return prepared
+
+    def engine(self, *, batch_tokens: int = BATCH_TOKENS) -> Engine:
+        """A new engine for requests of `prepare`: the second third, for whoever wants to own it. Its `batch_tokens` are
+        those of all that is decoded at a time."""
+        return Engine(self.searched, batch_tokens=batch_tokens, short=self.short)
+
+    def finish(self, prepared: Prepared, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
+        """What was found for a text, in words: the best as the translation, the others as its alternatives. The last
+        third of `translate`. A blank text, for which there is nothing to find, becomes an empty one."""
+        if not hypotheses:
+            return Translation("", 0.0, (), 0.0, prepared.text, finished=True)
+        target = self.tokenizers.target
+        best, *others = (
+            Translation(
+                text=_one_line(target.decode(hypothesis.ids)),
+                score=hypothesis.score,
+                tokens=tuple(target.pieces(hypothesis.ids)),
+                log_probability=hypothesis.log_probability,
+                source=prepared.text,
+                finished=hypothesis.finished,
+            )
+            for hypothesis in hypotheses
+        )
+        return replace(best, alternatives=tuple(others))
 
     def attention(
         self,
@@ -183,8 +241,8 @@ class Translator:
         if target is not None:
             target_ids: Sequence[int] = tokenizers.target.encode(target)
         else:
-            plan = self._plan({"beam_size": beam_size}, BATCH_TOKENS, tokenizers)
-            found = self._hypotheses([text], [""], plan, first=1)[0]
+            prepared = self.prepare([text], source_lang=source_lang, target_lang=target_lang, beam_size=beam_size)
+            (found,) = self._decoded(prepared, BATCH_TOKENS)
             target_ids = found[0].ids if found else ()
         return replace(attention_map(self.model, tokenizers, text, target_ids), model=self.name)
 
@@ -204,86 +262,40 @@ class Translator:
             return self.tokenizers
         return tagged(self.tokenizers, found.target)
 
-    def _plan(self, options: SearchOptions, batch_tokens: int, tokenizers: Tokenizers) -> Plan:
-        if batch_tokens < 1:
-            raise UserError(f"batch_tokens must be at least 1, not {batch_tokens}")
-        settings = search_settings(self.config, options)
-        drawing = None if settings.sampling is None else generator_for(settings.sampling, self.device)
-        return Plan(settings, drawing, batch_tokens, tokenizers)
+    def _translated(self, prepared: Sequence[Prepared], batch_tokens: int) -> list[Translation]:
+        found = self._decoded(prepared, batch_tokens)
+        return [self.finish(each, hypotheses) for each, hypotheses in zip(prepared, found, strict=True)]
 
-    def _translate(self, texts: Sequence[str], prefixes: Sequence[str], plan: Plan, first: int) -> list[Translation]:
-        """Translations in the order of the texts; the place of the first text in the whole input is for messages."""
-        found = self._hypotheses(texts, prefixes, plan, first)
-        return [self._translation(text, hypotheses) for text, hypotheses in zip(texts, found, strict=True)]
-
-    def _hypotheses(
-        self, texts: Sequence[str], prefixes: Sequence[str], plan: Plan, first: int
-    ) -> list[list[Hypothesis]]:
+    def _decoded(self, prepared: Sequence[Prepared], batch_tokens: int) -> list[list[Hypothesis]]:
         """The hypotheses of each text, none for a blank one. Texts of like length are searched together."""
-        found: list[list[Hypothesis]] = [[] for _ in texts]
-        jobs = self._jobs(texts, prefixes, plan, first)
-        threads = self.threads
-        workers = workers_for(len(jobs), self.device, threads) if plan.generator is None else 1  # draws stand in order
-        decoding = decode(jobs, lambda: self._engine(plan), workers=workers, threads=threads)
+        found: list[list[Hypothesis]] = [[] for _ in prepared]
+        places = [place for place, each in enumerate(prepared) if each.request is not None]
+        requests = [each.request for each in prepared if each.request is not None]
+        workers = workers_for(len(requests), self.device, self.threads)
+        new_engine = partial(self.engine, batch_tokens=batch_tokens)
+        decoding = decode(requests, new_engine, workers=workers, threads=self.threads)
         with eval_mode(self.searched), closing(decoding):
-            for place, hypotheses in decoding:
-                found[place] = self._ranked(hypotheses, plan.settings)
+            for number, hypotheses in decoding:
+                found[places[number]] = hypotheses
         return found
 
-    def _jobs(self, texts: Sequence[str], prefixes: Sequence[str], plan: Plan, first: int) -> list[Job]:
-        """The texts that are not blank, tokenised. Raises `UserError` for one too long, before any is searched."""
-        longest = longest_sequence(self.model)
-        sources = plan.tokenizers.source.encode_batch(texts)
-        starts = plan.tokenizers.target.encode_batch(prefixes)
-        jobs = []
-        for place, (source, prefix) in enumerate(zip(sources, starts, strict=True)):
-            if not source or not texts[place].strip():
-                continue
-            limit = plan.settings.max_length(len(source))
-            if longest is not None:
-                require_room(source, longest, f"text {place + first}")
-                require_room(prefix, longest, f"prefix {place + first}")
-                limit = min(limit, longest - 1)
-            jobs.append(Job(place, [*source, self.model.end_id], prefix, limit))
-        return jobs
+    def _request(
+        self, source: list[int], prefix: list[int], number: int, *, settings: SearchSettings, longest: int | None
+    ) -> Request:
+        """For the text of this number. Raises `UserError` for one that is too long."""
+        limit = settings.max_length(len(source))
+        if longest is not None:
+            require_room(source, longest, f"text {number}")
+            require_room(prefix, longest, f"prefix {number}")
+            limit = min(limit, longest - 1)
+        source = [*source, self.model.end_id]
+        listed = None if self.short is None else self.short.listed(source, prefix)
+        return Request(source, limit, settings, tuple(prefix), shortlist=listed, substream=(number,))
 
-    def _engine(self, plan: Plan) -> Engine[int]:
-        return Engine(self.searched, self._search(plan), batch_tokens=plan.batch_tokens, short=self.short)
 
-    def _search(self, plan: Plan) -> Search:
-        settings, special = plan.settings, {"start_id": self.model.start_id, "end_id": self.model.end_id}
-        if settings.sampling is not None and plan.generator is not None:
-            return path_search(self.model, settings.sampling, plan.generator, settings.n_best)
-        if settings.beam_size == 1:
-            return PathSearch(1, choose=most_probable, **special)
-        return BeamSearch(
-            settings.beam_size, n_best=settings.n_best, penalty=settings.penalty, patience=settings.patience,
-            prune=settings.prune, **special,
-        )  # fmt: skip
-
-    def _ranked(self, hypotheses: list[Hypothesis], settings: SearchSettings) -> list[Hypothesis]:
-        """What greedy search finds gets the score that a beam would give it; drawn hypotheses are not normalised."""
-        if settings.beam_size > 1 or settings.sampling is not None:
-            return hypotheses
-        return [with_score(path, settings.penalty) for path in hypotheses]
-
-    def _translation(self, text: str, hypotheses: Sequence[Hypothesis]) -> Translation:
-        """The best hypothesis in words, the others as its alternatives."""
-        if not hypotheses:
-            return Translation("", 0.0, (), 0.0, text, finished=True)
-        target = self.tokenizers.target
-        best, *others = (
-            Translation(
-                text=_one_line(target.decode(hypothesis.ids)),
-                score=hypothesis.score,
-                tokens=tuple(target.pieces(hypothesis.ids)),
-                log_probability=hypothesis.log_probability,
-                source=text,
-                finished=hypothesis.finished,
-            )
-            for hypothesis in hypotheses
-        )
-        return replace(best, alternatives=tuple(others))
+def _check_batch_tokens(batch_tokens: int) -> None:
+    if batch_tokens < 1:
+        raise UserError(f"batch_tokens must be at least 1, not {batch_tokens}")
 
 
 def _one_line(text: str) -> str:

@@ -17,8 +17,7 @@ import torch
 
 from limelight.decoding.engine import Engine
 from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.jobs import Job
-from limelight.decoding.search import Request
+from limelight.decoding.request import Request
 
 MOST_WORKERS = 4
 SENTENCES_EACH = 32
@@ -28,6 +27,9 @@ SWITCH = 1e-5
 """Seconds after which a worker that has to wait for Python may take it: one at work in Python would else keep it for
 five milliseconds, in which the others could have begun their next product. Two workers are up to a fifth faster so."""
 
+Numbered = tuple[int, Request]
+"""A request and its place in the call."""
+
 Found = list[tuple[int, list[Hypothesis]]]
 
 _OWNER = Lock()
@@ -35,10 +37,10 @@ _OWNER = Lock()
 
 
 def decode(
-    jobs: Sequence[Job], new_engine: Callable[[], Engine[int]], *, workers: int = 1, threads: int | None = None
+    requests: Sequence[Request], new_engine: Callable[[], Engine], *, workers: int = 1, threads: int | None = None
 ) -> Generator[tuple[int, list[Hypothesis]]]:
-    """What is found for each job, by its place, in any order. The longest come first, so that too little memory shows
-    at once and not at the end.
+    """What is found for each request, by its place among them, in any order. The longest come first, so that too little
+    memory shows at once and not at the end. Raises what a request fails with, and what is wrong with one.
 
     Args:
         workers: engines side by side; more than one need `threads`.
@@ -46,7 +48,7 @@ def decode(
             switch interval change until the iterator ends, and another call with `threads` waits for that. Without it
             one engine works in the thread of the caller with torch's settings as they are, and nothing is changed.
     """
-    ordered = sorted(jobs, key=lambda job: -len(job.source))
+    ordered = sorted(enumerate(requests), key=lambda numbered: -len(numbered[1].source))
     if threads is None:
         yield from _run(ordered, new_engine(), Event())
         return
@@ -54,7 +56,7 @@ def decode(
         if workers > 1:
             yield from _side_by_side(ordered, new_engine, workers, threads // workers)
         else:
-            torch.set_num_threads(threads if len(jobs) > 1 else 1)
+            torch.set_num_threads(threads if len(requests) > 1 else 1)
             yield from _run(ordered, new_engine(), Event())
 
 
@@ -70,17 +72,17 @@ def settings_put_back() -> Iterator[None]:
         sys.setswitchinterval(interval)
 
 
-def workers_for(jobs: int, device: torch.device, threads: int | None) -> int:
+def workers_for(requests: int, device: torch.device, threads: int | None) -> int:
     """How many engines are worth it. A GPU is busy with one, and so is whoever has no threads to share out."""
     if device.type != "cpu" or threads is None:
         return 1
-    return max(1, min(threads, jobs // SENTENCES_EACH, MOST_WORKERS))
+    return max(1, min(threads, requests // SENTENCES_EACH, MOST_WORKERS))
 
 
 def _side_by_side(
-    ordered: Sequence[Job], new_engine: Callable[[], Engine[int]], workers: int, threads: int
+    ordered: Sequence[Numbered], new_engine: Callable[[], Engine], workers: int, threads: int
 ) -> Iterator[tuple[int, list[Hypothesis]]]:
-    """Workers with a share of the jobs each, and so many threads."""
+    """Workers with a share of the requests each, and so many threads."""
     stop = Event()
 
     def share(number: int) -> Found:
@@ -101,8 +103,10 @@ def _side_by_side(
             raise
 
 
-def _run(jobs: Sequence[Job], engine: Engine[int], stop: Event) -> Iterator[tuple[int, list[Hypothesis]]]:
-    for job in jobs:
-        engine.add(job.place, job.source, Request(job.max_length, tuple(job.prefix)))
+def _run(requests: Sequence[Numbered], engine: Engine, stop: Event) -> Iterator[tuple[int, list[Hypothesis]]]:
+    places = {engine.submit(request): place for place, request in requests}
     while engine.busy and not stop.is_set():
-        yield from engine.step()
+        for outcome in engine.step():
+            if outcome.error is not None:
+                raise outcome.error
+            yield places[outcome.id], outcome.hypotheses
