@@ -12,6 +12,7 @@ from limelight.training.lexicon import (
     NO_SOURCE,
     Lexicon,
     Pieces,
+    distinct,
     evenly,
     learn_lexicon,
     meet,
@@ -113,6 +114,18 @@ def test_no_pairs_teach_nothing() -> None:
         found = learn_lexicon(pairs, nothing=NOTHING, classes=CLASSES)
         assert len(found.sources) == len(found.probabilities) == 0
         assert most_likely(found, sources=3, count=2, fill=7).tolist() == [[7, 7]] * 3
+
+
+@pytest.mark.parametrize("highest", [1, 50, 2**40, 2**62])
+def test_distinct_keys_and_where_each_is(highest: int, seed: int) -> None:
+    """Also where a key and its place are too much for one number."""
+    random.seed(seed)
+    for count in (0, 1, 200):
+        keys = np.array([random.randrange(highest) for _ in range(count)], dtype=np.int64)
+        unique, inverse = distinct(keys)
+        expected = np.unique(keys, return_inverse=True)
+        assert unique.tolist() == expected[0].tolist()
+        assert inverse.tolist() == expected[1].tolist()
 
 
 def test_memory_is_bounded(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -135,11 +135,11 @@ def _table(pairs: Sequence[Pieces], nothing: int, classes: int, diagonal: float)
     found, inverses, parts = [], [], []
     for some in in_blocks(pairs):
         keys, widths, preferences = meet(some, nothing, classes, diagonal)
-        unique, inverse = np.unique(keys, return_inverse=True)
+        unique, inverse = distinct(keys)
         found.append(unique)
-        inverses.append(inverse.astype(np.int32))
+        inverses.append(inverse)
         parts.append((widths, preferences))
-    table = np.unique(np.concatenate(found)) if found else np.zeros(0, dtype=np.int64)
+    table = distinct(np.concatenate(found))[0] if found else np.zeros(0, dtype=np.int64)
     places = [np.searchsorted(table, unique).astype(np.int32) for unique in found]
     return table, [_Block(place[inverse], *part) for place, inverse, part in zip(places, inverses, parts, strict=True)]
 
@@ -166,6 +166,24 @@ def meet(pairs: Sequence[Pieces], nothing: int, classes: int, diagonal: float = 
     near *= np.repeat((1 - NO_SOURCE) / np.maximum(sums, 1e-30), widths)
     near[ends] = NO_SOURCE
     return Meetings(keys, widths, near.astype(np.float32))
+
+
+def distinct(keys: Ids) -> tuple[Ids, npt.NDArray[np.int32]]:
+    """The different keys in their order, and for each key its place among them: `np.unique` with the inverse.
+
+    Keys are at least 0. Each is sorted as one number with its place, which is several times as fast as `argsort`.
+    """
+    bits = len(keys).bit_length()
+    if not len(keys) or int(keys.max()) >> (63 - bits):
+        unique, places = np.unique(keys, return_inverse=True)
+        return unique, places.astype(np.int32)
+    packed = (keys << bits) | np.arange(len(keys))
+    packed.sort()
+    values = packed >> bits
+    is_new = np.concatenate([[True], values[1:] != values[:-1]])
+    inverse = np.empty(len(keys), dtype=np.int32)
+    inverse[packed & ((1 << bits) - 1)] = np.cumsum(is_new) - 1
+    return values[is_new], inverse
 
 
 def _counted(lengths: Ids) -> Ids:

@@ -9,6 +9,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from limelight.training.lexicon import (
     Ids,
     Lexicon,
     Pieces,
+    distinct,
     in_blocks,
     learn_lexicon,
     meet,
@@ -149,7 +151,7 @@ def _best_sources(rows: Sequence[Pieces], lexicon: Lexicon, nothing: int, classe
     for block in in_blocks(rows):
         keys, widths, preferences = meet(block, nothing, classes, DIAGONAL)
         assert preferences is not None
-        unique, inverse = np.unique(keys, return_inverse=True)
+        unique, inverse = distinct(keys)
         scores = _looked_up(unique, table, lexicon.probabilities)[inverse] * preferences
         ends = np.cumsum(widths)
         begins = ends - widths
@@ -210,5 +212,6 @@ def share_stem(one: str, other: str) -> bool:
     return stem >= LEAST_STEM and stem >= STEM_SHARE * max(len(one), len(other))
 
 
+@lru_cache(maxsize=1 << 16)
 def _bare(word: str) -> str:
     return "".join(letter for letter in unicodedata.normalize("NFD", word.lower()) if not unicodedata.combining(letter))
