@@ -15,7 +15,7 @@ import numpy as np
 import typer
 
 from benchmarks.machine import describe_machine
-from benchmarks.output import table, write_result
+from benchmarks.output import RESULTS, table, write_result
 from benchmarks.robustness import DIRECTIONS, faults, read_inputs
 from limelight.config import Corpus, Direction, RunConfig, override
 from limelight.decoding.translate import Translator, load_translator
@@ -83,7 +83,7 @@ def main(
         print(f"{shown}\n")
     for direction, found in scores.items():
         _print_samples(direction, found, _pairs(data, "test", direction))
-    write_result("in-the-box", _result(shipped, updates, scores, robustness))
+    write_result("in-the-box", _result(shipped, updates, scores, robustness), folder=RESULTS)
 
 
 def configuration(data: Path, recipe: str, settings: list[str]) -> RunConfig:
