@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks import in_the_box
 from limelight.config import directions_of
+from limelight.models.detector import read_detector
 from limelight.models.stored import load_model
 
 ENGLISH = ("dog", "cat", "house", "tree", "bird", "river")
@@ -52,6 +53,9 @@ def test_the_model_is_made_in_four_directions_measured_and_resumed(
     assert stored.notes["step"] == "4"
     assert stored.config.weights == "int8"
     assert [tuple(each) for each in directions_of(stored.config.data)] == list(in_the_box.DIRECTIONS)
+    detector = read_detector(tmp_path / "box" / in_the_box.NAME / "languages.safetensors")
+    assert detector is not None
+    assert [detector.detect(text)[0] for text in ("house river", "Haus Fluss", "maison fleuve")] == ["en", "de", "fr"]
     shown = capsys.readouterr().out
     for title in ("| direction | BLEU | aim |", "| words | 1-5 |", "| inputs | en-de |", "fr-en: 2 evenly spread of 8"):
         assert title in shown

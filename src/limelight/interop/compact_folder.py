@@ -1,5 +1,6 @@
 """Our own model folder with weights in a smaller form."""
 
+import shutil
 from pathlib import Path
 
 from limelight.config import dump_config
@@ -7,6 +8,7 @@ from limelight.errors import UserError
 from limelight.files import write_folder, writing
 from limelight.interop.folders import CARD, NOTHING_LEFT, exported_card, require_new
 from limelight.models.compact import FORMS, compact
+from limelight.models.detector import DETECTOR
 from limelight.models.stored import CONFIG, TOKENIZER, WEIGHTS, StoredModel, save_labels
 from limelight.models.weights import named_weights, save_weights
 from limelight.tokens import save_tokenizers
@@ -27,6 +29,8 @@ def export_limelight(stored: StoredModel, folder: Path, *, form: str) -> None:
         save_weights(partial / WEIGHTS, compact(named_weights(stored.model), form), stored.notes)
         save_tokenizers(stored.tokenizers, partial / TOKENIZER)
         save_labels(partial, stored.model)
+        if (stored.folder / DETECTOR).is_file():
+            shutil.copyfile(stored.folder / DETECTOR, partial / DETECTOR)
         config = stored.config.model_copy(update={"weights": form})
         (partial / CONFIG).write_text(dump_config(config), encoding="utf-8")
         (partial / CARD).write_text(exported_card(stored, f"A model in {form}", _USE), encoding="utf-8")

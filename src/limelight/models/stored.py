@@ -1,7 +1,7 @@
 """The stored model: weights, configuration, tokenizer and card in one folder, nothing executable.
 
     model.safetensors   config.yaml   tokenizer/   README.md   and, once it is learned, shortlist.safetensors;
-    of a classifier, labels.json
+    of a classifier, labels.json; of a model of several source languages, languages.safetensors
 
 A run folder keeps its best model so, under `best/`; the folder can be copied anywhere on its own.
 """
@@ -21,6 +21,7 @@ from limelight.errors import RunError, UserError
 from limelight.files import cause, write_folder, write_whole
 from limelight.models.build import build_model
 from limelight.models.compact import expand
+from limelight.models.detector import DETECTOR
 from limelight.models.encoder_only import Classifier
 from limelight.models.interface import Model
 from limelight.models.labels import dump_labels, read_labels
@@ -101,7 +102,7 @@ def _models_inside(folder: Path) -> str:
 
 def _require_own_files(model: Path, folder: Path) -> None:
     root = os.path.realpath(folder)
-    files = [model / name for name in (WEIGHTS, CONFIG, SHORTLIST, LABELS)]
+    files = [model / name for name in (WEIGHTS, CONFIG, SHORTLIST, LABELS, DETECTOR)]
     for path in (*files, *tokenizer_files(model / TOKENIZER)):
         place = os.path.realpath(path)
         if os.path.commonpath([root, place]) != root:

@@ -14,6 +14,7 @@ from limelight.training.average import average_weights
 from limelight.training.begin import parent_card
 from limelight.training.card import model_card
 from limelight.training.checkpoint import CHECKPOINTS, stored_progress
+from limelight.training.detect import share_detector
 from limelight.training.run_state import Run, look, score_of
 from limelight.training.tasks.task import Validation
 
@@ -69,6 +70,7 @@ def offer_model(run: Run, seen: Validation | None, made_from: str) -> bool:
         notes["measured_by"] = run.task.measured_by
     card = model_card(run.config, run.model, run.tokenizers, progress, notes, parent=parent_card(run.folder))
     save_model(run.folder / BEST, run.model, run.tokenizers, run.config, notes=notes, card=card)
+    share_detector(run.folder, run.folder / BEST)
     write_whole(run.folder / CARD, card)
     progress.model_score = score
     return True

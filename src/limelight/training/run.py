@@ -22,6 +22,7 @@ from limelight.training.checkpoint import (
     restore_newest,
 )
 from limelight.training.choose_recipe import choose_by_budget
+from limelight.training.detect import keep_detector
 from limelight.training.half import HalfCopy
 from limelight.training.lock import only_trainer
 from limelight.training.loop import run_training, why_over
@@ -88,6 +89,8 @@ def _train(config: RunConfig, short: RunConfig | None, folder: Path, report: Rep
             for line in parent_warnings(config):
                 report.say(line)
         prepared = prepare_data(config, folder, report.say)
+        if isinstance(prepared, Prepared):
+            keep_detector(config, prepared.stores, prepared.tokenizers, folder, report.say)
         if short is not None:
             config = choose_by_budget(config, short, prepared, report.say)
         run = _set_up(config, folder, prepared, report, stop)

@@ -1,0 +1,55 @@
+"""A model that translates from several languages learns to tell them apart, from the text that it is trained on."""
+
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from limelight.batching.store import TokenStore
+from limelight.config import RunConfig, directions_of
+from limelight.models.detector import DETECTOR, save_detector
+from limelight.text.detection import MAX_TEXTS, learn_detector
+from limelight.tokens import Tokenizers
+from limelight.training.kept_text import DATA
+
+
+def keep_detector(
+    config: RunConfig, stores: Sequence[TokenStore], tokenizers: Tokenizers, run: Path, say: Callable[[str], None]
+) -> None:
+    """Learn the detector of a run that has several source languages, where it is not there yet."""
+    path = run / DATA / DETECTOR
+    languages = list(dict.fromkeys(language for direction in directions_of(config.data) for language in direction))
+    if path.exists() or len({direction.source for direction in directions_of(config.data)}) < 2:
+        return
+    texts = {language: _texts(config, stores, tokenizers, language) for language in languages}
+    if not all(texts.values()):
+        return
+    say(f"learning to tell {', '.join(languages)} apart")
+    save_detector(path, learn_detector(texts))
+
+
+def share_detector(run: Path, model: Path) -> None:
+    """Put the run's detector, if it has one, beside its model."""
+    path = run / DATA / DETECTOR
+    if path.exists() and not (model / DETECTOR).exists():
+        shutil.copyfile(path, model / DETECTOR)
+
+
+def _texts(config: RunConfig, stores: Sequence[TokenStore], tokenizers: Tokenizers, language: str) -> list[str]:
+    """Texts in a language, evenly from all sides of the corpora that are in it."""
+    sides = [
+        (rows, tokenizer)
+        for corpus, store in zip(config.data.train, stores, strict=True)
+        for name, rows, tokenizer in (
+            (corpus.source, store.sources, tokenizers.source),
+            (corpus.target, store.targets, tokenizers.target),
+        )
+        if name == language and len(store)
+    ]
+    found = []
+    for rows, tokenizer in sides:
+        count = min(len(rows), MAX_TEXTS // len(sides))
+        places = np.linspace(0, len(rows) - 1, count).astype(np.int64)
+        found += [tokenizer.decode([int(token) for token in rows[place]]) for place in places]
+    return found
