@@ -207,15 +207,17 @@ class _Draft:
         return all(word.lower() in self.forms.common[side] for word in words)
 
     def _is_free(self, span: Span, *, around: bool) -> bool:
+        """Whether no other phrase is crossed; one that is marked may lie inside where the span goes `around` it, and
+        the span may lie inside one with marks around it."""
         first, last = span
         if last >= len(self.sides[0].words) or span in self._around:
             return False
-        crossed = any(
-            a <= last and first <= b and not (first <= a and b <= last) and not (a <= first and last <= b)
-            for a, b in self._around
+        marked = [*self._around, *self._closed]
+        return all(
+            (around and first <= a and b <= last) or ((a, b) in self._around and a <= first and last <= b)
+            for a, b in marked
+            if a <= last and first <= b
         )
-        closed = any(a <= last and first <= b and not (around and first <= a and b <= last) for a, b in self._closed)
-        return not crossed and not closed
 
     def _target_of(self, span: Span) -> Span | None:
         """The target words that a phrase becomes; None where links lead out of it, or out of them."""
