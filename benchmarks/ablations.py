@@ -35,11 +35,11 @@ from benchmarks.run_all import Step, require_data, work
 from limelight.batching.drawing import View
 from limelight.batching.stream import BatchStream, Position
 from limelight.config import RunConfig
-from limelight.decoding.translate import load_translator
 from limelight.evaluation import evaluate, perplexity, score_pairs
 from limelight.files import write_whole
 from limelight.memory import hold_memory_for_work
 from limelight.models.build import build_model, count_parameters
+from limelight.pipelines.load_translator import load_translator
 from limelight.text.readers import read_pairs
 from limelight.training.half import HalfCopy
 from limelight.training.optimizer import make_optimizer, set_rate

@@ -36,10 +36,10 @@ from limelight.config import Corpus, RunConfig, override
 from limelight.evaluation.labels import evaluate_labels, score_labels
 from limelight.memory import hold_memory_for_work
 from limelight.models.build import count_parameters
+from limelight.pipelines.load_reader import load_labeller
 from limelight.recipes import find_recipe
 from limelight.text.pair import Pair
 from limelight.training.run import train
-from limelight.understanding import load_labeller
 
 SIZES = {"train": 12_000, "valid": 2_000, "test": 4_000}
 FEW = 1_000

@@ -32,9 +32,9 @@ from benchmarks.output import RESULTS, table, write_result
 from limelight.batching.batch import Batch, make_batch
 from limelight.batching.bucketing import cut_batches
 from limelight.config import DecodingConfig, TransformerConfig
-from limelight.decoding.translate import Translator
 from limelight.models.build import build_model, choose_device, count_parameters
 from limelight.models.interface import Seq2Seq
+from limelight.pipelines.translator import Translator
 from limelight.recipes import find_recipe
 from limelight.tokens import Tokenizers, suggest_vocabulary_size
 from limelight.training.half import HalfCopy

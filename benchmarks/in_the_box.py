@@ -18,13 +18,14 @@ from benchmarks.machine import describe_machine
 from benchmarks.output import RESULTS, table, write_result
 from benchmarks.robustness import DIRECTIONS, faults, read_inputs
 from limelight.config import Corpus, Direction, RunConfig, override
-from limelight.decoding.translate import Translator, load_translator
 from limelight.evaluation import Evaluation, evaluate
 from limelight.files import remove
 from limelight.interop import export_limelight
 from limelight.memory import hold_memory_for_work
 from limelight.models.build import count_parameters
 from limelight.models.stored import load_model
+from limelight.pipelines.load_translator import load_translator
+from limelight.pipelines.translator import Translator
 from limelight.recipes import find_recipe
 from limelight.text.pair import Pair
 from limelight.text.readers import read_pairs

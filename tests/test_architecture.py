@@ -24,8 +24,10 @@ FLOORS = (
     {"batching", "attention", "capabilities", "layers", "recipes"},
     {"models"},
     {"inference"},
-    {"decoding", "interop", "inspection", "understanding"},
-    {"evaluation", "serving"},
+    {"decoding", "interop", "inspection"},
+    {"pipelines"},
+    {"documents", "evaluation"},
+    {"serving"},
     {"synthesis", "training"},
     {"cli", "limelight", "__main__"},  # `limelight` is the face, src/limelight/__init__.py
 )

@@ -8,13 +8,13 @@ import pytest
 
 import limelight
 from limelight.config import DecodingConfig, RunConfig, TransformerConfig
-from limelight.decoding.generate import Generated, TextGenerator
-from limelight.decoding.load import load
-from limelight.decoding.translate import Translation, Translator
 from limelight.errors import UserError
 from limelight.inspection import AttentionMap
 from limelight.models.build import build_model
 from limelight.models.stored import save_model
+from limelight.pipelines.generator import Generated, TextGenerator
+from limelight.pipelines.load import load
+from limelight.pipelines.translator import Translation, Translator
 from limelight.tokens import Tokenizers, train_tokenizer
 
 ROOT = Path(__file__).parents[1]

@@ -11,9 +11,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from limelight.decoding.generate import Generated, TextGenerator
-    from limelight.decoding.load import load
-    from limelight.decoding.translate import Translation, Translator
+    from limelight.pipelines.generator import Generated, TextGenerator
+    from limelight.pipelines.load import load
+    from limelight.pipelines.translator import Translation, Translator
 
 __version__ = "0.1.0"
 __all__ = ["Generated", "TextGenerator", "Translation", "Translator", "__version__", "load"]
@@ -22,12 +22,12 @@ __all__ = ["Generated", "TextGenerator", "Translation", "Translator", "__version
 def __getattr__(name: str) -> Any:
     """Import torch only when something is asked for that needs it: `limelight --help` must not wait for it."""
     places = {
-        "Generated": "generate",
-        "TextGenerator": "generate",
-        "Translation": "translate",
-        "Translator": "translate",
+        "Generated": "generator",
+        "TextGenerator": "generator",
+        "Translation": "translator",
+        "Translator": "translator",
         "load": "load",
     }
     if name not in places:
         raise AttributeError(f"module 'limelight' has no attribute {name!r}")
-    return getattr(import_module(f"limelight.decoding.{places[name]}"), name)
+    return getattr(import_module(f"limelight.pipelines.{places[name]}"), name)

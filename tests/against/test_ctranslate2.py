@@ -7,9 +7,9 @@ import pytest
 import sentencepiece
 import torch
 
-from limelight.decoding.translate import Translator
 from limelight.interop import export_ctranslate2
 from limelight.models.stored import StoredModel
+from limelight.pipelines.translator import Translator
 from tests.interop.helpers import ENGLISH, GERMAN, make_stored, make_tokenizers, text_batch, transformer
 from tests.interop.trained import trained, unseen
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight.understanding import load_labeller
+from limelight.pipelines.load_reader import load_labeller
 from tests.cli.conftest import Limelight
 from tests.cli.readers import train_reader
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight.understanding import load_filler
+from limelight.pipelines.load_reader import load_filler
 from tests.cli.conftest import Limelight
 from tests.cli.readers import train_reader
 

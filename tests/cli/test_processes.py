@@ -47,7 +47,7 @@ def test_help_and_slips_of_the_pen_wait_for_nothing_heavy(words: list[str], envi
 UNUSED = ("sacrebleu", "matplotlib", "transformers", "ctranslate2", "tensorboard", "limelight.evaluation",
           "limelight.interop", "limelight.recipes.transformer", "limelight.training.run", "sympy",
           "torch._dynamo")  # fmt: skip
-TRANSLATING = ("torch", "yaml", "sentencepiece", "limelight.decoding.translate")
+TRANSLATING = ("torch", "yaml", "sentencepiece", "limelight.pipelines.translator")
 
 
 def test_a_translation_waits_for_nothing_it_does_not_need_and_looks_for_no_cycles(

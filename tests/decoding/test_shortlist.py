@@ -30,12 +30,12 @@ from limelight.decoding.shortlist import (
     read_shortlist,
     save_shortlist,
 )
-from limelight.decoding.translate import Translator
 from limelight.errors import RunError, UserError
 from limelight.models.build import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.models.state import Living
 from limelight.models.weights import save_weights
+from limelight.pipelines.translator import Translator
 from limelight.tokens import Tokenizers
 from tests.decoding.fakes import Characters, TableModel, characters, log_probabilities, random_model
 from tests.decoding.test_real_models import MODELS, built

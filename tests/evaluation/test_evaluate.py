@@ -8,10 +8,10 @@ import torch
 
 from limelight.config import DecodingConfig, RecurrentConfig, TransformerConfig
 from limelight.decoding.ensemble import Ensemble
-from limelight.decoding.translate import Translation, Translator
 from limelight.errors import UserError
 from limelight.evaluation import PairScore, evaluate, perplexity, score_pairs
 from limelight.models.build import build_model
+from limelight.pipelines.translator import Translation, Translator
 from limelight.text.pair import Pair
 from tests.evaluation.fakes import BagModel
 from tests.inspection.fakes import LETTERS

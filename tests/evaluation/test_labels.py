@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from limelight.errors import UserError
 from limelight.evaluation.labels import evaluate_labels, score_labels
+from limelight.pipelines.classifier import Labelled, Labeller
 from limelight.text.pair import Pair
-from limelight.understanding import Labelled, Labeller
 
 NAMES = ("ant", "bee", "cat", "dog", "elk")
 answers = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=60)

@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from limelight.config import DecoderOnlyConfig, ModelConfig, RecurrentLanguageModelConfig
-from limelight.decoding.generate import TextGenerator
 from limelight.errors import UserError
 from limelight.evaluation import TextEvaluation, evaluate_text
 from limelight.evaluation import text as module
 from limelight.models.build import build_model
 from limelight.models.language_model import LanguageModel
+from limelight.pipelines.generator import TextGenerator
 from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.tokens.text import RESERVED, encode_text
 

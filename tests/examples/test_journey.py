@@ -11,9 +11,9 @@ import torch
 from examples import journey, translate_a_file
 from limelight import Translation
 from limelight.config import DecodingConfig, ModelConfig, RecurrentConfig, RunConfig, TransformerConfig
-from limelight.decoding.translate import Translator
 from limelight.models.build import build_model
 from limelight.models.stored import save_model
+from limelight.pipelines.translator import Translator
 from limelight.tokens import Tokenizers, train_tokenizer
 
 ROOT = Path(__file__).parents[2]

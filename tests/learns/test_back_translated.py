@@ -13,7 +13,8 @@ from limelight.config import (
     TrainingConfig,
     TransformerConfig,
 )
-from limelight.decoding.translate import Translator, load_translator
+from limelight.pipelines.load_translator import load_translator
+from limelight.pipelines.translator import Translator
 from limelight.tokens import BACK_TRANSLATED, Tokenizers
 from limelight.training.run import train
 from tests.learns.test_directions import words, write

@@ -18,7 +18,8 @@ from limelight.config import (
     TrainingConfig,
     TransformerConfig,
 )
-from limelight.decoding.translate import Translator, load_translator
+from limelight.pipelines.load_translator import load_translator
+from limelight.pipelines.translator import Translator
 from limelight.text.marks import PLACEHOLDER, annotated, placeholder
 from limelight.tokens import Tokenizer, Tokenizers
 from limelight.tokens.marked import decode_marked, encode_marked, encode_marked_batch

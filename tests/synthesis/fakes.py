@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from limelight.config import DecodingConfig
-from limelight.decoding.translate import Translation, Translator
+from limelight.pipelines.translator import Translation, Translator
 from limelight.tokens import Tokenizers, train_tokenizer
 
 LETTERS = Tokenizers(

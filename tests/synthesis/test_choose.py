@@ -2,8 +2,8 @@
 
 import pytest
 
-from limelight.decoding.translate import Translation
 from limelight.evaluation.metrics import sentence_scorer
+from limelight.pipelines.translator import Translation
 from limelight.synthesis.choose import best, most_similar, tokenization_for
 from limelight.synthesis.inputs import Input
 

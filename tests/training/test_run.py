@@ -12,9 +12,9 @@ import pytest
 import torch
 
 from limelight.config import RunConfig, dump_config, load_config
-from limelight.decoding.translate import load_translator
 from limelight.errors import UserError
 from limelight.files import sha256
+from limelight.pipelines.load_translator import load_translator
 from limelight.training.checkpoint import Progress, find_damage
 from limelight.training.lock import only_trainer
 from limelight.training.run import MAY_CHANGE, settle, train

@@ -13,7 +13,7 @@ from limelight.cli.output import show
 if TYPE_CHECKING:
     from limelight.config import RunConfig
     from limelight.decoding.settings import SearchOptions
-    from limelight.decoding.translate import Translator
+    from limelight.pipelines.translator import Translator
     from limelight.synthesis import Job, Limits
     from limelight.synthesis.inputs import Survey
 

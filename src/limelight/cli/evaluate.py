@@ -18,11 +18,11 @@ from limelight.errors import TextWarning, UserError
 
 if TYPE_CHECKING:
     from limelight.config import Corpus, Direction, RunConfig
-    from limelight.decoding.translate import Translator
     from limelight.evaluation.directions import DirectionsEvaluation
     from limelight.evaluation.evaluate import Evaluation
     from limelight.evaluation.labels import LabelEvaluation
     from limelight.evaluation.text import TextEvaluation
+    from limelight.pipelines.translator import Translator
     from limelight.text.pair import Pair
 
     Found = tuple[Sequence[str], Evaluation | DirectionsEvaluation | LabelEvaluation | TextEvaluation]

@@ -14,7 +14,7 @@ from limelight.cli.output import lines_to
 from limelight.errors import UserError
 
 if TYPE_CHECKING:
-    from limelight.understanding import Filled
+    from limelight.pipelines.mask_filler import Filled
 
 EXAMPLES = """
 [bold]Examples[/bold]

@@ -18,8 +18,8 @@ from limelight.cli.output import Write, text_to
 from limelight.errors import UserError
 
 if TYPE_CHECKING:
-    from limelight.decoding.generate import Growth
     from limelight.decoding.sampling import Sampling
+    from limelight.pipelines.generator import Growth
 
 EXAMPLES = """
 [bold]Examples[/bold]

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     import torch
 
     from limelight.config import RunConfig
-    from limelight.decoding.generate import TextGenerator
-    from limelight.decoding.translate import Translator
-    from limelight.understanding import Filler, Labeller
+    from limelight.pipelines.classifier import Labeller
+    from limelight.pipelines.generator import TextGenerator
+    from limelight.pipelines.mask_filler import Filler
+    from limelight.pipelines.translator import Translator
 
 
 WRITERS = ("decoder_only", "recurrent_language_model")
@@ -117,7 +118,7 @@ def open_translator(
     device = machine.begin()
     import torch
 
-    from limelight.decoding.translate import load_translator
+    from limelight.pipelines.load_translator import load_translator
 
     threads = torch.get_num_threads()
     translator = load_translator(folders, device, precision=precision, shortlist=shortlist, threads=threads)
@@ -129,7 +130,7 @@ def open_translator(
 def open_generator(folders: list[str], machine: Machine, precision: str | None = None) -> TextGenerator:
     """The same for a model that writes."""
     device = machine.begin()
-    from limelight.decoding.generate import load_generator
+    from limelight.pipelines.generator import load_generator
 
     generator = load_generator(_only(folders), device, precision=precision)
     _say_if_slow(precision, generator.device)
@@ -140,7 +141,7 @@ def open_generator(folders: list[str], machine: Machine, precision: str | None =
 def open_reader(folders: list[str], machine: Machine) -> Filler | Labeller:
     """The same for an encoder alone, whatever it is for."""
     device = machine.begin()
-    from limelight.understanding import load_reader
+    from limelight.pipelines.load_reader import load_reader
 
     return load_reader(_only(folders), device)
 
@@ -149,7 +150,7 @@ def open_reader(folders: list[str], machine: Machine) -> Filler | Labeller:
 def open_filler(folders: list[str], machine: Machine) -> Filler:
     """The same for a model that fills in."""
     device = machine.begin()
-    from limelight.understanding import load_filler
+    from limelight.pipelines.load_reader import load_filler
 
     return load_filler(_only(folders), device)
 
@@ -158,7 +159,7 @@ def open_filler(folders: list[str], machine: Machine) -> Filler:
 def open_labeller(folders: list[str], machine: Machine) -> Labeller:
     """The same for a model that chooses labels."""
     device = machine.begin()
-    from limelight.understanding import load_labeller
+    from limelight.pipelines.load_reader import load_labeller
 
     return load_labeller(_only(folders), device)
 

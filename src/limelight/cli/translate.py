@@ -13,7 +13,7 @@ from limelight.cli.models import Machine, find_models, open_translator
 from limelight.cli.output import lines_to
 
 if TYPE_CHECKING:
-    from limelight.decoding.translate import Translation
+    from limelight.pipelines.translator import Translation
 
 EXAMPLES = """
 [bold]Examples[/bold]

@@ -8,7 +8,6 @@ from typing import Any, Unpack
 
 from limelight.config import Direction
 from limelight.decoding.settings import SearchOptions, search_settings
-from limelight.decoding.translate import Translator
 from limelight.errors import UserError
 from limelight.evaluation.lengths import LengthBucket, score_by_length
 from limelight.evaluation.metrics import Metric, References, corpus_bleu, corpus_chrf, require_scorable
@@ -16,6 +15,7 @@ from limelight.evaluation.provenance import files_of, provenance_lines, versions
 from limelight.evaluation.score import perplexity, score_pairs
 from limelight.evaluation.summary import summarize_translation
 from limelight.evaluation.tokenization import choose_tokenization
+from limelight.pipelines.translator import Translator
 from limelight.text.pair import Pair
 from limelight.text.scripts import is_mostly_unspaced
 

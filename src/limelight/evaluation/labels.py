@@ -12,8 +12,8 @@ from limelight.errors import UserError
 from limelight.evaluation.provenance import files_of, provenance_lines, versions
 from limelight.evaluation.summary import summarize_labels
 from limelight.models.labels import label_numbers
+from limelight.pipelines.classifier import Labeller
 from limelight.text.pair import Pair
-from limelight.understanding.classify import Labeller
 
 _CORNER = "true, given"
 _WIDEST = 12

@@ -19,7 +19,6 @@ import numpy as np
 import torch
 
 from limelight.batching.blocks import blocks_in_order
-from limelight.decoding.generate import TextGenerator
 from limelight.errors import UserError
 from limelight.evaluation.provenance import provenance_lines, versions
 from limelight.evaluation.score import log_probabilities
@@ -27,6 +26,7 @@ from limelight.evaluation.summary import summarize_text
 from limelight.models.eval_mode import eval_mode
 from limelight.models.interface import Seq2Seq
 from limelight.models.recurrent_language_model import RecurrentLanguageModel
+from limelight.pipelines.generator import TextGenerator
 from limelight.shapes import Float
 from limelight.text.documents import Part, measure, read_documents
 from limelight.tokens import Tokenizer

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import islice
 
-from limelight.decoding.translate import Translation
 from limelight.evaluation.metrics import sentence_scorer
 from limelight.evaluation.tokenization import SAMPLE, choose_tokenization
+from limelight.pipelines.translator import Translation
 from limelight.synthesis.inputs import Input
 
 Choose = Callable[[Translation, str], Translation]

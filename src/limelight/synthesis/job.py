@@ -8,7 +8,7 @@ from typing import Literal
 
 from limelight.config import Direction
 from limelight.decoding.settings import SearchOptions
-from limelight.decoding.translate import BATCH_TOKENS
+from limelight.pipelines.translator import BATCH_TOKENS
 from limelight.synthesis.inputs import Part
 
 CHUNK = 1000

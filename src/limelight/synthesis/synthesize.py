@@ -15,11 +15,11 @@ from itertools import islice
 from typing import Any
 
 from limelight.decoding.settings import search_settings
-from limelight.decoding.translate import Translation, Translator
 from limelight.differences import describe_differences, differences
 from limelight.errors import RunError, UserError
 from limelight.files import write_whole
 from limelight.models.room import longest_sequence
+from limelight.pipelines.translator import Translation, Translator
 from limelight.resumable import ResumableFile, places_of, resumable
 from limelight.synthesis.choose import Choose, best, most_similar, tokenization_for
 from limelight.synthesis.filters import fault

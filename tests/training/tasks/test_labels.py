@@ -10,9 +10,9 @@ from limelight.errors import UserError
 from limelight.evaluation.labels import score_labels
 from limelight.models.build import build_model
 from limelight.models.encoder_only import Classifier
+from limelight.pipelines.classifier import Labeller
 from limelight.training.prepare_labels import PreparedLabels, prepare_labels
 from limelight.training.tasks.labels import Labels
-from limelight.understanding import Labeller
 from tests.training.readers import READING, label_run
 
 CPU = torch.device("cpu")

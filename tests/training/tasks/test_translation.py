@@ -13,11 +13,11 @@ from limelight.batching.alignments import AlignmentStore
 from limelight.batching.store import Ragged, TokenStore
 from limelight.batching.stream import BatchStream, Position
 from limelight.config import BatchingConfig, Corpus, DataConfig, Direction, RunConfig, TrainingConfig
-from limelight.decoding.translate import Translator
 from limelight.errors import UserError
 from limelight.evaluation.metrics import corpus_bleu, corpus_chrf
 from limelight.models.build import build_model
 from limelight.models.interface import Seq2Seq
+from limelight.pipelines.translator import Translator
 from limelight.text.marking import NO_FORMS, Link
 from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers, train_tokenizer

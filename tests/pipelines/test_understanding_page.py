@@ -8,7 +8,7 @@ import pytest
 from limelight.config import RunConfig
 from limelight.models.stored import save_model
 from limelight.tokens import Tokenizers
-from tests.understanding.helpers import config, masked_model, tokenizer
+from tests.pipelines.helpers import config, masked_model, tokenizer
 
 PAGE = Path(__file__).parents[2] / "docs" / "understanding.md"
 

@@ -1,4 +1,4 @@
-"""The reader that a run or model folder holds."""
+"""The reader that a folder holds."""
 
 from pathlib import Path
 
@@ -8,8 +8,8 @@ from limelight.errors import UserError
 from limelight.models.build import choose_device
 from limelight.models.encoder_only import Classifier, MaskedModel
 from limelight.models.stored import VERBS, load_model
-from limelight.understanding.classify import Labeller
-from limelight.understanding.fill import Filler
+from limelight.pipelines.classifier import Labeller
+from limelight.pipelines.mask_filler import Filler
 
 
 def load_reader(path: str | Path, device: torch.device | None = None) -> Filler | Labeller:

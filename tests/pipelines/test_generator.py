@@ -20,12 +20,12 @@ from limelight.config import (
 )
 from limelight.decoding import greedy
 from limelight.decoding.engine import Engine
-from limelight.decoding.generate import Generated, TextGenerator, load_generator
 from limelight.decoding.sampling import Sampling
 from limelight.errors import RunError, UserError
 from limelight.models.build import build_model
 from limelight.models.language_model import LanguageModel
 from limelight.models.stored import save_model
+from limelight.pipelines.generator import Generated, TextGenerator, load_generator
 from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.tokens.text import RESERVED, decode_text, encode_text
 

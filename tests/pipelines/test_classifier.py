@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from limelight.errors import UserError
-from tests.understanding.helpers import LABELS, TEXTS, labeller
+from tests.pipelines.helpers import LABELS, TEXTS, labeller
 
 
 def test_the_label_is_the_most_probable_one(seed: int) -> None:

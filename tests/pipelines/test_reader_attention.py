@@ -5,8 +5,8 @@ import pytest
 
 from limelight.errors import UserError
 from limelight.inspection import AttentionMap
-from limelight.understanding import Reader
-from tests.understanding.helpers import masked_model, tokenizer
+from limelight.pipelines.reader import Reader
+from tests.pipelines.helpers import masked_model, tokenizer
 
 
 def test_a_map_is_from_each_piece_to_each(seed: int) -> None:

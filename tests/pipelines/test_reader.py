@@ -6,8 +6,8 @@ import torch
 
 from limelight.errors import UserError
 from limelight.models.encoder_only import MaskedModel
-from limelight.understanding import Reader
-from tests.understanding.helpers import TEXTS, labeller, masked_model, tokenizer
+from limelight.pipelines.reader import Reader
+from tests.pipelines.helpers import TEXTS, labeller, masked_model, tokenizer
 
 
 @pytest.fixture(scope="module")

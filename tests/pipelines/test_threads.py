@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from limelight.config import DecodingConfig, ModelConfig, RecurrentConfig, TransformerConfig
-from limelight.decoding.translate import Translation, Translator
 from limelight.layers.positions import SinusoidalPositions
 from limelight.models.build import build_model
 from limelight.models.interface import Seq2Seq
+from limelight.pipelines.translator import Translation, Translator
 from tests.decoding.fakes import characters
 
 CALLERS, CALLS = 4, 2

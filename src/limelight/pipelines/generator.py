@@ -13,7 +13,6 @@ from limelight.decoding.engine import Engine
 from limelight.decoding.request import Request
 from limelight.decoding.sampling import Sampling
 from limelight.decoding.settings import SearchSettings
-from limelight.decoding.writer import Writer
 from limelight.errors import UserError
 from limelight.inference.precision import search_precision
 from limelight.inference.prepare import prepare
@@ -23,6 +22,7 @@ from limelight.models.eval_mode import eval_mode
 from limelight.models.language_model import LanguageModel
 from limelight.models.room import longest_sequence
 from limelight.models.stored import StoredModel, load_model, require_verb
+from limelight.pipelines.writer import Writer
 from limelight.tokens import Tokenizers
 from limelight.tokens.text import decode_text, encode_text
 

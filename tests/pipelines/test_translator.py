@@ -14,11 +14,11 @@ from limelight.decoding import workers
 from limelight.decoding.decode import beam_search
 from limelight.decoding.ensemble import Ensemble
 from limelight.decoding.sampling import Sampling
-from limelight.decoding.translate import Translation, Translator
 from limelight.errors import UserError
 from limelight.layers.positions import LearnedPositions
 from limelight.models.build import build_model
 from limelight.models.interface import Seq2Seq
+from limelight.pipelines.translator import Translation, Translator
 from limelight.tokens import Tokenizers
 from limelight.training.loss import batch_loss
 from tests.decoding.fakes import Characters, TableModel, characters, limits, random_model

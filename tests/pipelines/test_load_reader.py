@@ -9,9 +9,11 @@ from limelight.errors import UserError
 from limelight.interop import export_limelight
 from limelight.models.build import build_model
 from limelight.models.stored import load_model, save_model
+from limelight.pipelines.classifier import Labeller
+from limelight.pipelines.load_reader import load_filler, load_labeller, load_reader
+from limelight.pipelines.mask_filler import Filler
 from limelight.tokens import Tokenizers
-from limelight.understanding import Filler, Labeller, load_filler, load_labeller, load_reader
-from tests.understanding.helpers import LABELS, TEXTS, config, labeller, masked_model, tokenizer
+from tests.pipelines.helpers import LABELS, TEXTS, config, labeller, masked_model, tokenizer
 
 
 @pytest.fixture(scope="module")

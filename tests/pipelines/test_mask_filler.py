@@ -5,11 +5,11 @@ import torch
 
 from limelight.errors import UserError
 from limelight.models.encoder_only import MaskedModel
+from limelight.pipelines.mask_filler import Filler
 from limelight.tokens import END, LINE, MASK, UNKNOWN, train_tokenizer
 from limelight.tokens.text import reserved_id
 from limelight.tokens.tokenizer import SPACE
-from limelight.understanding import Filler
-from tests.understanding.helpers import TEXTS, masked_model, tokenizer
+from tests.pipelines.helpers import TEXTS, masked_model, tokenizer
 
 KINDS = ("wordpiece", "bpe", "characters")
 

@@ -14,15 +14,15 @@ from limelight.config import (
     RunConfig,
     TransformerConfig,
 )
-from limelight.decoding.generate import TextGenerator
-from limelight.decoding.load import load
-from limelight.decoding.translate import Translator
 from limelight.errors import UserError
 from limelight.models.build import build_model
 from limelight.models.stored import save_model
+from limelight.pipelines.generator import TextGenerator
+from limelight.pipelines.load import load
+from limelight.pipelines.mask_filler import Filler
+from limelight.pipelines.translator import Translator
 from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.tokens.text import RESERVED
-from limelight.understanding import Filler
 
 STACK = {"d_model": 4, "heads": 2, "d_ff": 4}
 FAMILIES: dict[str, tuple[ModelConfig, type]] = {

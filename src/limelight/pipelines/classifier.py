@@ -8,8 +8,8 @@ import numpy as np
 from limelight.errors import UserError
 from limelight.models.encoder_only import Classifier
 from limelight.models.eval_mode import eval_mode
+from limelight.pipelines.reader import Reader
 from limelight.text.readers.live import chunks
-from limelight.understanding.reader import Reader
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ from typing import Any
 import torch
 
 from limelight.config import load_config
-from limelight.decoding.generate import load_generator
-from limelight.decoding.translate import load_translator
 from limelight.errors import UserError
 from limelight.models.stored import CONFIG, find_model
-from limelight.understanding import load_reader
+from limelight.pipelines.generator import load_generator
+from limelight.pipelines.load_reader import load_reader
+from limelight.pipelines.load_translator import load_translator
 
 
 def load(

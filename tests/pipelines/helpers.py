@@ -5,9 +5,9 @@ import functools
 from limelight.config import EncoderOnlyConfig
 from limelight.models.build import build_model
 from limelight.models.encoder_only import Classifier, MaskedModel
+from limelight.pipelines.classifier import Labeller
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
 from limelight.tokens.text import RESERVED
-from limelight.understanding import Labeller
 
 TEXTS = ["a cat sees the dog", "the dog sees a cat in the house", "dogs run", "the cat runs", "a house"]
 LABELS = ("ant", "bee", "cat")

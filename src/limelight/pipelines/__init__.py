@@ -1,0 +1,1 @@
+"""From text to text: a model with all it takes to be used."""
