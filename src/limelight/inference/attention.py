@@ -1,4 +1,4 @@
-"""Multi-head attention with packed weights: products that read the same are joined to one."""
+"""Multi-head attention with packed weights: products that have the same input are joined to one."""
 
 import torch
 from torch import Tensor, nn
@@ -9,7 +9,7 @@ from limelight.shapes import Float
 
 
 class PackedSelfAttention(MultiHeadAttention):
-    """The same attention, for what looks at itself: queries, keys and values in one product."""
+    """Self-attention with packed weights: queries, keys and values in one product."""
 
     def __init__(self, attention: MultiHeadAttention, linear: MakeLinear) -> None:
         nn.Module.__init__(self)
@@ -27,7 +27,7 @@ class PackedSelfAttention(MultiHeadAttention):
 
 
 class PackedCrossAttention(MultiHeadAttention):
-    """The same attention, for what looks at the source: keys and values in one product."""
+    """Cross-attention with packed weights: keys and values in one product."""
 
     def __init__(self, attention: MultiHeadAttention, linear: MakeLinear) -> None:
         nn.Module.__init__(self)
@@ -46,6 +46,6 @@ class PackedCrossAttention(MultiHeadAttention):
 
 
 def _joined(linear: MakeLinear, *layers: nn.Linear) -> nn.Module:
-    """One product for layers that read the same."""
+    """One product for layers that have the same input."""
     weight = torch.cat([layer.weight.detach() for layer in layers])
     return linear(weight, torch.cat([layer.bias.detach() for layer in layers]))

@@ -1,4 +1,4 @@
-"""The decoder alone: a Transformer whose every position looks at those before it.
+"""The decoder alone: a Transformer whose every position attends to those before it.
 
 Liu et al. 2018, section 4.2.3 ("we drop the encoder module"); Radford et al. 2018 and 2019 (GPT and GPT-2).
 """
@@ -21,7 +21,7 @@ from limelight.shapes import Bool, Float, Int
 
 @dataclass(frozen=True, slots=True)
 class Prompt(Memory):
-    """Keys and values of the source, for each layer: all that later positions look at."""
+    """Keys and values of the source, for each layer: all that later positions attend to."""
 
     layers: tuple[
         tuple[Float[Tensor, "batch heads source head_size"], Float[Tensor, "batch heads source value_size"]], ...
@@ -31,7 +31,7 @@ class Prompt(Memory):
 
 
 class CausalOutput(NamedTuple):
-    """What a layer hands on: features, what later positions look at, and the weights if they were wanted."""
+    """What a layer hands on: features, what later positions attend to, and the weights if they were wanted."""
 
     features: Float[Tensor, "batch length model"]
     keys: Float[Tensor, "batch heads length head_size"]
@@ -51,8 +51,10 @@ class CausalLayer(Layer):
         want_weights: bool = False,
     ) -> CausalOutput:
         """All positions at once. Texts are padded at the end, so "not the future" keeps them from all padding."""
-        look = self.look(inputs, causal=True, rotate=rotate, keep_heads=keep_heads, want_weights=want_weights)
-        return CausalOutput(self.think(look.hidden), look.keys, look.values, look.weights)
+        attended = self.attend_self(
+            inputs, causal=True, rotate=rotate, keep_heads=keep_heads, want_weights=want_weights
+        )
+        return CausalOutput(self.apply_feed_forward(attended.hidden), attended.keys, attended.values, attended.weights)
 
     def step(
         self,
@@ -64,12 +66,12 @@ class CausalLayer(Layer):
         keep_heads: Tensor | None = None,
     ) -> tuple[Float[Tensor, "batch width model"], tuple[Columns, Columns]]:
         """One more position of every hypothesis, after the keys and values of those before it."""
-        hidden, past = self.look_back(inputs, past, bias=bias, rotate=rotate, keep_heads=keep_heads)
-        return self.think(hidden), past
+        hidden, past = self.attend_past(inputs, past, bias=bias, rotate=rotate, keep_heads=keep_heads)
+        return self.apply_feed_forward(hidden), past
 
 
 class CausalStack(Stack):
-    """A stack of layers that look at what came before."""
+    """A stack of layers that attend to what came before."""
 
     def layer_by_layer(
         self, ids: Int[Tensor, "batch length"], *, keep_heads: KeepHeads | None = None, want_weights: bool = False

@@ -1,1 +1,1 @@
-"""What decodes on a CPU through loops that numba compiles. numba is an extra: nothing else imports it."""
+"""Decoding on a CPU through loops that numba compiles. numba is an extra: no other folder imports it."""

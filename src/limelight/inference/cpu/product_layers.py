@@ -30,7 +30,7 @@ class ProductLayers:
             attention = cast(PackedSelfAttention, layer.attention)
             joint = attention.joint_proj(layer.attention_sublayer.before(hidden))[0].detach()
             context = attend_ragged(joint, firsts, attention.heads, attention.head_size)
-            hidden = layer.think(layer.attention_sublayer.after(hidden, attention.out_proj(context[None])))
+            hidden = layer.apply_feed_forward(layer.attention_sublayer.after(hidden, attention.out_proj(context[None])))
         return hidden[0]
 
     def step(
@@ -41,7 +41,7 @@ class ProductLayers:
         hidden = functional.pad(rows[None], (0, 0, 0, max(0, self.least_rows - len(rows))))
         for layer, past, source in zip(self.decoder, state.past, state.sources, strict=True):
             hidden = _attend_past(layer, hidden, firsts, past, state)
-            hidden = layer.think(_attend_source(layer, hidden, firsts, source, state))
+            hidden = layer.apply_feed_forward(_attend_source(layer, hidden, firsts, source, state))
         return hidden[0, : len(rows)]
 
 

@@ -1,6 +1,6 @@
-"""Self-attention of sentences that stand end to end, without padding: each is attended to as if it were alone.
+"""Self-attention of sentences end to end, without padding: each is attended to as if it were alone.
 
-So what comes out for a sentence does not depend, in any bit, on the sentences beside it, and no padding is computed.
+So the output of a sentence does not depend, in any bit, on the sentences beside it, and no padding is computed.
 """
 
 import torch
@@ -21,7 +21,7 @@ def attend_ragged(
     """The context of every position.
 
     Args:
-        joint: queries, keys and values of all heads at each position, end to end; what is left for values is theirs.
+        joint: queries, keys and values of all heads at each position, side by side; the rest of a row are its values.
         firsts: (sentences + 1,): where the positions of each sentence begin, and where the last ones end.
     """
     inner = heads * head_size

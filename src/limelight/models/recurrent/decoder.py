@@ -9,8 +9,8 @@
 |   feeding |                                 |                          |                                             |
 
 `unroll` is teacher forcing. Where nothing that is fed back depends on the attention (fixed, Luong without input
-feeding), the fused kernel runs over all positions and the attention looks for all of them at once; else a loop does per
-position what depends on the position before, and leaves the rest for all at once after it.
+feeding), the fused kernel runs over all positions and attention is computed for all of them at once; else a loop does
+per position what depends on the position before, and leaves the rest for all at once after it.
 """
 
 from abc import ABC, abstractmethod
@@ -33,7 +33,7 @@ Unrolled = tuple[Float[Tensor, "batch target features"], Float[Tensor, "batch ta
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The source as a decoder sees it: keys made ready for the score, values to sum, and where it may look.
+    """The source as a decoder sees it: keys made ready for the score, values to sum, and where it may attend.
 
     Without attention it is a source of one vector. `switch` is the one head's entry of `keep_heads`: 1 leaves the
     context as it is, 0 switches it off.
@@ -192,7 +192,7 @@ class AttentiveDecoder(RecurrentDecoder):
             memory.keep_heads.get("decoder.0.cross") if memory.keep_heads else None,
         )
 
-    def look(
+    def attend_source(
         self, queries: Float[Tensor, "batch query hidden"], source: Source, *, want_weights: bool = False
     ) -> tuple[Float[Tensor, "batch query value_size"], Float[Tensor, "batch query source"] | None]:
         """The context each query finds in the source."""
@@ -226,17 +226,17 @@ class BahdanauDecoder(AttentiveDecoder):
     ) -> Unrolled:
         tops, contexts, weights = [], [], list[Tensor]()
         for position in embedded.split(1, dim=1):
-            state, context, looked = self._advance(position, state, want_weights=want_weights)
+            state, context, attended = self._advance(position, state, want_weights=want_weights)
             tops.append(state.top)
             contexts.append(context)
-            weights += [] if looked is None else [looked]
+            weights += [] if attended is None else [attended]
         features = _read_out(self.readout, torch.cat(tops, 1), torch.cat(contexts, 1), embedded)
         return features, torch.cat(weights, 1) if weights else None
 
     def _advance(
         self, embedded: Tensor, state: RecurrentState, *, want_weights: bool = False
     ) -> tuple[RecurrentState, Tensor, Tensor | None]:
-        context, weights = self.look(state.top, state.source, want_weights=want_weights)
+        context, weights = self.attend_source(state.top, state.source, want_weights=want_weights)
         cells = self.cells.step(torch.cat([embedded, context], dim=-1), state.cells)
         return replace(state, cells=cells), context, weights
 
@@ -248,19 +248,19 @@ class LuongDecoder(AttentiveDecoder):
         self, embedded: Float[Tensor, "batch width embedding"], state: RecurrentState
     ) -> tuple[Float[Tensor, "batch width features"], RecurrentState]:
         state = replace(state, cells=self.cells.step(embedded, state.cells))
-        context, _ = self.look(state.top, state.source)
+        context, _ = self.attend_source(state.top, state.source)
         return _read_out(self.readout, context, state.top), state
 
     def unroll(
         self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState, *, want_weights: bool = False
     ) -> Unrolled:
         tops = self.cells(embedded, state.cells)
-        contexts, weights = self.look(tops, state.source, want_weights=want_weights)
+        contexts, weights = self.attend_source(tops, state.source, want_weights=want_weights)
         return _read_out(self.readout, contexts, tops), weights
 
 
 class InputFeedingDecoder(AttentiveDecoder):
-    """Luong's decoder whose next input also holds h~: it knows what it looked at before (section 3.3)."""
+    """Luong's decoder whose next input also holds h~: it knows what it attended to before (section 3.3)."""
 
     def __init__(self, cells: CellStack, bridge: Bridge, *, score: Score, readout: nn.Module, fed_size: int) -> None:
         super().__init__(cells, bridge, score=score, readout=readout)
@@ -277,16 +277,16 @@ class InputFeedingDecoder(AttentiveDecoder):
     ) -> Unrolled:
         features, weights = [], list[Tensor]()
         for position in embedded.split(1, dim=1):
-            state, looked = self._advance(position, state, want_weights=want_weights)
+            state, attended = self._advance(position, state, want_weights=want_weights)
             features.append(state.fed)
-            weights += [] if looked is None else [looked]
+            weights += [] if attended is None else [attended]
         return torch.cat(features, 1), torch.cat(weights, 1) if weights else None
 
     def _advance(
         self, embedded: Tensor, state: RecurrentState, *, want_weights: bool = False
     ) -> tuple[RecurrentState, Tensor | None]:
         state = replace(state, cells=self.cells.step(torch.cat([embedded, state.fed], dim=-1), state.cells))
-        context, weights = self.look(state.top, state.source, want_weights=want_weights)
+        context, weights = self.attend_source(state.top, state.source, want_weights=want_weights)
         return replace(state, fed=_read_out(self.readout, context, state.top)), weights
 
 

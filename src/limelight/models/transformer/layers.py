@@ -25,7 +25,7 @@ class Layer(nn.Module):
         self.attention, self.attention_sublayer = attention, attention_sublayer
         self.feed_forward, self.feed_forward_sublayer = feed_forward, feed_forward_sublayer
 
-    def look(
+    def attend_self(
         self,
         inputs: Float[Tensor, "batch length model"],
         *,
@@ -34,7 +34,7 @@ class Layer(nn.Module):
         rotate: Rotate | None = None,
         keep_heads: Tensor | None = None,
         want_weights: bool = False,
-    ) -> "Look":
+    ) -> "SelfAttention":
         """Self-attention of all positions."""
         queries, keys, values = self.attention.project_self(self.attention_sublayer.before(inputs), rotate)
         context, weights = self.attention(
@@ -46,9 +46,9 @@ class Layer(nn.Module):
             keep_heads=keep_heads,
             want_weights=want_weights,
         )
-        return Look(self.attention_sublayer.after(inputs, context), keys, values, weights)
+        return SelfAttention(self.attention_sublayer.after(inputs, context), keys, values, weights)
 
-    def look_back(
+    def attend_past(
         self,
         inputs: Float[Tensor, "batch width model"],
         past: tuple[Columns, Columns],
@@ -63,7 +63,7 @@ class Layer(nn.Module):
         context, _ = self.attention(queries, keys.view(), values.view(), bias=bias, keep_heads=keep_heads)
         return self.attention_sublayer.after(inputs, context), (keys, values)
 
-    def think(self, hidden: Float[Tensor, "batch length model"]) -> Float[Tensor, "batch length model"]:
+    def apply_feed_forward(self, hidden: Float[Tensor, "batch length model"]) -> Float[Tensor, "batch length model"]:
         """The feed-forward network."""
         changed = self.feed_forward(self.feed_forward_sublayer.before(hidden))
         return self.feed_forward_sublayer.after(hidden, changed)
@@ -81,9 +81,11 @@ class EncoderLayer(Layer):
         keep_heads: Tensor | None = None,
         want_weights: bool = False,
     ) -> tuple[Float[Tensor, "batch source model"], Float[Tensor, "batch heads source source"] | None]:
-        """Every position looks at every real position."""
-        look = self.look(inputs, may_attend=may_attend, rotate=rotate, keep_heads=keep_heads, want_weights=want_weights)
-        return self.think(look.hidden), look.weights
+        """Every position attends to every real position."""
+        attended = self.attend_self(
+            inputs, may_attend=may_attend, rotate=rotate, keep_heads=keep_heads, want_weights=want_weights
+        )
+        return self.apply_feed_forward(attended.hidden), attended.weights
 
 
 class DecoderLayer(Layer):
@@ -119,17 +121,17 @@ class DecoderLayer(Layer):
     ) -> "DecoderLayerOutput":
         """All positions at once."""
         # Targets are padded at the end, so "not the future" already keeps every real position from all padding.
-        look = self.look(inputs, causal=True, rotate=rotate, keep_heads=keep_self, want_weights=want_weights)
+        attended = self.attend_self(inputs, causal=True, rotate=rotate, keep_heads=keep_self, want_weights=want_weights)
         context, cross_weights = self.cross_attention(
-            self.cross_attention.project_queries(self.cross_sublayer.before(look.hidden)),
+            self.cross_attention.project_queries(self.cross_sublayer.before(attended.hidden)),
             source.keys,
             source.values,
             may_attend=source.may_attend,
             keep_heads=keep_cross,
             want_weights=want_weights,
         )
-        features = self.think(self.cross_sublayer.after(look.hidden, context))
-        return DecoderLayerOutput(features, look.weights, cross_weights)
+        features = self.apply_feed_forward(self.cross_sublayer.after(attended.hidden, context))
+        return DecoderLayerOutput(features, attended.weights, cross_weights)
 
     def step(
         self,
@@ -144,7 +146,7 @@ class DecoderLayer(Layer):
         keep_cross: Tensor | None = None,
     ) -> tuple[Float[Tensor, "batch width model"], tuple[Columns, Columns]]:
         """One more position of every hypothesis, after the keys and values of those before it."""
-        hidden, past = self.look_back(inputs, past, bias=bias, rotate=rotate, keep_heads=keep_self)
+        hidden, past = self.attend_past(inputs, past, bias=bias, rotate=rotate, keep_heads=keep_self)
         context, _ = self.cross_attention(
             self.cross_attention.project_queries(self.cross_sublayer.before(hidden)),
             source.keys,
@@ -152,11 +154,11 @@ class DecoderLayer(Layer):
             bias=source_bias,
             keep_heads=keep_cross,
         )
-        return self.think(self.cross_sublayer.after(hidden, context)), past
+        return self.apply_feed_forward(self.cross_sublayer.after(hidden, context)), past
 
 
-class Look(NamedTuple):
-    """What self-attention leaves: the residual sum, what was looked at, and the weights if they were wanted."""
+class SelfAttention(NamedTuple):
+    """The result of self-attention: the residual sum, keys and values, and the weights if they were wanted."""
 
     hidden: Float[Tensor, "batch length model"]
     keys: Float[Tensor, "batch heads length head_size"]
@@ -165,7 +167,7 @@ class Look(NamedTuple):
 
 
 class SourceView(NamedTuple):
-    """The encoder's output as one decoder layer looks at it; `may_attend` is None where no source is padded."""
+    """The encoder's output as one decoder layer attends to it; `may_attend` is None where no source is padded."""
 
     keys: Float[Tensor, "batch heads source head_size"]
     values: Float[Tensor, "batch heads source value_size"]

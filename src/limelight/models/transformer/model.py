@@ -53,7 +53,7 @@ class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
         permitted = None if valid.all() else permit_keys(valid)
         sources = tuple(
             SourceView(_upright(source.keys), source.values.contiguous(), permitted)
-            for source in self.decoder.look_at(memory.features, permitted)
+            for source in self.decoder.project_memory(memory.features, permitted)
         )
         empty = tuple((Columns.empty(source.keys), Columns.empty(source.values)) for source in sources)
         ages = torch.zeros(len(valid), dtype=torch.int64, device=valid.device)
@@ -67,7 +67,7 @@ class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
 
     def forward(self, batch: Batch, *, keep_heads: KeepHeads | None = None) -> Float[Tensor, "batch target features"]:
         memory, _ = self.encoder(batch.source, batch.source_valid, keep_heads=keep_heads)
-        sources = self.decoder.look_at(memory, permit_keys(batch.source_valid))
+        sources = self.decoder.project_memory(memory, permit_keys(batch.source_valid))
         features, _ = self.decoder(batch.target_in, sources, keep_heads=keep_heads)
         return features
 
@@ -75,7 +75,7 @@ class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
         self, batch: Batch, *, keep_heads: KeepHeads | None = None
     ) -> tuple[Float[Tensor, "batch target features"], AttentionWeights]:
         memory, encoder_self = self.encoder(batch.source, batch.source_valid, keep_heads=keep_heads, want_weights=True)
-        sources = self.decoder.look_at(memory, permit_keys(batch.source_valid))
+        sources = self.decoder.project_memory(memory, permit_keys(batch.source_valid))
         features, outputs = self.decoder(batch.target_in, sources, keep_heads=keep_heads, want_weights=True)
         decoder_self = tuple(output.self_weights for output in outputs)
         cross = tuple(output.cross_weights for output in outputs)

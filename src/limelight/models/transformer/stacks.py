@@ -62,7 +62,7 @@ class Stack(nn.Module):
 
 
 class Encoder(Stack):
-    """A stack of layers that look at everything."""
+    """A stack of layers that attend to all positions."""
 
     def forward(
         self,
@@ -85,9 +85,9 @@ class Encoder(Stack):
 
 
 class Decoder(Stack):
-    """A stack of layers that look at their own past and at the memory."""
+    """A stack of layers that attend to their own past and to the memory."""
 
-    def look_at(
+    def project_memory(
         self, memory: Float[Tensor, "batch source model"], may_attend: Bool[Tensor, "batch 1 1 source"] | None
     ) -> tuple[SourceView, ...]:
         """Keys and values of the memory for each layer: they do not depend on the target, so once is enough."""
@@ -147,7 +147,7 @@ class Decoder(Stack):
 def next_bias(
     state: DecoderState, hidden: Float[Tensor, "batch width model"]
 ) -> tuple[Bool[Tensor, "batch width columns"] | None, Float[Tensor, "batch 1 width columns"] | None]:
-    """Who may look at which column once those of one more position are there; the same to be added to scores."""
+    """Who may attend to which column once those of one more position are there; the same to be added to scores."""
     permitted = state.past.next_permission(len(hidden), hidden.device)
     return permitted, None if permitted is None else as_bias(permitted, hidden.dtype)[:, None]
 
