@@ -16,10 +16,12 @@ from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
 from limelight.decoding.sampling import Sampling
 from limelight.decoding.settings import SearchSettings
+from limelight.inference.prepare import prepare
 from limelight.layers.positions import SinusoidalPositions
 from limelight.models.build import build_model
 from limelight.models.interface import Seq2Seq
 from tests.decoding.fakes import characters
+from tests.decoding.used_up import UsedUpModel
 
 SMALL = {"d_model": 12, "heads": 3, "d_ff": 7, "encoder_layers": 1, "decoder_layers": 2, "dropout": 0.0}
 RECURRENT = {"embedding": 5, "hidden": 7, "dropout": 0.0}
@@ -167,6 +169,17 @@ def test_whenever_a_request_comes_it_gets_what_it_gets_alone(model: Seq2Seq, wid
     for (_, request), found in zip(arrivals, run(model, arrivals, 25 * width), strict=True):
         (alone,) = run(model, [(0, request)], 1)
         assert agree(found, alone)
+
+
+@pytest.mark.parametrize("width", [1, 3])
+@pytest.mark.parametrize("precision", [None, "fp32", "int8"])
+def test_no_state_is_used_twice(model: Seq2Seq, precision: str | None, width: int, seed: int) -> None:
+    """`State` says that it is used up by what makes another of it: searches hold to that, with every model."""
+    random.seed(seed)
+    arrivals = arrivals_of(searched(width), 11, 15)
+    ready = model if precision is None else prepare(model.float(), precision)
+    found, expected = (list(run(each, arrivals, 25 * width)) for each in (UsedUpModel(ready), ready))
+    assert found == expected
 
 
 def test_an_ensemble_takes_them_as_they_come(seed: int) -> None:

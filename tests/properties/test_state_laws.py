@@ -95,7 +95,7 @@ def test_a_random_life_changes_nothing(model: Seq2Seq, seed: int) -> None:
 
 
 def test_a_state_may_be_continued_twice(model: Seq2Seq, seed: int) -> None:
-    """What one continuation writes, the other does not see."""
+    """What one continuation writes, the other does not see: readable models keep more than `State` promises."""
     state = begun(model, random_sources(model, (5, 2)), 2)
     start = torch.full((2, 2), model.start_id)
     _, state = model.step(start, state)

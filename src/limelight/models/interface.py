@@ -69,7 +69,8 @@ class Seq2Seq(Model, Generic[MemoryT, StateT]):
     def step(
         self, ids: Int[Tensor, "batch width"], state: StateT
     ) -> tuple[Float[Tensor, "batch width features"], StateT]:
-        """Read one piece per hypothesis; return the features that predict the next, and the state after it."""
+        """Read one token per hypothesis; return the features that predict the next, and the state after it. The state
+        before is used up, see `State`."""
 
     def step_some(
         self, ids: Int[Tensor, "batch width"], state: StateT, living: Living

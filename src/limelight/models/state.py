@@ -35,7 +35,10 @@ Own = TypeVar("Own", bound="State")
 class State(ABC):
     """What the decoder carries from one step to the next: `width` hypotheses of each sentence of a batch.
 
-    Whatever belongs to the source is there once for a sentence, however many hypotheses look at it.
+    Whatever belongs to the source is there once for a sentence, however many hypotheses attend to it.
+
+    A state is used up by what makes another of it, a step of the model as well as its own methods: its tensors may be
+    overwritten.
     """
 
     @abstractmethod
@@ -48,10 +51,7 @@ class State(ABC):
 
     @abstractmethod
     def admit(self: Own, fresh: Own, places: Int[Tensor, " fresh"]) -> Own:
-        """The sentences of a state before its first step take these places: of others that leave, or behind the last.
-
-        The state before is used up: what it holds may be overwritten.
-        """
+        """The sentences of a state before its first step take these places: free ones, or behind the last."""
 
     def release(self: Own, places: Int[Tensor, " places"]) -> Own:
         """The sentences there are decided: they are still carried along, but what becomes of them does not matter."""

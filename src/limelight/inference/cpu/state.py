@@ -29,10 +29,7 @@ Sources = tuple[
 
 @dataclass(frozen=True, slots=True)
 class CompiledState(State):
-    """Keys and values of the target so far and of the source, for each decoder layer.
-
-    A step writes into its tensors, so a state is used up by the step that follows it.
-    """
+    """Keys and values of the target so far and of the source, for each decoder layer. A step writes into them."""
 
     past: Past
     """Keys and values."""
