@@ -92,7 +92,9 @@ def test_a_word_without_a_sure_link_is_never_marked() -> None:
 def test_one_to_many_marks_and_every_number() -> None:
     counts, numbers = Counter[int](), Counter[int]()
     for seed in range(3000):
-        found = [mark_number(mark) for mark in PLACEHOLDER.findall(marked(seed, placeholders=True).source)]
+        source, target = (PLACEHOLDER.findall(side) for side in marked(seed, placeholders=True, terms=seed % 2 == 0))
+        assert sorted(target) == source
+        found = [mark_number(mark) for mark in source]
         counts[len(found)] += 1
         numbers.update(found)
     assert min(counts[count] for count in (1, 2, 3, 4, 5)) > 100
@@ -166,6 +168,22 @@ def test_phrases_are_marked_inside_others_but_not_across_them() -> None:
     draft.close((4, 4))
     assert found(draft) == {span for span in everything if not {1, 2, 4} & set(span)} | {(1, 1), (2, 2)}
     assert found(draft, around=True) == found(draft) | {(0, 2), (4, 4), (4, 5)}
+
+
+def test_marks_around_what_was_replaced_do_not_make_it_free() -> None:
+    draft = _Draft(PAIR, ALIGNMENT)
+    draft.close((1, 2))
+    draft.surround((1, 2))
+    assert not {span for span in found(draft) if {1, 2} & set(span)}
+    assert {span for span in found(draft, around=True) if {1, 2} & set(span)} == {(0, 2)}
+
+
+def test_no_mark_is_lost_in_a_long_sentence_that_is_aligned_throughout() -> None:
+    words = " ".join(f"w{number}" for number in range(14))
+    alignment = Alignment([Link(number, 13 - number) for number in range(14)], NO_FORMS)
+    for seed in range(4000):
+        pair, _ = place_marks(Sides(words, words), alignment, Random(seed), placeholders=True, terms=seed % 4 == 0)
+        assert sorted(PLACEHOLDER.findall(pair.target)) == PLACEHOLDER.findall(pair.source)
 
 
 def test_without_links_there_are_marks_at_the_ends_and_no_terms() -> None:

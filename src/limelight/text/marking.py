@@ -209,14 +209,10 @@ class _Draft:
     def _is_free(self, span: Span, *, around: bool) -> bool:
         """Whether no other phrase is crossed; one that is marked may lie inside where the span goes `around` it, and
         the span may lie inside one with marks around it."""
-        first, last = span
-        if last >= len(self.sides[0].words) or span in self._around:
+        if span[1] >= len(self.sides[0].words) or span in self._around:
             return False
-        marked = [*self._around, *self._closed]
-        return all(
-            (around and first <= a and b <= last) or ((a, b) in self._around and a <= first and last <= b)
-            for a, b in marked
-            if a <= last and first <= b
+        return all(around and _within(other, span) for other in self._closed if _meet(other, span)) and all(
+            (around and _within(other, span)) or _within(span, other) for other in self._around if _meet(other, span)
         )
 
     def _target_of(self, span: Span) -> Span | None:
@@ -231,6 +227,14 @@ class _Draft:
             return None
         inside = (first <= source <= last for target in range(low, high + 1) for source in back.get(target, ()))
         return (low, high) if all(inside) else None
+
+
+def _meet(one: Span, other: Span) -> bool:
+    return one[0] <= other[1] and other[0] <= one[1]
+
+
+def _within(inner: Span, outer: Span) -> bool:
+    return outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
 def _put_placeholders(draft: _Draft, random: Random) -> None:
