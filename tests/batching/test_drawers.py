@@ -18,6 +18,7 @@ from limelight.batching.stream import BatchStream, Position
 from limelight.config import AugmentationConfig
 from limelight.errors import RunError
 from limelight.text.augmentation import Languages
+from limelight.text.marks import placeholder
 from limelight.tokens import Tokenizers, train_tokenizer
 from tests.batching.aligned import aligned
 
@@ -171,3 +172,20 @@ def test_a_process_ends_when_nobody_asks_any_more() -> None:
     process.stdin.close()
     assert process.wait(timeout=60) == 0
     others.close()
+
+
+def test_a_process_knows_which_rows_are_marked(tokenizers: Tokenizers, tmp_path: Path) -> None:
+    text = f"a{placeholder(0)}"
+    with StoreWriter(tmp_path / "s", vocabulary_size=tokenizers.source.size) as writer:
+        writer.append([[5]] * 2, [[6]] * 2, [text] * 2, [text] * 2, [False, True])
+        view = View(writer.close(""))
+    rows, how = np.array([[0, 0], [0, 1]]), Drawing(0.1)
+    here = varied_rows([view], rows, tokenizers, how, (1, 2))
+    processes = Drawers([view], tokenizers, how, processes=1)
+    try:
+        there = processes.draw(rows, (1, 2)).result()
+    finally:
+        processes.close()
+    assert [row.tolist() for row in there.sources] == [row.tolist() for row in here.sources]
+    mark = tokenizers.source.reserved_id("<ph0>")
+    assert [mark in row for row in there.sources] == [False, True]

@@ -5,14 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from limelight.batching.drawing import Drawing, View, stored_rows, varied_rows
+from limelight.batching.drawing import Drawing, View, marked_of, stored_rows, varied_rows
 from limelight.batching.store import StoreWriter, TokenStore
 from limelight.batching.stream import BatchStream
 from limelight.errors import UserError
 from limelight.text.augmentation import Languages
 from limelight.text.marks import MARK, PLACEHOLDER, placeholder, show_marks
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
-from limelight.tokens.marked import decode_marked
+from limelight.tokens.marked import decode_marked, encode_mixed
 from tests.batching.aligned import aligned
 
 TEXTS = [(f"the cat number {n} sits here.", f"die katze nummer {n} sitzt hier.") for n in range(30)]
@@ -191,3 +191,45 @@ def test_placeholders_without_alignments_are_refused(store: TokenStore, tokenize
     with pytest.raises(UserError, match="need word alignments, and there are none of these corpora"):
         BatchStream(views, Tokenizers(tokenizer, tokenizer), tokens=99, seed=1, drawing=Drawing(0.0, {"terms": 0.1}))
     BatchStream(views, Tokenizers(tokenizer, tokenizer), tokens=99, seed=1, drawing=Drawing(0.0, {"terms": 0.0}))
+
+
+MARKED = [(f"press {placeholder(0)}start{placeholder(1)} now.", f"drücke {placeholder(0)}start{placeholder(1)} jetzt.")]
+
+
+def marked_store(folder: Path, tokenizer: Tokenizer, marked: bool) -> TokenStore:
+    """Thirty pairs and one with the characters of marks."""
+    sources, targets = map(list, zip(*TEXTS, *MARKED, strict=True))
+    is_marked = [False] * 30 + [marked]
+    sides = [encode_mixed(tokenizer, texts, is_marked) for texts in (sources, targets)]
+    with StoreWriter(folder, vocabulary_size=tokenizer.size) as writer:
+        writer.append(*sides, sources, targets, is_marked)
+        return writer.close("")
+
+
+@pytest.mark.parametrize("marked", [True, False])
+@pytest.mark.parametrize("rates", [{}, {"join": 1.0, "lists": 1.0, "placeholders": 1.0}])
+def test_stored_marks_stay_marks_and_other_text_stays_text(
+    marked: bool, rates: dict[str, float], tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    store = marked_store(tmp_path / "s", tokenizer, marked)
+    alignment = aligned(tmp_path / "words", store)
+    views = [View(store, alignment=alignment), View(store.reversed(), alignment=alignment.reversed())]
+    chosen = np.array([(view, row) for view in range(2) for row in (29, 30)])
+    assert marked_of(views, chosen) == [False, marked] * 2
+    drawn = varied_rows(views, chosen, Tokenizers(tokenizer, tokenizer), Drawing(0.3, rates), SEEDS)
+    for place in (1, 3):
+        for row in (drawn.sources[place], drawn.targets[place]):
+            text = decode_marked(tokenizer, row.tolist())
+            assert PLACEHOLDER.findall(text) == [placeholder(0), placeholder(1)]
+            assert ("<ph0>start<ph1>" in show_marks(text)) or not marked
+            reserved = {tokenizer.reserved_id("<ph0>"), tokenizer.reserved_id("<ph1>")}
+            assert reserved.issubset(row.tolist()) == marked
+            assert "number" not in text or not marked  # nothing is joined with it
+
+
+def test_nothing_is_joined_with_a_pair_that_has_marks(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    store = marked_store(tmp_path / "s", tokenizer, True)
+    chosen = np.array([(0, row) for row in (28, 29, 30)])
+    drawn = varied_rows([View(store)], chosen, Tokenizers(tokenizer, tokenizer), Drawing(0.0, {"join": 1.0}), SEEDS)
+    texts = [show_marks(decode_marked(tokenizer, row.tolist())) for row in drawn.sources]
+    assert [text.count(".") for text in texts] == [2, 1, 1]

@@ -7,6 +7,7 @@ import pytest
 
 from limelight.batching.overlap import Overlap, find_overlap, fold
 from limelight.batching.store import StoreWriter, TokenStore
+from limelight.text.marks import placeholder
 from limelight.text.pair import Pair
 
 
@@ -74,3 +75,11 @@ def test_the_warning_counts_and_names_places() -> None:
 def test_nothing_to_look_for_and_nothing_to_look_in(tmp_path: Path) -> None:
     assert find_overlap([], as_pairs([("a", "b")])) == Overlap(1, 0, 0, ())
     assert find_overlap([store_of(tmp_path / "store", [("a", "b")])], []) == Overlap(0, 0, 0, ())
+
+
+def test_marks_of_the_training_text_make_no_difference(tmp_path: Path) -> None:
+    mark = placeholder(0)
+    with StoreWriter(tmp_path / "s", vocabulary_size=9) as writer:
+        writer.append([[1]] * 2, [[1]] * 2, [f"a{mark} lamp", "x"], [f"eine {mark}Lampe", "y"], [True, False])
+        store = writer.close("")
+    assert find_overlap([store], as_pairs([("a lamp", "eine Lampe")])).pairs == 1

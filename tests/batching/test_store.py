@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.batching.store import StoreWriter, TokenStore, open_store, store_matches
+from limelight.batching.store import MARKED, StoreWriter, TokenStore, open_store, store_matches
 from limelight.errors import RunError
 
 texts = st.text(max_size=20)
@@ -156,4 +156,38 @@ def test_a_strange_description_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "s" / "store.json").write_text(text)
     assert not store_matches(tmp_path / "s", "print")
     with pytest.raises(RunError, match="not a description of a store"):
+        open_store(tmp_path / "s")
+
+
+def test_marked_rows_are_known_by_their_numbers_both_ways_round(tmp_path: Path) -> None:
+    with StoreWriter(tmp_path / "s", vocabulary_size=90) as writer:
+        for marked in ([True, False, True], [], [False, False, True]):
+            writer.append(*map(list, zip(ONE, ONE, TWO, strict=True)), marked)
+        store = writer.close("print")
+    assert len(store) == 9
+    for found in (store, store.reversed(), open_store(tmp_path / "s")):
+        assert found.marked.tolist() == [0, 2, 8]
+        rows = np.array([8, 3, 0, 7, 2])
+        assert found.are_marked(rows).tolist() == [True, False, True, False, True]
+
+
+def test_a_store_without_marked_rows_has_no_file_of_them(tmp_path: Path) -> None:
+    """As those of versions that knew no marks."""
+    store = write(tmp_path / "s", ONE, TWO)
+    assert store.marked.tolist() == []
+    assert not (tmp_path / "s" / MARKED).exists()
+    description = json.loads((tmp_path / "s" / "store.json").read_text())
+    del description["marked"]
+    (tmp_path / "s" / "store.json").write_text(json.dumps(description))
+    assert open_store(tmp_path / "s").marked.tolist() == []
+
+
+@pytest.mark.parametrize("size", [0, 8, 9])
+def test_a_damaged_list_of_marked_rows_is_refused(size: int, tmp_path: Path) -> None:
+    with StoreWriter(tmp_path / "s", vocabulary_size=90) as writer:
+        writer.append(*map(list, zip(ONE, ONE, TWO, strict=True)), [True, False, True])
+        writer.close("print")
+    path = tmp_path / "s" / MARKED
+    path.write_bytes(path.read_bytes()[:size])
+    with pytest.raises(RunError, match="delete the folder, it is made anew"):
         open_store(tmp_path / "s")

@@ -42,7 +42,7 @@ def test_an_option_without_its_files_is_refused(given: str) -> None:
     option = "--valid" if "--valid --" in given else "--train"
     with pytest.raises(
         UserError,
-        match=rf"{option}: name a file after it: one \.tsv or \.jsonl file, two files line by line, or plain text",
+        match=rf"{option}: name a file after it: one that holds both sides \(\.tsv, .*\), two files line by line",
     ):
         repeat_options(given.split())
 

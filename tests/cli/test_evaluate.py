@@ -96,7 +96,7 @@ def test_the_settings_of_the_search_are_options_and_told(limelight: Limelight, t
         ({"a.jsonl": b'{"source": "one"}\n'}, "a.jsonl:1: the object has no 'target'"),
         ({"a.en": b"one\n", "a.es": b"uno\ndos\n"}, "a.en"),
         ({"a.en": b"one\n"}, "a.en: a file of one language needs its other language beside it"),
-        ({"a.tmx": b"<tmx/>"}, "a.tmx: is a translation memory (TMX), which is not read as text"),
+        ({"a.tmx": b"<html/>"}, "a.tmx:1: the file begins with <html>, not with <tmx>"),
         ({"a.txt": b"<tmx/>"}, "a.txt: is a translation memory (TMX), which is not read as text"),
         ({"a.tsv.gz": b"\x1f\x8b\x08 cut off"}, "a.tsv.gz:1: the file is damaged or cut off here"),
     ],

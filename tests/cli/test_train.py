@@ -165,11 +165,15 @@ def test_too_little_memory_is_told_with_a_way_out(
         ("--train", "--train: name a file after it"),
         ("--train one.en", "--train one.en: a file of one language needs its other language beside it"),
         (
-            "--train memory.csv",
-            "memory.csv: is a CSV table, which is not read as text; save its two text columns as tab",
+            "--train memory.xlsx",
+            "memory.xlsx: is an Excel table (XLSX), which is not read as text; save its two text columns as tab",
         ),
-        ("--train memory.tmx.gz", "memory.tmx.gz: is a translation memory (TMX), which is not read as text; export it"),
-        ("--train {bad}/memory.xml", "memory.xml: is a translation memory (TMX), which is not read as text; export it"),
+        ("--train memory.tmx.gz", "memory.tmx.gz: there is no such file (looked in "),
+        (
+            "--train {bad}/memory.xml",
+            "memory.xml: is a translation memory (TMX), which is not read as text; as parallel text it is read by the "
+            "ending of its name (.tmx)",
+        ),
         ("--train {bad}/semicolons.tsv", "semicolons.tsv: looks like a CSV table with semicolons between its columns"),
         ("--train none.tsv", "none.tsv: there is no such file (looked in "),
         ("--train {corpus}", "{corpus}: a file of one language needs its other language beside it"),

@@ -59,3 +59,11 @@ def test_a_pipe_is_refused_as_text_is_read_several_times(tmp_path: Path) -> None
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(UserError, match="is a pipe or a device"):
         survey([Part((str(tmp_path / "pipe"),))], skip=False)
+
+
+def test_a_part_chooses_languages_of_its_file(tmp_path: Path) -> None:
+    path = str(tmp_path / "a.csv")
+    Path(path).write_text("en,de,fr\none,eins,un\n", encoding="utf-8")
+    assert list(read_inputs([Part((path,), "target", ("fr", "de"))])) == [Input("eins", "un")]
+    with pytest.raises(UserError, match="more than two languages"):
+        survey([Part((path,), "source")], skip=True)

@@ -62,7 +62,7 @@ def test_a_rate_without_an_augmentation_is_refused() -> None:
 def test_joined_pairs_are_those_that_follow_and_speak_the_same_languages(seed: int) -> None:
     pairs = [Sides(f"a{n}.", f"b{n}.") for n in range(4)]
     languages = [EN_DE, Languages("en", "fr"), EN_DE, EN_DE]
-    for (source, target), _ in augment(pairs, languages, {"join": 1.0}, seed):
+    for (source, target), *_ in augment(pairs, languages, {"join": 1.0}, seed):
         places = re.findall(r"a(\d)\.", source)
         assert places == re.findall(r"b(\d)\.", target)
         assert len({languages[int(place)] for place in places}) == 1
@@ -207,7 +207,7 @@ def test_links_follow_their_sentences_when_pairs_are_joined(seed: int) -> None:
     links = Alignment([Link(0, 2), Link(1, 1), Link(2, 0)], NO_FORMS)
     rates = {"join": 1.0, "placeholders": 1.0}
     joined = 0
-    for (source, target), applied in augment(pairs, [EN_DE] * 200, rates, seed, lambda _: links):
+    for (source, target), applied, _ in augment(pairs, [EN_DE] * 200, rates, seed, lambda _: links):
         assert sorted(MARK.findall(source)) == sorted(MARK.findall(target))
         left = [re.findall(r"[a-c]\d+", side.lower()) for side in (source, target)]
         assert sorted(left[0]) == sorted(left[1])

@@ -59,3 +59,22 @@ def test_what_was_skipped_before_a_fatal_line_is_listed(tmp_path: Path) -> None:
     ):
         list(read_pairs([tmp_path / "t.en", tmp_path / "t.de"], on_bad_line=report.add))
     assert (tmp_path / "skipped.txt").read_text().startswith(f"{tmp_path / 't.en'}:2: not valid UTF-8")
+
+
+def test_segments_that_are_not_used_are_counted_apart_and_not_said(tmp_path: Path) -> None:
+    listing, said = tmp_path / "skipped.txt", []
+    with SkipReport(listing, said.append) as report:
+        for number in range(1, 4):
+            report.add(BadLine("a.po", number, "fuzzy (segment 7)", unused=True))
+        assert report.summary().splitlines() == [
+            f"3 segments are not used; each of them in {listing}", "  not used 3: fuzzy (first: a.po:1)"
+        ]  # fmt: skip
+        report.add(BadLine("a.po", 9, "fuzzy"))
+    assert said == ["skipped a.po:9: fuzzy"]
+    assert report.summary().splitlines() == [
+        f"1 lines cannot be read and were skipped; each of them in {listing}",
+        "  skipped 1: fuzzy (first: a.po:9)",
+        "3 segments are not used",
+        "  not used 3: fuzzy (first: a.po:1)",
+    ]
+    assert listing.read_text().count("\n") == 4

@@ -15,6 +15,8 @@ from limelight.tokens.marked import (
     encode_marked,
     encode_marked_batch,
     encode_marked_sampled,
+    encode_mixed,
+    knows_marks,
     require_marks,
 )
 from limelight.tokens.tokenizer import PLACEHOLDERS, SPACE
@@ -161,7 +163,17 @@ def test_an_imported_vocabulary_has_no_marks(tmp_path: Path) -> None:
     listed = ListedTokenizer(listed_model(model, ["</s>", "<unk>", "▁the", "▁", "c", "a", "t"]), reserved=())
     with pytest.raises(UserError, match=r"augmentation\.terms need the tokens <ph0> to <ph31>, but this vocabulary"):
         require_marks(listed)
+    assert not knows_marks(listed)
     with pytest.raises(UserError, match="no reserved token <ph0>"):
         encode_marked(listed, f"the {X}")
     assert encode_marked(listed, "the cat") == listed.encode("the cat")
     require_marks(BPE)
+
+
+def test_only_marked_texts_of_several_have_ids_for_marks(tokenizer: Tokenizer) -> None:
+    text = f"the cat {X} sleeps"
+    rows = encode_mixed(tokenizer, [text, text, "a cat"], [True, False, True])
+    assert rows == [encode_marked(tokenizer, text), tokenizer.encode(text), tokenizer.encode("a cat")]
+    assert rows[0] != rows[1]
+    assert encode_mixed(tokenizer, [], []) == []
+    assert knows_marks(tokenizer)

@@ -10,9 +10,14 @@ import pytest
 
 from limelight.config import Corpus, RunConfig, override
 from limelight.errors import UserError
+from limelight.text.marks import has_private_use, placeholder, show_marks
+from limelight.tokens.marked import decode_marked
+from limelight.tokens.tokenizer import PLACEHOLDERS
 from limelight.training import prepare as module
+from limelight.training.preflight import check_run
 from limelight.training.prepare import Prepared, prepare, read_valid
-from tests.training.helpers import tiny_run
+from tests.text.readers.files import tmx, unit
+from tests.training.helpers import NUMBERS, ZAHLEN, tiny_run
 
 
 @pytest.fixture
@@ -288,3 +293,73 @@ def test_validation_pairs_that_are_in_the_training_text_are_warned_of_once(confi
     (tmp_path / "run" / "config.yaml").touch()
     assert "warning" not in prepared(config, tmp_path / "run")[1]
     assert "warning" not in prepared(with_data(config, valid=()), tmp_path / "other")[1]
+
+
+def memory(path: Path, own: str = "") -> tuple[Corpus, ...]:
+    """Forty units of which every second one has codes, every third no translation; `own` stands in all texts."""
+    units = []
+    for number in range(40):
+        word, wort = NUMBERS[number % 11], ZAHLEN[number % 11]
+        codes = ('<ph x="1"/>', '<ph x="2"/>') if number % 2 else ("", "")
+        variants = [("en", f"{word} {codes[0]}and{codes[1]} {number}{own}")]
+        if number % 3:
+            variants.append(("de", f"{wort} {codes[1]}und{codes[0]} {number}{own}"))
+        units.append(unit(*variants))
+    return corpus(path, tmx("".join(units)).encode())
+
+
+def test_codes_of_a_memory_are_stored_as_ids_of_placeholders(config: RunConfig, tmp_path: Path) -> None:
+    found, said = prepared(with_data(config, train=memory(tmp_path / "a.tmx")), tmp_path / "run")
+    [store], (tokenizer, _) = found.stores, found.tokenizers
+    numbers = [number for number in range(40) if number % 3]
+    assert store.marked.tolist() == [row for row, number in enumerate(numbers) if number % 2]
+    row = numbers.index(5)
+    sides = [show_marks(decode_marked(tokenizer, ids[row].tolist())) for ids in (store.sources, store.targets)]
+    assert sides == ["six <ph0>and<ph1> 5", "sechs <ph1>und<ph0> 5"]
+    pieces = [piece for number in range(tokenizer.size - 1) for piece in tokenizer.pieces([number])]
+    assert not any(map(has_private_use, pieces))  # the vocabulary is learned from the text alone
+    listing = tmp_path / "run" / "data" / "train-0-skipped.txt"
+    assert f"26 of 26 pairs kept\n14 segments are not used; each of them in {listing}\n" in said
+    assert "  not used 14: no text in de (first: " in said
+
+
+def test_a_vocabulary_without_placeholders_gets_text_without_codes(
+    config: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "knows_marks", lambda _: False)
+    found, _ = prepared(with_data(config, train=memory(tmp_path / "a.tmx")), tmp_path / "run")
+    store = found.stores[0]
+    assert store.marked.tolist() == []
+    assert not any(has_private_use(text) for side in store.texts(np.arange(len(store))) for text in side)
+
+
+@pytest.mark.parametrize("kind", ["tsv", "tmx"])
+def test_characters_that_look_like_marks_stay_ordinary_text(kind: str, config: RunConfig, tmp_path: Path) -> None:
+    own = placeholder(0)
+    lines = "".join(f"one {number}{own}\teins {number}{own}\n" for number in range(40))
+    train = memory(tmp_path / "a.tmx", own) if kind == "tmx" else corpus(tmp_path / "a.tsv", lines.encode())
+    found, _ = prepared(with_data(config, train=train), tmp_path / "run")
+    [store], (tokenizer, _) = found.stores, found.tokenizers
+    assert store.marked.tolist() == []
+    reserved = {tokenizer.reserved_id(piece) for piece in PLACEHOLDERS}
+    assert all(reserved.isdisjoint(store.sources[row].tolist()) for row in range(len(store)))
+    assert all(own in text for side in store.texts(np.arange(len(store))) for text in side)
+
+
+def test_other_languages_of_the_same_file_are_another_corpus(config: RunConfig, tmp_path: Path) -> None:
+    [forth] = memory(tmp_path / "a.tmx")
+    prepared(with_data(config, train=(forth,)), tmp_path / "run")
+    back = with_data(config, train=(forth.model_copy(update={"source": "de", "target": "en"}),), valid=())
+    found, said = prepared(back, tmp_path / "run")
+    assert "text, cleaning or vocabulary has changed; making its pieces anew" in said
+    assert found.stores[0].texts(np.arange(1))[0] == ["zwei \U000f0000und\U000f0001 1"]
+
+
+def test_a_language_that_is_not_there_is_told_before_anything_is_made(config: RunConfig, tmp_path: Path) -> None:
+    [there] = memory(tmp_path / "a.tmx")
+    french = (there.model_copy(update={"target": "fr"}),)
+    with pytest.raises(UserError, match=r"a\.tmx:1: the file has no text in fr; its languages are: de, en\."):
+        prepared(with_data(config, train=french), tmp_path / "run")
+    with pytest.raises(UserError, match=r"a\.tmx:1: the file has no text in fr"):
+        check_run(with_data(config, train=french, valid=()), tmp_path / "run")
+    assert not (tmp_path / "run" / "data" / "train-0").exists()

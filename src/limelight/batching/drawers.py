@@ -23,7 +23,7 @@ import numpy as np
 
 from limelight.batching.alignments import open_alignments
 from limelight.batching.drawing import Drawing, DrawnRows, View, varied_rows
-from limelight.batching.store import Ragged, TokenStore
+from limelight.batching.store import Ragged, TokenStore, open_marked
 from limelight.errors import RunError
 from limelight.text.augmentation import Languages
 from limelight.tokens import Tokenizers, load_tokenizers, save_tokenizers
@@ -171,7 +171,8 @@ def _view(
     files: list[tuple[str, str]], prefix: list[int], languages: list[str], words: tuple[str, bool] | None
 ) -> View:
     places = [(Path(place), dtype) for place, dtype in files]
-    store = TokenStore(*(Ragged.open(place.parent, place.name, dtype) for place, dtype in places))
+    parts = [Ragged.open(place.parent, place.name, dtype) for place, dtype in places]
+    store = TokenStore(*parts, marked=open_marked(places[0][0].parent))
     alignment = None
     if words:
         folder, turned = words

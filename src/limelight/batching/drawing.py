@@ -14,8 +14,8 @@ from limelight.batching.store import TokenStore
 from limelight.text.augmentation import MARKING, Augmented, Languages, augment
 from limelight.text.marking import Alignment
 from limelight.text.pair import Sides
-from limelight.tokens import Tokenizer, Tokenizers
-from limelight.tokens.marked import encode_marked_sampled
+from limelight.tokens import Tokenizers
+from limelight.tokens.marked import encode_mixed
 
 
 class View(NamedTuple):
@@ -82,8 +82,9 @@ def varied_rows(
     stored, texts = stored_rows(views, chosen), texts_of(views, chosen)
     augmented = augmented_pairs(views, chosen, texts, how, seeds[0])
     changed = [each.pair != text for each, text in zip(augmented, texts, strict=True)]
+    marked = [each.is_marked for each in augmented]
     sides = [
-        _encoded(tokenizer, augmented, side, amount=how.sampling, seed=seed)
+        encode_mixed(tokenizer, [each.pair[side] for each in augmented], marked, amount=how.sampling, seed=seed)
         for side, (tokenizer, seed) in enumerate(zip(tokenizers, seeds, strict=True))
     ]
     sources = [_prefixed(views[view], row) for (view, _), row in zip(chosen, sides[0], strict=True)]
@@ -99,8 +100,9 @@ def augmented_pairs(
     views: Sequence[View], chosen: np.ndarray, texts: Sequence[Sides], how: Drawing, seed: int
 ) -> list[Augmented]:
     """The texts of these rows as `varied_rows` augments them."""
+    marked = marked_of(views, chosen)
     if not how.rates:
-        return [Augmented(text) for text in texts]
+        return [Augmented(text, marked=is_marked) for text, is_marked in zip(texts, marked, strict=True)]
 
     def alignment_of(place: int) -> Alignment:
         view, row = chosen[place]
@@ -111,18 +113,7 @@ def augmented_pairs(
 
     seen = [views[view] for view, _ in chosen]
     languages, tags = [view.languages for view in seen], [view.prefix for view in seen]
-    return augment(texts, languages, how.rates, seed, alignment_of, tags)
-
-
-def _encoded(
-    tokenizer: Tokenizer, pairs: Sequence[Augmented], side: int, *, amount: float, seed: int
-) -> list[list[int]]:
-    """The ids of a side. Only in pairs that were marked are marks ids; elsewhere these characters are text."""
-    plain = [each.pair[side] for each in pairs if not each.is_marked]
-    marked = [each.pair[side] for each in pairs if each.is_marked]
-    rows = iter(tokenizer.encode_sampled(plain, amount=amount, seed=seed))
-    others = iter(encode_marked_sampled(tokenizer, marked, amount=amount, seed=seed) if marked else [])
-    return [next(others if each.is_marked else rows) for each in pairs]
+    return augment(texts, languages, how.rates, seed, alignment_of, tags, marked)
 
 
 def _fitting(
@@ -149,3 +140,12 @@ def texts_of(views: Sequence[View], chosen: np.ndarray) -> list[Sides]:
         for place, source, target in zip(places, *view.store.texts(chosen[places, 1]), strict=True):
             found[place] = Sides(source, target)
     return found
+
+
+def marked_of(views: Sequence[View], chosen: np.ndarray) -> list[bool]:
+    """For each of the rows whether its texts are marked."""
+    found = np.zeros(len(chosen), dtype=bool)
+    for number, view in enumerate(views):
+        places = np.flatnonzero(chosen[:, 0] == number)
+        found[places] = view.store.are_marked(chosen[places, 1])
+    return found.tolist()

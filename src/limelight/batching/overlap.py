@@ -2,11 +2,12 @@
 the model has not seen."""
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from limelight.batching.store import Ragged, TokenStore
+from limelight.text.marks import without_marks
 from limelight.text.pair import Pair
 from limelight.untrusted import shown
 
@@ -51,7 +52,8 @@ def find_overlap(stores: Iterable[TokenStore], pairs: Sequence[Pair]) -> Overlap
     found_sources: set[int] = set()
     found: set[tuple[int, int]] = set()
     for store in stores:
-        for source, target in zip(_texts(store.source_texts), _texts(store.target_texts), strict=True):
+        clean = without_marks if len(store.marked) else str
+        for source, target in zip(_texts(store.source_texts, clean), _texts(store.target_texts, clean), strict=True):
             hashed = hash(fold(source))
             if hashed in sources:
                 found_sources.add(hashed)
@@ -68,11 +70,11 @@ def fold(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
-def _texts(rows: Ragged) -> Iterator[str]:
-    """All rows, read in parts: a slice of a memory-mapped file for each row takes longer than all else."""
+def _texts(rows: Ragged, change: Callable[[str], str]) -> Iterator[str]:
+    """All rows, changed so, read in parts: a slice of a memory-mapped file for each row takes longer than all else."""
     for first in range(0, len(rows), _ROWS):
         offsets = rows.offsets[first : first + _ROWS + 1].tolist()
         begin = offsets[0]
         part = rows.values[begin : offsets[-1]].tobytes()
         for left, right in pairwise(offsets):
-            yield part[left - begin : right - begin].decode("utf-8", "replace")
+            yield change(part[left - begin : right - begin].decode("utf-8", "replace"))

@@ -10,7 +10,7 @@ import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -21,6 +21,7 @@ from limelight.files import PARTIAL, remove, sync_folder, write_whole, writing
 
 VERSION = 1
 DESCRIPTION = "store.json"
+MARKED = "marked.rows"
 WAY_OUT = "delete the folder, it is made anew from the corpus"
 _AFTERWARDS = "nothing is lost: once there is room, the same command makes the pieces anew"
 
@@ -111,13 +112,22 @@ class TokenStore:
     targets: Ragged
     source_texts: Ragged
     target_texts: Ragged
+    marked: np.ndarray = field(kw_only=True, default_factory=lambda: np.empty(0, dtype="<i8"))
+    """Numbers of the rows, in their order, whose texts are marked (see `text/marks.py`)."""
 
     def __len__(self) -> int:
         return len(self.sources)
 
     def reversed(self) -> "TokenStore":
         """The same corpus in the other direction."""
-        return TokenStore(self.targets, self.sources, self.target_texts, self.source_texts)
+        return TokenStore(self.targets, self.sources, self.target_texts, self.source_texts, marked=self.marked)
+
+    def are_marked(self, rows: np.ndarray) -> np.ndarray:
+        """For each of these rows whether its texts are marked."""
+        if not len(self.marked):
+            return np.zeros(len(rows), dtype=bool)
+        places = np.searchsorted(self.marked, rows)
+        return self.marked[np.minimum(places, len(self.marked) - 1)] == rows
 
     def texts(self, rows: np.ndarray) -> tuple[list[str], list[str]]:
         """Source and target text of these rows."""
@@ -189,8 +199,11 @@ class StoreWriter(FolderWriter):
     def _open(self, partial: Path) -> None:
         kinds = {"source": self.dtype, "target": self.dtype, "source_text": "u1", "target_text": "u1"}
         self._writers = {name: RaggedWriter(partial, name, dtype) for name, dtype in kinds.items()}
+        self._rows, self._marked = 0, list[int]()
 
     def _close(self) -> None:
+        if self._marked:
+            write_whole(self._partial / MARKED, np.array(self._marked, dtype="<i8").tobytes())
         for writer in self._writers.values():
             writer.close()
 
@@ -199,8 +212,11 @@ class StoreWriter(FolderWriter):
             writer.abandon()
 
     def append(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]],
-               source_texts: Sequence[str], target_texts: Sequence[str]) -> None:  # fmt: skip
-        """Add pairs; the four lists run in step."""
+               source_texts: Sequence[str], target_texts: Sequence[str],
+               marked: Sequence[bool] = ()) -> None:  # fmt: skip
+        """Add pairs; the lists run in step. `marked` says whose texts have marks; none have where it is not given."""
+        self._marked += [self._rows + place for place, is_marked in enumerate(marked) if is_marked]
+        self._rows += len(sources)
         with self.writing():
             self._writers["source"].append(sources)
             self._writers["target"].append(targets)
@@ -209,18 +225,31 @@ class StoreWriter(FolderWriter):
 
     def close(self, fingerprint: str, files: Sequence[str] = ()) -> TokenStore:
         """Finish, move into place, open. `fingerprint` names what the store was made of, `files` where that lies."""
-        self.finish(fingerprint, files)
+        self.finish(fingerprint, files, marked=len(self._marked))
         return open_store(self.folder)
 
 
 def open_store(folder: Path) -> TokenStore:
     """Map a finished store. Raises `RunError` when it is damaged."""
-    dtype = described(folder)["dtype"]
+    description = described(folder)
+    dtype = description["dtype"]
     parts = [Ragged.open(folder, name, dtype) for name in ("source", "target")]
     parts += [Ragged.open(folder, name, "u1") for name in ("source_text", "target_text")]
     if len({len(part) for part in parts}) > 1:
         raise RunError(f"{folder}: its files have different numbers of rows; {WAY_OUT}")
-    return TokenStore(*parts)
+    marked = open_marked(folder)
+    if len(marked) != description.get("marked", 0):  # versions before marks wrote no number
+        raise RunError(f"{folder}: {MARKED} is incomplete; {WAY_OUT}")
+    return TokenStore(*parts, marked=marked)
+
+
+def open_marked(folder: Path) -> np.ndarray:
+    """The numbers of the rows of a store whose texts are marked. Raises `RunError` where they cannot be read."""
+    path = folder / MARKED
+    try:
+        return map_file(path, "<i8") if path.exists() else np.empty(0, dtype="<i8")
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path}: cannot be read ({error}); {WAY_OUT}") from None
 
 
 def described(folder: Path, *figures: str) -> dict[str, Any]:

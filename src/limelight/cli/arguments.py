@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 SEVERAL = ("--train", "--back-translated", "--valid", "--text", "--valid-text", "--test")
 """Options that take all the words after them, as in `--train train.en train.de`."""
-ONE_FILE = (".tsv", ".jsonl")
 _PREFIX = re.compile(r"(?P<source>[A-Za-z]{2,3}(?:_\w+)?)-(?P<target>[A-Za-z]{2,3}(?:[-_]\w+)?)=(?P<file>.+)")
 NO_LANGUAGES = ("txt", "src", "tgt", "trg", "ref", "hyp", "sys", "out", "raw", "tok", "bpe", "spm", "new", "old", "bak")
 """Endings of files of text that look like codes of languages."""
@@ -48,21 +47,24 @@ def repeat_options(arguments: list[str]) -> list[str]:
 
 def _require_word(option: str, words: int) -> None:
     if option and not words:
+        from limelight.text.formats import BOTH_SIDES
+
         raise UserError(
-            f"{option}: name a file after it: one .tsv or .jsonl file, two files line by line, or plain text"
+            f"{option}: name a file after it: one that holds both sides ({', '.join(BOTH_SIDES)}), two files line by "
+            "line, or plain text"
         )
 
 
 def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Corpus, ...]:
-    """Files to corpora: each .tsv or .jsonl is one; others come in twos, a file for each language. `en-de=FILE` names
-    the languages of a corpus at its first file.
+    """Files to corpora: each that holds both sides is one; others come in twos, a file for each language. `en-de=FILE`
+    names the languages of a corpus at its first file.
 
     Raises `UserError` when a file is left without its other language, or is of a format that is not text, for two
     files in the order opposite to `source` and `target`, and for corpora of several directions that are not all named.
     """
     from limelight.config import Corpus, require_one_direction
-    from limelight.text.formats import refuse_name
-    from limelight.text.open_text import open_text, text_suffix
+    from limelight.text.formats import BOTH_SIDES, refuse_name
+    from limelight.text.open_text import holds_both_sides, open_text, text_suffix
 
     found: list[Corpus] = []
     waiting, guessed = "", False
@@ -73,12 +75,13 @@ def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Co
             named, file = _direction(word)
             guessed |= not named[0]
             languages = named[0] or source, named[1] or target
-        refuse_name(Path(file), text_suffix(file))
-        if text_suffix(file) in ONE_FILE:
+        if holds_both_sides(Path(file)):
             if waiting:
                 break
             found.append(Corpus(files=(file,), source=languages[0] or "source", target=languages[1] or "target"))
-        elif waiting:
+            continue
+        refuse_name(Path(file), text_suffix(file))
+        if waiting:
             spoken = languages[0] or _language(waiting, "source"), languages[1] or _language(file, "target")
             _require_order(option, (waiting, file), spoken)
             found.append(Corpus(files=(waiting, file), source=spoken[0], target=spoken[1]))
@@ -90,7 +93,7 @@ def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Co
             open_text(waiting).close()  # it may be one that nobody can read
         raise UserError(
             f"{option} {waiting}: a file of one language needs its other language beside it, for example "
-            f"{option} train.en train.de; or give one .tsv or .jsonl file that holds both"
+            f"{option} train.en train.de; or give one file that holds both ({', '.join(BOTH_SIDES)})"
         )
     if guessed:
         require_one_direction(found)

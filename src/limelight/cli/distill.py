@@ -113,19 +113,21 @@ def _text(files: list[str], config: RunConfig, asked: tuple[str, str]) -> Groups
 
 def _pairs(files: list[str], configs: list[RunConfig], asked: tuple[str, str], *, both: bool) -> Groups:
     """Each corpus in its direction and, where `both` are wanted, the other way round."""
-    from limelight.config import directions_of, find_direction
+    from limelight.config import directions_of, find_direction, known_languages
     from limelight.synthesis import Part
 
     given = corpora(files, *asked, "--train")
     directions = directions_of(configs[0].data)
     if both and len(directions) < 2:
         raise UserError("--both-directions: this model translates in one direction; leave it out")
-    groups: dict[Direction | None, list[Part]] = {
-        direction or find_direction(directions): [Part(corpus.files, "source") for corpus in some]
-        for direction, some in by_direction(given, configs, asked).items()
-    }
+    groups: dict[Direction | None, list[Part]] = {}
+    for asked_for, some in by_direction(given, configs, asked).items():
+        direction = asked_for or find_direction(directions)
+        groups[direction] = [Part(corpus.files, "source", known_languages(corpus, direction)) for corpus in some]
     for direction, some in by_direction(_turned(given), configs, asked[::-1]).items() if both else ():
-        groups.setdefault(direction, []).extend(Part(corpus.files, "target") for corpus in some)
+        groups.setdefault(direction, []).extend(
+            Part(corpus.files, "target", known_languages(corpus, direction)[::-1]) for corpus in some
+        )
     return groups
 
 

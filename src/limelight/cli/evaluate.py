@@ -94,11 +94,14 @@ def _measure_of(config: RunConfig) -> Measure:
 def _translations(
     folders: list[str], configs: list[RunConfig], machine: Machine, test: list[str], how: dict[str, Any]
 ) -> Found:
+    from limelight.config import directions_of
     from limelight.evaluation.directions import DirectionsEvaluation
 
     asked = how.pop("--from") or "", how.pop("--to") or ""
     groups = by_direction(corpora(test, *asked, "--test"), configs, asked)
-    pairs = {direction: _pairs(some, () if direction else configs[0].data.train) for direction, some in groups.items()}
+    trained = directions_of(configs[0].data)
+    only_one = trained[0] if len(trained) == 1 else None
+    pairs = {direction: _pairs(some, direction or only_one) for direction, some in groups.items()}
     for unseen in pairs.values():
         _warn_of_overlap(folders, unseen)
     translator = open_translator(folders, machine, how["--precision"])
@@ -174,19 +177,21 @@ def _refuse(how: dict[str, Any], why: str) -> None:
         raise UserError(f"{' and '.join(given)}: {why}; leave it out")
 
 
-def _pairs(given: Sequence[Corpus], trained: Sequence[Corpus] = ()) -> list[Pair]:
+def _pairs(given: Sequence[Corpus], direction: Direction | None = None) -> list[Pair]:
     """The pairs of a test set, but for blank lines of a file that holds both sides. Warns of these, and of what is
-    strange about the text, also as text in the languages of the one direction that was `trained`."""
+    strange about the text, also as text in the languages of the `direction` of the model."""
+    from limelight.config import known_languages
     from limelight.text.doubts import doubts
-    from limelight.text.readers import read_pairs
+    from limelight.text.readers import names_languages, read_pairs
 
-    directions = {(corpus.source, corpus.target) for corpus in trained}
     pairs: list[Pair] = []
     for corpus in given:
-        languages = directions.copy().pop() if len(directions) == 1 else (corpus.source, corpus.target)
-        for doubt in doubts(corpus.files, *languages):
+        languages = known_languages(corpus, direction)
+        # Of a file of segments the languages are known; of any other one the text is asked whether it fits the model.
+        said = languages if direction is None or names_languages(corpus.files) else direction
+        for doubt in doubts(corpus.files, *said):
             warnings.warn(doubt, TextWarning, stacklevel=2)
-        found = list(read_pairs(corpus.files))
+        found = list(read_pairs(corpus.files, *languages))
         kept = [pair for pair in found if len(corpus.files) > 1 or pair.source or pair.target]
         if len(kept) < len(found):
             warnings.warn(

@@ -90,7 +90,8 @@ Train = Annotated[
     list[str] | None,
     typer.Option(
         "--train",
-        help="Text to learn from: one .tsv or .jsonl file, or two files line by line; .gz, .xz, .zst too.",
+        help="Text to learn from: one file of both sides (.tsv, .jsonl, .tmx, .xliff, .po, .ts, .csv), or two files "
+        "line by line; .gz, .xz, .zst too.",
         metavar="FILE...",
         rich_help_panel=TEXT,
     ),
@@ -306,7 +307,10 @@ Top = Annotated[int, typer.Option("--top", help="Guesses for each mask.", parser
 Test = Annotated[
     list[str],
     typer.Option(
-        "--test", help="Parallel text: one .tsv or .jsonl file, or two files line by line.", metavar="FILE..."
+        "--test",
+        help="Parallel text: one file of both sides (.tsv, .jsonl, .tmx, .xliff, .po, .ts, .csv), or two files line by "
+        "line.",
+        metavar="FILE...",
     ),
 ]
 Tokenize = Annotated[

@@ -21,6 +21,8 @@ EXAMPLES = """
       --out runs/en-de
   limelight train --train memory.tsv --source en --target fr \\
       --recipe bahdanau --max-minutes 30 --out runs/en-fr
+  limelight train --train memory.tmx --source en --target de \\
+      --valid valid.xliff --out runs/terms
   limelight train --out runs/en-de --max-minutes 60
   limelight train --train memory.tsv --source en --target fr \\
       --set augmentation.placeholders=0.3 --preview 20

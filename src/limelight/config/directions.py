@@ -30,10 +30,15 @@ class Direction(NamedTuple):
         return f"{self.source}-{self.target}"
 
 
-def known_languages(corpus: Corpus) -> tuple[str, str]:
-    """Source and target language of a corpus; empty where nobody has named them."""
-    source, target = corpus.source, corpus.target
-    return "" if source == UNNAMED["source"] else source, "" if target == UNNAMED["target"] else target
+def known_languages(corpus: Corpus, otherwise: Direction | None = None) -> tuple[str, str]:
+    """Source and target language of a corpus, or those of the direction `otherwise` where nobody has named them; empty
+    where that has no name for them either."""
+    own, others = (corpus.source, corpus.target), otherwise or UNNAMED.values()
+    found = [
+        next((name for name in names if name != unnamed), "")
+        for *names, unnamed in zip(own, others, UNNAMED.values(), strict=True)
+    ]
+    return found[0], found[1]
 
 
 def direction_of(corpus: Corpus) -> Direction:

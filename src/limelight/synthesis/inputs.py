@@ -33,6 +33,8 @@ class Part(NamedTuple):
     """One of plain text, or those of a corpus (see `read_pairs`)."""
     side: Literal["", "source", "target"] = ""
     """Which side of a corpus is translated, the other one being the reference; empty for plain text."""
+    languages: tuple[str, str] = ("", "")
+    """Of both sides of a corpus, for a file that has more (see `read_pairs`)."""
 
 
 class Survey(NamedTuple):
@@ -62,7 +64,7 @@ def read_inputs(parts: Sequence[Part], on_bad_line: OnBadLine | None = None) -> 
     """The inputs in the order of their files; without `on_bad_line` the first bad line raises `UserError`."""
     for part in parts:
         if part.side:
-            for pair in read_pairs(part.files, on_bad_line=on_bad_line):
+            for pair in read_pairs(part.files, *part.languages, on_bad_line=on_bad_line):
                 text, reference = (pair.source, pair.target) if part.side == "source" else (pair.target, pair.source)
                 yield Input(one_column(text), reference)
         else:

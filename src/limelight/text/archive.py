@@ -37,13 +37,13 @@ class ArchiveReader(RawIOBase):
     The readers of the libraries do not: one or the other of them takes an empty file, a file that was cut off, or one
     whose second archive is damaged for a whole one.
 
-    Warns (`TextWarning`) where the text does not end with a line feed: a file that was cut off exactly between two
-    archives looks whole otherwise. Where that cut is at the end of a line nobody can see it.
+    Warns (`TextWarning`) where a text of `lines` does not end with a line feed: a file that was cut off exactly between
+    two archives looks whole otherwise. Where that cut is at the end of a line nobody can see it.
     """
 
-    def __init__(self, path: Path, suffix: str) -> None:
+    def __init__(self, path: Path, suffix: str, *, lines: bool = True) -> None:
         self._new, self._step = _FORMATS[suffix]
-        self._path, self._file = path, path.open("rb")
+        self._path, self._lines, self._file = path, lines, path.open("rb")
         self._archive: Any = None  # the one being read; none between two of them
         self._unread = b""
         self._any_whole = False
@@ -97,7 +97,7 @@ class ArchiveReader(RawIOBase):
         return True
 
     def _warn_of_half_a_line(self) -> None:
-        if self._last != b"\n":
+        if self._lines and self._last != b"\n":
             warnings.warn(
                 f"{self._path}: the last line has no line feed at its end; if several archives were joined in this "
                 "file, it may be cut off between two of them",

@@ -33,11 +33,13 @@ class Augmented(NamedTuple):
 
     pair: Sides
     applied: tuple[str, ...] = ()
+    marked: bool = False
+    """Whether the pair had marks before."""
 
     @property
     def is_marked(self) -> bool:
         """Whether private-use characters in it are marks (see `text/marks.py`), not characters of the corpus."""
-        return not set(MARKING).isdisjoint(self.applied)
+        return self.marked or not set(MARKING).isdisjoint(self.applied)
 
 
 MARKING = ("placeholders", "terms")
@@ -68,6 +70,7 @@ def augment(
     seed: int,
     alignment_of: Callable[[int], Alignment] = no_alignment,
     tags: Sequence[object] = (),
+    marked: Sequence[bool] = (),
 ) -> list[Augmented]:
     """Vary each pair or leave it as it is: a pure function of its arguments.
 
@@ -79,6 +82,7 @@ def augment(
         seed: any integer.
         alignment_of: place of a pair -> which of its words translate one another, for `placeholders` and `terms`.
         tags: what stands before each source; if not given, nothing or the same before all.
+        marked: of each pair whether it has marks already; such a pair is neither joined nor given further marks.
 
     Raises:
         ValueError: a rate has a name that no augmentation has, or needs alignments and there are none.
@@ -88,12 +92,14 @@ def augment(
         raise ValueError(f"there is no augmentation {', '.join(sorted(unknown))}")
     random = Random(seed)
     found = []
-    joinable = list(zip(languages, tags or [None] * len(pairs), strict=True))
+    had_marks = marked or [False] * len(pairs)
+    joinable = list(zip(languages, tags or [None] * len(pairs), had_marks, strict=True))
     for place, spoken in enumerate(languages):
         parts = [place]
         if random.random() < rates.get("join", 0.0):
             following = range(place, min(place + random.randint(2, MAX_JOINED), len(pairs)))
-            parts = [other for other in following if joinable[other] == joinable[place]]
+            if not had_marks[place]:
+                parts = [other for other in following if joinable[other] == joinable[place]]
         pair, applied = _joined([pairs[part] for part in parts]), ("join",) * (len(parts) > 1)
         # Nothing is drawn for a rate of 0: runs without these two draw what they always drew.
         marking = {name: rates.get(name, 0.0) > 0 and random.random() < rates[name] for name in MARKING}
@@ -106,7 +112,7 @@ def augment(
                 varied = change(pair, spoken, random)
                 applied += (name,) * (varied != pair)
                 pair = varied
-        found.append(Augmented(pair, applied))
+        found.append(Augmented(pair, applied, had_marks[place]))
     return found
 
 

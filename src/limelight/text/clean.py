@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
+from limelight.text.marks import without_marks
 from limelight.text.pair import Pair
 
 _SHORT = 20
@@ -64,7 +65,7 @@ def clean(
     seen: set[int] = set()
     for pair in pairs:
         report.total += 1
-        source, target = pair.source.strip(), pair.target.strip()
+        source, target = _words(pair)
         shorter, longer = sorted((len(source), len(target)))
         reason = None
         if not shorter:
@@ -75,7 +76,7 @@ def clean(
             reason = "length_ratio"
         elif drop_identical and source == target:
             reason = "identical"
-        elif drop_duplicates and _seen_before(source, target, seen):
+        elif drop_duplicates and _seen_before(pair.source.strip(), pair.target.strip(), seen):
             reason = "duplicate"
         if reason is None:
             report.kept += 1
@@ -83,6 +84,13 @@ def clean(
         else:
             report.dropped[reason] += 1
             report.first_place.setdefault(reason, pair.place)
+
+
+def _words(pair: Pair) -> tuple[str, str]:
+    """Both sides without marks, and without white space around them."""
+    sides = (pair.source, pair.target)
+    source, target = (without_marks(side) for side in sides) if pair.marked else sides
+    return source.strip(), target.strip()
 
 
 def differ_in_length(source: str, target: str, max_length_ratio: float) -> bool:

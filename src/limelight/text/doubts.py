@@ -14,7 +14,7 @@ from shlex import quote
 from limelight.text.languages import contradiction, normal_code
 from limelight.text.open_text import open_text, text_suffix
 from limelight.text.pair import BadLine, Pair
-from limelight.text.readers import read_pairs
+from limelight.text.readers import names_languages, read_pairs
 from limelight.text.readers.lines import scan_lines
 
 SAMPLE = 1000
@@ -34,13 +34,13 @@ def doubts(files: Sequence[str | Path], source: str, target: str) -> Iterator[st
     """A line for each thing that is strange about a corpus: `file: what; what to do`.
 
     `source` and `target` are the languages it is said to have; other words than codes of languages are taken for no
-    claim. Raises `UserError` as `read_pairs` does where a file cannot be read at all.
+    claim, and an empty one is none. Raises `UserError` as `read_pairs` does where a file cannot be read at all.
     """
-    pairs = list(islice(read_pairs(files, on_bad_line=_pass_over), SAMPLE))
+    pairs = list(islice(read_pairs(files, source, target, on_bad_line=_pass_over), SAMPLE))
     name = " + ".join(map(str, files))
     if len(files) == 1 and text_suffix(files[0]) == ".tsv":
         yield from _of_columns(Path(files[0]))
-    if pairs and _is_header(pairs[0], (source, target)):
+    if pairs and not names_languages(files) and _is_header(pairs[0], (source, target)):
         first = pairs[0]
         yield (
             f"{first.place}: looks like a header ({_short(first.source)} | {_short(first.target)}), and is used as a "

@@ -1,5 +1,5 @@
-"""Files that hold text in a form that is not read here: each is told by its name and by its first bytes, with a way
-out.
+"""What a file is, told by its name and by its first bytes: formats of parallel text, and those that are not read as
+text, with a way out.
 
 Read as lines, a TMX would be translated tag by tag, and a spreadsheet would be a damaged text.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import re
 import zipfile
 from pathlib import Path
 
@@ -17,17 +18,21 @@ _TABLE = (
     "save its two text columns as tab-separated text in UTF-8 (a .tsv file: source TAB target, without quotes), or "
     "each language as plain text, a sentence a line"
 )
-_MEMORY = "export it as tab-separated text in UTF-8 (a .tsv file: source TAB target), or each language as plain text"
+_PAIRS = (
+    "as parallel text it is read by the ending of its name ({}): limelight train --train FILE, limelight evaluate "
+    "--test FILE; for anything else export each language as plain text"
+)
 _DOCUMENT = "save it as plain text in UTF-8, a sentence a line"
 
 _WAYS_OUT = {
-    "a CSV table": _TABLE,
+    "a CSV table": _PAIRS.format(".csv"),
     "an Excel table (XLSX)": _TABLE,
     "an Excel table (XLS)": _TABLE,
     "an OpenDocument table (ODS)": _TABLE,
-    "a translation memory (TMX)": _MEMORY,
-    "a translation file (XLIFF)": _MEMORY,
-    "a gettext catalog (PO)": _MEMORY,
+    "a translation memory (TMX)": _PAIRS.format(".tmx"),
+    "a translation file (XLIFF)": _PAIRS.format(".xlf, .xliff"),
+    "a gettext catalog (PO)": _PAIRS.format(".po"),
+    "a Qt translation file (TS)": _PAIRS.format(".ts"),
     "a Word document (DOCX)": _DOCUMENT,
     "a Word document (DOC)": _DOCUMENT,
     "an OpenDocument text (ODT)": _DOCUMENT,
@@ -55,6 +60,12 @@ _BY_SUFFIX = {
     ".pptx": "a presentation (PPTX)",
 }
 
+SEGMENT_FORMATS = (".tmx", ".xlf", ".xliff", ".po", ".ts", ".csv")
+"""Endings of files that hold segments in languages that they name themselves."""
+
+BOTH_SIDES = (".tsv", ".jsonl", *SEGMENT_FORMATS)
+"""Endings of files that hold both sides of parallel text."""
+
 _BEGINNINGS = {
     b"%PDF-": "a PDF document",
     b"{\\rtf": "an RTF document",
@@ -72,6 +83,12 @@ _OPEN_DOCUMENTS = {
     b"application/vnd.oasis.opendocument.spreadsheet": "an OpenDocument table (ODS)",
 }
 
+_ROOTS = {
+    "<tmx": "a translation memory (TMX)",
+    "<xliff": "a translation file (XLIFF)",
+    "<ts": "a Qt translation file (TS)",
+}
+
 HEAD = 4096
 """Bytes from the beginning of a file that are enough to tell what it is."""
 
@@ -85,17 +102,28 @@ def refuse_name(path: Path, suffix: str) -> None:
         raise _error(path, _BY_SUFFIX[suffix])
 
 
-def refuse_content(path: Path, head: bytes) -> None:
-    """Raise `UserError` where the first bytes of a file, decompressed, are those of a format that is not read."""
+def refuse_content(path: Path, head: bytes, *, xml: bool = False) -> None:
+    """Raise `UserError` where the first bytes of a file, decompressed, are those of a format that is not read; with
+    `xml`, that of an XML file is."""
     found = next((name for start, name in _BEGINNINGS.items() if head.startswith(start)), "")
     if head.startswith(b"PK\x03\x04"):
         found = _in_zip(path)
-    start = _as_text(head).lstrip("\ufeff \t\r\n").lower()
-    if start.startswith(("<?xml", "<!doctype", "<tmx", "<xliff")):
-        found = "a translation memory (TMX)" if "<tmx" in start else found
-        found = "a translation file (XLIFF)" if "<xliff" in start else found
+    found = found or ("" if xml else _in_xml(head))
     if found:
         raise _error(path, found)
+
+
+def is_qt(head: bytes) -> bool:
+    """Whether a file begins as a Qt translation file does. The ending .ts may also be the code of a language."""
+    return _in_xml(head) == "a Qt translation file (TS)"
+
+
+def _in_xml(head: bytes) -> str:
+    """Which format of XML a file is in; empty for any other and for text."""
+    start = _as_text(head).lstrip("\ufeff \t\r\n").lower()
+    if not start.startswith(("<?xml", "<!--", "<!doctype", *_ROOTS)):
+        return ""
+    return next((name for root, name in _ROOTS.items() if re.search(rf"{root}[\s/>]", start)), "")
 
 
 def refuse_table(path: Path, head: bytes) -> None:

@@ -57,6 +57,11 @@ def has_private_use(text: str) -> bool:
     return _PRIVATE.search(text) is not None
 
 
+def without_marks(text: str) -> str:
+    """Marked text without its marks."""
+    return MARK.sub("", text)
+
+
 def show_marks(text: str) -> str:
     """Marked text for people: each mark as `<ph0>`."""
     return MARK.sub(lambda match: f"<ph{mark_number(match[0])}>", text)

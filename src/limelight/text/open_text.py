@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from limelight.errors import UserError
 from limelight.text.archive import COMPRESSIONS, ArchiveReader
-from limelight.text.formats import HEAD, refuse_content, refuse_name
+from limelight.text.formats import BOTH_SIDES, HEAD, is_qt, refuse_content, refuse_name
 
 _OTHER_ARCHIVES = (".7z", ".br", ".bz2", ".lz4", ".rar", ".zip")
 
@@ -25,16 +25,27 @@ def open_text(path: str | Path) -> BufferedReader:
     """
     path = Path(path)
     require_file(path)
+    return _open(path, xml=False)
+
+
+def open_segments(path: str | Path, *, xml: bool) -> BufferedReader:
+    """The same for a file in one of `SEGMENT_FORMATS`, which is `xml` or lines."""
+    path = Path(path)
+    require_there(path)
+    return _open(path, xml=xml)
+
+
+def _open(path: Path, *, xml: bool) -> BufferedReader:
     suffix = path.suffix.lower()
     try:
         if suffix in COMPRESSIONS:
-            stream: Any = BufferedReader(ArchiveReader(path, suffix), buffer_size=1 << 16)
+            stream: Any = BufferedReader(ArchiveReader(path, suffix, lines=not xml), buffer_size=1 << 16)
         else:
             stream = path.open("rb")
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
     try:
-        refuse_content(path, head_of(stream, path))
+        refuse_content(path, head_of(stream, path), xml=xml)
     except UserError:
         stream.close()
         raise
@@ -51,8 +62,24 @@ def head_of(stream: BufferedReader, path: Path) -> bytes:
     return b""
 
 
+def holds_both_sides(path: Path) -> bool:
+    """Whether a file holds both sides of parallel text, by its name; where that ends in .ts, which is also the code of
+    a language, by its first bytes."""
+    suffix = text_suffix(path)
+    if suffix != ".ts" or not path.is_file():
+        return suffix in BOTH_SIDES
+    with open_segments(path, xml=True) as stream:
+        return is_qt(head_of(stream, path))
+
+
 def require_file(path: Path) -> None:
     """Raise `UserError` unless `path` can be read as text, if need be decompressed (a pipe will do)."""
+    require_there(path)
+    refuse_name(path, text_suffix(path))
+
+
+def require_there(path: Path) -> None:
+    """Raise `UserError` for a file that is missing, is a folder, or is in an archive that is not read."""
     try:
         exists, is_folder = path.exists(), path.is_dir()
     except (OSError, ValueError) as error:
@@ -63,7 +90,6 @@ def require_file(path: Path) -> None:
         raise UserError(f"{path}: is a folder; name the files in it")
     if path.suffix.lower() in _OTHER_ARCHIVES:
         raise UserError(f"{path}: unpack it first; read as they are: plain text, {', '.join(COMPRESSIONS)}")
-    refuse_name(path, text_suffix(path))
 
 
 def require_lasting(path: Path) -> None:

@@ -16,6 +16,8 @@ class Pair:
     file: str
     line: int
     """Counts from 1."""
+    marked: bool = False
+    """Whether its private-use characters are marks (see `text/marks.py`): inline codes of a file as placeholders."""
 
     @property
     def place(self) -> str:
@@ -32,7 +34,7 @@ class Sides(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line that is no text, or no pair."""
+    """A line that is no text, or no pair, or a segment that is not to be used."""
 
     file: str
     line: int
@@ -40,6 +42,8 @@ class BadLine:
     reason: str
     fatal: bool = False
     """Not this line alone: nothing read from its file can be trusted (a damaged archive, files of unequal length)."""
+    unused: bool = False
+    """There is no mistake: the file says that the segment is not translated, or it is in other languages."""
 
     @property
     def kind(self) -> str:

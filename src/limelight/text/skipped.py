@@ -1,4 +1,4 @@
-"""What could not be read and was left out: some of it said, all of it counted and written down."""
+"""What could not be read or was not to be used: some of it said, all of it counted and written down."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ LISTED = 1_000_000
 
 
 class SkipReport:
-    """Collects bad lines; `add` is the `on_bad_line` of `read_pairs`.
+    """Collects bad lines; `add` is the `on_bad_line` of `read_pairs`, and its `on_unused`.
 
-    The first few are said, and each stands as `file:line: reason` in the file `listing`, which is there only when there
-    was any. Use it in a `with` block.
+    The first few that cannot be read are said, and each line stands as `file:line: reason` in the file `listing`, which
+    is there only when there was any. Use it in a `with` block.
     """
 
     def __init__(self, listing: Path, say: Callable[[str], None]) -> None:
         self.total = 0
         self._listing, self._say = listing, say
         self._file: TextIO | None = None
-        self._counts: dict[str, int] = {}
-        self._first: dict[str, str] = {}
+        self._unread = 0
+        self._counts: dict[tuple[bool, str], int] = {}
+        self._first: dict[tuple[bool, str], str] = {}
 
     def __enter__(self) -> SkipReport:
         self._listing.unlink(missing_ok=True)
@@ -39,10 +40,13 @@ class SkipReport:
     def add(self, line: BadLine) -> None:
         """Say it, count it, write it down."""
         self.total += 1
-        self._counts[line.kind] = self._counts.get(line.kind, 0) + 1
-        self._first.setdefault(line.kind, f"{line.file}:{line.line}")
-        if self.total <= NAMED:
-            self._say(f"skipped {line}")
+        key = line.unused, line.kind
+        self._counts[key] = self._counts.get(key, 0) + 1
+        self._first.setdefault(key, f"{line.file}:{line.line}")
+        if not line.unused:
+            self._unread += 1
+            if self._unread <= NAMED:
+                self._say(f"skipped {line}")
         if self._file is None:
             self._listing.parent.mkdir(parents=True, exist_ok=True)
             self._file = open(self._listing, "w", encoding="utf-8")  # noqa: SIM115 - closed when the block is left
@@ -51,10 +55,21 @@ class SkipReport:
 
     def summary(self) -> str:
         """A line of counts, and a line for each reason with an example to look at; empty where nothing was skipped."""
-        if not self.total:
-            return ""
         first = f"the first {LISTED:,} of them" if self.total > LISTED else "each of them"
-        lines = [f"{self.total:,} lines cannot be read and were skipped; {first} in {self._listing}"]
-        for reason, count in sorted(self._counts.items(), key=lambda item: -item[1]):
-            lines.append(f"  skipped {count:,}: {reason} (first: {self._first[reason]})")
+        where, lines = f"; {first} in {self._listing}", list[str]()
+        if self._unread:
+            lines.append(f"{self._unread:,} lines cannot be read and were skipped{where}")
+            lines += self._reasons("skipped", unused=False)
+        if self.total > self._unread:
+            count = self.total - self._unread
+            lines.append(f"{count:,} segment{' is' if count == 1 else 's are'} not used{'' if lines else where}")
+            lines += self._reasons("not used", unused=True)
         return "\n".join(lines)
+
+    def _reasons(self, what: str, *, unused: bool) -> list[str]:
+        """The most frequent one first."""
+        counts = {reason: count for (kind, reason), count in self._counts.items() if kind == unused}
+        return [
+            f"  {what} {count:,}: {reason} (first: {self._first[unused, reason]})"
+            for reason, count in sorted(counts.items(), key=lambda item: -item[1])
+        ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import chain
 from typing import NamedTuple
 
@@ -45,7 +46,9 @@ __all__ = [
     "encode_marked",
     "encode_marked_batch",
     "encode_marked_sampled",
+    "encode_mixed",
     "has_marks",
+    "knows_marks",
     "placeholder",
     "require_marks",
     "show_marks",
@@ -106,6 +109,17 @@ def encode_marked_sampled(tokenizer: Tokenizer, texts: Sequence[str], *, amount:
     return rows
 
 
+def encode_mixed(
+    tokenizer: Tokenizer, texts: Sequence[str], marked: Sequence[bool], *, amount: float = 0.0, seed: int = 0
+) -> list[list[int]]:
+    """The ids of texts of which some are `marked`; in the others the characters of marks are ordinary text."""
+    plain = [text for text, is_marked in zip(texts, marked, strict=True) if not is_marked]
+    others = [text for text, is_marked in zip(texts, marked, strict=True) if is_marked]
+    rows = iter(tokenizer.encode_sampled(plain, amount=amount, seed=seed))
+    with_marks = iter(encode_marked_sampled(tokenizer, others, amount=amount, seed=seed) if others else [])
+    return [next(with_marks if is_marked else rows) for is_marked in marked]
+
+
 def decode_marked(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
     """The marked text of `ids`: as `decode`, but with the marks, which plain `decode` skips."""
     if isinstance(tokenizer, TaggedTokenizer):
@@ -120,6 +134,14 @@ def decode_marked(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
             segment.append(number)
     text += _decoded(tokenizer, segment, keeps=keeps)
     return text if keeps else text.strip(" ")
+
+
+def knows_marks(tokenizer: Tokenizer) -> bool:
+    """Whether the vocabulary has the reserved pieces for marks."""
+    with suppress(UserError):
+        require_marks(tokenizer)
+        return True
+    return False
 
 
 def require_marks(tokenizer: Tokenizer) -> None:

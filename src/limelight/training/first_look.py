@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from limelight.config import RunConfig
+from limelight.config import RunConfig, known_languages
 from limelight.models.stored import CONFIG
 from limelight.text.clean import CleanReport
 from limelight.text.doubts import doubts
@@ -25,7 +25,7 @@ def first_look(config: RunConfig, run: Path, say: Callable[[str], None]) -> None
         if first is not None:
             say(f"{first.place}: {corpus.source}: {_short(first.source)} -> {corpus.target}: {_short(first.target)}")
     for corpus in (*config.data.train, *config.data.valid):
-        for line in doubts(corpus.files, corpus.source, corpus.target):
+        for line in doubts(corpus.files, *known_languages(corpus)):
             say(f"warning: {line}")
 
 

@@ -16,6 +16,7 @@ from limelight.config import (
     TokensConfig,
     check_directions,
     directions_of,
+    known_languages,
 )
 from limelight.errors import UserError
 from limelight.models.build import build_model, choose_device
@@ -123,7 +124,7 @@ def _check_files(config: RunConfig, folder: Path) -> None:
 def _read_first(corpus: Corpus, *, skip: bool) -> None:
     for file in corpus.files:
         require_lasting(Path(file))
-    next(read_pairs(corpus.files, on_bad_line=(lambda _: None) if skip else None), None)
+    next(read_pairs(corpus.files, *known_languages(corpus), on_bad_line=(lambda _: None) if skip else None), None)
 
 
 def _open_all(files: Iterable[str]) -> None:

@@ -11,16 +11,17 @@ from pathlib import Path
 from limelight.batching.alignments import AlignmentStore
 from limelight.batching.overlap import find_overlap
 from limelight.batching.store import StoreWriter, TokenStore, open_store, store_matches
-from limelight.config import Corpus, DataConfig, RunConfig, directions_of
+from limelight.config import Corpus, DataConfig, RunConfig, directions_of, known_languages
 from limelight.errors import UserError
 from limelight.files import write_folder
 from limelight.models.stored import TOKENIZER, find_model
 from limelight.text.clean import CleanReport, clean
 from limelight.text.open_text import require_lasting
 from limelight.text.pair import BadLine, Pair
-from limelight.text.readers import read_pairs
+from limelight.text.readers import names_languages, read_pairs
 from limelight.text.skipped import SkipReport
 from limelight.tokens import BACK_TRANSLATED, Tokenizer, Tokenizers, load_tokenizers, save_tokenizers, train_tokenizer
+from limelight.tokens.marked import encode_mixed, knows_marks
 from limelight.training.align import align_stores
 from limelight.training.kept_text import (
     DATA,
@@ -66,22 +67,27 @@ def prepare(config: RunConfig, run: Path, say: Say) -> Prepared:
     tokenizers = load_tokenizers(run / TOKENIZER)  # from the files, as everybody later will
 
     def encode(pairs: Sequence[Pair]) -> tuple[list[list[int]], list[list[int]]]:
-        sources = tokenizers.source.encode_batch([pair.source for pair in pairs])
-        return sources, tokenizers.target.encode_batch([pair.target for pair in pairs])
+        marked = [pair.marked for pair in pairs]
+        sources = encode_mixed(tokenizers.source, [pair.source for pair in pairs], marked)
+        return sources, encode_mixed(tokenizers.target, [pair.target for pair in pairs], marked)
 
-    stores = make_stores(config, encode, run, say, ids=max(tokenizer.size for tokenizer in tokenizers))
+    ids = max(tokenizer.size for tokenizer in tokenizers)
+    stores = make_stores(config, encode, run, say, ids=ids, marks=all(map(knows_marks, tokenizers)))
     warn_of_overlap(stores, list(chain.from_iterable(valid)), run, say)
     alignments = align_stores(config.data.train, stores, run, say) if config.augmentation.needs_alignments else ()
     return Prepared(tokenizers, stores, valid, alignments)
 
 
-def make_stores(config: RunConfig, encode: Encode, run: Path, say: Say, *, ids: int) -> list[TokenStore]:
-    """A store for each corpus; `encode` makes less than `ids` different numbers.
+def make_stores(
+    config: RunConfig, encode: Encode, run: Path, say: Say, *, ids: int, marks: bool = False
+) -> list[TokenStore]:
+    """A store for each corpus; `encode` makes less than `ids` different numbers. With `marks` it gets marked pairs from
+    files with inline codes.
 
     Raises `UserError` for a corpus with nothing left in it.
     """
     return [
-        _store(config, corpus, encode, run / DATA / f"train-{number}", say, ids=ids)
+        _store(config, corpus, encode, run / DATA / f"train-{number}", say, ids=ids, marks=marks)
         for number, corpus in enumerate(config.data.train)
     ]
 
@@ -139,7 +145,8 @@ def _without_long(pairs: list[Pair], max_characters: int, say: Say) -> list[Pair
 
 
 def _valid_fingerprint(data: DataConfig, corpus: Corpus) -> str:
-    return hashlib.sha256(json.dumps([_stats(corpus.files), data.on_bad_line]).encode()).hexdigest()
+    parts = [_stats(corpus.files), data.on_bad_line, *_languages(corpus)]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def _write_tokenizers(config: RunConfig, folder: Path, say: Say) -> None:
@@ -198,7 +205,9 @@ def silently(_line: BadLine) -> None:
     """What was left out is told once, while the corpus is tokenised."""
 
 
-def _store(config: RunConfig, corpus: Corpus, encode: Encode, folder: Path, say: Say, *, ids: int) -> TokenStore:
+def _store(
+    config: RunConfig, corpus: Corpus, encode: Encode, folder: Path, say: Say, *, ids: int, marks: bool
+) -> TokenStore:
     """The corpus as pieces on the disk, made anew only when text, cleaning or vocabulary have changed."""
     elsewhere = store_elsewhere(folder.parent.parent, folder.name, corpus.files)
     if elsewhere:
@@ -214,7 +223,7 @@ def _store(config: RunConfig, corpus: Corpus, encode: Encode, folder: Path, say:
         SkipReport(folder.with_name(f"{folder.name}-skipped.txt"), say) as skipped,
         StoreWriter(folder, vocabulary_size=ids) as writer,
     ):
-        pairs = cleaned(config.data, [corpus], report, skipped.add)
+        pairs = cleaned(config.data, [corpus], report, skipped.add, marks=marks)
         kept = _tokenise(pairs, encode, writer, max_length=_max_length(config, corpus))
         said = report.summary()
         if kept < report.kept:
@@ -248,6 +257,7 @@ def _tokenise(pairs: Iterator[Pair], encode: Encode, writer: StoreWriter, *, max
             [targets[number] for number in chosen],
             [group[number].source for number in chosen],
             [group[number].target for number in chosen],
+            [group[number].marked for number in chosen],
         )
         kept += len(chosen)
     return kept
@@ -266,8 +276,13 @@ def _fingerprint(config: RunConfig, corpus: Corpus, folder: Path) -> str:
     """What a store depends on: the files as they are, the cleaning, the length limit, the vocabulary."""
     cleaning = config.data.model_dump(mode="json", exclude={"train", "valid", "both_directions", "temperature"})
     vocabulary = vocabulary_sums(folder.parent.parent / TOKENIZER)
-    parts = [_stats(corpus.files), cleaning, _max_length(config, corpus), vocabulary]
+    parts = [_stats(corpus.files), cleaning, _max_length(config, corpus), vocabulary, *_languages(corpus)]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _languages(corpus: Corpus) -> tuple[str, ...]:
+    """The languages of a corpus, where they choose what is read from its file."""
+    return (corpus.source, corpus.target) if names_languages(corpus.files) else ()
 
 
 def _stats(files: Iterable[str]) -> list[tuple[str, int, int]]:
@@ -275,11 +290,13 @@ def _stats(files: Iterable[str]) -> list[tuple[str, int, int]]:
     return [(name, Path(name).stat().st_size, Path(name).stat().st_mtime_ns) for name in files]
 
 
-def cleaned(data: DataConfig, corpora: Iterable[Corpus], report: CleanReport, on_bad_line: OnBadLine) -> Iterator[Pair]:
-    """All pairs that are worth training on."""
+def cleaned(
+    data: DataConfig, corpora: Iterable[Corpus], report: CleanReport, on_bad_line: OnBadLine, *, marks: bool = False
+) -> Iterator[Pair]:
+    """All pairs that are worth training on; with `marks`, inline codes of files become marks."""
     for corpus in corpora:
         yield from clean(
-            _read(corpus, data, on_bad_line),
+            _read(corpus, data, on_bad_line, marks=marks),
             report,
             max_characters=data.max_characters,
             max_length_ratio=data.max_length_ratio,
@@ -288,5 +305,12 @@ def cleaned(data: DataConfig, corpora: Iterable[Corpus], report: CleanReport, on
         )
 
 
-def _read(corpus: Corpus, data: DataConfig, on_bad_line: OnBadLine) -> Iterator[Pair]:
-    return read_pairs(corpus.files, on_bad_line=on_bad_line if data.on_bad_line == "skip" else None)
+def _read(corpus: Corpus, data: DataConfig, on_bad_line: OnBadLine, *, marks: bool = False) -> Iterator[Pair]:
+    """Segments that are not used are reported in any case."""
+    return read_pairs(
+        corpus.files,
+        *known_languages(corpus),
+        marks=marks,
+        on_bad_line=on_bad_line if data.on_bad_line == "skip" else None,
+        on_unused=on_bad_line,
+    )

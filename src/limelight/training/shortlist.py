@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from limelight.batching.store import open_store
-from limelight.config import Corpus, RunConfig, load_config
+from limelight.config import Corpus, RunConfig, known_languages, load_config
 from limelight.decoding.shortlist import Shortlist, save_shortlist
 from limelight.errors import UserError
 from limelight.models.stored import BEST, CONFIG, SHORTLIST, TOKENIZER, find_model
@@ -135,7 +135,9 @@ def _cleaned(corpora: Sequence[Corpus], config: RunConfig) -> Iterator[Pair]:
     data = config.data
     for corpus in corpora:
         yield from clean(
-            read_pairs(corpus.files, on_bad_line=None if data.on_bad_line == "stop" else _passed_over),
+            read_pairs(
+                corpus.files, *known_languages(corpus), on_bad_line=None if data.on_bad_line == "stop" else _passed_over
+            ),
             CleanReport(),
             max_characters=data.max_characters,
             max_length_ratio=data.max_length_ratio,

@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 
 from limelight.errors import UserError
 from limelight.text import BadLine, read_pairs
+from limelight.text.formats import BOTH_SIDES, SEGMENT_FORMATS
+from limelight.text.readers import pairs as pairs_module
+from tests.text.readers.files import CONTENTS, SENTENCES
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "": bytes,
@@ -104,13 +107,13 @@ def test_one_file_must_hold_both_sides(name: str, tmp_path: Path) -> None:
     path.write_bytes(b"")
     with pytest.raises(
         UserError,
-        match=r"one file must hold both sides and be \.tsv or \.jsonl \(or that with \.gz, \.xz, \.zst\), not "
+        match=r"one file must hold both sides and be \.tsv, .*\.ts or \.csv \(or that with \.gz, \.xz, \.zst\), not "
         r"(\.en|without a suffix); give two files to read them line by line",
     ):
         read_pairs([path])
 
 
-@pytest.mark.parametrize("kind", [".tsv", ".jsonl.gz"])
+@pytest.mark.parametrize("kind", [".tsv", ".jsonl.gz", ".tmx", ".po.xz", ".csv"])
 def test_a_file_of_both_sides_is_no_half_of_two(kind: str, tmp_path: Path) -> None:
     files = [tmp_path / f"a{kind}", tmp_path / "b.en"]
     for file in files:
@@ -123,6 +126,38 @@ def test_a_file_of_both_sides_is_no_half_of_two(kind: str, tmp_path: Path) -> No
 def test_parallel_text_is_one_file_or_two(count: int, tmp_path: Path) -> None:
     file = write(tmp_path, "t.en", "a\n")
     with pytest.raises(
-        UserError, match=rf"^{count} files given; parallel text is one file \(\.tsv or \.jsonl\) or two"
+        UserError, match=rf"^{count} files given; parallel text is one file \(\.tsv, .* or \.csv\) or two"
     ):
         read_pairs([file] * count)
+
+
+@pytest.mark.parametrize("compression", COMPRESS)
+@pytest.mark.parametrize("suffix", SEGMENT_FORMATS)
+def test_every_format_of_segments_is_read_by_its_name(suffix: str, compression: str, tmp_path: Path) -> None:
+    path = write(tmp_path, f"a{suffix}", CONTENTS[suffix] + "\n", compression)
+    for languages in (("en", "de"), ("EN", "de-DE"), ("", "")):
+        if languages == ("", "") and suffix == ".csv":
+            continue  # it has a column `id`
+        pairs = list(read_pairs([path], *languages))
+        assert [(pair.source, pair.target) for pair in pairs] == SENTENCES
+        assert all(str(pair.file) == str(path) for pair in pairs)
+    turned = [(pair.source, pair.target) for pair in read_pairs([path], "de", "en")]
+    assert turned == [(target, source) for source, target in SENTENCES]
+
+
+def test_every_format_that_is_known_has_a_reader() -> None:
+    assert (*pairs_module._COLUMNS, *pairs_module._SEGMENTS) == BOTH_SIDES
+    assert set(CONTENTS) == set(SEGMENT_FORMATS)
+
+
+def test_segments_that_are_not_used_stop_nothing_and_are_reported_apart(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.po", 'msgid "a"\nmsgstr ""\n\nmsgid "b"\nmsgstr "c"\n\nnonsense\n')
+    unused: list[BadLine] = []
+    pairs = read_pairs([path], on_unused=unused.append)
+    assert next(pairs).source == "b"
+    assert [str(line) for line in unused] == [f"{path}:1: not translated"]
+    with pytest.raises(UserError, match=r"a\.po:7: not a line of a PO file: nonsense"):
+        next(pairs)
+    bad: list[BadLine] = []
+    assert [pair.line for pair in read_pairs([path], on_bad_line=bad.append)] == [4]
+    assert [line.line for line in bad] == [7]

@@ -1,6 +1,6 @@
 """Readers of parallel text; `read_pairs` is the door."""
 
 from limelight.text.readers.lines import read_lines, read_stream
-from limelight.text.readers.pairs import read_pairs
+from limelight.text.readers.pairs import names_languages, read_pairs
 
-__all__ = ["read_lines", "read_pairs", "read_stream"]
+__all__ = ["names_languages", "read_lines", "read_pairs", "read_stream"]

@@ -82,7 +82,7 @@ def scan_lines(stream: BufferedIOBase, name: str) -> Iterator[str | BadLine]:
             too_long = len(raw) > MAX_LINE_BYTES and not raw.endswith(b"\n")
             endless = too_long and not _skip_line(stream)
         except OSError as error:
-            yield _damaged(name, number, error)
+            yield damaged(name, number, error)
             return
         if endless:
             reason = f"no line end within {MAX_SKIPPED_BYTES:,} bytes; is this file text, with line ends of \\n?"
@@ -107,7 +107,7 @@ def scan_text(stream: BufferedIOBase, name: str) -> Iterator[str | BadLine]:
         try:
             raw = rest + stream.readline(MAX_LINE_BYTES + 1 - len(rest))
         except OSError as error:
-            yield _damaged(name, number, error)
+            yield damaged(name, number, error)
             return
         if not raw:
             return
@@ -130,7 +130,8 @@ def _cut(raw: bytes) -> int:
     return cut
 
 
-def _damaged(name: str, number: int, error: OSError) -> BadLine:
+def damaged(name: str, number: int, error: OSError) -> BadLine:
+    """What to report where a file cannot be read on."""
     reason = f"the file is damaged or cut off here ({error}), so no line of it is sure; fetch it again"
     return BadLine(name, number, reason, fatal=True)
 
@@ -151,14 +152,14 @@ def _decode(raw: bytes, name: str, number: int, *, place: int = 0, ends: bool = 
         text = (raw.removesuffix(b"\n").removesuffix(b"\r") if ends else raw).decode("utf-8")
     except UnicodeDecodeError as error:
         reason = f"not valid UTF-8 (byte 0x{raw[error.start]:02x} at byte {place + error.start + 1} of the line)"
-        return BadLine(name, number, f"{reason}; {_advice(raw, first=first) or 'convert the file to UTF-8'}")
+        return BadLine(name, number, f"{reason}; {encoding_advice(raw, first=first) or 'convert the file to UTF-8'}")
     if "\0" in text:
-        advice = _advice(raw, first=first) or "is this file text?"
+        advice = encoding_advice(raw, first=first) or "is this file text?"
         return BadLine(name, number, f"the line holds a NUL character; {advice}")
     return text if place else text.removeprefix("\ufeff")
 
 
-def _advice(raw: bytes, *, first: bool) -> str:
+def encoding_advice(raw: bytes, *, first: bool) -> str:
     """What the file seems to be instead of text, and what to do about it; empty where nothing tells. `first`: whether
     the file begins with these bytes."""
     for beginning, words in _LOOKS_LIKE.items():

@@ -6,25 +6,59 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from limelight.errors import UserError
-from limelight.text.open_text import COMPRESSIONS, require_file, text_suffix
+from limelight.text.formats import BOTH_SIDES
+from limelight.text.open_text import COMPRESSIONS, holds_both_sides, require_file, require_there, text_suffix
 from limelight.text.pair import BadLine, Pair
+from limelight.text.readers.csv_table import scan_csv
 from limelight.text.readers.jsonl import scan_jsonl
 from limelight.text.readers.moses import scan_moses
+from limelight.text.readers.po import scan_po
+from limelight.text.readers.qt import scan_qt
+from limelight.text.readers.segments import LanguagePair, Segment, pairs_of
+from limelight.text.readers.tmx import scan_tmx
 from limelight.text.readers.tsv import scan_tsv
+from limelight.text.readers.xliff import scan_xliff
 
-_BOTH_SIDES = {".tsv": scan_tsv, ".jsonl": scan_jsonl}
-"""Kinds of file that hold both sides."""
+OnBadLine = Callable[[BadLine], None]
+
+_COLUMNS: dict[str, Callable[[Path], Iterator[Pair | BadLine]]] = {".tsv": scan_tsv, ".jsonl": scan_jsonl}
+"""Kinds of file that hold a source and a target."""
+
+_SEGMENTS: dict[str, Callable[[Path], Iterator[Segment | BadLine]]] = {
+    ".tmx": scan_tmx,
+    ".xlf": scan_xliff,
+    ".xliff": scan_xliff,
+    ".po": scan_po,
+    ".ts": scan_qt,
+    ".csv": scan_csv,
+}
+"""Kinds of file that hold texts in languages that they name."""
 
 
-def read_pairs(files: Sequence[str | Path], *, on_bad_line: Callable[[BadLine], None] | None = None) -> Iterator[Pair]:
+def read_pairs(
+    files: Sequence[str | Path],
+    source: str = "",
+    target: str = "",
+    *,
+    marks: bool = False,
+    on_bad_line: OnBadLine | None = None,
+    on_unused: OnBadLine | None = None,
+) -> Iterator[Pair]:
     """Pairs of parallel text, in the order of the files and without holding them in memory.
 
-    One file holds both sides (.tsv: source TAB target; .jsonl: objects with `source` and `target`); two files are read
-    line by line. Each may be compressed (.gz, .xz, .zst). A side may be empty: that is for `clean` to judge.
+    One file holds both sides (.tsv: source TAB target; .jsonl: objects with `source` and `target`; .tmx, .xlf, .xliff,
+    .po, .ts, .csv: segments in named languages); two files are read line by line. Each may be compressed (.gz, .xz,
+    .zst). A side may be empty: that is for `clean` to judge.
 
     Args:
+        source, target: codes of the languages that are read from a file of segments, such as `en`, which also stands
+            for `en-US`. Where one is not given, the file must have two languages.
+        marks: inline codes that both sides of a segment have become placeholders (see `text/marks.py`), and the pair is
+            `marked`; otherwise codes are left out.
         on_bad_line: called for each line that cannot be read (not valid UTF-8, NUL, over 1 MB, no TAB, no JSON object
-            with both keys), which then is skipped with its partner; when not given, the first one raises.
+            with both keys, a faulty segment), which then is skipped with its partner; when not given, the first one
+            raises.
+        on_unused: called for each segment that is not used: not translated, not approved, or in other languages.
 
     Raises:
         UserError: at once where a file is missing or of no known kind; while reading, at the first bad line, or at one
@@ -33,33 +67,44 @@ def read_pairs(files: Sequence[str | Path], *, on_bad_line: Callable[[BadLine], 
     """
     paths = [Path(file) for file in files]
     for path in paths:
-        require_file(path)
-    return _pairs(_scan(paths), on_bad_line)
+        (require_there if holds_both_sides(path) else require_file)(path)
+    return _pairs(_scan(paths, LanguagePair(source, target), marks=marks), on_bad_line, on_unused)
 
 
-def _scan(files: list[Path]) -> Iterator[Pair | BadLine]:
+def names_languages(files: Sequence[str | Path]) -> bool:
+    """Whether what is read from these files depends on the languages that are asked for."""
+    return len(files) == 1 and text_suffix(files[0]) in _SEGMENTS
+
+
+def _scan(files: list[Path], languages: LanguagePair, *, marks: bool) -> Iterator[Pair | BadLine]:
     suffixes = [text_suffix(file) for file in files]
-    kinds = " or ".join(_BOTH_SIDES)
+    kinds = f"{', '.join(BOTH_SIDES[:-1])} or {BOTH_SIDES[-1]}"
     if len(files) == 1:
-        scan = _BOTH_SIDES.get(suffixes[0])
-        if scan is None:
-            raise UserError(
-                f"{files[0]}: one file must hold both sides and be {kinds} (or that with {', '.join(COMPRESSIONS)}), "
-                f"not {suffixes[0] or 'without a suffix'}; give two files to read them line by line"
-            )
-        return scan(files[0])
+        if suffixes[0] in _SEGMENTS:
+            return pairs_of(_SEGMENTS[suffixes[0]](files[0]), str(files[0]), languages, marks=marks)
+        if suffixes[0] in _COLUMNS:
+            return _COLUMNS[suffixes[0]](files[0])
+        raise UserError(
+            f"{files[0]}: one file must hold both sides and be {kinds} (or that with {', '.join(COMPRESSIONS)}), "
+            f"not {suffixes[0] or 'without a suffix'}; give two files to read them line by line"
+        )
     if len(files) == 2:
         for file, suffix in zip(files, suffixes, strict=True):
-            if suffix in _BOTH_SIDES:
+            if holds_both_sides(file):
                 raise UserError(f"{file}: a {suffix} file holds both sides: give it alone, not as one of two files")
         return scan_moses(*files)
     raise UserError(f"{len(files)} files given; parallel text is one file ({kinds}) or two, read line by line")
 
 
-def _pairs(scanned: Iterator[Pair | BadLine], on_bad_line: Callable[[BadLine], None] | None) -> Iterator[Pair]:
+def _pairs(
+    scanned: Iterator[Pair | BadLine], on_bad_line: OnBadLine | None, on_unused: OnBadLine | None
+) -> Iterator[Pair]:
     for item in scanned:
         if isinstance(item, Pair):
             yield item
+        elif item.unused:
+            if on_unused is not None:
+                on_unused(item)
         elif on_bad_line is None or item.fatal:
             raise UserError(str(item))
         else:

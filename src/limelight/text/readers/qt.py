@@ -1,0 +1,45 @@
+"""Segments of a Qt translation file (TS): the finished translations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from limelight.text.pair import BadLine
+from limelight.text.readers.codes import Code, Parts
+from limelight.text.readers.segments import Segment, Variant
+from limelight.text.readers.xml_units import Element, Unit, read_units
+
+_UNUSED = {"unfinished": "unfinished", "vanished": "obsolete", "obsolete": "obsolete"}
+
+
+def scan_qt(path: str | Path) -> Iterator[Segment | BadLine]:
+    """Its messages. Of several forms for numbers (`numerusform`) the last one is taken: the general one in nearly all
+    languages."""
+    for unit in read_units(path, "TS", ("message",)):
+        if isinstance(unit, BadLine):
+            yield unit
+        elif (segment := _segment(unit)) is not None:
+            yield segment
+
+
+def _segment(unit: Unit) -> Segment | None:
+    root, message = unit.ancestors[0], unit.element
+    source, target = message.first("source"), message.first("translation")
+    if source is None:
+        return None
+    kind = target.get("type") if target is not None else "unfinished"
+    forms = list(target.elements("numerusform")) if target is not None else []
+    text = _parts(forms[-1] if forms else target) if target is not None else []
+    reason = _UNUSED.get(kind, "")
+    if not reason and not any(not isinstance(part, str) or part.strip() for part in text):
+        reason = "not translated"
+    variants = [Variant(root.get("sourcelanguage"), _parts(source)), Variant(root.get("language"), text)]
+    return Segment(message.line, variants, message.get("id"), reason)
+
+
+def _parts(element: Element) -> Parts:
+    """Text, and `<byte value="x1b"/>` as codes; of several variants of different length the first."""
+    variants = list(element.elements("lengthvariant"))
+    children = (variants[0] if variants else element).children
+    return [child if isinstance(child, str) else Code(f"{child.name} {child.get('value')}") for child in children]

@@ -1,0 +1,205 @@
+"""Segments of files in formats for translators, and the pairs that they are in two languages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import product
+from typing import NamedTuple
+
+from limelight.text.languages import normal_code
+from limelight.text.pair import BadLine, Pair
+from limelight.text.readers.codes import Parts, marked_sides, plain_text
+from limelight.untrusted import shown
+
+MAX_VARIANTS = 20
+"""Texts of a segment in one language that are paired with those in the other."""
+MAX_LISTED = 20
+"""Languages that a message lists."""
+
+
+class Variant(NamedTuple):
+    """A text in one language."""
+
+    language: str
+    """As the file names it; empty where it names none."""
+    parts: Parts
+
+
+class Segment(NamedTuple):
+    """The same text in several languages, that of the file's source first."""
+
+    line: int
+    variants: Sequence[Variant]
+    name: str = ""
+    """What the file calls it."""
+    unused: str = ""
+    """Why it is not to be used; empty where it is."""
+
+
+class LanguagePair(NamedTuple):
+    """Two languages by their codes; an empty one is that of the file."""
+
+    source: str = ""
+    target: str = ""
+
+
+def pairs_of(
+    segments: Iterable[Segment | BadLine], file: str, languages: LanguagePair, *, marks: bool
+) -> Iterator[Pair | BadLine]:
+    """The pairs of a file in two languages; with several texts in a language, each with each.
+
+    With `marks` the inline codes that both sides have become placeholders, else all codes are left out. Ends with a
+    fatal `BadLine` where the file has no text in one of the languages, and at a third language where none were named.
+    """
+    choice = _Choice(languages)
+    for segment in segments:
+        if isinstance(segment, BadLine):
+            yield segment
+            continue
+        fault = choice.take_note(segment.variants)
+        if fault:
+            yield BadLine(file, segment.line, fault, fatal=True)
+            return
+        yield from _pairs(segment, file, choice, marks=marks)
+    missing = choice.missing()
+    if missing:
+        yield BadLine(file, 1, missing, fatal=True)
+
+
+def _pairs(segment: Segment, file: str, choice: _Choice, *, marks: bool) -> Iterator[Pair | BadLine]:
+    where = f" (segment {shown(segment.name, 60)})" if segment.name else ""
+    if segment.unused:
+        yield BadLine(file, segment.line, segment.unused + where, unused=True)
+        return
+    sources, targets = choice.sides(segment.variants)
+    if max(len(sources), len(targets)) > MAX_VARIANTS:
+        yield BadLine(file, segment.line, f"more than {MAX_VARIANTS} texts in one language{where}")
+        return
+    found = [(source, target) for source, target in product(sources, targets) if source is not target]
+    if not found:
+        yield BadLine(file, segment.line, choice.lacking(sources, targets) + where, unused=True)
+    for source, target in found:
+        if marks:
+            left, right, marked = marked_sides(source.parts, target.parts)
+            yield Pair(left, right, file, segment.line, marked)
+        else:
+            yield Pair(plain_text(source.parts), plain_text(target.parts), file, segment.line)
+
+
+class _Choice:
+    """Which texts of a file are source and target.
+
+    Languages that were named match those of the file as `matches` says. A language that was not named is found in the
+    first segment with two languages; a file with a third one then has to be refused.
+    """
+
+    def __init__(self, named: LanguagePair) -> None:
+        self._source, self._target = named
+        self._all_named = bool(named.source and named.target)
+        self._seen: dict[str, str] = {}  # tags, and how the file writes them
+        self._any = self._any_pair = False
+
+    def take_note(self, variants: Sequence[Variant]) -> str:
+        """Look at the languages of a segment. What is wrong with them, empty for nothing."""
+        languages = {tag(variant.language): variant.language for variant in variants if variant.language}
+        news = languages.keys() - self._seen.keys()
+        self._seen |= {each: languages[each] for each in news}
+        self._any |= bool(variants)
+        if not (self._source and self._target):
+            self._find(list(languages))
+        if not self._any_pair:
+            self._any_pair = all(self.sides(variants))
+        known = bool(self._source and self._target)
+        if self._all_named or not news or not known or all(map(self._is_either, self._seen)):
+            return ""
+        return (
+            f"the file has more than two languages: {self._listed()}; say which to read with --source and --target (or "
+            "FROM-TO= before its name)"
+        )
+
+    def sides(self, variants: Sequence[Variant]) -> tuple[list[Variant], list[Variant]]:
+        """The texts for the source, and those for the target."""
+        if len(variants) == 2 and not all(variant.language for variant in variants):
+            return self._partly_named(*variants)
+        sources = [variant for variant in variants if self._is(variant.language, self._source, self._target)]
+        targets = [variant for variant in variants if self._is(variant.language, self._target, self._source)]
+        return sources, targets
+
+    def lacking(self, sources: Sequence[Variant], targets: Sequence[Variant]) -> str:
+        """Why a segment has no pair."""
+        names = [name for name, side in ((self._source, sources), (self._target, targets)) if not side and name]
+        return f"no text in {' and '.join(names)}" if names else "text in one language only"
+
+    def missing(self) -> str:
+        """What to say at the end of a file that has segments, and none in both languages that were named."""
+        if not self._any or self._any_pair or not self._all_named:
+            return ""
+        names = [name for name in (self._source, self._target) if not any(matches(name, each) for each in self._seen)]
+        what = f"has no text in {' and '.join(names)}" if names else "has no segment in both languages"
+        return (
+            f"the file {what}; its languages are: {self._listed() or 'not named'}. Give --source and --target as they "
+            "are there (or FROM-TO= before its name)"
+        )
+
+    def _partly_named(self, first: Variant, second: Variant) -> tuple[list[Variant], list[Variant]]:
+        """The two texts of a file that does not name both of its languages, turned round where it must be."""
+        orders = [
+            (source, target)
+            for source, target in ((first, second), (second, first))
+            if _may_be(source.language, self._source) and _may_be(target.language, self._target)
+        ]
+        known = [bool(source.language and self._source) + bool(target.language and self._target)
+                 for source, target in orders]  # fmt: skip
+        if not orders:
+            return [], []
+        source, target = orders[known.index(max(known))]
+        return [source], [target]
+
+    def _is(self, language: str, wanted: str, other: str) -> bool:
+        """Whether a text is in the wanted language, and not exactly in the other one."""
+        exactly_other = tag(language) == tag(other) != tag(wanted)
+        return bool(wanted) and matches(wanted, language) and not exactly_other
+
+    def _is_either(self, language: str) -> bool:
+        return matches(self._source, language) or matches(self._target, language)
+
+    def _find(self, tags: Sequence[str]) -> None:
+        """Take what was not named from a segment with two languages, by their codes alone where these differ."""
+        codes = list(dict.fromkeys(map(normal_code, tags)))
+        found = codes if len(codes) > 1 else list(tags)
+        if len(found) < 2:
+            return
+        if not self._source:
+            self._source = _other(found, self._target)
+        if not self._target:
+            self._target = _other(found, self._source)
+
+    def _listed(self) -> str:
+        found = sorted(shown(language, 30) for language in self._seen.values())
+        return ", ".join(found[:MAX_LISTED]) + ", ..." * (len(found) > MAX_LISTED)
+
+
+def _other(found: Sequence[str], language: str) -> str:
+    """The first of some tags that is not of a language or, where all are, not exactly its tag."""
+    different = (each for each in found if not (language and matches(language, each)))
+    return next(different, next((each for each in found if each != tag(language)), ""))
+
+
+def _may_be(language: str, wanted: str) -> bool:
+    return not wanted or not language or matches(wanted, language)
+
+
+@lru_cache(1000)
+def tag(language: str) -> str:
+    """`de-at` for `de_AT`, `deu-AT` and `de_AT.UTF-8`."""
+    plain = language.strip().lower().replace("_", "-").partition(".")[0].replace("@", "-")
+    code, dash, rest = plain.partition("-")
+    return normal_code(code) + dash + rest
+
+
+@lru_cache(10_000)
+def matches(asked: str, there: str) -> bool:
+    """Whether a language in a file is the one asked for: `en` is `en-US`, and `en-US` is `en`, but not `en-GB`."""
+    one, other = tag(asked), tag(there)
+    return one == other or other.startswith(f"{one}-") or one.startswith(f"{other}-")

@@ -1,0 +1,148 @@
+"""Segments of XLIFF 1.2 and 2.x: those that the file calls translated, or that have a translation and no state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from limelight.text.pair import BadLine
+from limelight.text.readers.codes import Code, Parts
+from limelight.text.readers.segments import Segment, Variant
+from limelight.text.readers.xml_units import Element, Unit, read_units
+from limelight.untrusted import shown
+
+DONE = ("translated", "final", "signed-off", "reviewed")
+"""States of translations that are used."""
+_MACHINE = ("leveraged-mt", "mt-suggestion")
+_TRANSPARENT = ("mrk", "sm", "em")
+
+
+def scan_xliff(path: str | Path) -> Iterator[Segment | BadLine]:
+    """Its segments, each once; suggestions (`alt-trans`, `mtc:match`) and `ignorable` text are none."""
+    for unit in read_units(path, "xliff", ("trans-unit", "unit")):
+        if isinstance(unit, BadLine):
+            yield unit
+        elif unit.element.name == "unit":
+            yield from _unit_2(unit)
+        else:
+            yield from _unit_1(unit)
+
+
+def _unit_1(unit: Unit) -> Iterator[Segment]:
+    """A `trans-unit` of 1.2: one segment, or several where both texts are marked as such with the same numbers."""
+    element = unit.element
+    source, target = element.first("source"), element.first("target")
+    if source is None:
+        return
+    named = _inherited(unit, "source-language"), _inherited(unit, "target-language")
+    texts = [_parts(source), _parts(target) if target else []]
+    reason = _kept_from_translation(unit) or _unused_1(element, target, texts[1])
+    languages = named[0] or source.language, named[1] or (target.language if target else "")
+    divided = element.first("seg-source")
+    pieces = _divided(divided, target) if divided and target and not reason else []
+    for left, right in pieces or [(texts[0], texts[1])]:
+        variants = [Variant(languages[0], left), Variant(languages[1], right)]
+        yield Segment(element.line, variants, element.get("id"), reason)
+
+
+def _unused_1(unit: Element, target: Element | None, text: Parts) -> str:
+    """Why the translation of a `trans-unit` is not used."""
+    if target is None or not _has_text(text):
+        return "not translated"
+    state, origin = target.get("state"), target.get("state-qualifier")
+    if unit.get("approved") == "yes":
+        return ""
+    if state and state not in DONE:
+        return _state(state)
+    if unit.get("approved") == "no" and not state:
+        return "not approved"
+    by_machine = origin in _MACHINE and state not in ("final", "signed-off")
+    return "a machine translation that nobody has approved" if by_machine else ""
+
+
+def _divided(source: Element, target: Element) -> list[tuple[Parts, Parts]]:
+    """The segments inside a `trans-unit`, by their numbers; none where the two sides have other numbers."""
+    sides = [
+        {mark.get("mid"): _parts(mark) for mark in _all(side, "mrk") if mark.get("mtype") == "seg"}
+        for side in (source, target)
+    ]
+    if sides[0].keys() != sides[1].keys():
+        return []
+    return [(sides[0][number], sides[1][number]) for number in sides[0]]
+
+
+def _all(element: Element, name: str) -> Iterator[Element]:
+    """All elements of a name, at any depth."""
+    for child in element.children:
+        if not isinstance(child, str):
+            if child.name == name:
+                yield child
+            yield from _all(child, name)
+
+
+def _unit_2(unit: Unit) -> Iterator[Segment]:
+    """The segments of a `unit` of 2.x."""
+    root, element = unit.ancestors[0], unit.element
+    closed = _kept_from_translation(unit)
+    for number, segment in enumerate(element.elements("segment"), start=1):
+        source, target = segment.first("source"), segment.first("target")
+        if source is None:
+            continue
+        text = _parts(target) if target else []
+        state = segment.get("state")
+        reason = closed or ("" if _has_text(text) else "not translated")
+        reason = reason or (_state(state) if state and state not in DONE else "")
+        name = f"{element.get('id')}/{segment.get('id') or number}"
+        variants = [Variant(root.get("srcLang"), _parts(source)), Variant(root.get("trgLang"), text)]
+        yield Segment(segment.line, variants, name, reason)
+
+
+def _state(state: str) -> str:
+    return f"its state is {shown(state, 30)}"
+
+
+def _kept_from_translation(unit: Unit) -> str:
+    """`translate="no"` of the element, or of the nearest around it that says anything."""
+    return 'translate="no"' if _inherited(unit, "translate") == "no" else ""
+
+
+def _inherited(unit: Unit, name: str) -> str:
+    """An attribute of the element, or of the nearest around it that has it."""
+    return next((found for each in (unit.element, *reversed(unit.ancestors)) if (found := each.get(name))), "")
+
+
+def _has_text(parts: Parts) -> bool:
+    return any(not isinstance(part, str) or part.strip() for part in parts)
+
+
+def _parts(text: Element) -> Parts:
+    parts: list[str | Code] = []
+    _collect(text, parts)
+    return parts
+
+
+def _collect(element: Element, parts: list[str | Code]) -> None:
+    for child in element.children:
+        if isinstance(child, str):
+            parts.append(child)
+        elif child.name in ("g", "pc"):
+            key = f"{child.name} {child.get('id')}"
+            parts.append(Code(key, "open"))
+            _collect(child, parts)
+            parts.append(Code(key, "close"))
+        elif child.name in _TRANSPARENT:
+            _collect(child, parts)
+        elif child.namespace == element.namespace and child.name != "cp":
+            parts.append(_code(child))  # cp: a character that XML cannot hold
+
+
+def _code(element: Element) -> Code:
+    """The halves of a pair have the same key: by `rid` in 1.2 where it is there, in 2.x by what the end refers to."""
+    name, isolated = element.name, element.get("isolated") == "yes"
+    identifier = element.get("id")
+    if name in ("sc", "ec") and not isolated:
+        return Code(f"sc {element.get('startRef') or identifier}", "open" if name == "sc" else "close")
+    if name in ("bx", "ex", "bpt", "ept"):
+        key = f"{'bx' if name in ('bx', 'ex') else 'bpt'} {element.get('rid') or identifier}"
+        return Code(key, "open" if name in ("bx", "bpt") else "close")
+    return Code(f"{name} {identifier}")

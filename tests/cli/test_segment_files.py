@@ -1,0 +1,107 @@
+"""Translation memories, catalogs and tables: trained on, validated on, evaluated on, as they are."""
+
+import json
+import re
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Limelight, settings
+from tests.text.readers.files import qt, tmx, unit, xliff
+
+Pairs = Sequence[tuple[str, str]]
+
+
+def as_tmx(pairs: Pairs) -> str:
+    return tmx("".join(unit(("en-GB", source), ("fr", "autre"), ("MI", target)) for source, target in pairs))
+
+
+def as_xliff(pairs: Pairs) -> str:
+    units = "".join(
+        f'<trans-unit id="{number}"><source>{source}</source><target>{target}</target></trans-unit>\n'
+        for number, (source, target) in enumerate(pairs)
+    )
+    return xliff(units).replace('"de"', '"mi"')
+
+
+def as_xliff_2(pairs: Pairs) -> str:
+    units = "".join(
+        f'<unit id="{number}"><segment state="final"><source>{source}</source><target>{target}</target></segment>'
+        "</unit>\n"
+        for number, (source, target) in enumerate(pairs)
+    )
+    return xliff(units, version="2.1").replace('"de"', '"mi"')
+
+
+def as_po(pairs: Pairs) -> str:
+    header = 'msgid ""\nmsgstr "Language: mi\\n"\n\n'
+    return header + "".join(f'msgid "{source}"\nmsgstr "{target}"\n\n' for source, target in pairs)
+
+
+def as_qt(pairs: Pairs) -> str:
+    messages = "".join(
+        f"<message><source>{source}</source><translation>{target}</translation></message>\n" for source, target in pairs
+    )
+    return qt(messages, 'language="mi_XX"')
+
+
+def as_csv(pairs: Pairs) -> str:
+    return "note;en;mi\n" + "".join(f'x;"{source}";{target}\n' for source, target in pairs)
+
+
+FORMATS = {".tmx": as_tmx, ".xlf": as_xliff, ".xliff": as_xliff_2, ".po": as_po, ".ts": as_qt, ".csv": as_csv}
+
+
+def pairs_in(file: Path, count: int) -> Pairs:
+    lines = file.read_text(encoding="utf-8").splitlines()[:count]
+    sides = [line.split("\t") for line in lines]
+    return [(escape(source, quote=False), escape(target, quote=False)) for source, target in sides]
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_format_from_training_to_evaluation(suffix: str, limelight: Limelight, corpus: Path, tmp_path: Path) -> None:
+    counts = {"train": 60, "valid": 5, "test": 5}
+    files = {name: tmp_path / f"{name}{suffix}" for name in counts}
+    for name, count in counts.items():
+        files[name].write_text(FORMATS[suffix](pairs_in(corpus / f"{name}.tsv", count)), encoding="utf-8")
+    text = ["--train", files["train"], "--valid", files["valid"], "--source", "en", "--target", "mi"]
+    ended = limelight("train", *text, "--recipe", "tiny", *settings(), "--max-steps", 4, "--out", tmp_path / "run")
+    assert ended.code == 0, ended.err
+    assert "60 of 60 pairs kept" in ended.err
+    first, second = pairs_in(corpus / "train.tsv", 1)[0]
+    assert re.search(rf"train\{suffix}:\d+: en: {re.escape(first)} -> mi: {re.escape(second)}\n", ended.err)
+    ended = limelight("evaluate", "--model", tmp_path / "run", "--test", files["test"], "--beam", 1, "--json")
+    assert (ended.code, ended.err) == (0, "")
+    assert json.loads(ended.out)["sentences"] == 5
+
+
+def test_codes_are_placeholders_for_the_model_and_what_is_unused_is_told(
+    limelight: Limelight, corpus: Path, tmp_path: Path
+) -> None:
+    pairs = pairs_in(corpus / "train.tsv", 30)
+    marked = [(f'<ph x="1"/> {source}', f'{target} <ph x="1"/>') for source, target in pairs]
+    (tmp_path / "a.tmx").write_text(as_tmx(marked) + "\n", encoding="utf-8")
+    (tmp_path / "b.po").write_text(as_po([*pairs, ("not yet", "")]), encoding="utf-8")
+    text = ["--train", tmp_path / "a.tmx", tmp_path / "b.po", "--source", "en", "--target", "mi"]
+    ended = limelight("train", *text, "--recipe", "tiny", *settings(), "--preview", 60)
+    assert ended.code == 0, ended.err
+    assert len(re.findall(r"^.*<ph0> ", ended.out, re.MULTILINE)) == 30
+    assert "1 segment is not used; " in ended.err
+    assert "not used 1: not translated (first: " in ended.err
+
+
+def test_a_file_of_other_languages_is_a_mistake_that_lists_them(
+    limelight: Limelight, corpus: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "a.tmx"
+    file.write_text(as_tmx(pairs_in(corpus / "train.tsv", 5)), encoding="utf-8")
+    for languages, fault in (
+        (["--source", "en", "--target", "de"], "the file has no text in de; its languages are: MI, en-GB, fr."),
+        ([], "the file has more than two languages: MI, en-GB, fr; say which to read with --source and --target"),
+    ):
+        ended = limelight("train", "--train", file, *languages, "--recipe", "tiny", "--out", tmp_path / "run")
+        assert (ended.code, ended.out) == (2, "")
+        assert fault in ended.err
+    assert not (tmp_path / "run").exists()
