@@ -68,7 +68,7 @@ def without_blocks(text: str) -> str:
 def commands(text: str) -> Iterator[list[str]]:
     """The words of each command line in a shell block or an indented one, up to a pipe or redirection."""
     indented = re.findall(r"^    (limelight .*)$", without_blocks(text), flags=re.MULTILINE)
-    for line in [*"\n".join(blocks(text, "sh")).splitlines(), *indented]:
+    for line in [*"\n".join(blocks(text, "sh")).replace("\\\n", " ").splitlines(), *indented]:
         for part in re.split(r"\s[|<>]\s", line):
             if part.startswith("limelight "):
                 yield shlex.split(part)[1:]
