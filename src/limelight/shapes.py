@@ -24,6 +24,9 @@ A shape is written in full in each public signature, with these names and no oth
 | hidden     |        | width of a recurrent state, a feed-forward layer or a score       |
 | embedding  |        | width of a recurrent model's embedding                            |
 | inputs     |        | width of what enters a recurrent cell                             |
+| in         |        | inputs of a linear layer                                          |
+| out        |        | outputs of a linear layer                                         |
+| some       |        | some of the outputs of a linear layer                             |
 | layers     |        | recurrent layers, the lowest first                                |
 | summary    |        | width of what a recurrent encoder ends with                       |
 | features   |        | width of what predicts the next piece                             |

@@ -173,7 +173,7 @@ def each_side_for_itself(source: Path, target: Path) -> Iterator[Pair]:
         yield Pair(*pair, str(source), number)
 
 
-def nothing_is_fatal(scanned: Iterator[Pair | BadLine], on_bad_line: Any) -> Iterator[Pair]:
+def nothing_is_fatal(scanned: Iterator[Pair | BadLine], on_bad_line: Any, *_others: Any) -> Iterator[Pair]:
     for item in scanned:
         if isinstance(item, Pair):
             yield item

@@ -188,7 +188,7 @@ def test_fp16_has_more_digits_and_needs_a_scale(name: str, seed: int) -> None:
         found = gradient(HalfCopy(model, dtype).refreshed(), factor)
         return ((found - whole).norm() / whole.norm()).item()
 
-    assert distance(torch.float16, 2.0**-4) < 0.5 * distance(torch.bfloat16, 2.0**-4)
+    assert distance(torch.float16, 2.0**-4) < 0.8 * distance(torch.bfloat16, 2.0**-4)  # an eighth at best
     assert distance(torch.float16, 2.0**-20) > 0.2
 
 
