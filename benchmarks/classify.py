@@ -36,7 +36,7 @@ from limelight.config import Corpus, RunConfig, override
 from limelight.evaluation.labels import evaluate_labels, score_labels
 from limelight.memory import hold_memory_for_work
 from limelight.models.build import count_parameters
-from limelight.pipelines.load_reader import load_labeller
+from limelight.pipelines.load_reader import load_classifier
 from limelight.recipes import find_recipe
 from limelight.text.pair import Pair
 from limelight.training.run import train
@@ -210,10 +210,10 @@ def classifier(parts: Parts, folder: Path, steps: int, masked: Path | None = Non
     began = time.monotonic()
     train(config, folder / "run", quiet=True)
     seconds = time.monotonic() - began
-    labeller = load_labeller(folder / "run")
+    classifier = load_classifier(folder / "run")
     pairs = [Pair(text, label, "test", number) for number, (text, label) in enumerate(parts.test, start=1)]
-    found = evaluate_labels(labeller, pairs).scores
-    size = count_parameters(labeller.model)
+    found = evaluate_labels(classifier, pairs).scores
+    size = count_parameters(classifier.model)
     return {"accuracy": found.accuracy, "macro_f1": found.macro_f1, "parameters": size, "seconds": seconds}
 
 

@@ -12,9 +12,6 @@ from limelight.errors import UserError
 from limelight.inspection import AttentionMap
 from limelight.models.build import build_model
 from limelight.models.stored import save_model
-from limelight.pipelines.generator import Generated, TextGenerator
-from limelight.pipelines.load import load
-from limelight.pipelines.translator import Translation, Translator
 from limelight.tokens import Tokenizers, train_tokenizer
 
 ROOT = Path(__file__).parents[1]
@@ -36,14 +33,28 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_names_are_those_of_the_package() -> None:
-    assert limelight.load is load
-    assert limelight.Translator is Translator
-    assert limelight.Translation is Translation
-    assert limelight.TextGenerator is TextGenerator
-    assert limelight.Generated is Generated
-    names = {"Generated", "TextGenerator", "Translation", "Translator", "__version__", "load"}
-    assert set(limelight.__all__) == names
-    assert all(hasattr(limelight, name) for name in limelight.__all__)
+    """Each of them is that of the module it is defined in, and the typed loaders say what they give."""
+    names = set(limelight.__all__) - {"__version__"}
+    assert names == {
+        *("Classification", "Classifier", "Filled", "Generated", "MaskFiller", "TextGenerator", "Translation"),
+        *("Translator", "load", "load_classifier", "load_generator", "load_mask_filler", "load_translator"),
+    }
+    for name in names:
+        found = getattr(limelight, name)
+        assert (found.__name__, found.__module__.rpartition(".")[0]) == (name, "limelight.pipelines")
+
+
+@pytest.mark.parametrize(
+    ("loader", "given"),
+    [
+        ("load_translator", "Translator"),
+        ("load_generator", "TextGenerator"),
+        ("load_mask_filler", "MaskFiller"),
+        ("load_classifier", "Classifier"),
+    ],
+)
+def test_a_loader_is_typed(loader: str, given: str) -> None:
+    assert getattr(limelight, loader).__annotations__["return"] is getattr(limelight, given)
 
 
 def test_another_name_is_refused_as_python_does() -> None:

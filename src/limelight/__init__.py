@@ -11,22 +11,49 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from limelight.pipelines.generator import Generated, TextGenerator
+    from limelight.pipelines.classifier import Classification, Classifier
+    from limelight.pipelines.generator import Generated, TextGenerator, load_generator
     from limelight.pipelines.load import load
+    from limelight.pipelines.load_reader import load_classifier, load_mask_filler
+    from limelight.pipelines.load_translator import load_translator
+    from limelight.pipelines.mask_filler import Filled, MaskFiller
     from limelight.pipelines.translator import Translation, Translator
 
 __version__ = "0.1.0"
-__all__ = ["Generated", "TextGenerator", "Translation", "Translator", "__version__", "load"]
+__all__ = [
+    "Classification",
+    "Classifier",
+    "Filled",
+    "Generated",
+    "MaskFiller",
+    "TextGenerator",
+    "Translation",
+    "Translator",
+    "__version__",
+    "load",
+    "load_classifier",
+    "load_generator",
+    "load_mask_filler",
+    "load_translator",
+]
 
 
 def __getattr__(name: str) -> Any:
     """Import torch only when something is asked for that needs it: `limelight --help` must not wait for it."""
     places = {
+        "Classification": "classifier",
+        "Classifier": "classifier",
+        "Filled": "mask_filler",
         "Generated": "generator",
+        "MaskFiller": "mask_filler",
         "TextGenerator": "generator",
         "Translation": "translator",
         "Translator": "translator",
         "load": "load",
+        "load_classifier": "load_reader",
+        "load_generator": "generator",
+        "load_mask_filler": "load_reader",
+        "load_translator": "load_translator",
     }
     if name not in places:
         raise AttributeError(f"module 'limelight' has no attribute {name!r}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight.pipelines.load_reader import load_labeller
+from limelight.pipelines.load_reader import load_classifier
 from tests.cli.conftest import Limelight
 from tests.cli.readers import train_reader
 
@@ -28,7 +28,7 @@ def test_a_line_in_a_line_out(limelight: Limelight, place: Path, tmp_path: Path)
     (tmp_path / "in.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     ended = limelight("classify", "--model", place / "run", tmp_path / "in.txt")
     assert (ended.code, ended.err) == (0, "")
-    answers = load_labeller(place / "run").classify(lines)
+    answers = load_classifier(place / "run").classify(lines)
     assert ended.out.splitlines() == [f"{each.label}\t{each.probability:.4f}" for each in answers]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight.pipelines.load_reader import load_filler
+from limelight.pipelines.load_reader import load_mask_filler
 from tests.cli.conftest import Limelight
 from tests.cli.readers import train_reader
 
@@ -23,7 +23,7 @@ def filling(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_each_mask_and_the_text_with_the_best(limelight: Limelight, filling: Path) -> None:
     ended = limelight("fill", "--model", filling, "The [MASK] dog [MASK].", "--top", 3)
     assert (ended.code, ended.err) == (0, "")
-    found = load_filler(filling).fill("The [MASK] dog [MASK].", top=3)
+    found = load_mask_filler(filling).fill("The [MASK] dog [MASK].", top=3)
     first, second, text = ended.out.splitlines()
     for number, (line, guesses) in enumerate(zip((first, second), found.masks, strict=True), start=1):
         shown = "  ".join(f"{guess.text} {guess.probability:.4f}" for guess in guesses)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from limelight.errors import UserError
 from limelight.evaluation.labels import evaluate_labels, score_labels
-from limelight.pipelines.classifier import Labelled, Labeller
+from limelight.pipelines.classifier import Classification, Classifier
 from limelight.text.pair import Pair
 
 NAMES = ("ant", "bee", "cat", "dog", "elk")
@@ -58,7 +58,7 @@ def test_lists_that_do_not_match_are_refused(truth: list[int], given_labels: lis
         score_labels(NAMES, truth, given_labels)
 
 
-class Parrot(Labeller):
+class Parrot(Classifier):
     """Takes a text for the label it says."""
 
     def __init__(self, labels: Sequence[str] = NAMES) -> None:
@@ -68,8 +68,8 @@ class Parrot(Labeller):
     def labels(self) -> tuple[str, ...]:
         return self._labels
 
-    def classify(self, texts: Sequence[str], *, batch_tokens: int = 16384) -> list[Labelled]:
-        return [Labelled(text, text, 0.9, {}) for text in texts]
+    def classify(self, texts: Sequence[str], *, batch_tokens: int = 16384) -> list[Classification]:
+        return [Classification(text, text, 0.9, {}) for text in texts]
 
 
 def pairs(*sides: tuple[str, str]) -> list[Pair]:

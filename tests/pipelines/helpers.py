@@ -3,9 +3,9 @@
 import functools
 
 from limelight.config import EncoderOnlyConfig
+from limelight.models import encoder_only
 from limelight.models.build import build_model
-from limelight.models.encoder_only import Classifier, MaskedModel
-from limelight.pipelines.classifier import Labeller
+from limelight.pipelines.classifier import Classifier
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
 from limelight.tokens.text import RESERVED
 
@@ -32,15 +32,15 @@ def config(**changed: object) -> EncoderOnlyConfig:
     return EncoderOnlyConfig(**{"layers": 2, "d_model": 12, "heads": 3, "d_ff": 17, "norm": "pre", **changed})
 
 
-def masked_model(kind: str = "wordpiece", **changed: object) -> MaskedModel:
+def masked_model(kind: str = "wordpiece", **changed: object) -> encoder_only.MaskedModel:
     both = tokenizer(kind)
     model = build_model(config(**changed), Tokenizers(both, both))
-    assert isinstance(model, MaskedModel)
+    assert isinstance(model, encoder_only.MaskedModel)
     return model
 
 
-def labeller(**changed: object) -> Labeller:
+def classifier(**changed: object) -> Classifier:
     both = tokenizer()
     model = build_model(config(**changed), Tokenizers(both, both), LABELS)
-    assert isinstance(model, Classifier)
-    return Labeller(model, both)
+    assert isinstance(model, encoder_only.Classifier)
+    return Classifier(model, both)

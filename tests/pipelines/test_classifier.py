@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from limelight.errors import UserError
-from tests.pipelines.helpers import LABELS, TEXTS, labeller
+from tests.pipelines.helpers import LABELS, TEXTS, classifier
 
 
 def test_the_label_is_the_most_probable_one(seed: int) -> None:
-    found = labeller()
+    found = classifier()
     texts = [*TEXTS, "", "cat cat cat"]
     for text, answer in zip(texts, found.classify(texts, batch_tokens=30), strict=True):
         ids = torch.tensor([[0, *found.tokenizer.encode(text), 0]])
@@ -24,14 +24,14 @@ def test_the_label_is_the_most_probable_one(seed: int) -> None:
 
 
 def test_pooling_is_that_of_the_configuration(seed: int) -> None:
-    first, mean = labeller(pooling="first"), labeller(pooling="mean")
+    first, mean = classifier(pooling="first"), classifier(pooling="mean")
     mean.model.load_state_dict(first.model.state_dict())
     assert first.classify(TEXTS) != mean.classify(TEXTS)
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 3, 100])
 def test_a_stream_gives_what_a_list_gives(chunk: int, seed: int) -> None:
-    found = labeller()
+    found = classifier()
     expected = found.classify(TEXTS)
     streamed = list(found.classify_stream(iter(TEXTS), chunk=chunk))
     assert [each.text for each in streamed] == TEXTS
@@ -41,14 +41,14 @@ def test_a_stream_gives_what_a_list_gives(chunk: int, seed: int) -> None:
 
 def test_a_stream_reads_no_further_than_its_chunk() -> None:
     taken = []
-    answers = labeller().classify_stream((taken.append(text) or text for text in TEXTS), chunk=2)
+    answers = classifier().classify_stream((taken.append(text) or text for text in TEXTS), chunk=2)
     next(answers)
     assert taken == TEXTS[:2]
 
 
 def test_what_cannot_be_done_is_told() -> None:
     with pytest.raises(UserError, match="chunk must be at least 1 line, not 0"):
-        next(labeller().classify_stream(TEXTS, chunk=0))
-    short = labeller(positions="learned", max_positions=5)
+        next(classifier().classify_stream(TEXTS, chunk=0))
+    short = classifier(positions="learned", max_positions=5)
     with pytest.raises(UserError, match="text 4 has 7 pieces with its end"):
         list(short.classify_stream(["a", "cat", "dog", "a cat sees a cat"], chunk=2))

@@ -19,7 +19,7 @@ from limelight.models.build import build_model
 from limelight.models.stored import save_model
 from limelight.pipelines.generator import TextGenerator
 from limelight.pipelines.load import load
-from limelight.pipelines.mask_filler import Filler
+from limelight.pipelines.mask_filler import MaskFiller
 from limelight.pipelines.translator import Translator
 from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.tokens.text import RESERVED
@@ -30,7 +30,7 @@ FAMILIES: dict[str, tuple[ModelConfig, type]] = {
     "recurrent": (RecurrentConfig(embedding=3, hidden=3), Translator),
     "decoder_only": (DecoderOnlyConfig(**STACK, layers=1), TextGenerator),
     "recurrent_language_model": (RecurrentLanguageModelConfig(embedding=3, hidden=3), TextGenerator),
-    "encoder_only": (EncoderOnlyConfig(**STACK, layers=1), Filler),
+    "encoder_only": (EncoderOnlyConfig(**STACK, layers=1), MaskFiller),
 }
 
 

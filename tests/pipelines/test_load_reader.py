@@ -9,11 +9,11 @@ from limelight.errors import UserError
 from limelight.interop import export_limelight
 from limelight.models.build import build_model
 from limelight.models.stored import load_model, save_model
-from limelight.pipelines.classifier import Labeller
-from limelight.pipelines.load_reader import load_filler, load_labeller, load_reader
-from limelight.pipelines.mask_filler import Filler
+from limelight.pipelines.classifier import Classifier
+from limelight.pipelines.load_reader import load_classifier, load_mask_filler, load_reader
+from limelight.pipelines.mask_filler import MaskFiller
 from limelight.tokens import Tokenizers
-from tests.pipelines.helpers import LABELS, TEXTS, config, labeller, masked_model, tokenizer
+from tests.pipelines.helpers import LABELS, TEXTS, classifier, config, masked_model, tokenizer
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     translating = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=8, heads=2, d_ff=12)
     models = {
         "masked": (masked_model(), config()),
-        "classifier": (labeller().model, config()),
+        "classifier": (classifier().model, config()),
         "translator": (build_model(translating, both), translating),
     }
     for name, (model, section) in models.items():
@@ -31,32 +31,32 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def test_a_masked_model_fills_and_a_classifier_chooses(folders: dict[str, Path]) -> None:
-    assert isinstance(load_reader(folders["masked"]), Filler)
+    assert isinstance(load_reader(folders["masked"]), MaskFiller)
     found = load_reader(str(folders["classifier"]))
-    assert isinstance(found, Labeller)
+    assert isinstance(found, Classifier)
     assert found.labels == LABELS
-    assert load_filler(folders["masked"]).fill("a [MASK]").masks
+    assert load_mask_filler(folders["masked"]).fill("a [MASK]").masks
     assert not found.model.training
 
 
 def test_what_is_loaded_says_what_was_saved(tmp_path: Path, seed: int) -> None:
-    own = labeller()
+    own = classifier()
     both = Tokenizers(own.tokenizer, own.tokenizer)
     save_model(tmp_path / "run", own.model, both, RunConfig(model=config()), notes={}, card="")
-    assert load_labeller(tmp_path / "run").classify(TEXTS) == own.classify(TEXTS)
+    assert load_classifier(tmp_path / "run").classify(TEXTS) == own.classify(TEXTS)
 
 
 @pytest.mark.parametrize("form", ["fp32", "bf16", "int8"])
 def test_a_smaller_folder_keeps_its_labels(form: str, folders: dict[str, Path], tmp_path: Path) -> None:
     export_limelight(load_model(folders["classifier"]), tmp_path / "small", form=form)
-    assert load_labeller(tmp_path / "small").labels == LABELS
+    assert load_classifier(tmp_path / "small").labels == LABELS
 
 
 def test_a_reader_of_the_other_kind_is_named_with_its_verb(folders: dict[str, Path]) -> None:
     with pytest.raises(UserError, match=r"this is a classifier, which fills nothing in; use it with `limelight cl"):
-        load_filler(folders["classifier"])
+        load_mask_filler(folders["classifier"])
     with pytest.raises(UserError, match=r"this is a masked model, which knows no labels; use it with `limelight fill`"):
-        load_labeller(folders["masked"])
+        load_classifier(folders["masked"])
     with pytest.raises(
         UserError,
         match=r"this is a model of the family transformer, which neither .*; use it with `limelight translate`$",
@@ -65,7 +65,7 @@ def test_a_reader_of_the_other_kind_is_named_with_its_verb(folders: dict[str, Pa
 
 
 def test_a_classifier_without_its_labels_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
-    own = labeller()
+    own = classifier()
     both = Tokenizers(own.tokenizer, own.tokenizer)
     save_model(tmp_path / "run", own.model, both, RunConfig(model=config()), notes={}, card="")
     (tmp_path / "run" / "labels.json").write_text('["ant", "bee"]', encoding="utf-8")

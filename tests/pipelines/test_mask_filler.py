@@ -5,7 +5,7 @@ import torch
 
 from limelight.errors import UserError
 from limelight.models.encoder_only import MaskedModel
-from limelight.pipelines.mask_filler import Filler
+from limelight.pipelines.mask_filler import MaskFiller
 from limelight.tokens import END, LINE, MASK, UNKNOWN, train_tokenizer
 from limelight.tokens.text import reserved_id
 from limelight.tokens.tokenizer import SPACE
@@ -14,8 +14,8 @@ from tests.pipelines.helpers import TEXTS, masked_model, tokenizer
 KINDS = ("wordpiece", "bpe", "characters")
 
 
-def filler(kind: str = "wordpiece", **changed: object) -> Filler:
-    return Filler(masked_model(kind, **changed), tokenizer(kind))
+def filler(kind: str = "wordpiece", **changed: object) -> MaskFiller:
+    return MaskFiller(masked_model(kind, **changed), tokenizer(kind))
 
 
 class Preferring(MaskedModel):
@@ -36,7 +36,7 @@ class Preferring(MaskedModel):
         return logits
 
 
-def preferring(kind: str, pieces: list[str]) -> Filler:
+def preferring(kind: str, pieces: list[str]) -> MaskFiller:
     """A model that likes these pieces, the last one best."""
     found = filler(kind)
     found.model.__class__ = Preferring
@@ -128,7 +128,7 @@ def test_a_vocabulary_without_a_piece_of_the_kind_takes_another(seed: int) -> No
     model.encoder.embedding.weight = torch.nn.Parameter(torch.randn(letters.size, 12))
     model.encoder.embedding.padding = letters.padding
     model.output_bias = torch.nn.Parameter(torch.zeros(letters.padding))
-    found = Filler(model, letters)
+    found = MaskFiller(model, letters)
     assert kinds
     for text in ("a [MASK]", "a[MASK]"):
         assert found.fill(text).masks[0]
@@ -152,4 +152,4 @@ def test_the_vocabulary_of_a_translator_knows_no_mask() -> None:
         TEXTS, kind="bpe", vocabulary_size=None, languages=["de"], byte_fallback=False, seed=1, sentences=5
     )
     with pytest.raises(UserError, match=r"this vocabulary has no piece \[MASK\]"):
-        Filler(masked_model(), words)
+        MaskFiller(masked_model(), words)

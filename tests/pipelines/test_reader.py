@@ -7,7 +7,7 @@ import torch
 from limelight.errors import UserError
 from limelight.models.encoder_only import MaskedModel
 from limelight.pipelines.reader import Reader
-from tests.pipelines.helpers import TEXTS, labeller, masked_model, tokenizer
+from tests.pipelines.helpers import TEXTS, classifier, masked_model, tokenizer
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_the_model_is_left_as_it_was(reader: Reader[MaskedModel]) -> None:
 
 
 def test_a_classifier_has_vectors_too() -> None:
-    assert labeller().vectors(["cat"]).shape == (1, 12)
+    assert classifier().vectors(["cat"]).shape == (1, 12)
 
 
 def test_settings_out_of_bounds_are_refused(reader: Reader[MaskedModel]) -> None:

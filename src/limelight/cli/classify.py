@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 from limelight.cli import options
 from limelight.cli.input import greet, live_lines_of
-from limelight.cli.models import Machine, find_models, open_labeller
+from limelight.cli.models import Machine, find_models, open_classifier
 from limelight.cli.output import lines_to
 
 EXAMPLES = """
@@ -30,9 +30,9 @@ def classify(
     folders, _ = find_models(model)
     lines = live_lines_of(file)
     with lines_to(output) as write:
-        labeller = open_labeller(folders, Machine(device, threads))
+        classifier = open_classifier(folders, Machine(device, threads))
         greet(file)
-        for each in labeller.classify_stream(lines, batch_tokens=batch_tokens):
+        for each in classifier.classify_stream(lines, batch_tokens=batch_tokens):
             if as_json:
                 write(json.dumps(asdict(each), ensure_ascii=False))
             else:

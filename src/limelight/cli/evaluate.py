@@ -12,7 +12,7 @@ import typer
 
 from limelight.cli import options, search_options
 from limelight.cli.arguments import by_direction, corpora
-from limelight.cli.models import WRITERS, Machine, find_models, open_generator, open_labeller, open_translator
+from limelight.cli.models import WRITERS, Machine, find_models, open_classifier, open_generator, open_translator
 from limelight.cli.output import lines_to, show
 from limelight.errors import TextWarning, UserError
 
@@ -153,10 +153,10 @@ def _labels(
     from limelight.evaluation.labels import evaluate_labels
 
     _refuse({**how, "--output": None}, "a classifier searches for nothing")
-    labeller = open_labeller(folders, machine)  # first: of a masked model no file would do
+    classifier = open_classifier(folders, machine)  # first: of a masked model no file would do
     pairs = _pairs(corpora(test, "", "", "--test"))
     _warn_of_overlap(folders, pairs)
-    found = evaluate_labels(labeller, pairs, origin=_origin(folders, configs))
+    found = evaluate_labels(classifier, pairs, origin=_origin(folders, configs))
     return found.answers, found
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from limelight.cli import options
 from limelight.cli.input import greet, lines_of
-from limelight.cli.models import Machine, find_models, open_filler
+from limelight.cli.models import Machine, find_models, open_mask_filler
 from limelight.cli.output import lines_to
 from limelight.errors import UserError
 
@@ -38,7 +38,7 @@ def fill(
     folders, _ = find_models(model)
     texts = lines_of(None) if text is None else iter([text])
     with lines_to(output) as write:
-        filler = open_filler(folders, Machine(device, threads))
+        filler = open_mask_filler(folders, Machine(device, threads))
         if text is None:
             greet(None)
         for number, each in enumerate(texts, start=1):

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     import torch
 
     from limelight.config import RunConfig
-    from limelight.pipelines.classifier import Labeller
+    from limelight.pipelines.classifier import Classifier
     from limelight.pipelines.generator import TextGenerator
-    from limelight.pipelines.mask_filler import Filler
+    from limelight.pipelines.mask_filler import MaskFiller
     from limelight.pipelines.translator import Translator
 
 
@@ -138,7 +138,7 @@ def open_generator(folders: list[str], machine: Machine, precision: str | None =
 
 
 @lasting()
-def open_reader(folders: list[str], machine: Machine) -> Filler | Labeller:
+def open_reader(folders: list[str], machine: Machine) -> MaskFiller | Classifier:
     """The same for an encoder alone, whatever it is for."""
     device = machine.begin()
     from limelight.pipelines.load_reader import load_reader
@@ -147,21 +147,21 @@ def open_reader(folders: list[str], machine: Machine) -> Filler | Labeller:
 
 
 @lasting()
-def open_filler(folders: list[str], machine: Machine) -> Filler:
+def open_mask_filler(folders: list[str], machine: Machine) -> MaskFiller:
     """The same for a model that fills in."""
     device = machine.begin()
-    from limelight.pipelines.load_reader import load_filler
+    from limelight.pipelines.load_reader import load_mask_filler
 
-    return load_filler(_only(folders), device)
+    return load_mask_filler(_only(folders), device)
 
 
 @lasting()
-def open_labeller(folders: list[str], machine: Machine) -> Labeller:
+def open_classifier(folders: list[str], machine: Machine) -> Classifier:
     """The same for a model that chooses labels."""
     device = machine.begin()
-    from limelight.pipelines.load_reader import load_labeller
+    from limelight.pipelines.load_reader import load_classifier
 
-    return load_labeller(_only(folders), device)
+    return load_classifier(_only(folders), device)
 
 
 def _say_if_slow(precision: str | None, device: torch.device) -> None:

@@ -12,7 +12,7 @@ from limelight.errors import UserError
 from limelight.evaluation.provenance import files_of, provenance_lines, versions
 from limelight.evaluation.summary import summarize_labels
 from limelight.models.labels import label_numbers
-from limelight.pipelines.classifier import Labeller
+from limelight.pipelines.classifier import Classifier
 from limelight.text.pair import Pair
 
 _CORNER = "true, given"
@@ -133,7 +133,7 @@ class LabelEvaluation:
 
 
 def evaluate_labels(
-    labeller: Labeller, pairs: Sequence[Pair], *, origin: Mapping[str, Any] | None = None
+    classifier: Classifier, pairs: Sequence[Pair], *, origin: Mapping[str, Any] | None = None
 ) -> LabelEvaluation:
     """Choose labels for the sources of `pairs`, whose targets are the true ones.
 
@@ -144,11 +144,11 @@ def evaluate_labels(
     """
     if not pairs:
         raise UserError("there is nothing to evaluate: the test set has no texts")
-    truth = label_numbers(pairs, labeller.labels)
+    truth = label_numbers(pairs, classifier.labels)
     start = time.perf_counter()
-    answers = [each.label for each in labeller.classify([pair.source for pair in pairs])]
+    answers = [each.label for each in classifier.classify([pair.source for pair in pairs])]
     seconds = time.perf_counter() - start
-    numbers = {label: number for number, label in enumerate(labeller.labels)}
-    scores = score_labels(labeller.labels, truth, [numbers[answer] for answer in answers])
+    numbers = {label: number for number, label in enumerate(classifier.labels)}
+    scores = score_labels(classifier.labels, truth, [numbers[answer] for answer in answers])
     provenance = {**(origin or {}), **files_of(pairs), "versions": versions()}
     return LabelEvaluation(scores, seconds, tuple(answers), provenance)

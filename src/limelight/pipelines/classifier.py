@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from limelight.errors import UserError
-from limelight.models.encoder_only import Classifier
+from limelight.models import encoder_only
 from limelight.models.eval_mode import eval_mode
 from limelight.pipelines.reader import Reader
 from limelight.text.readers.live import chunks
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
+class Classification:
     """A text and what a model takes it for."""
 
     text: str
@@ -24,7 +24,7 @@ class Labelled:
     """Of every label; they sum to one."""
 
 
-class Labeller(Reader[Classifier]):
+class Classifier(Reader[encoder_only.Classifier]):
     """A classifier with all it takes to read text."""
 
     @property
@@ -32,7 +32,7 @@ class Labeller(Reader[Classifier]):
         """All there are."""
         return self.model.labels
 
-    def classify(self, texts: Sequence[str], *, batch_tokens: int = 16384) -> list[Labelled]:
+    def classify(self, texts: Sequence[str], *, batch_tokens: int = 16384) -> list[Classification]:
         """The label of each text, in their order; of a blank text, what the model makes of nothing at all.
 
         `batch_tokens` bounds a batch: texts * pieces of the longest. Raises `UserError` for a text longer than the
@@ -42,7 +42,7 @@ class Labeller(Reader[Classifier]):
 
     def classify_stream(
         self, lines: Iterable[str | None], *, batch_tokens: int = 16384, chunk: int = 1000
-    ) -> Iterator[Labelled]:
+    ) -> Iterator[Classification]:
         """The same for any number of lines in bounded memory, `chunk` at a time, or fewer: at a `None` among the lines,
         a pause of the input, those before it are read."""
         if chunk < 1:
@@ -52,14 +52,14 @@ class Labeller(Reader[Classifier]):
             yield from self._classify(some, batch_tokens, first)
             first += len(some)
 
-    def _classify(self, texts: Sequence[str], batch_tokens: int, first: int) -> list[Labelled]:
+    def _classify(self, texts: Sequence[str], batch_tokens: int, first: int) -> list[Classification]:
         shares = np.zeros((len(texts), len(self.labels)), dtype=np.float64)
         with eval_mode(self.model) as device:
             for places, batch in self._batches(texts, batch_tokens, first):
                 logits = self.model.project(self.model(batch.to(device)))[:, 0]
                 shares[places] = logits.double().softmax(dim=1).cpu().numpy()
         return [
-            Labelled(
+            Classification(
                 text, self.labels[row.argmax()], float(row.max()), dict(zip(self.labels, row.tolist(), strict=True))
             )
             for text, row in zip(texts, shares, strict=True)

@@ -22,12 +22,12 @@ def load(
     shortlist: bool = False,
     threads: int | None = None,
 ) -> Any:
-    """A `Translator`, a `TextGenerator`, a `Filler` or a `Labeller`: what the model of a run or model folder is for.
+    """What the model of a run or model folder is for: a `Translator`, `TextGenerator`, `MaskFiller` or `Classifier`.
 
     Several folders are an ensemble of translators. `device`, `precision`, `shortlist` and `threads` are those of
     `load_translator`; the last two are for translators alone, and `precision` for what searches. Whoever wants to say
-    which of the four it is, to a type checker too, calls its own function: `load_translator`, `load_generator`,
-    `load_filler`, `load_labeller`. Raises `UserError` as these do.
+    which of the four it is, to a type checker too, calls its own function, which `limelight` has as well:
+    `load_translator`, `load_generator`, `load_mask_filler`, `load_classifier`. Raises `UserError` as these do.
     """
     if not isinstance(paths, str | Path) and len(paths) != 1:
         return load_translator(paths, device, precision=precision, shortlist=shortlist, threads=threads)

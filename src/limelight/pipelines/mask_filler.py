@@ -38,7 +38,7 @@ class Filled:
     """For each mask its guesses, best first."""
 
 
-class Filler(Reader[MaskedModel]):
+class MaskFiller(Reader[MaskedModel]):
     """A masked model with all it takes to read text. Raises `UserError` where the vocabulary knows no mask."""
 
     def __init__(self, model: MaskedModel, tokenizer: Tokenizer) -> None:

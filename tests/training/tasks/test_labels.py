@@ -8,9 +8,9 @@ import torch
 from limelight.config import BatchingConfig, EncoderOnlyConfig, RunConfig
 from limelight.errors import UserError
 from limelight.evaluation.labels import score_labels
+from limelight.models import encoder_only
 from limelight.models.build import build_model
-from limelight.models.encoder_only import Classifier
-from limelight.pipelines.classifier import Labeller
+from limelight.pipelines.classifier import Classifier
 from limelight.training.prepare_labels import PreparedLabels, prepare_labels
 from limelight.training.tasks.labels import Labels
 from tests.training.readers import READING, label_run
@@ -18,17 +18,17 @@ from tests.training.readers import READING, label_run
 CPU = torch.device("cpu")
 
 
-def task_of(config: RunConfig, folder: Path) -> tuple[Labels, Classifier, PreparedLabels]:
+def task_of(config: RunConfig, folder: Path) -> tuple[Labels, encoder_only.Classifier, PreparedLabels]:
     prepared = prepare_labels(config, folder, lambda _: None)
     model = build_model(config.model, prepared.tokenizers, prepared.labels)
-    assert isinstance(model, Classifier)
+    assert isinstance(model, encoder_only.Classifier)
     return Labels(config, prepared, model), model, prepared
 
 
 def test_figures_are_those_of_what_the_model_answers(tmp_path: Path, seed: int) -> None:
     task, model, prepared = task_of(label_run(tmp_path / "text"), tmp_path / "run")
     assert len(task.valid_batches) > 1
-    answers = Labeller(model, prepared.tokenizers.source).classify([pair.source for pair in prepared.valid])
+    answers = Classifier(model, prepared.tokenizers.source).classify([pair.source for pair in prepared.valid])
     truth = [prepared.labels.index(pair.target) for pair in prepared.valid]
     scores = score_labels(prepared.labels, truth, [prepared.labels.index(each.label) for each in answers])
     loss = -sum(

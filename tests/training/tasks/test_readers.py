@@ -9,7 +9,7 @@ import torch
 
 from limelight.config import RunConfig
 from limelight.models.stored import load_model
-from limelight.pipelines.load_reader import load_filler, load_labeller
+from limelight.pipelines.load_reader import load_classifier, load_mask_filler
 from limelight.training.signals import Stopped
 from tests.training.helpers import go, last_weights, log_of, trace_of
 from tests.training.interrupted import Killed, interruption, kill
@@ -88,7 +88,7 @@ def test_a_masked_model_learns_which_word_follows_which(tmp_path: Path) -> None:
     (tmp_path / "text" / "text.txt").write_text("\n".join(lines), encoding="utf-8")
     batching = config.batching.model_copy(update={"tokens": 700})
     go(config.model_copy(update={"batching": batching}), tmp_path / "run")
-    filler = load_filler(tmp_path / "run")
+    filler = load_mask_filler(tmp_path / "run")
     for text, word in (("sun [MASK] and moon sets", "rises"), ("moon rises and sun [MASK]", "sets"),
                        ("[MASK] rises and moon sets", "sun"), ("[MASK] rises and sun sets", "moon")):  # fmt: skip
         assert filler.fill(text).masks[0][0].text == word, text
@@ -100,8 +100,8 @@ def test_a_classifier_learns_its_labels(tmp_path: Path) -> None:
     go(config, tmp_path / "run")
     (seen,) = [line for line in log_of(tmp_path / "run") if line["event"] == "validation"]
     assert seen["accuracy"] == seen["macro_f1"] == 100
-    labeller = load_labeller(tmp_path / "run")
-    assert [each.label for each in labeller.classify(["moon sun 1", "moon star owl 2"])] == ["day", "night"]
+    classifier = load_classifier(tmp_path / "run")
+    assert [each.label for each in classifier.classify(["moon sun 1", "moon star owl 2"])] == ["day", "night"]
 
 
 def test_a_classifier_begins_with_the_encoder_of_a_masked_model(tmp_path: Path) -> None:
