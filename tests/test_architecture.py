@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 Sources = dict[str, str]
 
 FLOORS = (
-    {"differences", "errors", "files", "memory", "resumable", "screen", "shapes", "untrusted"},
+    {"differences", "errors", "files", "memory", "resumable", "screen", "shapes", "signals", "untrusted"},
     {"box", "config", "text", "tokens"},
     {"batching", "attention", "capabilities", "layers", "recipes"},
     {"models"},

@@ -10,7 +10,8 @@ import torch
 
 from limelight.batching.batch import Batch
 from limelight.batching.drawing import Drawing, View
-from limelight.batching.labels import LabelStream, begun, label_batch
+from limelight.batching.label_stream import LabelStream
+from limelight.batching.labels import begun, label_batch
 from limelight.batching.store import StoreWriter, TokenStore
 from limelight.batching.stream import Position
 from limelight.tokens import END, Tokenizers, normalise, train_tokenizer

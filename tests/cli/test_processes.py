@@ -1,5 +1,6 @@
 """What only a process of its own can show: what it imports, its terminal, its signals, its streams."""
 
+import importlib.util
 import json
 import os
 import pty
@@ -13,6 +14,13 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 HEAVY = ("torch", "numpy", "limelight.config", "yaml", "sentencepiece", "tokenizers", "sacrebleu", "matplotlib")
+
+
+OTHERS = tuple(
+    f"limelight.{package}"
+    for package in ("documents", "evaluation", "interop", "page", "serving", "synthesis", "training")
+)
+"""Packages that neither help nor a translation has anything to do with."""
 
 
 @pytest.fixture
@@ -37,16 +45,18 @@ def environment() -> dict[str, str]:
 def test_help_and_slips_of_the_pen_wait_for_nothing_heavy(words: list[str], environment: dict[str, str]) -> None:
     code = (
         "import sys\nfrom limelight.cli.app import run\nrun(sys.argv[1:])\n"
-        f"print('imported', *sorted(set({HEAVY}) & set(sys.modules)))"
+        f"heavy = (set({HEAVY}) & set(sys.modules)) | {{name for name in sys.modules if name.startswith({OTHERS})}}\n"
+        "print('imported', *sorted(heavy))"
     )
     command = [sys.executable, "-c", code, *words]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "imported"
 
 
-UNUSED = ("sacrebleu", "matplotlib", "transformers", "ctranslate2", "tensorboard", "limelight.evaluation",
-          "limelight.interop", "limelight.recipes.transformer", "limelight.training.run", "sympy",
-          "torch._dynamo")  # fmt: skip
+UNUSED = ("sacrebleu", "matplotlib", "transformers", "ctranslate2", "tensorboard", "limelight.recipes.transformer",
+          "limelight.batching.store", "limelight.batching.stream", "limelight.text.augmentation",
+          "limelight.pipelines.generator", "limelight.pipelines.mask_filler", "limelight.pipelines.classifier",
+          "limelight.decoding.decode", "sympy", "torch._dynamo")  # fmt: skip
 TRANSLATING = ("torch", "yaml", "sentencepiece", "limelight.pipelines.translator")
 
 
@@ -64,6 +74,9 @@ def test_a_translation_waits_for_nothing_it_does_not_need_and_looks_for_no_cycle
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     modules, enabled, frozen, long_turns = json.loads(done.stdout.splitlines()[-1])
     assert set(UNUSED) & set(modules) == set()
+    assert [name for name in modules if name.startswith(OTHERS)] == []
+    for name in UNUSED:  # each of them is a module that is there
+        assert not name.startswith("limelight") or importlib.util.find_spec(name)
     assert set(TRANSLATING) <= set(modules)  # the names above are still those of what it does need
     assert enabled
     assert frozen > 100_000

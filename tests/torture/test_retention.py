@@ -21,6 +21,7 @@ from limelight.files import FORMER, PARTIAL, clear_leftovers
 from limelight.models.build import build_model
 from limelight.models.stored import BEST, load_model
 from limelight.models.weights import named_weights, read_weights
+from limelight.signals import StopRequest
 from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.training import checkpoint, keep, loop
 from limelight.training.checkpoint import CHECKPOINTS, Progress, restore_newest
@@ -28,7 +29,6 @@ from limelight.training.keep import SNAPSHOTS, keep_snapshot, offer_model, score
 from limelight.training.optimizer import make_optimizer
 from limelight.training.report import Report
 from limelight.training.run_state import Run
-from limelight.training.signals import StopRequest
 from limelight.training.tasks.task import Validation
 from limelight.training.tasks.translation import Translation
 from tests.torture.conftest import Measured

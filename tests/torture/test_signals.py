@@ -8,9 +8,9 @@ from typing import NamedTuple
 import pytest
 
 from limelight.config import save_config
+from limelight.signals import SIGNALS
 from limelight.training.checkpoint import find_damage
 from limelight.training.lock import LOCK
-from limelight.training.signals import SIGNALS
 from tests.torture.commands import IN_COMPILED_CODE, Command, Ended, Moment
 from tests.torture.conftest import Measured
 from tests.torture.processes import differences
@@ -177,7 +177,7 @@ def test_work_that_does_not_end(
     workplace: Workplace, full: bool, measured: Measured, seed: int, tmp_path: Path
 ) -> None:
     """In the short form with less grace, so that it does not take all of the ten seconds."""
-    chance, changed = random.Random(seed), {} if full else {"limelight.training.signals.GRACE": 0.5}
+    chance, changed = random.Random(seed), {} if full else {"limelight.signals.GRACE": 0.5}
     for place in places(full, chance):
         run, number = tmp_path / place, chance.choice(SIGNALS)
         command = Command(workplace.train(run), tmp_path / "errors", BUSY[place], changed)
@@ -195,7 +195,7 @@ def test_work_that_does_not_end(
 
 def test_without_the_watch_it_would_still_be_there(workplace: Workplace, tmp_path: Path) -> None:
     """The check above can fail: Python's own handlers have to wait."""
-    changed = {"limelight.training.signals.GRACE": 0.5, "limelight.training.signals.StopRequest._watch": deaf}
+    changed = {"limelight.signals.GRACE": 0.5, "limelight.signals.StopRequest._watch": deaf}
     command = Command(workplace.train(tmp_path / "run"), tmp_path / "errors", BUSY["a step"], changed)
     command.reach()
     command.process.join(0.2)  # until it is within the product
@@ -215,7 +215,7 @@ def test_a_second_signal(workplace: Workplace, full: bool, measured: Measured, s
         for count in range(tries):
             run, number = tmp_path / f"{place}-{count}", chance.choice(SIGNALS)
             # Where there is nothing to save, the first one alone would soon end it.
-            changed = {"limelight.training.signals.AT_ONCE": 9.0}
+            changed = {"limelight.signals.AT_ONCE": 9.0}
             command = Command(workplace.train(run), tmp_path / "errors", BUSY[place], changed)
             command.reach()
             command.process.join(0.2)

@@ -8,6 +8,7 @@ import torch
 from limelight.config import RunConfig, TrainingConfig
 from limelight.models.interface import Seq2Seq
 from limelight.models.weights import named_weights, read_weights, save_weights
+from limelight.signals import StopRequest
 from limelight.tokens import Tokenizers
 from limelight.training import keep
 from limelight.training.checkpoint import Progress, save_checkpoint
@@ -22,7 +23,6 @@ from limelight.training.keep import (
 from limelight.training.optimizer import make_optimizer
 from limelight.training.report import Report
 from limelight.training.run_state import Run
-from limelight.training.signals import StopRequest
 from limelight.training.tasks.task import Validation
 from limelight.training.tasks.translation import Translation
 from tests.models.helpers import Vocabulary, make_model

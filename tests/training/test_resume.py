@@ -15,9 +15,9 @@ import pytest
 import torch
 
 from limelight.config import AugmentationConfig, ModelConfig, RunConfig
+from limelight.signals import Stopped
 from limelight.training import checkpoint, keep, loop, run_state
 from limelight.training.checkpoint import find_damage, stored_progress
-from limelight.training.signals import Stopped
 from tests.training.helpers import (
     MODELS,
     checkpoints_of,

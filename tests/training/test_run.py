@@ -15,10 +15,10 @@ from limelight.config import RunConfig, dump_config, load_config
 from limelight.errors import UserError
 from limelight.files import sha256
 from limelight.pipelines.load_translator import load_translator
+from limelight.signals import Stopped
 from limelight.training.checkpoint import Progress, find_damage
 from limelight.training.lock import only_trainer
 from limelight.training.run import MAY_CHANGE, settle, train
-from limelight.training.signals import Stopped
 from tests.training.helpers import RECURRENT, checkpoints_of, go, log_of, tiny_run, with_training
 
 UPDATE = "limelight.training.loop.update"

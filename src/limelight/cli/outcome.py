@@ -16,7 +16,7 @@ from typing import Any, cast
 import typer
 
 from limelight.errors import RunError, UserError
-from limelight.training.signals import Stopped, StopRequest
+from limelight.signals import Stopped, StopRequest
 
 OUT_OF_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "cannot allocate memory", "bad_alloc",
                  "ALLOC_FAILED", "resource temporarily unavailable", "can't start new thread",

@@ -10,7 +10,7 @@ from limelight.cli import options
 from limelight.cli.arguments import corpora
 from limelight.cli.bounds import has_bound, with_budget
 from limelight.errors import UserError
-from limelight.training.signals import Stopped
+from limelight.signals import Stopped
 
 if TYPE_CHECKING:
     from limelight.config import Corpus, RunConfig

@@ -8,6 +8,7 @@ from limelight.batching.batch import Batch
 from limelight.batching.stream import Position
 from limelight.config import TrainingConfig
 from limelight.errors import RunError
+from limelight.signals import Stopped
 from limelight.training.budget import (
     Clock,
     expectation,
@@ -25,7 +26,6 @@ from limelight.training.loss import Learner
 from limelight.training.loss_scale import next_scale
 from limelight.training.optimizer import set_rate
 from limelight.training.run_state import Run, look, score_of
-from limelight.training.signals import Stopped
 from limelight.training.tasks.task import Validation
 from limelight.training.update import UpdateResult, update
 

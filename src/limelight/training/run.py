@@ -12,6 +12,7 @@ from limelight.files import cause, clear_leftovers, remove, write_whole
 from limelight.inference.precision import slow_precision
 from limelight.models.build import choose_device, count_parameters
 from limelight.models.stored import BEST, CONFIG, WEIGHTS
+from limelight.signals import StopRequest
 from limelight.training.begin import PARENT, borrow_weights, keep_parent_card, vocabulary_warnings
 from limelight.training.checkpoint import (
     CHECKPOINTS,
@@ -33,7 +34,6 @@ from limelight.training.preflight import check_run
 from limelight.training.prepare import Prepared
 from limelight.training.report import Report
 from limelight.training.run_state import Run
-from limelight.training.signals import StopRequest
 from limelight.training.tasks import Tokenised, build_task, fresh_model, prepare_data
 
 MAY_CHANGE = {

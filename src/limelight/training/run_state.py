@@ -8,12 +8,12 @@ import torch
 from limelight.config import RunConfig
 from limelight.models.interface import Model
 from limelight.models.recurrent.cells import Carried
+from limelight.signals import StopRequest
 from limelight.tokens import Tokenizers
 from limelight.training.budget import Clock, Pace
 from limelight.training.checkpoint import Progress
 from limelight.training.half import HalfCopy
 from limelight.training.report import Report
-from limelight.training.signals import StopRequest
 from limelight.training.tasks.task import Task, Validation
 
 

@@ -11,9 +11,9 @@ from limelight.errors import UserError
 from limelight.models.build import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.models.stored import load_model
+from limelight.signals import Stopped
 from limelight.training.carry import Carrying
 from limelight.training.prepare_text import prepare_text
-from limelight.training.signals import Stopped
 from limelight.training.tasks.language import LanguageModelling
 from tests.training.helpers import go, last_weights, log_of, trace_of
 from tests.training.interrupted import Killed, interruption, kill

@@ -10,7 +10,7 @@ import torch
 from limelight.config import RunConfig
 from limelight.models.stored import load_model
 from limelight.pipelines.load_reader import load_classifier, load_mask_filler
-from limelight.training.signals import Stopped
+from limelight.signals import Stopped
 from tests.training.helpers import go, last_weights, log_of, trace_of
 from tests.training.interrupted import Killed, interruption, kill
 from tests.training.readers import READING, label_run, masked_run

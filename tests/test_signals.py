@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from limelight.training.signals import SIGNALS, Stopped, StopRequest
+from limelight.signals import SIGNALS, Stopped, StopRequest
 
 
 def send(number: int) -> None:
@@ -111,8 +111,8 @@ def end_of(*lines: str) -> tuple[int, str, str]:
     that it is there in an instant. `busy()` is compiled code, for minutes, between two steps of Python."""
     script = (
         "import hashlib, os, signal, threading, time\n"
-        "from limelight.training import signals\n"
-        "from limelight.training.signals import SIGNALS, Stopped, StopRequest\n"
+        "from limelight import signals\n"
+        "from limelight.signals import SIGNALS, Stopped, StopRequest\n"
         "def send(*numbers, after=0.0):\n"
         "    def now():\n"
         "        for number in numbers:\n"
@@ -179,7 +179,7 @@ def test_a_full_pipe_on_standard_error_does_not_hold_it() -> None:
 def test_a_live_display_is_left_and_the_cursor_comes_back() -> None:
     theirs, ours = pty.openpty()
     script = (
-        "import os, signal, time\nfrom limelight.training import signals\nsignals.GRACE = 0.1\n"
+        "import os, signal, time\nfrom limelight import signals\nsignals.GRACE = 0.1\n"
         "with signals.StopRequest():\n    os.kill(os.getpid(), signal.SIGTERM)\n    time.sleep(50)\n"
     )
     try:
