@@ -46,6 +46,25 @@ NEVER_CALLED = {
 INTERNALS = {"__class__", "_parameters", "_modules", "_buffers"}
 
 
+OF_THE_PROCESS = {
+    *("set_num_threads", "set_num_interop_threads", "setswitchinterval", "set_float32_matmul_precision"),
+    *("set_default_dtype", "set_default_device", "manual_seed", "use_deterministic_algorithms", "hold_memory_for_work"),
+    *("mallopt", "signal.signal", "signal.set_wakeup_fd", "gc.disable", "gc.enable", "gc.freeze", "random.seed"),
+    *("os.environ.setdefault", "os.environ.update", "os.environ.pop", "os.putenv", "os.chdir", "os.umask"),
+    *("set_start_method", "setrecursionlimit", "setlocale", "basicConfig"),
+}
+OWNERS = {
+    "limelight.cli.models": "the command line",
+    "limelight.cli.train": "the command line",
+    "limelight.memory": "what the command line asks for",
+    "limelight.signals": "listens while a run or a command asks it to",
+    "limelight.decoding.workers": "for an owner of the process, who says so with `threads`",
+    "limelight.training.run": "a run owns its process while it lasts",
+    "limelight.training.precision": "the same",
+}
+"""Who may change settings of the whole process, and why: a call of the library changes none."""
+
+
 def read_sources(folder: Path) -> Sources:
     """Module name -> text; a package's `__init__.py` has the name of the package."""
     sources = {}
@@ -240,6 +259,24 @@ def module_internals(sources: Sources) -> list[str]:
     ]
 
 
+def process_settings(sources: Sources) -> list[str]:
+    """Calls that change a setting of the whole process, outside of those who own one."""
+    complaints = []
+    for name, text in sources.items():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Call):
+                called = ast.unparse(node.func)
+            elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+                called = ast.unparse(node.value)
+            else:
+                continue
+            if OF_THE_PROCESS & {called, called.rpartition(".")[2]} or (
+                called == "os.environ" and isinstance(node, ast.Subscript)
+            ):
+                complaints.append(f"{name}:{node.lineno} changes a setting of the process: {called}")
+    return [line for line in complaints if line.partition(":")[0] not in OWNERS]
+
+
 def lines_of(folder: Path) -> int:
     texts = [path.read_text(encoding="utf-8") for path in folder.rglob("*.py")]
     return sum(bool(line.strip()) for text in texts for line in text.splitlines())
@@ -371,6 +408,30 @@ def test_a_module_that_is_rebuilt_from_inside_is_found(line: str) -> None:
     assert len(module_internals({"limelight.a": line})) == 1
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "torch.set_num_threads(2)",
+        "sys.setswitchinterval(1e-5)",
+        "os.environ['A'] = 'b'",
+        "del os.environ['A']",
+        "os.environ.setdefault('A', 'b')",
+        "torch.manual_seed(3)",
+        "gc.freeze()",
+        "hold_memory_for_work()",
+        "signal.signal(2, f)",
+    ],
+)
+def test_a_setting_of_the_process_is_found(line: str) -> None:
+    assert len(process_settings({"limelight.a": f"def f(x):\n    {line}"})) == 1
+    assert not process_settings({"limelight.cli.models": line})
+
+
+@pytest.mark.parametrize("line", ["generator.seed(3)", "os.environ['A']", "torch.get_num_threads()", "x['a'] = 2"])
+def test_what_changes_nothing_of_the_process_passes(line: str) -> None:
+    assert not process_settings({"limelight.a": line})
+
+
 # --- and Limelight keeps them ---
 
 
@@ -427,6 +488,12 @@ def test_nothing_runs_or_fetches_what_strangers_wrote() -> None:
 
 def test_models_are_made_of_parts() -> None:
     assert module_internals(LIMELIGHT) == []
+
+
+def test_settings_of_the_process_are_changed_by_those_who_own_it() -> None:
+    assert process_settings(LIMELIGHT) == []
+    for owner in OWNERS:  # none of them stands there without need
+        assert process_settings({"limelight.somewhere": LIMELIGHT[owner]}) != [], owner
 
 
 def test_there_is_at_least_as_much_test_as_code() -> None:

@@ -3,8 +3,6 @@
 import time
 from contextlib import closing, nullcontext
 
-import torch
-
 from limelight.batching.stream import Position
 from limelight.config import RunConfig
 from limelight.models.build import choose_device
@@ -41,8 +39,6 @@ def choose_by_budget(config: RunConfig, short: RunConfig, prepared: Tokenised, s
 def measured_pace(config: RunConfig, prepared: Tokenised) -> float:
     """Seconds an update takes here: the median of some, without the first ones."""
     training, pace = config.training, Pace()
-    if training.threads:
-        torch.set_num_threads(training.threads)
     device = choose_device(training.device)
     model = fresh_model(config, prepared).to(device)
     half_type = HALVES.get(choose_precision(training.precision, device))

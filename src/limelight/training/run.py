@@ -64,6 +64,8 @@ def train(config: RunConfig, folder: str | Path, *, quiet: bool = False, short: 
     if config.begin_with and not (folder / CONFIG).exists():
         require_same_function(config)
     with only_trainer(folder) as locked, settings_put_back():
+        if config.training.threads:
+            torch.set_num_threads(config.training.threads)
         check_format(folder / CHECKPOINTS)
         settle(config, folder)
         check_run(config, folder)
@@ -170,8 +172,6 @@ def _has_learned(folder: Path) -> bool:
 
 def _set_up(config: RunConfig, folder: Path, prepared: Tokenised, report: Report, stop: StopRequest) -> Run:
     training = config.training
-    if training.threads:
-        torch.set_num_threads(training.threads)
     torch.manual_seed(training.seed)
     device = choose_device(training.device)
     precision = choose_precision(training.precision, device)
