@@ -182,11 +182,13 @@ def test_length_limits_patience_and_pruning_are_options(
     submit = Engine.submit
     monkeypatch.setattr(Engine, "submit", lambda self, request: asked.append(request) or submit(self, request))
     short = ["--max-length-factor", 0.01, "--max-length-extra", 2]
-    ended = limelight("translate", "--model", trained, text, "--json", "--patience", 3, "--prune", 2.5, *short)
+    how = ["--patience", 3, "--prune", 2.5, "--no-repeat-ngram", 2]
+    ended = limelight("translate", "--model", trained, text, "--json", *how, *short)
     assert (ended.code, ended.err) == (0, "")
     found = [json.loads(line) for line in ended.out.splitlines()]
     assert max(len(each["tokens"]) for each in found) == 2
     assert {(request.settings.patience, request.settings.prune) for request in asked} == {(3.0, 2.5)}
+    assert {request.settings.rules for request in asked} == {(("no_repeat_ngram", 2),)}
 
 
 def test_who_waits_at_a_terminal_is_told_of_compiling(

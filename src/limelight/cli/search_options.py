@@ -65,6 +65,16 @@ MaxLengthExtra = Annotated[
         rich_help_panel=SEARCH,
     ),
 ]
+NoRepeatNgram = Annotated[
+    int | None,
+    typer.Option(
+        "--no-repeat-ngram",
+        help="No run of N tokens comes twice.",
+        parser=whole_number(1),
+        metavar="N",
+        rich_help_panel=SEARCH,
+    ),
+]
 
 SAMPLING = "Sampling"
 

@@ -45,6 +45,7 @@ def translate(
     prune: search_options.Prune = None,
     max_length_factor: search_options.MaxLengthFactor = None,
     max_length_extra: search_options.MaxLengthExtra = None,
+    no_repeat_ngram: search_options.NoRepeatNgram = None,
     batch_tokens: options.BatchTokens = 16384,
     precision: options.Precision = None,
     shortlist: options.Shortlisted = False,
@@ -78,6 +79,7 @@ def translate(
             prune=prune,
             max_length_factor=max_length_factor,
             max_length_extra=max_length_extra,
+            no_repeat_ngram=no_repeat_ngram,
             sampling=sampling,
             batch_tokens=batch_tokens,
         )

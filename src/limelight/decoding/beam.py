@@ -48,8 +48,8 @@ class BeamSearch(Search):
     stand behind the others. Settings of each request: `n_best`, `length_penalty`, `length_offset`, `patience`, `prune`.
     """
 
-    def __init__(self, beam_size: int, *, start_id: int, end_id: int) -> None:
-        super().__init__(beam_size, start_id=start_id, end_id=end_id)
+    def __init__(self, beam_size: int, *, start_id: int, end_id: int, classes: int) -> None:
+        super().__init__(beam_size, start_id=start_id, end_id=end_id, classes=classes)
         self.finished: list[list[Hypothesis]] = []
         """The `n_best` best of each request, best first; of equal ones the earlier."""
         self.endings: Integers = np.zeros(0, dtype=np.int64)

@@ -23,8 +23,8 @@ class PathSearch(Search):
     One that has ended is carried along until all of its request have.
     """
 
-    def __init__(self, width: int, *, start_id: int, end_id: int) -> None:
-        super().__init__(width, start_id=start_id, end_id=end_id)
+    def __init__(self, width: int, *, start_id: int, end_id: int, classes: int) -> None:
+        super().__init__(width, start_id=start_id, end_id=end_id, classes=classes)
         self.lengths: Integers = np.zeros((0, width), dtype=np.int64)
         """How many tokens a hypothesis has that has come to its end; -1 while it goes on."""
         self.ended = np.zeros((0, width), dtype=bool)

@@ -66,7 +66,7 @@ class Lane:
     def __init__(self, model: Seq2Seq, kind: Kind, short: ShortOutput | None) -> None:
         make = BeamSearch if kind.search == "beam" else PathSearch
         self.model, self.width, self._short = model, kind.width, short
-        self.search: Search = make(kind.width, start_id=model.start_id, end_id=model.end_id)
+        self.search: Search = make(kind.width, start_id=model.start_id, end_id=model.end_id, classes=model.output_size)
         self._output = Output(model.project)
         self._device = next((weight.device for weight in model.parameters()), torch.device("cpu"))
         self._slots: list[Entry | None] = []
@@ -147,7 +147,7 @@ class Lane:
             return []
         self._state, decided, failed = take_step(self.model, self.search, self._state, self._output, self._device)
         outcomes = [Outcome(self._entry(slot).id, self.search.results(slot)) for slot in decided]
-        outcomes += [Outcome(self._entry(slot).id, [], NotANumberError()) for slot in failed]
+        outcomes += [Outcome(self._entry(slot).id, [], error) for slot, error in failed.items()]
         self._release([*decided, *failed])
         return outcomes
 
@@ -182,20 +182,22 @@ class Lane:
 
 def take_step(
     model: Seq2Seq, search: Search, state: State, output: Output, device: torch.device
-) -> tuple[State, list[int], list[int]]:
-    """One position for every active hypothesis: the state after it, the slots that are decided, and those without
-    probabilities, which are so no longer open."""
-    active, failed = search.active(), []
+) -> tuple[State, list[int], dict[int, Exception]]:
+    """One position for every active hypothesis: the state after it, the slots that are decided, and what those that
+    failed failed with: they are no longer open."""
+    active = search.active()
     features, state = model.step_some(torch.from_numpy(search.ids).to(device), state, active)
     log_probabilities = normalised(output.logits(features, active))
+    failed = search.follow_rules(log_probabilities, active, output.ids)
     try:
         parents, decided = search.advance(log_probabilities, active, output.ids)
-    except NotANumberError:
-        failed = np.unique(active.sentences[log_probabilities[:, 0].isnan().cpu().numpy()]).tolist()
-        search.open[failed] = False
+    except NotANumberError as error:
+        for slot in np.unique(active.sentences[log_probabilities[:, 0].isnan().cpu().numpy()]).tolist():
+            failed.setdefault(slot, error)
+        search.open[list(failed)] = False
         if not search.open.any():
             return state, [], failed
-        sound = torch.from_numpy(np.isin(active.sentences, failed, invert=True)).to(device)
+        sound = torch.from_numpy(np.isin(active.sentences, list(failed), invert=True)).to(device)
         parents, decided = search.advance(log_probabilities[sound], search.active(), output.ids)
     if parents is not None:
         state = state.reorder(torch.from_numpy(parents).to(device))

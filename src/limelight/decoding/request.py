@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from limelight.decoding.host import Integers
+from limelight.decoding.rules import RULES
 from limelight.decoding.settings import SearchSettings, check_beam
 from limelight.errors import UserError
 from limelight.models.interface import Seq2Seq
@@ -50,6 +51,10 @@ def check_request(request: Request, model: Seq2Seq) -> None:
         raise UserError(
             f"beam_size={settings.beam_size}, n_best={settings.n_best}: sampling has a beam_size of 1, and n_best draws"
         )
+    for name, value in settings.rules:
+        if name not in RULES:
+            raise UserError(f"there is no rule {name!r}; there are {', '.join(RULES)}")
+        RULES[name](value)
     if request.max_tokens < 0:
         raise UserError(f"max_tokens must be at least 0, not {request.max_tokens}")
     if len(request.source) and not 0 <= min(request.source) <= max(request.source) < model.source_padding:

@@ -4,11 +4,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from limelight.decoding.host import Integers, Numbers
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
+from limelight.decoding.rules import RULES, Rule
 from limelight.models.state import Living
 from limelight.shapes import Float
 
@@ -21,8 +23,8 @@ class Search(ABC):
     takes it or `keep` leaves it out.
     """
 
-    def __init__(self, width: int, *, start_id: int, end_id: int) -> None:
-        self.width, self.start_id, self.end_id = width, start_id, end_id
+    def __init__(self, width: int, *, start_id: int, end_id: int, classes: int) -> None:
+        self.width, self.start_id, self.end_id, self.classes = width, start_id, end_id, classes
         self.open = np.zeros(0, dtype=bool)
         """Which slots hold a request that is not decided yet."""
         self.ids: Integers = np.zeros((0, width), dtype=np.int64)
@@ -34,6 +36,7 @@ class Search(ABC):
         self.log_probabilities: Numbers = np.zeros((0, width))
         self.requests: list[Request | None] = []
         """Who has each slot; who had it, where it is free."""
+        self.rules: list[list[Rule]] = []
 
     def admit(self, requests: Sequence[Request], slots: Integers) -> None:
         """Requests take these slots: of others that are decided, or behind the last."""
@@ -46,13 +49,14 @@ class Search(ABC):
         for slot, request in zip(slots, requests, strict=True):
             self.ids[slot] = self.start_id if request.first is None else request.first
             self.requests[slot] = request
+            self.rules[slot] = [RULES[name](value) for name, value in request.settings.rules]
 
     def keep(self, slots: Integers) -> None:
         """These slots alone, in this order."""
         self.open, self.ids, self.positions = self.open[slots], self.ids[slots], self.positions[slots]
         self.limits, self.tokens = self.limits[slots], self.tokens[slots]
         self.log_probabilities = self.log_probabilities[slots]
-        self.requests = [self.requests[slot] for slot in slots]
+        self.requests, self.rules = [self.requests[slot] for slot in slots], [self.rules[slot] for slot in slots]
 
     def active(self) -> Living:
         """The hypotheses that are worth another step."""
@@ -97,6 +101,33 @@ class Search(ABC):
             return tokens
         return {slot: int(np.searchsorted(ids[slot], token)) for slot, token in tokens.items()}
 
+    def follow_rules(
+        self, log_probabilities: Float[Tensor, "rows vocab"], active: Living, ids: Integers | None
+    ) -> dict[int, Exception]:
+        """What a request's rules do not permit becomes impossible, in place; `ids` as for `advance`.
+
+        Returns what was raised by the rules of which slots. Those have no probabilities any more.
+        """
+        failed: dict[int, Exception] = {}
+        for slot, rules in enumerate(self.rules):
+            if not rules or not self.open[slot] or self.positions[slot] < len(self.request(slot).prefix):
+                continue
+            own = log_probabilities[active.firsts[slot] : active.firsts[slot + 1]]
+            permitted = np.ones((len(own), self.classes), dtype=np.bool_)
+            try:
+                for rule in rules:
+                    rule(self.tokens[slot, : len(own), : self.positions[slot]], permitted)
+            except Exception as error:
+                failed[slot] = error
+                own.fill_(torch.nan)
+                continue
+            if ids is not None:  # what is behind the end of a list is impossible as it is
+                permitted = permitted[:, ids[slot].clip(max=self.classes - 1)]
+            end = self.end_id if ids is None else int(np.searchsorted(ids[slot], self.end_id))
+            permitted[~permitted.any(axis=1), end] = True
+            own.masked_fill_(torch.from_numpy(~permitted).to(own.device), -torch.inf)
+        return failed
+
     def _grow(self, batch: int, room: int) -> None:
         more, longer = max(0, batch - len(self.open)), max(0, room - self.tokens.shape[2])
         if more or longer:
@@ -107,3 +138,4 @@ class Search(ABC):
             self.positions, self.limits = np.pad(self.positions, (0, more)), np.pad(self.limits, (0, more))
             self.log_probabilities = np.pad(self.log_probabilities, ((0, more), (0, 0)))
             self.requests += [None] * more
+            self.rules += [[] for _ in range(more)]

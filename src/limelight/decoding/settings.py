@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from limelight.config import MAX_LENGTH_PENALTY, DecodingConfig
 from limelight.decoding.length_penalty import LengthPenalty, max_target_length
+from limelight.decoding.rules import RULES
 from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
 
@@ -24,6 +25,7 @@ class SearchOptions(TypedDict, total=False):
     prune: how far below the best a hypothesis may fall, in log-probability; above 0. See `BeamSearch`.
     max_length_factor, max_length_extra: a translation has at most `factor * source tokens + extra` tokens.
     sampling: draw `n_best` translations independently instead of searching for the best.
+    no_repeat_ngram: no run of so many tokens comes twice; 1 or more. This and others of its kind are in `rules.py`.
     """
 
     beam_size: int | None
@@ -35,6 +37,7 @@ class SearchOptions(TypedDict, total=False):
     max_length_factor: float | None
     max_length_extra: int | None
     sampling: Sampling | None
+    no_repeat_ngram: int | None
 
 
 BOUNDS = {
@@ -64,6 +67,8 @@ class SearchSettings:
     max_length_factor: float = 1.5
     max_length_extra: int = 20
     sampling: Sampling | None = None
+    rules: tuple[tuple[str, Any], ...] = ()
+    """What may not come next, as names of `RULES` with their values."""
 
     @property
     def penalty(self) -> LengthPenalty:
@@ -81,7 +86,7 @@ class SearchSettings:
             del values[name]
         if self.sampling is None:
             del values["sampling"]
-        return values
+        return values | dict(values.pop("rules"))
 
 
 def check_beam(beam_size: int, n_best: int, alpha: float) -> None:
@@ -102,14 +107,17 @@ def search_settings(config: DecodingConfig, options: SearchOptions) -> SearchSet
     With an `n_best` above the model's `beam_size` and no `beam_size` asked for, the beam is made wide enough.
     Raises `TypeError` for an option that does not exist, as Python does for a keyword.
     """
-    unknown = sorted(set(options) - set(SearchOptions.__annotations__))
+    names = list(dict.fromkeys([*SearchOptions.__annotations__, *RULES]))
+    unknown = sorted(set(options) - set(names))
     if unknown:
-        raise TypeError(f"unexpected keyword argument {unknown[0]!r}; search options are {', '.join(_names())}")
+        raise TypeError(f"unexpected keyword argument {unknown[0]!r}; search options are {', '.join(names)}")
+    rules = tuple((name, value) for name, value in options.items() if name in RULES and value is not None)
+    for name, value in rules:
+        RULES[name](value)
     sampling = options.get("sampling")
     n_best = 1 if options.get("n_best") is None else cast(int, options["n_best"])
-    given: dict[str, object] = {
-        name: value for name, value in options.items() if value is not None and name not in ("n_best", "sampling")
-    }
+    elsewhere = {"n_best", "sampling", *RULES}
+    given = {name: value for name, value in options.items() if value is not None and name not in elsewhere}
     settings = _filled_in(config, given)
     if sampling is None:
         width = settings.beam_size if "beam_size" in given else max(settings.beam_size, n_best)
@@ -132,11 +140,8 @@ def search_settings(config: DecodingConfig, options: SearchOptions) -> SearchSet
         max_length_factor=settings.max_length_factor,
         max_length_extra=settings.max_length_extra,
         sampling=sampling,
+        rules=rules,
     )
-
-
-def _names() -> tuple[str, ...]:
-    return tuple(SearchOptions.__annotations__)
 
 
 def _filled_in(config: DecodingConfig, given: dict[str, object]) -> DecodingConfig:

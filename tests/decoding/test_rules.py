@@ -1,0 +1,194 @@
+"""What may not come next: no run of tokens twice, and an option of one's own in one function and one row."""
+
+import math
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from limelight.config import DecodingConfig
+from limelight.decoding.decode import decode_batch
+from limelight.decoding.engine import Engine
+from limelight.decoding.request import Request
+from limelight.decoding.rules import RULES, Rule, no_repeat_ngram
+from limelight.decoding.sampling import Sampling
+from limelight.decoding.settings import SearchSettings, search_settings
+from limelight.decoding.shortlist import ShortOutput
+from limelight.errors import UserError
+from limelight.pipelines.translator import Translator
+from tests.decoding.fakes import TableModel, characters, log_probabilities, random_model
+from tests.decoding.test_shortlist import scored, whole
+
+HOW: dict[str, dict[str, Any]] = {
+    "greedy": {},
+    "beam": {"beam_size": 3, "n_best": 2, "length_penalty": 0.6},
+    "sampling": {"sampling": Sampling(seed=5, temperature=2.0), "n_best": 2},
+}
+
+
+def looping(kinds: int = 5, vocab: int = 7) -> TableModel:
+    """Two tokens after one another are so probable that every search repeats them."""
+    model = random_model(kinds, vocab)
+    model.logits[..., 0] -= 9
+    model.logits[..., 2:4] += 9
+    return model
+
+
+def runs(ids: Sequence[int], size: int) -> list[tuple[int, ...]]:
+    return [tuple(ids[place : place + size]) for place in range(len(ids) - size + 1)]
+
+
+@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_no_run_of_tokens_comes_twice(seed: int, how: str, size: int) -> None:
+    model = looping()
+    free = decode_batch(model, [Request([kind], 15, SearchSettings(**HOW[how])) for kind in range(5)])
+    ruled = SearchSettings(**HOW[how], rules=(("no_repeat_ngram", size),))
+    found = decode_batch(model, [Request([kind], 15, ruled) for kind in range(5)])
+    assert any(len(set(runs(one.ids, size))) < len(runs(one.ids, size)) for each in free for one in each)
+    for kind, each in enumerate(found):
+        for one in each:
+            assert len(set(runs(one.ids, size))) == len(runs(one.ids, size))
+            ids = [*one.ids, 0] if one.finished else one.ids
+            assert one.log_probability == pytest.approx(math.fsum(log_probabilities(model, kind, ids)))
+
+
+def test_greedy_search_takes_the_most_probable_of_what_is_permitted(seed: int) -> None:
+    """A plain loop beside it."""
+    model, size = looping(), 2
+    settings = SearchSettings(rules=(("no_repeat_ngram", size),))
+    for kind, (found,) in enumerate(decode_batch(model, [Request([kind], 11, settings) for kind in range(5)])):
+        ids: list[int] = []
+        while len(ids) < 11:
+            scores = [log_probabilities(model, kind, [*ids, token])[-1] for token in range(model.output_size)]
+            for token in range(model.output_size):
+                if token and tuple([*ids, token][-size:]) in runs(ids, size):
+                    scores[token] = -math.inf
+            best = scores.index(max(scores))
+            if best == 0:
+                break
+            ids.append(best)
+        assert list(found.ids) == ids
+
+
+def test_a_forced_beginning_may_repeat_itself(seed: int) -> None:
+    settings = SearchSettings(rules=(("no_repeat_ngram", 1),))
+    ((found,),) = decode_batch(looping(), [Request([1], 9, settings, (4, 4, 4))])
+    assert found.ids[:3] == (4, 4, 4)
+    assert len(set(found.ids[3:]) | {4}) == len(found.ids) - 2
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_where_nothing_is_left_the_text_ends(seed: int, how: str) -> None:
+    """Six tokens there are; each may come once."""
+    settings = SearchSettings(**HOW[how], rules=(("no_repeat_ngram", 1),))
+    ((found, *_),) = decode_batch(looping(), [Request([1], 90, settings)])
+    assert found.finished
+    assert len(set(found.ids)) == len(found.ids) <= 6
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_rules_are_those_of_their_request_alone(seed: int, how: str) -> None:
+    """With shortlists and without, beside others that have none."""
+    random.seed(seed)
+    model = scored()
+    model.logits[..., 0] -= 9
+    model.logits[..., 2:4] += 9
+    short = ShortOutput(model, whole(model), "fp32")
+    requests = []
+    for number in range(16):
+        rules = (("no_repeat_ngram", random.randint(1, 3)),) if number % 2 else ()
+        listed = short.listed([1]) if number % 4 < 2 else None
+        settings = SearchSettings(**HOW[how], rules=rules)
+        requests.append(Request([number % 5], 9, settings, shortlist=listed, substream=(number,)))
+    engine = Engine(model, batch_tokens=12, short=short)
+    numbers = [engine.submit(request) for request in requests]
+    found = {}
+    while engine.busy:
+        found.update({number: hypotheses for number, hypotheses, _ in engine.step()})
+    for number, request in zip(numbers, requests, strict=True):
+        alone = Engine(model, short=short)
+        alone.submit(request)
+        outcomes = []
+        while alone.busy:
+            outcomes += alone.step()
+        assert found[number] == outcomes[0].hypotheses
+
+
+@pytest.mark.parametrize("value", [0, -1, 2.5, "3"])
+def test_a_size_that_means_nothing_is_refused(value: object) -> None:
+    with pytest.raises(UserError, match="no_repeat_ngram must be a whole number of at least 1, not"):
+        no_repeat_ngram(value)
+    with pytest.raises(UserError, match="no_repeat_ngram must be"):
+        search_settings(DecodingConfig(), {"no_repeat_ngram": value})  # type: ignore[typeddict-item]
+    with pytest.raises(UserError, match="no_repeat_ngram must be"):
+        Engine(random_model(1, 5)).submit(Request([0], 5, SearchSettings(rules=(("no_repeat_ngram", value),))))
+
+
+def test_a_rule_that_is_not_there_is_refused(seed: int) -> None:
+    with pytest.raises(UserError, match="there is no rule 'no_rhymes'; there are no_repeat_ngram"):
+        Engine(random_model(1, 5)).submit(Request([0], 5, SearchSettings(rules=(("no_rhymes", 3),))))
+
+
+def test_what_was_asked_is_told() -> None:
+    settings = search_settings(DecodingConfig(), {"no_repeat_ngram": 3})
+    assert settings.rules == (("no_repeat_ngram", 3),)
+    assert settings.to_dict()["no_repeat_ngram"] == 3
+    assert "rules" not in settings.to_dict()
+    assert "no_repeat_ngram" not in search_settings(DecodingConfig(), {"no_repeat_ngram": None}).to_dict()
+
+
+# ---- an option of one's own: this function, and the row in the first line of the test below
+
+
+def at_least(count: int) -> Rule:
+    """No end before so many tokens."""
+
+    def rule(tokens: np.ndarray, permitted: np.ndarray) -> None:
+        if tokens.shape[1] < count:
+            permitted[:, 0] = False
+
+    return rule
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_a_new_option_is_a_function_and_a_row(seed: int, beam_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(RULES, "min_tokens", at_least)
+    model = random_model(12, 11)
+    model.logits[..., 0] += 2
+    one = Translator(model, characters(), DecodingConfig(max_length_extra=30))
+    texts = ["face", "dab", "i", "cabbage"]
+    free = one.translate(texts, beam_size=beam_size)
+    long = one.translate(texts, beam_size=beam_size, min_tokens=7)  # type: ignore[call-overload]
+    assert min(len(found.tokens) for found in free) < 7 <= min(len(found.tokens) for found in long)
+    prepared = one.prepare(texts, beam_size=beam_size, min_tokens=7)  # type: ignore[call-arg]
+    assert all(each.request and each.request.settings.to_dict()["min_tokens"] == 7 for each in prepared)
+
+
+@pytest.mark.parametrize("beam_size", [1, 2])
+def test_a_rule_that_fails_fails_its_request_alone(seed: int, beam_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks_at(count: int) -> Rule:
+        def rule(tokens: np.ndarray, permitted: np.ndarray) -> None:
+            if tokens.shape[1] == count:
+                raise ZeroDivisionError(f"at {count}")
+
+        return rule
+
+    monkeypatch.setitem(RULES, "breaks_at", breaks_at)
+    model = random_model(7, 5)
+    model.logits[..., 0] = -60
+    settings = [SearchSettings(beam_size=beam_size, rules=(("breaks_at", at),) if at else ()) for at in (0, 2, 0, 4)]
+    requests = [Request([kind], 6, each) for kind, each in enumerate(settings)]
+    engine = Engine(model)
+    for request in requests:
+        engine.submit(request)
+    found = {}
+    while engine.busy:
+        found.update({number: (hypotheses, error) for number, hypotheses, error in engine.step()})
+    for number in (0, 2):
+        assert found[number] == (decode_batch(model, [requests[number]])[0], None)
+    assert [str(found[number][1]) for number in (1, 3)] == ["at 2", "at 4"]
+    assert torch.isfinite(model.logits).all()
