@@ -26,7 +26,7 @@ from limelight.inference.cpu.attention import attend_past, attend_source
 from limelight.inference.linear import Bf16Linear, Fp32Linear, TorchInt8Linear, linear_of
 from limelight.layers.dropout import Dropout
 from limelight.memory import hold_memory_for_work
-from limelight.models.state import Living
+from limelight.models.state import Active
 from limelight.training import cross_entropy
 from limelight.training.cross_entropy import linear_cross_entropy
 
@@ -105,7 +105,7 @@ def own_past(past: int) -> dict[str, float]:
     each hypothesis' own past; products compare with all that its sentence has, or with copies of its own."""
     joint, stored = (torch.randn(shape).numpy() for shape in ((256, 3 * 8 * 64), (2, 64, 4, 64, 8, 64)))
     ancestors, ages, context = lineage(64, 4, past, room=64), np.full(64, past), np.empty((256, 8, 64), np.float32)
-    firsts = Living.of(np.full(64, 4)).firsts
+    firsts = Active.of(np.full(64, 4)).firsts
     queries, single, parents = torch.randn(64, 8, 4, 64), torch.randn(256, 8, 1, 64), torch.randperm(256)
     copied = torch.randn(2, 256, 8, past + 1, 64)
 
@@ -128,7 +128,7 @@ def own_source(length: int) -> dict[str, float]:
     """The same step: sources of at most so many positions, two thirds of them on average, as they stand in batches."""
     lengths = np.random.default_rng(1).integers(length // 3, length + 1, size=64)
     queries, memory = torch.randn(64, 4, 8, 64), torch.randn(2, 64, length, 8, 64)
-    rows, firsts = queries.flatten(0, 1).numpy(), Living.of(np.full(64, 4)).firsts
+    rows, firsts = queries.flatten(0, 1).numpy(), Active.of(np.full(64, 4)).firsts
     context = np.empty_like(rows)
     padded = torch.arange(length) >= torch.from_numpy(lengths)[:, None]
     bias = torch.zeros(64, 1, 1, length).masked_fill_(padded[:, None, None], -1e30)
@@ -160,9 +160,9 @@ def linear(rows: int, outputs: int) -> dict[str, float]:
 @torch.inference_mode()
 def best_of_many() -> dict[str, float]:
     """The best 5 of 4 hypotheses' 32,000 continuations, for 64 sentences; and what it takes to normalise them."""
-    logits, before, living = torch.randn(256, 32_000), torch.randn(256), Living.of(np.full(64, 4))
+    logits, before, active = torch.randn(256, 32_000), torch.randn(256), Active.of(np.full(64, 4))
     return {
-        "in blocks": median_us(lambda: top.best_continuations(logits, before, living, 4)),
+        "in blocks": median_us(lambda: top.best_continuations(logits, before, active, 4)),
         "torch.topk": median_us(lambda: (logits + before[:, None]).view(64, -1).topk(5, dim=-1)),
         "log softmax": median_us(lambda: logits.log_softmax(dim=-1)),
         "log softmax in place": median_us(lambda: torch.log_softmax(logits, dim=-1, out=logits)),

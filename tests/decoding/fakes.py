@@ -57,9 +57,9 @@ class TableModel(Seq2Seq):
         history = (state.history * 5 + ids + 1) % self.logits.shape[1]
         return self.logits[state.kinds[:, None], history], Rows(state.kinds, history, state.source_valid)
 
-    def step_some(self, ids, state, living):
-        self.lived.append(living.rows)
-        return super().step_some(ids, state, living)
+    def step_some(self, ids, state, active):
+        self.lived.append(active.rows)
+        return super().step_some(ids, state, active)
 
     def project(self, features):
         return features

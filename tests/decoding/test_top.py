@@ -20,7 +20,7 @@ from limelight.decoding.top import (
     top_logits_with_ties,
 )
 from limelight.errors import RunError
-from limelight.models.state import Living
+from limelight.models.state import Active
 
 SMALL = (2, 7, 1009)
 LARGE = (FEW - 1, FEW, FEW + 1, FEW + BLOCK - 1, FEW + BLOCK, 2 * FEW + 37)
@@ -72,9 +72,9 @@ def continued(log_probabilities: Tensor, before: Tensor, count: int) -> list[lis
 
 
 def best_continuations(log_probabilities: Tensor, before: Tensor, count: int) -> Continuations:
-    """Where all hypotheses live."""
-    living = Living.of(np.full(before.shape[0], before.shape[1]))
-    return top.best_continuations(log_probabilities.flatten(0, 1), before.flatten(), living, count)
+    """Where all hypotheses are active."""
+    active = Active.of(np.full(before.shape[0], before.shape[1]))
+    return top.best_continuations(log_probabilities.flatten(0, 1), before.flatten(), active, count)
 
 
 def pairs(found: Continuations) -> list[list[tuple[int, int]]]:
@@ -210,19 +210,19 @@ def test_normalising_makes_no_second_table(seed: int) -> None:
 
 
 def test_a_random_search_finds_what_sorting_finds(seed: int) -> None:
-    """Any width, vocabulary and number, any of the hypotheses living; some ties, some impossible pieces."""
+    """Any width, vocabulary and number, any of the hypotheses active; some ties, some impossible pieces."""
     random.seed(seed)
     for _ in range(30):
         width, vocab = random.choice((1, 2, 5)), random.choice((5, 300, FEW + random.randrange(2 * BLOCK)))
-        living = Living.of(np.array([random.randint(0, width) for _ in range(3)] + [1]))
-        spread = all_different(int(living.firsts[-1]), vocab)
+        active = Active.of(np.array([random.randint(0, width) for _ in range(3)] + [1]))
+        spread = all_different(int(active.firsts[-1]), vocab)
         before = torch.randn(len(spread)).double().round(decimals=1) + torch.arange(len(spread)) / 2**12
         spread[torch.rand(spread.shape) < 0.1] = -torch.inf
         count = random.randint(1, 2 * width)
-        found = top.best_continuations(spread, before, living, count)
+        found = top.best_continuations(spread, before, active, count)
         assert found.ids.shape == (4, count)
         assert not found.tied.any()  # what is impossible has no order
-        gained = (spread + before[:, None]).split(living.counts.tolist())
+        gained = (spread + before[:, None]).split(active.counts.tolist())
         for sentence, sums in enumerate(gained):
             expected = sums.flatten().sort(descending=True).values[:count]
             expected = expected[expected > -torch.inf]
@@ -254,7 +254,7 @@ def test_a_gpu_is_never_asked_for_double_precision(seed: int) -> None:
     spread = torch.randn(3, vocab)
     spread[1, vocab - 1] = 99.0
     with Doubles() as watched:
-        found = top._best_in_torch(spread, torch.zeros(3), Living.of(np.array([2, 1])), 4)
+        found = top._best_in_torch(spread, torch.zeros(3), Active.of(np.array([2, 1])), 4)
     assert [name for name in watched.made if name != "detach"] == ["_to_copy"]
     assert (found[2][0, 0], found[3][0, 0]) == (1, vocab - 1)
     best = spread[2].topk(4)

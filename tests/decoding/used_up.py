@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from limelight.models.interface import Seq2Seq
-from limelight.models.state import Living, State
+from limelight.models.state import Active, State
 
 
 class UsedUpState(State):
@@ -56,8 +56,8 @@ class UsedUpModel(Seq2Seq):
         features, state = self.model.step(ids, state.spend())
         return features.clone(), UsedUpState(state)
 
-    def step_some(self, ids: Tensor, state: UsedUpState, living: Living):
-        features, after = self.model.step_some(ids, state.spend(), living)
+    def step_some(self, ids: Tensor, state: UsedUpState, active: Active):
+        features, after = self.model.step_some(ids, state.spend(), active)
         return features.clone(), UsedUpState(after)
 
     def forward(self, batch, *, keep_heads=None):

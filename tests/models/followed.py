@@ -10,7 +10,7 @@ from torch import Tensor
 from limelight.batching.batch import pad_rows
 from limelight.models.interface import Seq2Seq
 from limelight.models.language_model import LanguageModel
-from limelight.models.state import Living, State
+from limelight.models.state import Active, State
 from tests.models.helpers import batch_as_it_stands, random_rows
 
 EXACT = 1e-9
@@ -49,7 +49,7 @@ class Followed:
         self.sources: list[list[int] | None] = list(sources)
         """None where a sentence is dead: what comes out there does not matter."""
         self.read: list[list[list[int]]] = [[[] for _ in range(width)] for _ in sources]
-        self.living = [width] * len(sources)
+        self.active = [width] * len(sources)
         """How many hypotheses of each sentence are still read: its first ones."""
 
     @classmethod
@@ -59,22 +59,22 @@ class Followed:
         return cls(model, random_sources(model, (3, 5)), random.choice((1, 2, 3)), **how)
 
     def step(self) -> None:
-        """Every living hypothesis reads a piece, if there is any; those that have just begun read the start."""
-        if not any(self.living):
+        """Every active hypothesis reads a piece, if there is any; those that have just begun read the start."""
+        if not any(self.active):
             return
         for hypotheses in self.read:
             for pieces in hypotheses:
                 pieces.append(int(torch.randint(1, self.model.target_padding, ())) if pieces else self.model.start_id)
         last = torch.tensor([[pieces[-1] for pieces in hypotheses] for hypotheses in self.read])
-        living = Living.of(np.array(self.living))
-        features, self.state = self.model.step_some(last, self.state, living)
-        assert len(features) == sum(self.living)
+        active = Active.of(np.array(self.active))
+        features, self.state = self.model.step_some(last, self.state, active)
+        assert len(features) == sum(self.active)
         # What was read without the start is a target; the features behind its last piece predict what comes next.
         alive = [
-            (int(living.firsts[row]) + column, source, self.read[row][column][1:])
+            (int(active.firsts[row]) + column, source, self.read[row][column][1:])
             for row, source in enumerate(self.sources)
             if source is not None
-            for column in range(self.living[row])
+            for column in range(self.active[row])
         ]
         if alive:
             rows, sources, targets = zip(*alive, strict=True)
@@ -84,15 +84,15 @@ class Followed:
 
     def thin(self) -> None:
         """Some hypotheses are given up, and all of the sentences that are dead."""
-        self.living = [
-            random.randint(1, living) if source is not None else 0
-            for living, source in zip(self.living, self.sources, strict=True)
+        self.active = [
+            random.randint(1, active) if source is not None else 0
+            for active, source in zip(self.active, self.sources, strict=True)
         ]
 
     def reorder(self) -> None:
         """Every hypothesis goes on from one that lives."""
-        parents = torch.tensor([random.choices(range(max(1, living)), k=self.width) for living in self.living])
-        self.living = [self.width if living else 0 for living in self.living]
+        parents = torch.tensor([random.choices(range(max(1, active)), k=self.width) for active in self.active])
+        self.active = [self.width if active else 0 for active in self.active]
         self.state = self.state.reorder(parents)
         self.read = [
             [list(hypotheses[parent]) for parent in chosen]
@@ -103,17 +103,17 @@ class Followed:
         self.state = self.state.keep(torch.tensor(rows))
         self.sources = [self.sources[row] for row in rows]
         self.read = [[list(pieces) for pieces in self.read[row]] for row in rows]
-        self.living = [self.living[row] for row in rows]
+        self.active = [self.active[row] for row in rows]
 
     def admit(self, sources: list[list[int]], places: list[int]) -> None:
         self.state = self.state.admit(begun(self.model, sources, self.width), torch.tensor(places))
         more = max(0, max(places) + 1 - len(self.sources))
         self.sources += [None] * more
         self.read += [[] for _ in range(more)]
-        self.living += [0] * more
+        self.active += [0] * more
         for source, place in zip(sources, places, strict=True):
             self.sources[place], self.read[place] = source, [[] for _ in range(self.width)]
-            self.living[place] = self.width
+            self.active[place] = self.width
 
     def release(self, rows: list[int]) -> None:
         self.state = self.state.release(torch.tensor(rows))

@@ -34,7 +34,7 @@ from limelight.decoding.length_penalty import penalties_at
 from limelight.decoding.request import Request
 from limelight.decoding.search import Search
 from limelight.decoding.top import best_continuations, top_logits_with_ties
-from limelight.models.state import Living
+from limelight.models.state import Active
 from limelight.shapes import Float
 
 NUMBERS = np.dtype([(name, "f8") for name in ("n_best", "enough", "prune", "alpha", "offset", "at_limit")])
@@ -79,12 +79,12 @@ class BeamSearch(Search):
         self.endings, self.worst, self.settings = self.endings[slots], self.worst[slots], self.settings[slots]
         self.finished = [self.finished[slot] for slot in slots]
 
-    def active(self) -> Living:
+    def active(self) -> Active:
         there = (self.log_probabilities > -np.inf).sum(axis=1).clip(min=1)
-        return Living.of(np.where(self.open, there, 0))
+        return Active.of(np.where(self.open, there, 0))
 
     def advance(
-        self, log_probabilities: Float[Tensor, "rows vocab"], active: Living, ids: Integers | None = None
+        self, log_probabilities: Float[Tensor, "rows vocab"], active: Active, ids: Integers | None = None
     ) -> tuple[Integers | None, Integers]:
         slots = np.flatnonzero(self.open)
         gained, parents, columns = self._continuations(log_probabilities, active, self.forced(ids))  # (2)
@@ -110,7 +110,7 @@ class BeamSearch(Search):
         return moved, decided
 
     def _continuations(
-        self, log_probabilities: Tensor, active: Living, forced: dict[int, int]
+        self, log_probabilities: Tensor, active: Active, forced: dict[int, int]
     ) -> tuple[Numbers, Integers, Integers]:
         """(2) The best 2 * beam_size continuations of each request: log-probability, parent, column; best first.
 

@@ -14,7 +14,7 @@ from limelight.errors import UserError
 from limelight.inference.prepare import prepare
 from limelight.models.eval_mode import eval_mode
 from limelight.models.interface import Seq2Seq
-from limelight.models.state import AttentionWeights, KeepHeads, Living, Memory, State
+from limelight.models.state import Active, AttentionWeights, KeepHeads, Memory, State
 from limelight.shapes import Bool, Float, Int
 
 
@@ -96,11 +96,11 @@ class Ensemble(Seq2Seq):
         return torch.cat(features, dim=-1), EnsembleState(states)
 
     def step_some(
-        self, ids: Int[Tensor, "batch width"], state: State, living: Living
+        self, ids: Int[Tensor, "batch width"], state: State, active: Active
     ) -> tuple[Float[Tensor, "rows features"], EnsembleState]:
         assert isinstance(state, EnsembleState)
         pairs = zip(self._each(), state.members, strict=True)
-        features, states = zip(*(member.step_some(ids, part, living) for member, part in pairs), strict=True)
+        features, states = zip(*(member.step_some(ids, part, active) for member, part in pairs), strict=True)
         return torch.cat(features, dim=-1), EnsembleState(states)
 
     def forward(self, batch: Batch, *, keep_heads: KeepHeads | None = None) -> Float[Tensor, "batch target features"]:

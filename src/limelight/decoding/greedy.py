@@ -12,7 +12,7 @@ from limelight.decoding.request import Request
 from limelight.decoding.sampling import Cuts, draw
 from limelight.decoding.search import Search
 from limelight.decoding.top import most_probable
-from limelight.models.state import Living
+from limelight.models.state import Active
 from limelight.shapes import Float
 
 
@@ -48,7 +48,7 @@ class PathSearch(Search):
         self.generators = [self.generators[slot] for slot in slots]
 
     def advance(
-        self, log_probabilities: Float[Tensor, "rows vocab"], active: Living, ids: Integers | None = None
+        self, log_probabilities: Float[Tensor, "rows vocab"], active: Active, ids: Integers | None = None
     ) -> tuple[Integers | None, Integers]:
         slots = np.flatnonzero(self.open)
         columns, gained = self._chosen(log_probabilities, active, slots, self.forced(ids))
@@ -69,7 +69,7 @@ class PathSearch(Search):
         return None, decided
 
     def _chosen(
-        self, log_probabilities: Tensor, active: Living, slots: Integers, forced: dict[int, int]
+        self, log_probabilities: Tensor, active: Active, slots: Integers, forced: dict[int, int]
     ) -> tuple[Integers, Numbers]:
         """The column of every hypothesis' next token, and what the model thinks of it: (open slots, width)."""
         columns = self._choose(log_probabilities, slots)

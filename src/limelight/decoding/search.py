@@ -11,7 +11,7 @@ from limelight.decoding.host import Integers, Numbers
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
 from limelight.decoding.rules import RULES, Rule
-from limelight.models.state import Living
+from limelight.models.state import Active
 from limelight.shapes import Float
 
 
@@ -58,13 +58,13 @@ class Search(ABC):
         self.log_probabilities = self.log_probabilities[slots]
         self.requests, self.rules = [self.requests[slot] for slot in slots], [self.rules[slot] for slot in slots]
 
-    def active(self) -> Living:
+    def active(self) -> Active:
         """The hypotheses that are worth another step."""
-        return Living.of(np.where(self.open, self.width, 0))
+        return Active.of(np.where(self.open, self.width, 0))
 
     @abstractmethod
     def advance(
-        self, log_probabilities: Float[Tensor, "rows vocab"], active: Living, ids: Integers | None = None
+        self, log_probabilities: Float[Tensor, "rows vocab"], active: Active, ids: Integers | None = None
     ) -> tuple[Integers | None, Integers]:
         """Choose the next tokens, given what the model thinks of each (fp32 or better) after each active hypothesis.
 
@@ -102,7 +102,7 @@ class Search(ABC):
         return {slot: int(np.searchsorted(ids[slot], token)) for slot, token in tokens.items()}
 
     def follow_rules(
-        self, log_probabilities: Float[Tensor, "rows vocab"], active: Living, ids: Integers | None
+        self, log_probabilities: Float[Tensor, "rows vocab"], active: Active, ids: Integers | None
     ) -> dict[int, Exception]:
         """What a request's rules do not permit becomes impossible, in place; `ids` as for `advance`.
 

@@ -21,7 +21,7 @@ from limelight.decoding.host import Integers
 from limelight.errors import UserError
 from limelight.inference.linear import linear_of
 from limelight.models.interface import Seq2Seq
-from limelight.models.state import Living
+from limelight.models.state import Active
 from limelight.models.weights import read_weights, save_weights
 from limelight.shapes import Bool, Float, Int
 from limelight.tokens import END, UNKNOWN, Tokenizers
@@ -87,7 +87,7 @@ class Output(NamedTuple):
     lists: "Lists | None" = None
     """The shortlists, where there are any."""
 
-    def logits(self, features: Float[Tensor, "rows features"], active: Living) -> Float[Tensor, "rows columns"]:
+    def logits(self, features: Float[Tensor, "rows features"], active: Active) -> Float[Tensor, "rows columns"]:
         """Of the active hypotheses: for each id, or for what is on the list of a hypothesis' request."""
         logits = self.project(features)
         if self.lists is None:

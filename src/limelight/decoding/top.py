@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from limelight.decoding.host import Integers, NotANumberError, Numbers, Truths
-from limelight.models.state import Living
+from limelight.models.state import Active
 from limelight.shapes import Float, Int
 
 try:
@@ -61,9 +61,9 @@ def normalised(logits: Float[Tensor, "*rows vocab"]) -> Float[Tensor, "*rows voc
 
 
 def best_continuations(
-    log_probabilities: Float[Tensor, "rows vocab"], before: Float[Tensor, " rows"], living: Living, count: int
+    log_probabilities: Float[Tensor, "rows vocab"], before: Float[Tensor, " rows"], active: Active, count: int
 ) -> Continuations:
-    """The `count` pieces of each sentence that give the greatest sums with what its living hypotheses have already.
+    """The `count` pieces of each sentence that give the greatest sums with what its active hypotheses have already.
 
     Torch picks among equal sums as it likes. Looking at one more than is wanted shows whether it had a choice; where it
     had, `top_logits_with_ties` has to settle it. Waits for the device once.
@@ -71,7 +71,7 @@ def best_continuations(
     Raises `RunError` where a hypothesis has no log-probabilities (NaN): an order of them means nothing.
     """
     fast = loops is not None and log_probabilities.device.type == "cpu" and log_probabilities.dtype == torch.float32
-    found = (_best_in_loops if fast else _best_in_torch)(log_probabilities, before, living, count + 1)
+    found = (_best_in_loops if fast else _best_in_torch)(log_probabilities, before, active, count + 1)
     sums, gained, parents, ids = found
     tied = ((sums[:, 1:] == sums[:, :-1]) & (sums[:, 1:] > -np.inf)).any(axis=1)
     return Continuations(gained[:, :-1], parents[:, :-1], ids[:, :-1], tied)
@@ -81,24 +81,24 @@ Best = tuple[Numbers, Numbers, Integers, Integers]
 """Sums, log-probabilities, parents and ids of the best continuations, (batch, rank) each; equal ones in any order."""
 
 
-def _best_in_loops(log_probabilities: Tensor, before: Tensor, living: Living, count: int) -> Best:
-    batch, vocab = len(living.firsts) - 1, log_probabilities.shape[1]
+def _best_in_loops(log_probabilities: Tensor, before: Tensor, active: Active, count: int) -> Best:
+    batch, vocab = len(active.firsts) - 1, log_probabilities.shape[1]
     table = log_probabilities.contiguous().numpy()
     if np.isnan(table[:, 0]).any():  # one NaN among the logits of a row makes all of its log-probabilities so
         raise NotANumberError
     sums, places = np.full((batch, count), -np.inf, dtype=np.float32), np.zeros((batch, count), dtype=np.int64)
-    loops.find_largest_sums(table, before.numpy(), living.firsts, BLOCK, sums, places)
+    loops.find_largest_sums(table, before.numpy(), active.firsts, BLOCK, sums, places)
     parents, ids = np.divmod(places, vocab)
-    rows = np.minimum(living.firsts[:-1, None] + parents, len(table) - 1)  # a sentence without rows may stand last
+    rows = np.minimum(active.firsts[:-1, None] + parents, len(table) - 1)  # a sentence without rows may stand last
     gained = np.where(sums > -np.inf, table[rows, ids], -np.inf)
     return sums.astype(np.float64), gained.astype(np.float64), parents, ids
 
 
-def _best_in_torch(log_probabilities: Tensor, before: Tensor, living: Living, count: int) -> Best:
+def _best_in_torch(log_probabilities: Tensor, before: Tensor, active: Active, count: int) -> Best:
     """The best of each hypothesis, then the best of those of a sentence."""
-    batch, width, each = len(living.firsts) - 1, int(living.counts.max()), min(count, log_probabilities.shape[1])
+    batch, width, each = len(active.firsts) - 1, int(active.counts.max()), min(count, log_probabilities.shape[1])
     gained, ids = _largest(log_probabilities, each)
-    among = living.among(width)
+    among = active.among(width)
     places = slice(None) if among is None else torch.from_numpy(among).to(ids.device)
 
     def of_sentences(part: Tensor, nothing: float = 0.0) -> Tensor:

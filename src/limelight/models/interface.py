@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from limelight.batching.batch import Batch
-from limelight.models.state import AttentionWeights, KeepHeads, Living, Memory, State
+from limelight.models.state import Active, AttentionWeights, KeepHeads, Memory, State
 from limelight.shapes import Bool, Float, Int
 
 MemoryT = TypeVar("MemoryT", bound=Memory)
@@ -73,14 +73,14 @@ class Seq2Seq(Model, Generic[MemoryT, StateT]):
         before is used up, see `State`."""
 
     def step_some(
-        self, ids: Int[Tensor, "batch width"], state: StateT, living: Living
+        self, ids: Int[Tensor, "batch width"], state: StateT, active: Active
     ) -> tuple[Float[Tensor, "rows features"], StateT]:
-        """`step` for the hypotheses that live: their features alone, sentence by sentence.
+        """`step` for the active hypotheses: their features alone, sentence by sentence.
 
         Models that can spare themselves the others override it; here they are read as well.
         """
         features, state = self.step(ids, state)
-        features, among = features.flatten(0, 1), living.among(ids.shape[1])
+        features, among = features.flatten(0, 1), active.among(ids.shape[1])
         return features if among is None else features[torch.from_numpy(among).to(ids.device)], state
 
     @abstractmethod

@@ -58,7 +58,7 @@ class State(ABC):
         return self
 
 
-class Living(NamedTuple):
+class Active(NamedTuple):
     """Which hypotheses of a batch still matter: the first so many of each sentence, none of one that is decided.
 
     They are rows of a table, sentence by sentence. All this stands on the host, as the search does.
@@ -68,18 +68,18 @@ class Living(NamedTuple):
     """(batch + 1,): where the rows of each sentence begin, and where the last ones end."""
 
     @classmethod
-    def of(cls, counts: Integers) -> "Living":
-        """From how many live of each sentence."""
+    def of(cls, counts: Integers) -> "Active":
+        """From how many of each sentence are active."""
         return cls(np.concatenate([[0], counts.cumsum()]))
 
     @property
     def rows(self) -> int:
-        """How many live of all."""
+        """How many are active."""
         return int(self.firsts[-1])
 
     @property
     def counts(self) -> Integers:
-        """How many live of each sentence."""
+        """How many of each sentence are active."""
         return np.diff(self.firsts)
 
     @property
@@ -88,7 +88,7 @@ class Living(NamedTuple):
         return np.repeat(np.arange(len(self.firsts) - 1), self.counts)
 
     def among(self, width: int) -> Integers | None:
-        """Where each row stands among `width` hypotheses of every sentence; None where all of them live."""
+        """Where each row stands among `width` hypotheses of every sentence; None where all are active."""
         if self.rows == (len(self.firsts) - 1) * width:
             return None
         sentences = self.sentences

@@ -85,8 +85,8 @@ class Past:
 
 def every_row() -> Iterator[tuple[int, int, int]]:
     """A row, the sentence it belongs to, and which of its hypotheses it is."""
-    for sentence, (first, living) in enumerate(zip(FIRSTS, LIVING, strict=False)):
-        yield from ((int(first) + hypothesis, sentence, hypothesis) for hypothesis in range(living))
+    for sentence, (first, active) in enumerate(zip(FIRSTS, LIVING, strict=False)):
+        yield from ((int(first) + hypothesis, sentence, hypothesis) for hypothesis in range(active))
 
 
 def test_each_hypothesis_looks_at_its_own_past_and_itself(past: Past) -> None:

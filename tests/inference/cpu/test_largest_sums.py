@@ -10,7 +10,7 @@ from torch import Tensor
 from limelight.decoding import top
 from limelight.decoding.top import BLOCK, best_continuations
 from limelight.inference.cpu.largest_sums import find_largest_sums
-from limelight.models.state import Living
+from limelight.models.state import Active
 
 VOCABULARIES = (1, 7, BLOCK - 1, BLOCK, BLOCK + 1, 5 * BLOCK + 11)
 BEAMS = [(1, 1), (1, 2), (3, 7), (5, 11)]
@@ -26,11 +26,11 @@ def different(batch: int, width: int, vocab: int) -> tuple[Tensor, Tensor]:
 
 
 def found(log_probabilities: Tensor, before: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Where all hypotheses live."""
+    """Where all hypotheses are active."""
     batch, width = before.shape
     values = torch.full((batch, count), math.nan)
     places = torch.full((batch, count), -1)
-    rows, firsts = log_probabilities.flatten(0, 1), Living.of(np.full(batch, width)).firsts
+    rows, firsts = log_probabilities.flatten(0, 1), Active.of(np.full(batch, width)).firsts
     find_largest_sums(rows.numpy(), before.flatten().numpy(), firsts, BLOCK, values.numpy(), places.numpy())
     return values, places
 
@@ -63,7 +63,7 @@ def test_sentences_have_as_many_hypotheses_as_live(seed: int, vocab: int) -> Non
     counts = (2, 0, 3, 1, 0)
     given, before = different(1, sum(counts), vocab)
     values, places = torch.full((len(counts), 5), -math.inf), torch.full((len(counts), 5), -1)
-    firsts = Living.of(np.array(counts)).firsts
+    firsts = Active.of(np.array(counts)).firsts
     find_largest_sums(given[0].numpy(), before[0].numpy(), firsts, BLOCK, values.numpy(), places.numpy())
     for sentence, rows in enumerate((given + before[..., None])[0].split(counts)):
         sums, expected = rows.flatten().sort(descending=True)
@@ -102,9 +102,9 @@ def test_torch_finds_the_same_without_numba(
     given, before = (part[0] for part in different(1, 8, vocab))
     if transposed:
         given = given.T.contiguous().T
-    compiled = best_continuations(given, before, Living.of(counts), 6)
+    compiled = best_continuations(given, before, Active.of(counts), 6)
     monkeypatch.setattr(top, "loops", None)
-    by_torch = best_continuations(given, before, Living.of(counts), 6)
+    by_torch = best_continuations(given, before, Active.of(counts), 6)
     np.testing.assert_array_equal(compiled.log_probabilities, by_torch.log_probabilities)
     there = compiled.log_probabilities > -math.inf
     assert there.sum(axis=1).tolist() == [6, 6, 0, 6]

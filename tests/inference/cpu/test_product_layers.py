@@ -10,7 +10,7 @@ pytest.importorskip("numba")
 from limelight.inference.cpu.product_layers import ProductLayers
 from limelight.inference.linear import LEAST_ROWS
 from limelight.inference.prepare import prepare
-from limelight.models.state import Living
+from limelight.models.state import Active
 from tests.models.followed import begun, random_sources
 from tests.models.helpers import make_model, transformer
 
@@ -24,7 +24,7 @@ def test_few_rows_are_filled_up_once(width: int, seed: int, monkeypatch: pytest.
     rows, filled, linear, pad = [], [], functional.linear, functional.pad
     monkeypatch.setattr(functional, "linear", lambda given, *rest: rows.append(given.shape[-2]) or linear(given, *rest))
     monkeypatch.setattr(functional, "pad", lambda given, how: filled.append(sum(how)) or pad(given, how))
-    features, _ = ready.step_some(torch.full((1, width), ready.start_id), state, Living.of(np.array([width])))
+    features, _ = ready.step_some(torch.full((1, width), ready.start_id), state, Active.of(np.array([width])))
     products = 6 * len(ready.layers.decoder)  # two in each of three sub-layers
     assert rows == [max(width, LEAST_ROWS)] * products
     assert filled == [max(0, LEAST_ROWS - width)]

@@ -17,7 +17,7 @@ from limelight.inference.cpu.linear import CompiledInt8Linear
 from limelight.inference.cpu.product_layers import ProductLayers
 from limelight.inference.cpu.state import CompiledState, changed
 from limelight.models.interface import Seq2Seq
-from limelight.models.state import AttentionWeights, KeepHeads, Living
+from limelight.models.state import Active, AttentionWeights, KeepHeads
 from limelight.models.transformer import DecoderLayer, Transformer, TransformerMemory, TransformerState
 from limelight.shapes import Bool, Float, Int
 
@@ -70,22 +70,22 @@ class CompiledTransformer(Seq2Seq[TransformerMemory, TransformerState | Compiled
     ) -> tuple[Float[Tensor, "batch width features"], TransformerState | CompiledState]:
         if isinstance(state, TransformerState):
             return self.packed.step(ids, state)
-        features, state = self.step_some(ids, state, Living.of(np.full(len(ids), ids.shape[1])))
+        features, state = self.step_some(ids, state, Active.of(np.full(len(ids), ids.shape[1])))
         return features.unflatten(0, tuple(ids.shape)), state
 
     def step_some(
-        self, ids: Int[Tensor, "batch width"], state: TransformerState | CompiledState, living: Living
+        self, ids: Int[Tensor, "batch width"], state: TransformerState | CompiledState, active: Active
     ) -> tuple[Float[Tensor, "rows features"], TransformerState | CompiledState]:
         if isinstance(state, TransformerState):
-            return self.packed.step_some(ids, state, living)
+            return self.packed.step_some(ids, state, active)
         state, decoder = state.with_room(), self.packed.decoder
-        among = living.among(ids.shape[1])
+        among = active.among(ids.shape[1])
         read = ids.flatten() if among is None else ids.flatten()[torch.from_numpy(among)]
         hidden = decoder.embedding(read)
         if decoder.positions is not None:
-            ages = state.ages[torch.from_numpy(living.sentences)]
+            ages = state.ages[torch.from_numpy(active.sentences)]
             hidden = decoder.positions.at(hidden[:, None], ages, most=state.ancestors.shape[2])[:, 0]
-        hidden = self.layers.step(hidden, living.firsts, state)
+        hidden = self.layers.step(hidden, active.firsts, state)
         return decoder.leave(hidden[None])[0], replace(state, ages=state.ages + 1)
 
     def forward(self, batch: Batch, *, keep_heads: KeepHeads | None = None) -> Float[Tensor, "batch target features"]:
