@@ -68,6 +68,8 @@ MAX_WIDER = 3
 """How many more words the target of a phrase may have than its source."""
 ATTEMPTS = 6
 """To find a phrase that is free."""
+TERM_ATTEMPTS = 8
+"""To find words that are terms, as most are common or not surely aligned."""
 OTHER_START = 0.2
 """How often the numbers of placeholders begin elsewhere than at 0, so that all of them are learned."""
 _DRAFT = 0xF8000  # characters that stand for placeholders before these are numbered in the order of the source
@@ -312,8 +314,9 @@ def _code(draft: _Draft, random: Random) -> str:
 
 def _annotate(draft: _Draft, random: Random) -> None:
     """Target forms behind one to three content words or phrases of the source."""
-    for _ in range(random.choices(_TERMS, _TERM_WEIGHTS)[0]):
-        found = draft.find(random, longest=2)
+    wanted = random.choices(_TERMS, _TERM_WEIGHTS)[0]
+    for _ in range(TERM_ATTEMPTS):
+        found = draft.find(random, longest=2) if wanted else None
         if found is None:
             continue
         source, target = found
@@ -326,6 +329,7 @@ def _annotate(draft: _Draft, random: Random) -> None:
         said = annotated("", _other_form(form, draft.forms, random))
         draft.sides[0].words[last] += said
         draft.close(source)
+        wanted -= 1
 
 
 def _other_form(form: str, forms: WordForms, random: Random) -> str:
