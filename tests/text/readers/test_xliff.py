@@ -112,6 +112,12 @@ def test_codes_of_2(source: str, target: str, pair: tuple[str, str], tmp_path: P
     assert sides(path, "en", "de", marks=True) == [pair]
 
 
+def test_the_header_of_a_catalog_is_no_text(tmp_path: Path) -> None:
+    header = unit_1("<target>Language: de</target>", ' restype="x-gettext-domain-header"', source="Language: de")
+    pairs, bad, unused, error = read(write(tmp_path, "a.xlf", xliff(header + unit_1())))
+    assert ([pair.source for pair in pairs], bad, unused, error) == (["a"], [], [], "")
+
+
 def test_a_unit_of_several_segments_is_several_pairs(tmp_path: Path) -> None:
     def marked(*texts: str) -> str:
         return " ".join(f'<mrk mtype="seg" mid="{number}">{text}</mrk>' for number, text in enumerate(texts))

@@ -13,6 +13,8 @@ from limelight.untrusted import shown
 
 DONE = ("translated", "final", "signed-off", "reviewed")
 """States of translations that are used."""
+CATALOG_HEADER = "x-gettext-domain-header"
+"""The kind of a unit that holds the header of a PO file, which is no text."""
 _MACHINE = ("leveraged-mt", "mt-suggestion")
 _TRANSPARENT = ("mrk", "sm", "em")
 
@@ -32,7 +34,7 @@ def _unit_1(unit: Unit) -> Iterator[Segment]:
     """A `trans-unit` of 1.2: one segment, or several where both texts are marked as such with the same numbers."""
     element = unit.element
     source, target = element.first("source"), element.first("target")
-    if source is None:
+    if source is None or element.get("restype") == CATALOG_HEADER:
         return
     named = _inherited(unit, "source-language"), _inherited(unit, "target-language")
     texts = [_parts(source), _parts(target) if target else []]
