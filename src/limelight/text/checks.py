@@ -21,11 +21,12 @@ FEW = 20
 _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"(?<![^\W\d_])\d+(?:[.,'’\u00a0\u202f ]\d+)*(?!\d)")
 _SEPARATORS = re.compile(r"[.,'’\u00a0\u202f ]")
-_ADDRESS = re.compile(
+ADDRESS = re.compile(
     r"(?:https?://|ftp://|www\.)[^\s<>\"“”«»]*[^\s<>\"“”«»()\[\].,;:!?'’]"
-    r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
-    r"|(?<![\w@/.])(?:[a-z0-9-]+\.)+(?:com|org|net|edu|gov|io|de|fr|uk|eu|at|ch|info)(?:/[^\s<>\"“”«»]*[^\s<>\"“”«»()\[\].,;:!?'’])?(?!\w)"
+    r"|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    r"|(?<![\w@/.-])(?:[a-z0-9-]+\.)+(?:com|org|net|edu|gov|io|de|fr|uk|eu|at|ch|info)(?:/[^\s<>\"“”«»]*[^\s<>\"“”«»()\[\].,;:!?'’])?(?!\w)"
 )
+"""URLs, e-mail addresses and names of hosts."""
 _SPELLED = dict(
     zip(
         map(str, range(13)),
@@ -134,7 +135,7 @@ def lost_addresses(source: str, output: str) -> tuple[str, ...]:
 
 def find_addresses(text: str) -> list[str]:
     """URLs, e-mail addresses and names of hosts, in order."""
-    return _ADDRESS.findall(text)
+    return ADDRESS.findall(text)
 
 
 def find_numbers(text: str) -> list[str]:

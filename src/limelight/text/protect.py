@@ -1,0 +1,274 @@
+"""Protected spans of a text become placeholders, and come back in its translation.
+
+    protected = protect("Press <b>{key}</b> now.", DEFAULT)
+    restored = restore(translate_marked(protected.text), protected)
+
+The model sees marked text (see `text/marks.py`). What is around the whole text, tags and white space, stays outside of
+it. Each span comes out at most once; what is missing, doubled or not well-formed is reported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from limelight.text.marks import MARK, MAX_PLACEHOLDERS, mark_number, placeholder
+from limelight.text.protectors import Found, Protector, Role, find_spans
+from limelight.text.scripts import is_unspaced
+
+_SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’)\]]*\s+|[。！？]")
+_SPACES = re.compile(r"\s+")
+
+
+class Span(NamedTuple):
+    """A protected part of a text."""
+
+    text: str
+    role: Role = "alone"
+    partner: int = -1
+    """The number of the other tag of a pair; -1 for none."""
+    left: str = ""
+    """The character before it in the marked text; empty at the beginning."""
+    right: str = ""
+
+
+class Protected(NamedTuple):
+    """A text whose spans are placeholders, numbered from 0 in their order."""
+
+    text: str
+    """Marked text."""
+    spans: tuple[Span, ...]
+    prefix: str = ""
+    """White space and tags before the text."""
+    suffix: str = ""
+
+    @property
+    def has_words(self) -> bool:
+        """Whether there is anything to translate besides spans."""
+        return any(character.isalpha() for character in MARK.sub("", self.text))
+
+
+class Restored(NamedTuple):
+    """A translation with its spans, each at most once."""
+
+    text: str
+    missing: tuple[int, ...] = ()
+    """Numbers of spans that the translation does not have."""
+    doubled: tuple[int, ...] = ()
+    """Numbers of spans that it had more than once; the first one was kept."""
+    unknown: int = 0
+    """Placeholders that stand for nothing; they were removed."""
+    misplaced: tuple[int, ...] = ()
+    """Numbers of opening tags that do not stand before their closing tag, or that cross another pair."""
+    reordered: tuple[int, ...] = ()
+    """Numbers of spans that stand for arguments by their place, as `%s` does, where their order has changed."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether each span was there exactly once and stands where it may."""
+        return not any(self[1:])
+
+
+def protect(text: str, protectors: Sequence[Protector]) -> Protected:
+    """The text with a placeholder for each span.
+
+    White space, single tags and pairs of tags around the whole text become its prefix and suffix. An element with
+    nothing but spans in it is one span.
+
+    Raises `ValueError` for more spans than there are placeholders: `divide` it first.
+    """
+    found = _paired(_collapsed(find_spans(text, protectors)))
+    begin, end, found = _inner(text, found)
+    if len(found) > MAX_PLACEHOLDERS:
+        raise ValueError(f"{len(found)} spans, and there are {MAX_PLACEHOLDERS} placeholders; divide the text")
+    parts, place = [], begin
+    for number, (span, _) in enumerate(found):
+        parts += [text[place : span.begin], placeholder(number)]
+        place = span.end
+    marked = "".join([*parts, text[place:end]])
+    spans = []
+    for number, (span, partner) in enumerate(found):
+        where = marked.index(placeholder(number))
+        left, right = marked[max(0, where - 1) : where], marked[where + 1 : where + 2]
+        spans.append(Span(text[span.begin : span.end], span.role, partner, left, right))
+    return Protected(marked, tuple(spans), text[:begin], text[end:])
+
+
+def restore(marked: str, protected: Protected) -> Restored:
+    """The translation of `protected.text` with its spans, and what is wrong with it.
+
+    Spaces around a span become as they were in the source where the same kind of character stands beside it.
+    """
+    marked, order, doubled, unknown = _kept_once(marked.strip(), len(protected.spans))
+    text = marked
+    for number in order:
+        text = _spaced(text, number, protected.spans[number])
+    whole = MARK.sub(lambda match: protected.spans[mark_number(match[0])].text, text)
+    missing = tuple(number for number in range(len(protected.spans)) if number not in order)
+    misplaced = _misplaced(order, protected.spans)
+    sequence = [number for number in order if protected.spans[number].role == "sequential"]
+    reordered = tuple(now for now, was in zip(sequence, sorted(sequence), strict=True) if now != was)
+    text = protected.prefix + whole + protected.suffix
+    return Restored(text, missing, doubled, unknown, misplaced, reordered)
+
+
+def divide(text: str, protectors: Sequence[Protector], most: int = MAX_PLACEHOLDERS) -> tuple[str, ...]:
+    """The text in as few parts as need be, each with at most `most` spans, to be translated one by one; end to end they
+    are the text.
+
+    It is divided behind a sentence where that leaves at least half as many spans before it, else at the last white
+    space, else before a span.
+    """
+    parts = []
+    while text:
+        spans = find_spans(text, protectors)
+        cut = len(text)
+        for allowed in range(most, 0, -1):
+            if len(spans) <= allowed:
+                break
+            cut = _cut(text, spans, allowed)
+            if len(find_spans(text[:cut], protectors)) <= most:
+                break
+        parts.append(text[:cut])
+        text = text[cut:]
+    return tuple(parts)
+
+
+def _cut(text: str, spans: Sequence[Found], allowed: int) -> int:
+    """Where a part with at most so many spans ends."""
+    end = spans[allowed].begin
+    gaps = [(spans[number].end, spans[number + 1].begin) for number in range(allowed)]
+    for pattern, first in ((_SENTENCE_END, allowed // 2), (_SPACES, 0)):
+        for begin, until in reversed(gaps[first:]):
+            places = [match.end() for match in pattern.finditer(text, begin, until)]
+            if places:
+                return places[-1]
+    return end
+
+
+class _Marked(NamedTuple):
+    """A span while a text is protected."""
+
+    span: Found
+    partner: int = -1
+
+
+def _collapsed(spans: Sequence[Found]) -> list[Found]:
+    """The spans, where a pair of tags with nothing but spans between them is one."""
+    found: list[Found] = []
+    for span in spans:
+        found.append(span)
+        begin = _empty_element(found) if span.role == "close" else None
+        if begin is not None:
+            inside = found[begin:]
+            name = span.name if all(each.name for each in inside) else ""
+            found[begin:] = [Found(inside[0].begin, span.end, "alone", name)]
+    return found
+
+
+def _empty_element(spans: Sequence[Found]) -> int | None:
+    """Where the element begins that the last span ends, if it has no text in it."""
+    for place in range(len(spans) - 2, -1, -1):
+        if spans[place].end != spans[place + 1].begin or spans[place].role == "close":
+            return None
+        if spans[place].role == "open":
+            return place if spans[place].name == spans[-1].name else None
+    return None
+
+
+def _paired(spans: Sequence[Found]) -> list[_Marked]:
+    """The spans with the other tag of each pair; tags without one stand alone."""
+    partners, opened = [-1] * len(spans), list[int]()
+    for number, span in enumerate(spans):
+        if span.role == "open":
+            opened.append(number)
+        elif span.role == "close" and any(spans[other].name == span.name for other in opened):
+            while spans[opened[-1]].name != span.name:
+                opened.pop()
+            partners[number] = opened.pop()
+            partners[partners[number]] = number
+    lonely = [partner < 0 and span.role in ("open", "close") for span, partner in zip(spans, partners, strict=True)]
+    return [
+        _Marked(span._replace(role="alone") if is_lonely else span, partner)
+        for span, partner, is_lonely in zip(spans, partners, lonely, strict=True)
+    ]
+
+
+def _inner(text: str, found: list[_Marked]) -> tuple[int, int, list[_Marked]]:
+    """Where a text begins and ends without the white space and the markup around it, and the spans in it."""
+    first, last = 0, len(found)
+    begin, end = _stripped(text, 0, len(text))
+    while first < last:
+        head, tail = found[first], found[last - 1]
+        at_begin, at_end = head.span.begin == begin, tail.span.end == end
+        around = at_begin and at_end and head.partner == last - 1
+        before = around or (at_begin and head.partner < 0 and bool(head.span.name))
+        after = around or (at_end and not before and tail.partner < 0 and bool(tail.span.name))
+        if not (before or after):
+            break
+        first, last = first + before, last - after
+        begin, end = _stripped(text, head.span.end if before else begin, tail.span.begin if after else end)
+    inside = [each._replace(partner=each.partner - first if each.partner >= 0 else -1) for each in found[first:last]]
+    return begin, end, inside
+
+
+def _stripped(text: str, begin: int, end: int) -> tuple[int, int]:
+    """The same part of a text without white space around it."""
+    inside = text[begin:end].lstrip()
+    return end - len(inside), end - len(inside) + len(inside.rstrip())
+
+
+def _kept_once(marked: str, count: int) -> tuple[str, list[int], tuple[int, ...], int]:
+    """The text with the first of each mark alone, their numbers in order, those that were there more than once, and how
+    many marks stood for none of `count` spans."""
+    order, doubled, unknown = list[int](), set[int](), 0
+    parts, place = [], 0
+    for match in MARK.finditer(marked):
+        number = mark_number(match[0])
+        if number < count and number not in order:
+            order.append(number)
+            continue
+        unknown += number >= count
+        doubled |= {number} & set(order)
+        parts.append(marked[place : match.start()])
+        place = match.end()
+        if parts[-1].endswith(" ") and marked[place : place + 1] == " ":
+            place += 1  # one of the two spaces around it
+    return "".join([*parts, marked[place:]]).strip(), order, tuple(sorted(doubled)), unknown
+
+
+def _spaced(text: str, number: int, span: Span) -> str:
+    """The text with the spaces beside a mark as they were in the source."""
+    left, mark, right = text.partition(placeholder(number))
+    left = _beside(left[::-1], span.left, inner=span.role == "close")[::-1]
+    return left + mark + _beside(right, span.right, inner=span.role == "open")
+
+
+def _beside(text: str, was: str, *, inner: bool) -> str:
+    """What follows a mark, with or without a space at its beginning. `was` follows it in the source; `inner` is the
+    inside of an element."""
+    rest = text.lstrip(" ")
+    if not rest or not was:
+        return text
+    if was == " " and rest == text and text[0].isalnum() and not is_unspaced(text[0]):
+        return f" {text}"
+    same = was == rest[0] and not was.isalnum()
+    return rest if was != " " and (same or inner) else text
+
+
+def _misplaced(order: Sequence[int], spans: Sequence[Span]) -> tuple[int, ...]:
+    """The opening tags of pairs that are not nested properly, of those that are complete."""
+    opened, found = list[int](), set[int]()
+    for number in order:
+        partner = spans[number].partner
+        if partner not in order:
+            continue
+        if spans[number].role == "open":
+            opened.append(number)
+        elif opened and opened[-1] == partner:
+            opened.pop()
+        else:
+            found.add(partner)
+            opened = [other for other in opened if other != partner]
+    return tuple(sorted(found))

@@ -1,0 +1,173 @@
+"""What must come through a translation as it is: tags, variables, addresses, and what a user's own patterns find.
+
+A protector finds spans in a text. `PROTECTORS` has those that are known by name; `pattern` and `elements` make others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from limelight.errors import UserError
+from limelight.text.checks import ADDRESS
+from limelight.text.marks import MARK
+
+Role = Literal["alone", "open", "close", "sequential"]
+"""Of tags whether one opens an element or closes it. What is `sequential` stands for an argument by its place, as `%s`
+does, so that several have to keep their order."""
+
+
+class Found(NamedTuple):
+    """A span of a text."""
+
+    begin: int
+    end: int
+    role: Role = "alone"
+    name: str = ""
+    """The name of a tag; of a comment and the like how it begins. Empty for what is no markup."""
+
+
+class Protector(NamedTuple):
+    """Finds spans; they may overlap those of other protectors."""
+
+    name: str
+    find: Callable[[str], Iterable[Found]]
+
+
+_VALUE = r"""(?:"[^"]{0,4000}"|'[^']{0,4000}'|[^\s"'<>=`]+)"""
+_FLAGS = (
+    "allowfullscreen async autofocus autoplay checked controls default defer disabled download formnovalidate hidden "
+    "inert ismap itemscope loop multiple muted nomodule novalidate open playsinline readonly required reversed selected"
+)
+_NAME = r"[A-Za-z_][\w.-]*(?::[A-Za-z_][\w.-]*)?"
+# An attribute without a value is one of HTML's own: `a <b and c> d` is no tag.
+_ATTRIBUTE = rf"\s+(?:[A-Za-z_@:#*(\[][\w.:@()\[\]-]*\s*=\s*{_VALUE}|(?:{_FLAGS.replace(' ', '|')})(?=[\s/>]))"
+_TAG = re.compile(rf"<(?P<close>/?)(?P<name>{_NAME})(?:{_ATTRIBUTE}){{0,200}}\s*(?P<empty>/?)>")
+_DECLARATION = re.compile(r"<\?[A-Za-z][^<>]*\?>|<![A-Za-z][^<>]*>")
+_BLOCKS = (("<!--", "-->"), ("<![CDATA[", "]]>"))
+_VOID = tuple("area base br col embed hr img input link meta param source track wbr".split())  # noqa: SIM905
+"""Elements of HTML that have no end."""
+
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_VARIABLE = re.compile(
+    r"\{\{[^{}]{0,500}\}\}"  # {{ user.name | upper }}
+    r"|\{%[^{}]{0,500}?%\}"  # {% if x %}
+    r"|(?P<sequential>\{(?:[!:][^{}\s]{0,50})?\})"  # {} {:.2f}
+    r"|[$%#]?\{\s{0,9}[\w.$@\[\]-]{0,200}\s{0,9}(?:[!:|][^{}\s]{0,50})?\}"  # {x} {0:.2f} ${x} %{x} #{x}
+)
+_CONVERSION = r"[-+#0]{0,5}(?:\d{1,5}|\*)?(?:\.(?:\d{1,5}|\*))?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGaAcCsSpnr@]"
+_PRINTF = re.compile(
+    rf"%(?:\([\w.]{{1,200}}\)|\d{{1,3}}\$){_CONVERSION}"  # %(x)s %1$s
+    rf"|(?P<sequential>(?<!\d)%{_CONVERSION})"  # %s; not 100%ig, nor 5 % der
+    r"|(?<!\d)%L?[1-9]\d?(?![\d$])"  # %1, as Qt has it
+    r"|%%"
+)
+_NESTED = re.compile(r"\$t\((?:[^()]|\([^()]*\)){0,500}\)")
+_MESSAGE = re.compile(
+    r"\{\s*[\w.-]+\s*,\s*(?:plural|select|selectordinal|choice|number|date|time|spellout|ordinal|duration)\s*[,}]"
+)
+
+
+def _tags(text: str) -> Iterator[Found]:
+    """Tags of XML and HTML, comments, processing instructions."""
+    for match in _TAG.finditer(text):
+        name = match["name"]
+        alone = match["empty"] or name.lower() in _VOID
+        yield Found(*match.span(), "alone" if alone else "close" if match["close"] else "open", name)
+    yield from (Found(*match.span(), name=match[0][:2]) for match in _DECLARATION.finditer(text))
+    for opening, closing in _BLOCKS:
+        begin = text.find(opening)
+        while begin >= 0 and (end := text.find(closing, begin + len(opening))) >= 0:
+            yield Found(begin, end + len(closing), name=opening)
+            begin = text.find(opening, end)
+
+
+def _messages(text: str) -> Iterator[Found]:
+    """Messages of ICU such as `{n, plural, one {# file} other {# files}}`, each as a whole."""
+    starts = [match.start() for match in _MESSAGE.finditer(text)]
+    ends, opened = dict[int, int](), list[int]()
+    for brace in re.finditer("[{}]", text) if starts else ():
+        if brace[0] == "{":
+            opened.append(brace.start())
+        elif opened:
+            ends[opened.pop()] = brace.end()
+    yield from (Found(start, ends[start]) for start in starts if start in ends)
+
+
+def _by(expression: re.Pattern[str]) -> Callable[[str], Iterator[Found]]:
+    """What a regular expression finds, but for nothing; `sequential` where its group of this name has it."""
+    group = "sequential" if "sequential" in expression.groupindex else None
+
+    def find(text: str) -> Iterator[Found]:
+        for match in expression.finditer(text):
+            if match[0]:
+                yield Found(*match.span(), "sequential" if group and match[group] else "alone")
+
+    return find
+
+
+PROTECTORS: dict[str, Protector] = {
+    name: Protector(name, find)
+    for name, find in {
+        "tags": _tags,
+        "entities": _by(_ENTITY),
+        "variables": _by(_VARIABLE),
+        "printf": _by(_PRINTF),
+        "nested": _by(_NESTED),
+        "messages": _messages,
+        "addresses": _by(ADDRESS),
+    }.items()
+}
+"""`tags` of XML and HTML; `entities` (`&nbsp;`); `variables` (`{x}`, `{{x}}`, `${x}`, `%{x}`, `{% x %}`); `printf`
+(`%s`, `%(x)s`, `%1$s`, `%1`); `nested` (`$t(x)`); `messages` of ICU (plural, select); `addresses` (URLs, e-mail, names
+of hosts)."""
+
+DEFAULT = tuple(PROTECTORS.values())
+
+
+def pattern(expression: str) -> Protector:
+    """A protector for what a regular expression finds; what its group named `sequential` finds, if it has one, is
+    `sequential`. Raises `UserError` for one that is none.
+
+    An expression can be written so that it takes for ever: this is for those of the owner of the process.
+    """
+    try:
+        return Protector(expression, _by(re.compile(expression)))
+    except (re.error, OverflowError, RecursionError) as error:
+        raise UserError(f"{expression!r} is no regular expression: {error}") from None
+
+
+def elements(names: Collection[str]) -> Protector:
+    """A protector for elements with these names, each with all that is in it. One without an end is none."""
+    wanted = {name.lower() for name in names}
+
+    def find(text: str) -> Iterator[Found]:
+        begins: dict[str, list[int]] = {}
+        for begin, end, role, name in _tags(text):
+            name = name.lower()
+            if name not in wanted:
+                continue
+            if role == "open":
+                begins.setdefault(name, []).append(begin)
+            elif role == "alone":
+                yield Found(begin, end)
+            elif begins.get(name):
+                yield Found(begins[name].pop(), end)
+
+    return Protector(f"elements {' '.join(sorted(wanted))}", find)
+
+
+def find_spans(text: str, protectors: Sequence[Protector]) -> list[Found]:
+    """The spans of a text in their order, without overlaps: the one that begins first wins, then the longest.
+
+    Characters of the text that would be read as marks are spans, whatever the protectors.
+    """
+    found = [Found(*match.span()) for match in MARK.finditer(text)]
+    for protector in protectors:
+        found += protector.find(text)
+    spans: list[Found] = []
+    for span in sorted(found, key=lambda each: (each.begin, -each.end)):
+        if not spans or span.begin >= spans[-1].end:
+            spans.append(span)
+    return spans

@@ -1,0 +1,226 @@
+"""Protected spans: nothing is lost, each comes back exactly once, and what is not right is reported."""
+
+import random
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from limelight.text.marks import MARK, MAX_PLACEHOLDERS, TERM_BEGIN, placeholder, show_marks
+from limelight.text.protect import Protected, Span, divide, protect, restore
+from limelight.text.protectors import DEFAULT, PROTECTORS, find_spans
+
+FRAGMENTS = [
+    "<b>", "</b>", "<i>", "</i>", '<a href="{u}">', "</a>", "<br/>", "<br>", "{x}", "{y}", "%s", "%d", "{}", "$t(k)",
+    "&nbsp;", "{n, plural, other {#}}", "https://a.org/x", "<!-- c -->", placeholder(0), TERM_BEGIN, "\U000f0100",
+    " ", " ", " ", "\n", "  ", "the lamp", "hums", "日本", ".", "!", "(", ")", '"', "-", "5", "\u00a0",
+]  # fmt: skip
+
+
+def drawn(draw: random.Random, most: int = 25) -> str:
+    return "".join(draw.choices(FRAGMENTS, k=draw.randint(0, most)))
+
+
+def marked(text: str) -> str:
+    """`<ph0>` as the mark."""
+    return re.sub(r"<ph(\d+)>", lambda match: placeholder(int(match[1])), text)
+
+
+def shown(text: str) -> tuple[str, str, str]:
+    protected = protect(text, DEFAULT)
+    return protected.prefix, show_marks(protected.text), protected.suffix
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("Press <b>Start</b> now.", ("", "Press <ph0>Start<ph1> now.", "")),
+        ("<p>Go <b>on</b>.</p>", ("<p>", "Go <ph0>on<ph1>.", "</p>")),
+        ("  <p> <i>Go</i> </p>\n", ("  <p> <i>", "Go", "</i> </p>\n")),
+        ("<b>Go</b> on", ("", "<ph0>Go<ph1> on", "")),
+        ("<b>Go</b> <i>on</i>", ("", "<ph0>Go<ph1> <ph2>on<ph3>", "")),
+        ("<br/>Go<br>", ("<br/>", "Go", "<br>")),
+        ("<!-- a --><li>Go", ("<!-- a --><li>", "Go", "")),
+        ("{x} and %s", ("", "<ph0> and <ph1>", "")),
+        ("<b>{x}</b> and", ("", "<ph0> and", "")),
+        ("a <i class='y'></i> b", ("", "a <ph0> b", "")),
+        ("<b>{x}</b>", ("", "<ph0>", "")),
+        ("<b>Go <i>on</b> now</i>", ("", "<ph0>Go <ph1>on<ph2> now", "</i>")),
+        ("<br/>", ("<br/>", "", "")),
+        ("", ("", "", "")),
+        (" \n", (" \n", "", "")),
+    ],
+)
+def test_what_the_model_sees(text: str, parts: tuple[str, str, str]) -> None:
+    assert shown(text) == parts
+
+
+@pytest.mark.parametrize(("text", "has"), [("<b>{x}</b> 12!", False), ("{x} ok", True), ("", False), ("日 {x}", True)])
+def test_whether_there_is_anything_to_translate(text: str, has: bool) -> None:
+    assert protect(text, DEFAULT).has_words == has
+
+
+def test_a_text_that_is_not_translated_comes_back_as_it_was(seed: int) -> None:
+    draw = random.Random(seed)
+    for _ in range(300):
+        text = drawn(draw)
+        protected = protect(text, DEFAULT)
+        assert MARK.findall(protected.text) == [placeholder(number) for number in range(len(protected.spans))]
+        restored = restore(protected.text, protected)
+        assert restored.text == text
+        assert restored.is_whole
+
+
+def changed(draw: random.Random, text: str) -> str:
+    """A translation by a bad model: marks moved, dropped, doubled, invented; other words, other spaces."""
+    parts = [part for part in re.split(f"({MARK.pattern}| )", text) if part]
+    for _ in range(draw.randint(0, 4)):
+        kind, place = draw.randrange(5), draw.randrange(len(parts) + 1)
+        if kind == 0 and parts:
+            parts.pop(min(place, len(parts) - 1))
+        elif kind == 1 and parts:
+            parts.insert(place, draw.choice(parts))
+        elif kind == 2:
+            parts.insert(place, placeholder(draw.randrange(MAX_PLACEHOLDERS)))
+        elif kind == 3:
+            parts.insert(place, draw.choice([" ", "Wort", "."]))
+        else:
+            draw.shuffle(parts)
+    return "".join(parts)
+
+
+def test_each_span_is_there_exactly_once_or_reported(seed: int) -> None:
+    """Spans are numbered, so that each can be told from the others in the result."""
+    draw = random.Random(seed)
+    for _ in range(300):
+        text = "".join(draw.choice(["a", "b", ".", " ", f"{{v{number}}}", f"<v{number}>"]) for number in range(10, 24))
+        protected = protect(text, [PROTECTORS["variables"], PROTECTORS["tags"]])
+        output = changed(draw, protected.text)
+        marks = MARK.findall(output)
+        restored = restore(output, protected)
+        for number, span in enumerate(protected.spans):
+            assert restored.text.count(span.text) == (number not in restored.missing)
+            assert (placeholder(number) in marks) == (number not in restored.missing)
+            assert (marks.count(placeholder(number)) > 1) == (number in restored.doubled)
+        assert restored.unknown == sum(ord(mark) - 0xF0000 >= len(protected.spans) for mark in marks)
+        assert not MARK.search(restored.text)
+        assert restored.text.startswith(protected.prefix)
+        assert restored.text.endswith(protected.suffix)
+        letters = re.sub(r"\s", "", MARK.sub("", output))
+        inside = restored.text[len(protected.prefix) : len(restored.text) - len(protected.suffix)]
+        for span in protected.spans:
+            inside = inside.replace(span.text, "")
+        assert re.sub(r"\s", "", inside) == letters
+
+
+class Nesting(HTMLParser):
+    """An independent judge of whether elements nest."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.opened: list[str] = []
+        self.good = True
+
+    def handle_starttag(self, tag: str, _attributes: object) -> None:
+        self.opened.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        self.good &= bool(self.opened) and self.opened.pop() == tag
+
+
+def is_nested(text: str) -> bool:
+    judge = Nesting()
+    judge.feed(text)
+    judge.close()
+    return judge.good and not judge.opened
+
+
+def test_tags_that_are_not_well_formed_are_reported(seed: int) -> None:
+    draw = random.Random(seed)
+    told = {True: 0, False: 0}
+    for _ in range(300):
+        names = draw.sample("abcdefg", 3)
+        text = "x {0}one {1}two{/1} y{/0} z {2}w{/2}.".replace("{", "<").replace("}", ">")
+        for number, name in enumerate(names):
+            text = text.replace(f"<{number}>", f"<{name}>").replace(f"</{number}>", f"</{name}>")
+        protected = protect(text, DEFAULT)
+        order = list(MARK.findall(protected.text))
+        if draw.random() < 0.7:
+            first, second = draw.sample(range(6), 2)
+            order[first], order[second] = order[second], order[first]
+        restored = restore("w".join(order), protected)
+        assert (not restored.misplaced) == is_nested(restored.text)
+        assert not restored.missing
+        told[not restored.misplaced] += 1
+    assert min(told.values()) > 10
+
+
+def test_arguments_by_place_keep_their_order() -> None:
+    protected = protect("%s of %s and {} or {x} %1$s", DEFAULT)
+    assert restore(marked("<ph2> <ph3> <ph0>, <ph1> <ph4>"), protected).reordered == (2, 0, 1)
+    assert restore(marked("<ph3> <ph4> <ph0>, <ph1> <ph2>"), protected).is_whole
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "text"),
+    [
+        ("Hello {x}!", "Hallo <ph0> !", "Hallo {x}!"),
+        ("Hello {x}!", "Hallo<ph0>!", "Hallo {x}!"),
+        ("({x}) lamps", "Lampen ( <ph0> )", "Lampen ({x})"),
+        ("the <b>cat</b> sleeps", "die<ph0> Katze <ph1>schläft", "die <b>Katze</b> schläft"),
+        ("un<b>believ</b>able", "un<ph0>glaub<ph1>lich", "un<b>glaub</b>lich"),
+        ("press {x} now", "jetzt <ph0>-Taste", "jetzt {x}-Taste"),
+        ("press {x} now", "今<ph0>を押す", "今{x}を押す"),
+        ("open {x}", "<ph0> öffnen", "{x} öffnen"),
+        ("{x}% done", "<ph0> % fertig", "{x}% fertig"),
+        ("{x}% done", "<ph0>\u00a0% fertig", "{x}\u00a0% fertig"),
+        ("{x}{y} a", "a <ph0> <ph1>", "a {x}{y}"),
+        ("<b>a</b> b <br/>", "<ph0>c<ph1> d", "<b>c</b> d <br/>"),
+    ],
+)
+def test_spaces_beside_spans(source: str, output: str, text: str) -> None:
+    assert restore(marked(output), protect(source, DEFAULT)).text == text
+
+
+def test_a_doubled_mark_takes_one_of_its_spaces_along() -> None:
+    protected = protect("a {x} b", DEFAULT)
+    restored = restore(marked("a <ph0> b <ph0> c <ph5>"), protected)
+    assert (restored.text, restored.doubled, restored.unknown) == ("a {x} b c", (0,), 1)
+    assert not restored.is_whole
+
+
+def test_more_spans_than_placeholders_are_refused() -> None:
+    with pytest.raises(ValueError, match="31 spans, and there are 30 placeholders; divide the text"):
+        protect("{x} a " * 31, DEFAULT)
+    assert len(protect("<p>" + "{x} a " * 30 + "</p>", DEFAULT).spans) == 30
+
+
+def test_a_divided_text_is_whole_and_its_parts_can_be_protected(seed: int) -> None:
+    draw = random.Random(seed)
+    for _ in range(50):
+        text, most = drawn(draw, 80), draw.randint(3, MAX_PLACEHOLDERS)
+        parts = divide(text, DEFAULT, most)
+        assert "".join(parts) == text
+        for part in parts:
+            assert part
+            assert len(find_spans(part, DEFAULT)) <= most
+            assert restore(protect(part, DEFAULT).text, protect(part, DEFAULT)).text == part
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("{a} b. {c} d. {e} f.", ("{a} b. {c} d. ", "{e} f.")),
+        ("{a} b {c} d {e} f", ("{a} b {c} d ", "{e} f")),
+        ("{a}{b}{c}", ("{a}{b}", "{c}")),
+        ("{a} b", ("{a} b",)),
+        ("", ()),
+    ],
+)
+def test_where_a_text_is_divided(text: str, parts: tuple[str, ...]) -> None:
+    assert divide(text, DEFAULT, 2) == parts
+
+
+def test_protected_text_can_be_written_by_hand() -> None:
+    restored = restore(placeholder(0), Protected(placeholder(0), (Span("x"),), "<", ">"))
+    assert restored.text == "<x>"

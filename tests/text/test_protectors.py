@@ -1,0 +1,124 @@
+"""What each protector finds, and what only looks like it."""
+
+import pytest
+
+from limelight.errors import UserError
+from limelight.text.marks import TERM_BEGIN, placeholder
+from limelight.text.protectors import DEFAULT, PROTECTORS, Protector, elements, find_spans, pattern
+
+
+def found(text: str, *protectors: Protector) -> list[str]:
+    return [text[span.begin : span.end] for span in find_spans(text, protectors or DEFAULT)]
+
+
+CASES = {
+    "tags": (
+        ["<b>", "</b>", "<br/>", "<br />", '<a href="x>y">', "<a href='' disabled>", "<x:y z=1>", "<!-- a <b> -->",
+         "<input checked>", "<![CDATA[x]]>", "<?php x ?>", "<!DOCTYPE html>", '<p\n class="a"\n>', '<C-x (do)="go()">'],
+        ["a < b > c", "x<y and y>z", "<3", "a <b and c> d", "<>", "< b>", "<1>", '<a href="x'],
+    ),
+    "entities": (["&nbsp;", "&#160;", "&#xA0;", "&lt;"], ["&;", "R&1;", "&longerthananyentitythatthereeveris;"]),
+    "variables": (
+        ["{x}", "{0}", "{0:.2f}", "{user.name!r}", "{}", "{{x}}", "{{ x | upper }}", "${x}", "%{x}", "#{x}",
+         "{% if x %}", "{{a-b}}"],
+        ["{a b}", "}", "{a, b}", "{"],
+    ),
+    "printf": (
+        ["%s", "%d", "%5.2f", "%-3d", "%lu", "%(name)s", "%1$s", "%2$d", "%@", "%1", "%L2", "%%", "%n", "%c"],
+        ["100% sure", "50%ig", "5 % der", "% s", "%", "%z", "100%"],
+    ),
+    "nested": (["$t(key)", "$t(a.b, {x})", "$t(a(b)c)"], ["$t", "$t(", "t(x)"]),
+    "messages": (
+        ["{n, plural, one {# file} other {# files}}", "{g, select, male {his {x}} other {its}}", "{d, date, short}",
+         "{n,number}"],
+        ["{n, plural, one {a}", "{n}", "{a, b}"],
+    ),
+    "addresses": (["https://a.org/b?c={d}", "me@a.org", "www.a.org", "a.org"], ["a.b", "at@", "e.g."]),
+}  # fmt: skip
+
+
+def test_every_protector_has_cases() -> None:
+    assert set(CASES) == set(PROTECTORS)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_found_and_what_is_not(name: str) -> None:
+    spans, others = CASES[name]
+    protector = PROTECTORS[name]
+    for span in spans:
+        assert found(span, protector) == [span]
+        assert found(f"see {span} now", protector) == [span]
+    for other in others:
+        assert found(other, protector) == [], other
+
+
+@pytest.mark.parametrize(
+    ("text", "roles"),
+    [
+        ("<b>x</b>", ["open", "close"]),
+        ("<br>x<br/>", ["alone", "alone"]),
+        ("<BR>", ["alone"]),
+        ("%s %(a)s %1$s %% {} {:>3} {a} {0}", ["sequential", *["alone"] * 3, *["sequential"] * 2, "alone", "alone"]),
+    ],
+)
+def test_roles(text: str, roles: list[str]) -> None:
+    assert [span.role for span in find_spans(text, DEFAULT)] == roles
+
+
+def test_of_overlapping_spans_the_first_wins_and_then_the_longest() -> None:
+    assert found('<a href="{url}">{x}</a>') == ['<a href="{url}">', "{x}", "</a>"]
+    assert found("{{x}} {n, plural, other {{x} is <b>{n}</b>}} {y}") == [
+        "{{x}}", "{n, plural, other {{x} is <b>{n}</b>}}", "{y}",
+    ]  # fmt: skip
+    assert found("https://a.org/{id}/%s, or %s") == ["https://a.org/{id}/%s", "%s"]
+    assert found("Orla-7 {x}", *DEFAULT, pattern(r"[A-Z]\w+-\d")) == ["Orla-7", "{x}"]
+
+
+def test_characters_of_marks_are_always_spans() -> None:
+    assert found(f"a{placeholder(3)}b{TERM_BEGIN}", pattern("b")) == [placeholder(3), "b", TERM_BEGIN]
+
+
+def test_a_pattern_may_find_nothing_but_must_be_one() -> None:
+    assert found("abc", pattern("x*")) == []
+    assert [span.role for span in find_spans("a1", [pattern("(?P<sequential>a)|1")])] == ["sequential", "alone"]
+    for wrong in ("(", "a{99999999999999999999}", "(?P<1>a)"):
+        with pytest.raises(UserError, match="is no regular expression"):
+            pattern(wrong)
+
+
+def test_elements_are_whole_with_what_is_in_them() -> None:
+    keep = elements(["Code", "x"])
+    assert found("a <code>b <x>c</x></code> <x/> <X>d</X> <y>e</y>", keep) == [
+        "<code>b <x>c</x></code>", "<x/>", "<X>d</X>",
+    ]  # fmt: skip
+    assert found("<x>a <x>b</x> c</x> <x> open", keep) == ["<x>a <x>b</x> c</x>"]
+    assert found("</x> <code>", keep) == []
+
+
+PIECES = [
+    "<a ",
+    'b="',
+    "='",
+    "<!--",
+    "{",
+    "}",
+    "{n, plural,",
+    "$t(",
+    "(",
+    "%0",
+    "0",
+    " ",
+    "a",
+    "@",
+    ".",
+    "-",
+    "&",
+    "www.",
+]
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_a_long_text_does_not_hold_up_a_protector(piece: str) -> None:
+    """One that took quadratic time would need minutes for some of these."""
+    text = piece * (100_000 // len(piece))
+    assert found(f"{text} {{x}}").count(piece) <= len(text)
