@@ -76,3 +76,32 @@ def test_what_is_kept_is_compiled_anew_when_shared_code_changes(
     assert [taken_from_disk(), taken_from_disk()] == [0, 1]
     monkeypatch.setattr(jit, "_shared_version", lambda: "another")
     assert [taken_from_disk(), taken_from_disk()] == [0, 1]
+
+
+KERNELS = """
+import sys
+import numpy as np
+from limelight.inference.cpu.int8 import Norm, multiply, pack_rows, project_in
+
+random = np.random.default_rng(7)
+normal = lambda *shape: random.normal(size=shape).astype(np.float32)
+weights = pack_rows(random.integers(-127, 128, size=(768, 256)).astype(np.int8), normal(768) ** 2, normal(768))
+rows, norm, outputs = normal(16, 256), Norm(normal(256), normal(256), 1e-5, True), np.zeros((16, 768), np.float32)
+if sys.argv[1:] == ["multiply first"]:
+    multiply(rows, weights, outputs)
+project_in(rows, norm, weights, outputs)
+print(outputs.tobytes().hex())
+"""
+
+
+def test_bits_depend_neither_on_the_disk_nor_on_what_ran_before(tmp_path: Path) -> None:
+    """Compiled just now, taken from disk, and taken from disk after what it calls: these were two results once."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", KERNELS, *before], env=environment, capture_output=True, text=True, check=True
+        ).stdout
+        for before in ([], [], ["multiply first"])
+    }
+    assert len(found) == 1
+    assert len(found.pop()) > 10_000

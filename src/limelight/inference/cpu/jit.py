@@ -47,8 +47,12 @@ def compiled(function: Callable[Given, Result], *, exact: bool = False) -> Calla
     It adds up in any order, as matrix products do, too, and assumes that there are no infinities, unless it is `exact`;
     and it releases Python's lock meanwhile. What is kept is compiled anew when the function's own file changes, or
     `SHARED`: so it must not call what is compiled in a third.
+
+    What it calls is inlined. Else there would be a copy of the callee in each caller, optimized in its own way, and the
+    copy that was loaded first would serve all: the last digits would depend on what else had run, and on whether it was
+    compiled just now or came from disk.
     """
-    machine_code = numba.njit(nogil=True, fastmath=not exact, error_model="numpy")(function)
+    machine_code = numba.njit(nogil=True, fastmath=not exact, error_model="numpy", forceinline=True)(function)
     # RuntimeError: neither NUMBA_CACHE_DIR nor the package's folder nor the user's can be written to
     with suppress(RuntimeError):
         cast(Any, machine_code)._cache = Cache(function)  # as `cache=True` does with numba's own
