@@ -59,7 +59,7 @@ def require_same_logits(ours: Seq2Seq, theirs: MarianMTModel, batch: Batch) -> N
             attention_mask=batch.source_valid.long(),
             decoder_input_ids=batch.target_in,
         ).logits[batch.target_valid][:, : ours.output_size]
-    assert expected.std() > 0.2
+    assert expected.std() > 0.05  # not all alike, whatever weights were drawn
     torch.testing.assert_close(logits, expected, rtol=1e-5, atol=1e-5)
 
 
