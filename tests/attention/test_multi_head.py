@@ -1,21 +1,26 @@
 """Multi-head attention: equal to torch's with the same weights, and heads that can be switched off."""
 
+import importlib
 import math
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from limelight.attention.attend import FEW_QUERIES
 from limelight.attention.masks import permit_keys
 from limelight.attention.multi_head import MultiHeadAttention
+from limelight.attention.scores import build_head_score
+from limelight.config.models import SCORES
 from limelight.errors import UserError
 
 BATCH, QUERY, KEY, HEADS, HEAD_SIZE = 2, 5, 7, 3, 4
 D_MODEL = HEADS * HEAD_SIZE
 
 
-def make(**options: int) -> MultiHeadAttention:
+def make(**options: Any) -> MultiHeadAttention:
     attention = MultiHeadAttention(D_MODEL, HEADS, **options).double()
     for bias in (place.bias for place in attention.children() if isinstance(place, nn.Linear)):
         nn.init.normal_(bias)  # they begin at zero, which would hide a mistake
@@ -65,6 +70,47 @@ def test_causal_self_attention_is_torchs(seed: int) -> None:
     future = torch.ones(QUERY, QUERY, dtype=torch.bool).triu(1)
     expected, _ = as_torch(attention)(inputs, inputs, inputs, attn_mask=future)
     torch.testing.assert_close(output, expected, rtol=1e-10, atol=1e-10)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("causal", [False, True])
+def test_any_score_compares_queries_with_keys_in_every_head(name: str, causal: bool, seed: int) -> None:
+    """With weights and without: the equation, head by head, for more queries than are too few for the fused kernel."""
+    attention = make(score=build_head_score(name, HEAD_SIZE)).double()
+    inputs = torch.randn(BATCH, FEW_QUERIES + 3, D_MODEL).double()
+    length = inputs.shape[1]
+    valid = torch.arange(length) < torch.tensor([[length], [5]])
+    permitted = valid[:, None] & (torch.ones(length, length).tril().bool() if causal else torch.tensor(True))
+    expected = []
+    for head in range(HEADS):
+        rows = slice(head * HEAD_SIZE, (head + 1) * HEAD_SIZE)
+        queries, keys, values = (
+            functional.linear(inputs, projection.weight[rows], projection.bias[rows])
+            for projection in (attention.query_proj, attention.key_proj, attention.value_proj)
+        )
+        weights = attention.score(queries, keys).masked_fill(~permitted, -math.inf).softmax(-1)
+        expected.append(weights @ values)
+    output = attention.out_proj(torch.cat(expected, dim=-1))
+    for want_weights in (False, True):
+        found, weights = call(
+            attention, inputs, inputs, may_attend=permit_keys(valid), causal=causal, want_weights=want_weights
+        )
+        torch.testing.assert_close(found, output, rtol=1e-10, atol=1e-10)
+        assert (weights is not None) == want_weights
+
+
+def test_only_dot_products_reach_the_fused_kernel(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    fused = []
+    module = importlib.import_module("limelight.attention.attend")
+    kernel = module._kernel
+    monkeypatch.setattr(module, "_kernel", lambda *heads, **options: fused.append(name) or kernel(*heads, **options))
+    inputs = torch.randn(BATCH, FEW_QUERIES + 1, D_MODEL).double()
+    for name in SCORES:
+        attention = make(score=build_head_score(name, HEAD_SIZE)).double()
+        call(attention, inputs, inputs)
+        call(attention, inputs, inputs, want_weights=True)
+    assert fused == ["dot", "scaled_dot"]
 
 
 @pytest.mark.parametrize("head", range(HEADS))

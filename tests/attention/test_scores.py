@@ -8,7 +8,19 @@ import torch
 from torch import Tensor
 from torch.autograd import gradcheck
 
-from limelight.attention.scores import Additive, Concat, Dot, General, ScaledDot, Score, build_score, dot, scaled_dot
+from limelight.attention.scores import (
+    Additive,
+    Concat,
+    Dot,
+    General,
+    ScaledDot,
+    Score,
+    build_head_score,
+    build_score,
+    dot,
+    scaled_dot,
+)
+from limelight.config.models import SCORES
 from limelight.errors import UserError
 
 BATCH, QUERY, KEY, QUERY_SIZE, KEY_SIZE, HIDDEN = 2, 3, 5, 7, 11, 13
@@ -134,6 +146,19 @@ def test_build_score_knows_every_name(name: str, kind: type[Score]) -> None:
     assert type(build_score(name, 7, 7, 3)) is kind
 
 
+@pytest.mark.parametrize("name", SCORES)
+def test_every_row_of_the_registry_is_a_score(name: str, seed: int) -> None:
+    score = build_score(name, 7, 7, 3)
+    assert isinstance(score, Score)
+    assert score(torch.randn(2, 5, 7), torch.randn(2, 4, 7)).shape == (2, 5, 4)
+    assert isinstance(build_head_score(name, 7), Score) == (name not in ("dot", "scaled_dot"))
+
+
+def test_heads_take_the_functions_that_the_fused_kernel_computes() -> None:
+    assert build_head_score("dot", 7) is dot
+    assert build_head_score("scaled_dot", 7) is scaled_dot
+
+
 def test_concat_has_its_bias_by_name() -> None:
     assert build_score("concat", 7, 5, 3).mix.bias is None
     assert build_score("concat_bias", 7, 5, 3).mix.bias.shape == (3,)
@@ -141,7 +166,7 @@ def test_concat_has_its_bias_by_name() -> None:
 
 def test_build_score_refuses_an_unknown_name() -> None:
     with pytest.raises(
-        UserError, match="unknown score 'cosine': there are dot, scaled_dot, general, concat, concat_bias and addi"
+        UserError, match="unknown score 'cosine': there are dot, scaled_dot, general, concat, concat_bias, additive"
     ):
         build_score("cosine", 7, 7, 3)
 

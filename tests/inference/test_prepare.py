@@ -11,7 +11,7 @@ from limelight.attention.scores import Score
 from limelight.config import ModelConfig
 from limelight.errors import UserError
 from limelight.inference.linear import Bf16Linear, Fp32Linear, int8_kind
-from limelight.inference.prepare import _cast, prepare
+from limelight.inference.prepare import CompiledTransformer, _cast, prepare
 from limelight.layers.dropout import Dropout
 from limelight.models.interface import Seq2Seq
 from limelight.models.transformer import Transformer
@@ -194,3 +194,13 @@ def test_on_a_gpu_bf16_is_a_copy_of_the_whole_model(seed: int) -> None:
     assert {weight.dtype for weight in model.parameters()} == {torch.float32}
     with pytest.raises(UserError, match="precision int8 is for the CPU; on a GPU use bf16, or hide it with CUDA_VISI"):
         prepare(model, "int8")
+
+
+@pytest.mark.skipif(CompiledTransformer is None, reason="needs numba")
+@pytest.mark.parametrize(
+    ("changed", "compiled"),
+    [({}, True), ({"score": "scaled_dot"}, True), ({"score": "dot"}, False), ({"score": "additive"}, False)],
+)
+def test_compiled_attention_is_for_scaled_dot_products(changed: dict, compiled: bool, seed: int) -> None:
+    """Other scores take the readable path; `test_features_are_the_same` holds it equal."""
+    assert isinstance(prepare(built(transformer(**changed)), "fp32"), CompiledTransformer) == compiled

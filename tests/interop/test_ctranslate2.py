@@ -57,6 +57,9 @@ def test_models_that_cannot_go_there(tmp_path: Path) -> None:
     wide = make_stored(tmp_path / "wide", transformer(value_size=6), joint)
     with pytest.raises(UserError, match=r"wide: .* model.value_size=6: its heads share the width among them$"):
         export_ctranslate2(wide, tmp_path / "out")
+    additive = make_stored(tmp_path / "additive", transformer(score="additive"), joint)
+    with pytest.raises(UserError, match=r"additive: .* model.score=additive: its attention is the scaled dot product$"):
+        export_ctranslate2(additive, tmp_path / "out")
     recurrent = make_stored(tmp_path / "recurrent", RecurrentConfig(embedding=5, hidden=7), joint)
     with pytest.raises(UserError, match=r"model.family=recurrent: CTranslate2 runs Transformers"):
         export_ctranslate2(recurrent, tmp_path / "out")

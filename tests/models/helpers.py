@@ -48,6 +48,7 @@ def every_language_model() -> Iterator[tuple[str, ModelConfig]]:
     yield "decoder-only-pre-rotary", decoder_only(norm="pre", positions="rotary")
     yield "decoder-only-wide-values", decoder_only(value_size=5)
     yield "decoder-only-narrow-values", decoder_only(head_size=4, value_size=3, norm="pre", positions="rotary")
+    yield "decoder-only-additive", decoder_only(score="additive", head_size=4, value_size=3)
     yield "decoder-only-split-heads", decoder_only(d_model=12, head_size=None, layers=1, activation="swish")
     for cell in ("rnn", "gru", "lstm"):
         yield f"{cell}-writes", recurrent_language_model(cell=cell)
@@ -70,6 +71,9 @@ def every_model() -> Iterator[tuple[str, ModelConfig]]:
     yield "transformer-wide-values", transformer(value_size=5)
     yield "transformer-narrow-values", transformer(head_size=4, value_size=3, norm="pre")
     yield "transformer-narrow-values-rotary", transformer(head_size=4, value_size=3, positions="rotary")
+    for score in ("dot", "general", "concat", "concat_bias", "additive"):
+        yield f"transformer-{score}", transformer(score=score)
+    yield "transformer-additive-rotary", transformer(score="additive", positions="rotary", norm="pre", value_size=3)
     yield "transformer-split-heads", transformer(d_model=12, head_size=None, activation="gelu")
 
     for cell in ("rnn", "gru", "lstm"):

@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
-from limelight.attention.attend import attend
+from limelight.attention.attend import ScoreFunction, attend
+from limelight.attention.scores import Score, scaled_dot
 from limelight.errors import UserError
 from limelight.shapes import Bool, Float
 
@@ -23,10 +24,17 @@ class MultiHeadAttention(nn.Module):
         heads: number of heads; must divide `d_model` unless `head_size` is given.
         head_size: width of a head's queries and keys (d_k in the paper); `d_model / heads` by default.
         value_size: width of a head's values (d_v); as large as `head_size` by default.
+        score: compares queries with keys in every head; the weights of a `Score` are shared by the heads.
     """
 
     def __init__(
-        self, d_model: int, heads: int, *, head_size: int | None = None, value_size: int | None = None
+        self,
+        d_model: int,
+        heads: int,
+        *,
+        head_size: int | None = None,
+        value_size: int | None = None,
+        score: ScoreFunction = scaled_dot,
     ) -> None:
         super().__init__()
         if head_size is None and d_model % heads:
@@ -34,6 +42,7 @@ class MultiHeadAttention(nn.Module):
         self.heads = heads
         self.head_size = head_size or d_model // heads
         self.value_size = value_size or self.head_size
+        self.score = score
         self.query_proj = nn.Linear(d_model, heads * self.head_size)
         self.key_proj = nn.Linear(d_model, heads * self.head_size)
         self.value_proj = nn.Linear(d_model, heads * self.value_size)
@@ -54,21 +63,27 @@ class MultiHeadAttention(nn.Module):
 
     def project_memory(
         self, memory: Float[Tensor, "batch key model"], rotate: Rotate | None = None
-    ) -> tuple[Float[Tensor, "batch heads key head_size"], Float[Tensor, "batch heads key value_size"]]:
-        """Keys and values of what is looked at: once per source sentence, once per step for the decoder's own past."""
-        keys = self._split(self.key_proj(memory))
-        return keys if rotate is None else rotate(keys), self._split(self.value_proj(memory))
+    ) -> tuple[Float[Tensor, "batch heads key key_size"], Float[Tensor, "batch heads key value_size"]]:
+        """Keys, prepared for the score, and values: once per source sentence, once per step for the decoder's past."""
+        return self.prepare_keys(self._split(self.key_proj(memory)), rotate), self._split(self.value_proj(memory))
+
+    def prepare_keys(
+        self, keys: Float[Tensor, "batch heads key head_size"], rotate: Rotate | None = None
+    ) -> Float[Tensor, "batch heads key key_size"]:
+        """What the score computes of keys alone; `key_size` is `head_size` for scores that compute nothing of them."""
+        keys = keys if rotate is None else rotate(keys)
+        return self.score.prepare(keys) if isinstance(self.score, Score) else keys
 
     def project_self(
         self, inputs: Float[Tensor, "batch length model"], rotate: Rotate | None = None
     ) -> tuple[Float[Tensor, "..."], Float[Tensor, "..."], Float[Tensor, "..."]]:
-        """Queries, keys and values of what looks at itself."""
+        """Queries, keys and values of self-attention."""
         return self.project_queries(inputs, rotate), *self.project_memory(inputs, rotate)
 
     def forward(
         self,
         queries: Float[Tensor, "batch heads query head_size"],
-        keys: Float[Tensor, "batch heads key head_size"],
+        keys: Float[Tensor, "batch heads key key_size"],
         values: Float[Tensor, "batch heads key value_size"],
         *,
         may_attend: Bool[Tensor, "..."] | None = None,
@@ -77,13 +92,15 @@ class MultiHeadAttention(nn.Module):
         keep_heads: Float[Tensor, " heads"] | None = None,
         want_weights: bool = False,
     ) -> tuple[Float[Tensor, "batch query model"], Float[Tensor, "batch heads query key"] | None]:
-        """Attend with every head, merge, project out.
+        """Attend with every head, merge, project out; keys as `project_memory` returns them.
 
         `keep_heads` scales what each head contributes: 1 keeps it, 0 switches it off. Its weights are still returned.
         """
+        score = self.score.compare if isinstance(self.score, Score) else self.score
         context, weights = attend(
-            queries, keys, values, may_attend=may_attend, bias=bias, causal=causal, want_weights=want_weights
-        )
+            queries, keys, values, score=score, may_attend=may_attend, bias=bias, causal=causal,
+            want_weights=want_weights,
+        )  # fmt: skip
         if keep_heads is not None:
             context = context * keep_heads.to(context.dtype)[:, None, None]
         return self.out_proj(self._merge(context)), weights

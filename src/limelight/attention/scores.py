@@ -2,7 +2,8 @@
 
 A score takes `(queries, keys)` to `(..., query, key)` and does nothing else. Scores with weights also split in two:
 `prepare(keys)` is what does not depend on the query, done once per source sentence; `compare(queries, prepared)` is the
-rest, done at every step. A new mechanism is a new score of at most 20 lines.
+rest, done at every step. A new mechanism is a subclass of `Score` of at most 20 lines, and a row in
+`limelight.config.models.SCORES`; recurrent models and multi-head attention can both use it.
 
 | score         | formula                         | source                                                        |
 |---------------|---------------------------------|---------------------------------------------------------------|
@@ -14,12 +15,15 @@ rest, done at every step. A new mechanism is a new score of at most 20 lines.
 | `additive`    | v . tanh(W_q q + W_k k)         | Bahdanau et al. 2015, appendix A.1.2 (W_a, U_a, v_a)          |
 """
 
+import importlib
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
+from limelight.config.models import SCORES
 from limelight.errors import UserError
 from limelight.shapes import Float
 
@@ -39,7 +43,15 @@ def scaled_dot(
 
 
 class Score(nn.Module, ABC):
-    """A score as a module; one without weights needs only `compare`."""
+    """A score as a module; one whose weights depend on no size needs only `compare`."""
+
+    equal_sizes = True
+    """Whether queries and keys must have one size, as in a dot product."""
+
+    @classmethod
+    def build(cls, query_size: int, key_size: int, hidden: int) -> "Score":
+        """A score with fresh weights for queries and keys of these sizes; `hidden` is the width of an inner layer."""
+        return cls()
 
     def prepare(self, keys: Tensor) -> Tensor:
         """What does not depend on the query."""
@@ -73,9 +85,15 @@ class ScaledDot(Score):
 class General(Score):
     """q . W k (Luong et al. 2015, equation 8, "general"): queries and keys may differ in size."""
 
+    equal_sizes = False
+
     def __init__(self, query_size: int, key_size: int) -> None:
         super().__init__()
         self.key_proj = nn.Linear(key_size, query_size, bias=False)
+
+    @classmethod
+    def build(cls, query_size: int, key_size: int, hidden: int) -> "General":
+        return cls(query_size, key_size)
 
     def prepare(self, keys: Tensor) -> Tensor:
         return self.key_proj(keys)
@@ -87,11 +105,17 @@ class General(Score):
 class Additive(Score):
     """v . tanh(W_q q + W_k k) (Bahdanau et al. 2015, appendix A.1.2)."""
 
+    equal_sizes = False
+
     def __init__(self, query_size: int, key_size: int, hidden: int) -> None:
         super().__init__()
         self.query_proj = nn.Linear(query_size, hidden, bias=False)
         self.key_proj = nn.Linear(key_size, hidden, bias=False)
         self.energy = nn.Linear(hidden, 1, bias=False)
+
+    @classmethod
+    def build(cls, query_size: int, key_size: int, hidden: int) -> "Additive":
+        return cls(query_size, key_size, hidden)
 
     def prepare(self, keys: Tensor) -> Tensor:
         return self.key_proj(keys)
@@ -109,11 +133,17 @@ class Concat(Score):
     half of the keys is computed once and no concatenated (query, key, query_size + key_size) tensor is ever built.
     """
 
+    equal_sizes = False
+
     def __init__(self, query_size: int, key_size: int, hidden: int, bias: bool = False) -> None:
         super().__init__()
         self.query_size = query_size
         self.mix = nn.Linear(query_size + key_size, hidden, bias=bias)
         self.energy = nn.Linear(hidden, 1, bias=False)
+
+    @classmethod
+    def build(cls, query_size: int, key_size: int, hidden: int) -> "Concat":
+        return cls(query_size, key_size, hidden)
 
     def prepare(self, keys: Tensor) -> Tensor:
         return nn.functional.linear(keys, self.mix.weight[:, self.query_size :], self.mix.bias)
@@ -123,19 +153,42 @@ class Concat(Score):
         return self.energy(torch.tanh(asked.unsqueeze(-2) + prepared.unsqueeze(-3))).squeeze(-1)
 
 
+class ConcatBias(Concat):
+    """`Concat` with its bias."""
+
+    @classmethod
+    def build(cls, query_size: int, key_size: int, hidden: int) -> "ConcatBias":
+        return cls(query_size, key_size, hidden, bias=True)
+
+
+def score_class(name: str) -> type[Score]:
+    """The class of that name in `SCORES`. Raises `UserError` for an unknown name."""
+    if name not in SCORES:
+        raise UserError(f"unknown score {name!r}: there are {', '.join(SCORES)}")
+    module, _, kind = SCORES[name].partition(":")
+    found = getattr(importlib.import_module(module), kind)
+    assert issubclass(found, Score)
+    return found
+
+
 def build_score(name: str, query_size: int, key_size: int, hidden: int) -> Score:
-    """The score of that name. Raises `UserError` for an unknown name, or for sizes a dot product cannot take."""
-    if name in ("dot", "scaled_dot"):
-        if query_size != key_size:
-            raise UserError(
-                f"score {name!r} needs queries and keys of one size, not {query_size} and {key_size}; "
-                "take 'general', 'concat' or 'additive', or make the sizes equal"
-            )
-        return Dot() if name == "dot" else ScaledDot()
-    if name == "general":
-        return General(query_size, key_size)
-    if name in ("concat", "concat_bias"):
-        return Concat(query_size, key_size, hidden, bias=name == "concat_bias")
-    if name == "additive":
-        return Additive(query_size, key_size, hidden)
-    raise UserError(f"unknown score {name!r}: there are dot, scaled_dot, general, concat, concat_bias and additive")
+    """The score of that name in `SCORES`, with fresh weights.
+
+    Raises `UserError` for an unknown name, and for sizes that the score cannot take.
+    """
+    score = score_class(name)
+    if score.equal_sizes and query_size != key_size:
+        raise UserError(
+            f"score {name!r} needs queries and keys of one size, not {query_size} and {key_size}; "
+            "take 'general', 'concat' or 'additive', or make the sizes equal"
+        )
+    return score.build(query_size, key_size, hidden)
+
+
+def build_head_score(name: str, size: int) -> Callable[[Tensor, Tensor], Tensor]:
+    """The score of that name for heads whose queries and keys have `size` numbers.
+
+    `dot` and `scaled_dot` are the functions themselves, which `attend` recognizes: the fused kernel computes them.
+    """
+    functions = {"dot": dot, "scaled_dot": scaled_dot}
+    return functions[name] if name in functions else build_score(name, size, size, size)

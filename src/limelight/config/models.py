@@ -2,9 +2,31 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from limelight.config.section import Depth, Section, Width
+
+SCORES = {
+    "dot": "limelight.attention.scores:Dot",
+    "scaled_dot": "limelight.attention.scores:ScaledDot",
+    "general": "limelight.attention.scores:General",
+    "concat": "limelight.attention.scores:Concat",
+    "concat_bias": "limelight.attention.scores:ConcatBias",
+    "additive": "limelight.attention.scores:Additive",
+}
+"""The registry of attention scores: the name in a configuration, and the class behind it as `module:name`.
+
+A new score is a subclass of `limelight.attention.scores.Score` and a row here; every model with attention can use it.
+"""
+
+
+def _known_score(name: str) -> str:
+    if name not in SCORES:
+        raise ValueError(f"must be one of {', '.join(SCORES)}")
+    return name
+
+
+ScoreName = Annotated[str, AfterValidator(_known_score)]
 
 
 class _Stack(Section):
@@ -16,6 +38,8 @@ class _Stack(Section):
     """Width of one head's queries and keys (d_k in the paper); `d_model / heads` when not given."""
     value_size: int | None = Field(None, ge=1, le=1_000_000)
     """Width of one head's values (d_v); as large as `head_size` when not given."""
+    score: ScoreName = Field("scaled_dot", examples=list(SCORES))
+    """How queries are compared with keys, in every head; inner layers of a score are as wide as a head's queries."""
     d_ff: Width = 2048
     activation: Literal["relu", "gelu", "swish"] = "relu"
     dropout: float = Field(0.1, ge=0, lt=1)
@@ -71,7 +95,7 @@ class RecurrentConfig(Section):
     wiring: Literal["fixed", "bahdanau", "luong"] = "bahdanau"
     """`fixed`: the last encoder state is all the decoder gets (Sutskever et al. 2014; Cho et al. 2014).
     `bahdanau`: the context enters the cell. `luong`: the context meets the output, `tanh(W_c [c; h])`."""
-    score: Literal["dot", "scaled_dot", "general", "concat", "concat_bias", "additive"] = "additive"
+    score: ScoreName = Field("additive", examples=list(SCORES))
     score_size: int | None = Field(None, ge=1, le=1_000_000)
     """Width of the hidden layer of `concat` and `additive`; `hidden` when not given."""
     input_feeding: bool = True

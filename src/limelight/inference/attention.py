@@ -1,5 +1,7 @@
 """Multi-head attention with packed weights: products that have the same input are joined to one."""
 
+import copy
+
 import torch
 from torch import Tensor, nn
 
@@ -14,6 +16,7 @@ class PackedSelfAttention(MultiHeadAttention):
     def __init__(self, attention: MultiHeadAttention, linear: MakeLinear) -> None:
         nn.Module.__init__(self)
         self.heads, self.head_size, self.value_size = attention.heads, attention.head_size, attention.value_size
+        self.score = copy.deepcopy(attention.score)
         layers = (attention.query_proj, attention.key_proj, attention.value_proj)
         self.widths = [layer.out_features for layer in layers]
         self.joint_proj = _joined(linear, *layers)
@@ -23,7 +26,7 @@ class PackedSelfAttention(MultiHeadAttention):
         self, inputs: Float[Tensor, "batch length model"], rotate: Rotate | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
         queries, keys, values = map(self._split, self.joint_proj(inputs).split(self.widths, dim=-1))
-        return (queries, keys, values) if rotate is None else (rotate(queries), rotate(keys), values)
+        return queries if rotate is None else rotate(queries), self.prepare_keys(keys, rotate), values
 
 
 class PackedCrossAttention(MultiHeadAttention):
@@ -32,6 +35,7 @@ class PackedCrossAttention(MultiHeadAttention):
     def __init__(self, attention: MultiHeadAttention, linear: MakeLinear) -> None:
         nn.Module.__init__(self)
         self.heads, self.head_size, self.value_size = attention.heads, attention.head_size, attention.value_size
+        self.score = copy.deepcopy(attention.score)
         layers = (attention.key_proj, attention.value_proj)
         self.widths = [layer.out_features for layer in layers]
         self.query_proj = linear(attention.query_proj.weight, attention.query_proj.bias)
@@ -42,7 +46,7 @@ class PackedCrossAttention(MultiHeadAttention):
         self, memory: Float[Tensor, "batch key model"], rotate: Rotate | None = None
     ) -> tuple[Tensor, Tensor]:
         keys, values = map(self._split, self.memory_proj(memory).split(self.widths, dim=-1))
-        return keys if rotate is None else rotate(keys), values
+        return self.prepare_keys(keys, rotate), values
 
 
 def _joined(linear: MakeLinear, *layers: nn.Linear) -> nn.Module:

@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from limelight.attention.multi_head import MultiHeadAttention
+from limelight.attention.scores import scaled_dot
 from limelight.errors import UserError
 from limelight.inference.linear import MakeLinear, linear_of
 from limelight.inference.recurrent import pack_recurrent, pack_recurrent_language_model
@@ -46,11 +48,12 @@ def prepare(model: Seq2Seq, precision: str) -> Seq2Seq:
 
 
 def _transformer(model: Transformer, linear: MakeLinear) -> Seq2Seq:
-    """With compiled attention where there is any: none for rotary positions, and none but in fp32."""
+    """With compiled attention where there is any: in fp32, without rotary positions, for scaled dot products alone."""
     packed, embedding = pack_transformer(model, linear), model.decoder.embedding
     if CompiledTransformer is None or model.decoder.rotary is not None or embedding.weight.dtype != torch.float32:
         return packed
-    return CompiledTransformer(packed)
+    attentions = [part for part in model.modules() if isinstance(part, MultiHeadAttention)]
+    return CompiledTransformer(packed) if all(part.score is scaled_dot for part in attentions) else packed
 
 
 _PACK: dict[type[Seq2Seq], Callable[[Any, MakeLinear], Seq2Seq]] = {

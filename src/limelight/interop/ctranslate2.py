@@ -83,6 +83,8 @@ def _refused(config: ModelConfig) -> Iterator[str]:
         return
     if config.positions == "rotary":
         yield "model.positions=rotary: only sinusoids and learned positions can be written for it"
+    if config.score != "scaled_dot":
+        yield f"model.score={config.score}: its attention is the scaled dot product"
     for setting in odd_heads(config):
         yield f"{setting}: its heads share the width among them"
 

@@ -54,6 +54,8 @@ def refused_by_marian(config: ModelConfig) -> Iterator[str]:
         )
     if config.positions != "sinusoidal":
         yield f"model.positions={config.positions}: a Marian model has sinusoids"
+    if config.score != "scaled_dot":
+        yield f"model.score={config.score}: the attention of a Marian model is the scaled dot product"
     for setting in odd_heads(config):
         yield f"{setting}: the heads of a Marian model share its width among them"
 

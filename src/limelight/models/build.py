@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from limelight.attention.multi_head import MultiHeadAttention
+from limelight.attention.scores import build_head_score
 from limelight.config import (
     DecoderOnlyConfig,
     EncoderOnlyConfig,
@@ -145,7 +146,13 @@ def _output(width: int, size: int) -> nn.Linear:
 
 
 def _attention(config: StackConfig) -> MultiHeadAttention:
-    return MultiHeadAttention(config.d_model, config.heads, head_size=config.head_size, value_size=config.value_size)
+    return MultiHeadAttention(
+        config.d_model,
+        config.heads,
+        head_size=config.head_size,
+        value_size=config.value_size,
+        score=build_head_score(config.score, config.head_size or config.d_model // config.heads),
+    )
 
 
 def _feed_forward(config: StackConfig) -> FeedForward:

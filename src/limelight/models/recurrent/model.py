@@ -8,7 +8,7 @@ what the end of the translation needed from it.
 from torch import Tensor, nn
 from torch.nn import functional
 
-from limelight.attention.scores import build_score
+from limelight.attention.scores import build_score, score_class
 from limelight.batching.batch import Batch
 from limelight.config import RecurrentConfig
 from limelight.errors import UserError
@@ -134,8 +134,8 @@ def build_recurrent(config: RecurrentConfig, source_size: int, target_size: int,
 
 
 def _needs_one_width(config: RecurrentConfig) -> bool:
-    """A dot product compares vectors of one width: two directions are brought to the decoder's by a linear layer."""
-    return config.wiring != "fixed" and config.bidirectional and config.score in ("dot", "scaled_dot")
+    """A dot product compares vectors of one width: a linear layer brings two directions to that of the decoder."""
+    return config.wiring != "fixed" and config.bidirectional and score_class(config.score).equal_sizes
 
 
 def _features(config: RecurrentConfig) -> int:
