@@ -23,6 +23,7 @@ from limelight.models.interface import Seq2Seq
 from limelight.models.room import longest_sequence, require_room
 from limelight.text.readers.live import chunks
 from limelight.tokens import Tokenizers, tagged
+from limelight.tokens.marked import decode_marked, encode_mixed
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,8 @@ class Prepared:
     text: str
     request: Request | None
     """What an engine is asked for; None for a blank text, of which there is nothing to decode."""
+    marked: bool = False
+    """Whether private-use characters in the text, and in its translation, are marks (`text/marks.py`)."""
 
 
 class Translator:
@@ -99,12 +102,14 @@ class Translator:
     @overload
     def translate(  # type: ignore[overload-overlap]  # a string is a sequence of strings, but here it is one text
         self, texts: str, *, source_lang: str | None = None, target_lang: str | None = None,
-        prefix: str | None = None, batch_tokens: int = BATCH_TOKENS, **options: Unpack[SearchOptions],
+        prefix: str | None = None, marked: bool = False, batch_tokens: int = BATCH_TOKENS,
+        **options: Unpack[SearchOptions],
     ) -> Translation: ...  # fmt: skip
     @overload
     def translate(
         self, texts: Sequence[str], *, source_lang: str | None = None, target_lang: str | None = None,
-        prefix: Sequence[str] | None = None, batch_tokens: int = BATCH_TOKENS, **options: Unpack[SearchOptions],
+        prefix: Sequence[str] | None = None, marked: bool = False, batch_tokens: int = BATCH_TOKENS,
+        **options: Unpack[SearchOptions],
     ) -> list[Translation]: ...  # fmt: skip
     def translate(
         self,
@@ -113,6 +118,7 @@ class Translator:
         source_lang: str | None = None,
         target_lang: str | None = None,
         prefix: str | Sequence[str] | None = None,
+        marked: bool = False,
         batch_tokens: int = BATCH_TOKENS,
         **options: Unpack[SearchOptions],
     ) -> Translation | list[Translation]:
@@ -121,6 +127,7 @@ class Translator:
         Args:
             source_lang, target_lang: the direction, for a model that has several; as much of it as makes it clear.
             prefix: target text each translation begins with, one for each text.
+            marked: whether the texts are marked (`text/marks.py`), and their translations are to be.
             batch_tokens: bounds a batch: texts * source pieces of the longest * hypotheses of each.
             options: `beam_size`, `n_best`, `length_penalty`, `length_offset`, `patience`, `prune`,
                 `max_length_factor`, `max_length_extra`, `sampling`: see `SearchOptions`. What is not given is the
@@ -130,7 +137,7 @@ class Translator:
         longer than the model can take, naming its place.
         """
         _check_batch_tokens(batch_tokens)
-        ready = partial(self.prepare, source_lang=source_lang, target_lang=target_lang, **options)
+        ready = partial(self.prepare, source_lang=source_lang, target_lang=target_lang, marked=marked, **options)
         if isinstance(texts, str):
             if prefix is not None and not isinstance(prefix, str):
                 raise UserError("one text takes one prefix: give it as a string, too")
@@ -172,6 +179,7 @@ class Translator:
         source_lang: str | None = None,
         target_lang: str | None = None,
         prefix: Sequence[str] | None = None,
+        marked: bool = False,
         first: int = 1,
         **options: Unpack[SearchOptions],
     ) -> list[Prepared]:
@@ -185,13 +193,13 @@ class Translator:
         tokenizers = self.towards(Direction(source_lang or "", target_lang or ""))
         if prefix is not None and len(prefix) != len(texts):
             raise UserError(f"{len(prefix)} prefixes for {len(texts)} texts: give one for each, '' forces nothing")
-        sources = tokenizers.source.encode_batch(texts)
+        sources = encode_mixed(tokenizers.source, texts, [marked] * len(texts))
         starts = tokenizers.target.encode_batch(prefix if prefix is not None else [""] * len(texts))
         make = partial(self._request, settings=settings, longest=longest_sequence(self.model))
         prepared = []
         for number, (text, source, start) in enumerate(zip(texts, sources, starts, strict=True), start=first):
             blank = not source or not text.strip()
-            prepared.append(Prepared(text, None if blank else make(source, start, number)))
+            prepared.append(Prepared(text, None if blank else make(source, start, number), marked))
         return prepared
 
     def engine(self, *, batch_tokens: int = BATCH_TOKENS) -> Engine:
@@ -205,9 +213,10 @@ class Translator:
         if not hypotheses:
             return Translation("", 0.0, (), 0.0, prepared.text, finished=True)
         target = self.tokenizers.target
+        spell = partial(decode_marked, target) if prepared.marked else target.decode
         best, *others = (
             Translation(
-                text=_one_line(target.decode(hypothesis.ids)),
+                text=_one_line(spell(hypothesis.ids)),
                 score=hypothesis.score,
                 tokens=tuple(target.pieces(hypothesis.ids)),
                 log_probability=hypothesis.log_probability,

@@ -1,0 +1,146 @@
+"""Placeholders that a translation lost, or has where they cannot be, go where the attention of the model says.
+
+Attention is soft and often looks beside a word, so no single cell decides. A placeholder that stands alone goes where
+it best separates what translates the words before it from what translates the words behind it. A pair of tags goes
+around the words that attend more to what is inside of the pair than to what is outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from limelight.text.marks import MARK, mark_number, placeholder
+from limelight.text.protect import Span
+
+Weights = npt.NDArray[np.float32]
+
+NEAR = 3.0
+"""A source token says half as much about where a placeholder belongs at every so many tokens of distance."""
+
+
+class Slot(NamedTuple):
+    """A place in a translation where a mark may go."""
+
+    row: int
+    """Tokens of the translation before it."""
+    place: int
+    """Characters before it."""
+
+
+class Attended(NamedTuple):
+    """A translation with what each of its tokens attends to."""
+
+    text: str
+    """Marked text."""
+    slots: tuple[Slot, ...]
+    weights: Weights
+    """(target tokens, source tokens), without the ends."""
+    marks: dict[int, int]
+    """Which token of the source is the placeholder of this number."""
+
+
+def place_marks(attended: Attended, spans: Sequence[Span], wanted: Sequence[int]) -> str:
+    """The translation with these placeholders where they belong. It must not have them yet.
+
+    A pair of tags that are both wanted goes around some words; where the other one is there, it is left.
+    """
+    text, slots = attended.text, list(attended.slots)
+    for number in sorted(wanted, key=lambda number: -_reach(number, spans, attended)):
+        partner = spans[number].partner
+        if spans[number].role == "close" and partner in wanted:
+            continue  # with the one that opens the element
+        if spans[number].role == "open" and partner in wanted:
+            begin, end = _around(attended, text, slots, spans, number)
+            text, slots = _inserted(text, slots, end, partner, spans[partner])
+            text, slots = _inserted(text, slots, begin, number, spans[number])
+        else:
+            at = _between(attended, text, slots, spans, number)
+            text, slots = _inserted(text, slots, at, number, spans[number])
+    return text
+
+
+def _reach(number: int, spans: Sequence[Span], attended: Attended) -> int:
+    """How many source tokens a pair of tags goes around: the outer ones come first."""
+    partner = spans[number].partner
+    return abs(attended.marks[partner] - attended.marks[number]) if partner in attended.marks else 0
+
+
+def _between(attended: Attended, text: str, slots: Sequence[Slot], spans: Sequence[Span], number: int) -> int:
+    """The number of the slot that best separates what is before a placeholder from what is behind it."""
+    here = attended.marks[number]
+    weights = attended.weights * _nearness(attended.weights.shape[1], here)
+    gain = weights[:, :here].sum(axis=1) - weights[:, here + 1 :].sum(axis=1)
+    before = np.concatenate([[0.0], np.cumsum(gain)])
+    scores = [float(before[slot.row]) for slot in slots]
+    ranked = sorted(range(len(slots)), key=lambda place: -scores[place])
+    fits = [place for place in ranked if _is_nested(text, slots[place].place, number, spans)]
+    return (fits or ranked)[0]
+
+
+def _around(
+    attended: Attended, text: str, slots: Sequence[Slot], spans: Sequence[Span], number: int
+) -> tuple[int, int]:
+    """The numbers of the slots before and behind the words that a pair of tags goes around."""
+    partner = spans[number].partner
+    begin, end = attended.marks[number], attended.marks[partner]
+    inside = attended.weights[:, begin : end + 1].sum(axis=1)
+    gain = inside - (attended.weights.sum(axis=1) - inside)
+    before = np.concatenate([[0.0], np.cumsum(gain)])
+    best, found = -np.inf, (0, len(slots) - 1)
+    for first in range(len(slots) - 1):
+        for last in range(first + 1, len(slots)):
+            score = float(before[slots[last].row] - before[slots[first].row])
+            if score > best and slots[last].row > slots[first].row:
+                whole = _with(_with(text, slots[last].place, partner), slots[first].place, number)
+                if _well_formed(whole, spans):
+                    best, found = score, (first, last)
+    return found
+
+
+def _nearness(size: int, here: int) -> Weights:
+    """(source tokens): how much each says about a place: half as much at every `NEAR` tokens."""
+    return np.exp2(-np.abs(np.arange(size, dtype=np.float32) - here) / NEAR)
+
+
+def _with(text: str, place: int, number: int) -> str:
+    return text[:place] + placeholder(number) + text[place:]
+
+
+def _is_nested(text: str, place: int, number: int, spans: Sequence[Span]) -> bool:
+    return _well_formed(_with(text, place, number), spans)
+
+
+def _well_formed(text: str, spans: Sequence[Span]) -> bool:
+    """Whether all pairs that are complete are nested."""
+    order = [mark_number(mark) for mark in MARK.findall(text)]
+    opened: list[int] = []
+    for number in order:
+        partner = spans[number].partner
+        if partner not in order:
+            continue
+        if spans[number].role == "open":
+            opened.append(number)
+        elif not opened or opened.pop() != partner:
+            return False
+    return True
+
+
+def _inserted(text: str, slots: Sequence[Slot], at: int, number: int, span: Span) -> tuple[str, list[Slot]]:
+    """The text with a placeholder at a slot, which stands before the space between two words, and the slots that there
+    are then. Where there is a space, it goes to the side where the span has one in the source."""
+    place = slots[at].place
+    left, right = text[:place], text[place:]
+    spaced = right.startswith(" ") or left.endswith(" ")
+    left, right = left.rstrip(" "), right.lstrip(" ")
+    before = spaced and bool(left) and (span.left == " " or (span.right != " " and span.role != "close"))
+    after = spaced and bool(right) and (span.right == " " or not before)
+    mark = " " * before + placeholder(number) + " " * after
+    moved = len(left) + len(mark) + len(right) - len(text)
+    begin = Slot(slots[at].row, len(left) + before)
+    end = Slot(slots[at].row, len(left) + before + 1)
+    others = [Slot(row, there + moved) for row, there in slots[at + 1 :]]
+    return left + mark + right, [*slots[:at], begin, end, *others]

@@ -1,0 +1,206 @@
+"""Tags and variables through a translation: each exactly once, or reported."""
+
+import functools
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any
+
+import pytest
+
+from limelight.config import DecodingConfig, TransformerConfig
+from limelight.decoding.ensemble import Ensemble
+from limelight.decoding.hypothesis import Hypothesis
+from limelight.errors import UserError
+from limelight.models.build import build_model
+from limelight.pipelines import protected
+from limelight.pipelines.protected import ProtectedTranslation, protect_text, translate_protected
+from limelight.pipelines.translator import Translation, Translator
+from limelight.text.marks import MARK, mark_number, mark_of, placeholder, show_marks, without_marks
+from limelight.text.protectors import DEFAULT, find_spans
+from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
+
+TEXTS = ["the lamp hums here now", "press the lamp and it hums", "a name is here", "the dog runs now", "it is a lamp"]
+
+
+@functools.cache
+def tokenizer(kind: str = "bpe") -> Tokenizer:
+    return train_tokenizer(
+        TEXTS * 9, kind=kind, vocabulary_size=None, languages=("de", "fr"), byte_fallback=True, seed=1, sentences=45
+    )
+
+
+class Scripted(Translator):
+    """A random model for attention; what it says is what `say` makes of marked text, one text for each hypothesis."""
+
+    def __init__(self, say: Callable[[str], Sequence[str]], kind: str = "bpe", members: int = 1) -> None:
+        both = Tokenizers(tokenizer(kind), tokenizer(kind))
+        config = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=8, heads=2, d_ff=8)
+        models = [build_model(config, both) for _ in range(members)]
+        super().__init__(models[0] if members == 1 else Ensemble(models), both, DecodingConfig(beam_size=2))
+        self.say = say
+        self.asked: list[str] = []
+
+    def translate(self, texts: Any, **options: Any) -> Any:
+        assert options["marked"]
+        assert options["n_best"] == 2
+        self.asked += texts
+        made = [[Translation(each, 0.0, (), 0.0, text, True) for each in self.say(text)] for text in texts]
+        return [Translation(*_fields(best)[:-1], tuple(others)) for best, *others in made]
+
+
+def _fields(translation: Translation) -> list[Any]:
+    return [getattr(translation, name) for name in translation.__slots__]
+
+
+def marked(text: str) -> str:
+    for number in range(30):
+        text = text.replace(f"<ph{number}>", placeholder(number))
+    return text
+
+
+def said(*texts: str) -> Callable[[str], list[str]]:
+    return lambda _source: [marked(text) for text in texts]
+
+
+def translated(text: str, say: Callable[[str], Sequence[str]], **settings: Any) -> ProtectedTranslation:
+    (found,) = translate_protected(Scripted(say, **settings), [text], DEFAULT)
+    return found
+
+
+def test_spans_come_back_and_the_model_sees_placeholders() -> None:
+    translator = Scripted(said("die <ph0>Lampe<ph1> <ph2>"))
+    (found,) = translate_protected(translator, ['the <a href="u">lamp</a> {x}'], DEFAULT)
+    assert [show_marks(each) for each in translator.asked] == ["the <ph0>lamp<ph1> <ph2>"]
+    assert found.text == 'die <a href="u">Lampe</a> {x}'
+    assert (found.moved, found.failed) == ((), ())
+
+
+def test_an_alternative_that_is_whole_is_taken() -> None:
+    found = translated("the <b>lamp</b> hums", said("die <ph0>Lampe summt", "die <ph0>Lampe<ph1> brummt"))
+    assert found.text == "die <b>Lampe</b> brummt"
+    assert not found.moved
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram", "wordpiece"])
+@pytest.mark.parametrize(
+    ("answer", "moved"),
+    [
+        ("die <ph0>Lampe summt", ("</b>",)),
+        ("die Lampe summt", ("<b>", "</b>")),
+        ("die <ph1>Lampe<ph0> summt", ("<b>", "</b>")),
+        ("", ("<b>", "</b>")),
+    ],
+)
+def test_what_is_missing_or_misplaced_goes_where_attention_says(kind: str, answer: str, moved: tuple[str, ...]) -> None:
+    found = translated("the <b>lamp</b> hums", said(answer, answer), kind=kind)
+    assert (found.moved, found.failed) == (moved, ())
+    assert [found.text.count(tag) for tag in ("<b>", "</b>")] == [1, 1]
+    assert found.text.index("<b>") < found.text.index("</b>")
+
+
+def test_further_copies_and_placeholders_of_nothing_go() -> None:
+    answer = "<ph0> die <ph0> Lampe <ph7> <ph31>"
+    found = translated("{x} the lamp", said(answer.replace("<ph31>", mark_of(31)), answer))
+    assert found.text == "{x} die Lampe"
+    assert (found.moved, found.failed) == ((), ())
+
+
+def test_arguments_without_names_keep_their_order_and_the_change_is_reported() -> None:
+    found = translated("the %s runs %d now", said("<ph1> die <ph0>", "<ph1> die <ph0>"))
+    assert found.text == "%s die %d"
+    assert set(found.failed) == {"%s", "%d"}
+
+
+def test_without_attention_they_are_appended_and_reported() -> None:
+    found = translated("the <b>lamp</b> hums", said("die Lampe", "die Lampe"), members=2)
+    assert found.text == "die Lampe <b></b>"
+    assert found.failed == ("<b>", "</b>")
+
+
+def test_sentences_are_translated_one_by_one_and_tags_at_their_ends_stay_outside() -> None:
+    text = "<p><b>The lamp hums. It is {x}</b>. <i>A dog runs.</i> <br/>Now!</p>\n"
+    translator = Scripted(lambda text: [text.upper()])
+    assert translate_protected(translator, ["It is. <b>A dog</b>"], DEFAULT)[0].text == "IT IS. <b>A DOG</b>"
+    assert translator.asked == ["It is.", "A dog"]
+    translator.asked.clear()
+    (found,) = translate_protected(translator, [text], DEFAULT)
+    assert [show_marks(each) for each in translator.asked] == [
+        "The lamp hums.", "It is <ph0><ph1>.", "A dog runs.", "Now!",
+    ]  # fmt: skip
+    assert found.text == "<p><b>THE LAMP HUMS. IT IS {x}</b>. <i>A DOG RUNS.</i> <br/>NOW!</p>\n"
+
+
+def test_any_number_of_spans() -> None:
+    text = " ".join(f"the {{x{number}}} hums" for number in range(95))
+    found = translated(text, lambda text: [text])
+    assert found.text == text
+    assert not found.failed
+
+
+def test_text_without_words_is_not_translated() -> None:
+    for text in ("{x}", " <br/>\n", "", "%s %d", "<b>5</b>"):
+        translator = Scripted(said("nothing"))
+        assert translate_protected(translator, [text], DEFAULT)[0].text == text
+        assert not translator.asked
+
+
+def test_a_model_without_placeholders_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protected, "knows_marks", lambda tokenizer: False)
+    with pytest.raises(UserError, match="no placeholders"):
+        translate_protected(Scripted(said("")), ["<b>a</b> b"], DEFAULT)
+
+
+def test_whatever_the_model_says_each_span_is_there_once_and_tags_are_nested(seed: int) -> None:
+    random = Random(seed)
+
+    def say(text: str) -> list[str]:
+        answers = []
+        for _ in range(2):
+            words = text.replace(" ", "  ").split(" ")
+            random.shuffle(words)
+            marks = [mark_of(random.randrange(32)) for _ in range(random.randrange(4))]
+            kept = [word if random.random() < 0.6 else without_marks(word) for word in words]
+            answers.append(" ".join(kept + marks).strip())
+        return answers
+
+    parts = ["<b>", "</b>", "<i>", "</i>", "<br/>", "{x}", "%s", "%d", "the lamp", "hums", ". It", " ", " ", " "]
+    texts = ["".join(random.choices(parts, k=random.randrange(30))) for _ in range(60)]
+    for text, found in zip(texts, translate_protected(Scripted(say), texts, DEFAULT), strict=True):
+        spans = [text[span.begin : span.end] for span in find_spans(text, DEFAULT)]
+        there = [found.text[span.begin : span.end] for span in find_spans(found.text, DEFAULT)]
+        assert sorted(spans) == sorted(there), text
+        if not _nesting(text) and not found.failed:
+            assert not _nesting(found.text), text
+        assert not MARK.search(found.text)
+
+
+def _nesting(text: str) -> int:
+    """How many tags have no partner or cross another pair."""
+    opened, wrong = list[str](), 0
+    for span in find_spans(text, DEFAULT):
+        if span.role == "open":
+            opened.append(span.name)
+        elif span.role == "close" and opened and opened[-1] == span.name:
+            opened.pop()
+        else:
+            wrong += span.role == "close"
+    return wrong + len(opened)
+
+
+def test_numbers_of_placeholders_begin_at_0_in_each_sentence() -> None:
+    text = protect_text("The {a} hums. A {b} runs {c}.", DEFAULT)
+    assert [[mark_number(mark) for mark in MARK.findall(text)] for text in text.sentences] == [[0], [0, 1]]
+
+
+def test_marks_of_a_marked_text_are_ids_and_of_any_other_are_characters() -> None:
+    both = Tokenizers(tokenizer(), tokenizer())
+    translator = Translator(Scripted(said("")).model, both, DecodingConfig())
+    one, reserved = "the lamp " + placeholder(3), tokenizer().reserved_id("<ph3>")
+    (plain,), (with_marks,) = translator.prepare([one]), translator.prepare([one], marked=True)
+    assert plain.request is not None
+    assert with_marks.request is not None
+    assert reserved not in plain.request.source
+    assert reserved in with_marks.request.source
+    found = Hypothesis((reserved, *tokenizer().encode("lamp")), 0.0, 0.0, True)
+    assert show_marks(translator.finish(with_marks, [found]).text) == "<ph3> lamp"
+    assert translator.finish(plain, [found]).text == "lamp"
