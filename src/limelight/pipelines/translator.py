@@ -23,7 +23,7 @@ from limelight.models.interface import Seq2Seq
 from limelight.models.room import longest_sequence, require_room
 from limelight.text.readers.live import chunks
 from limelight.tokens import Tokenizers, tagged
-from limelight.tokens.marked import decode_marked, encode_mixed
+from limelight.tokens.marked import decode_marked, encode_marked_batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ class Translator:
         tokenizers = self.towards(Direction(source_lang or "", target_lang or ""))
         if prefix is not None and len(prefix) != len(texts):
             raise UserError(f"{len(prefix)} prefixes for {len(texts)} texts: give one for each, '' forces nothing")
-        sources = encode_mixed(tokenizers.source, texts, [marked] * len(texts))
+        sources = encode_marked_batch(tokenizers.source, texts) if marked else tokenizers.source.encode_batch(texts)
         starts = tokenizers.target.encode_batch(prefix if prefix is not None else [""] * len(texts))
         make = partial(self._request, settings=settings, longest=longest_sequence(self.model))
         prepared = []
