@@ -176,7 +176,7 @@ def transformers(folder: Path) -> Translate:
     import transformers as library
 
     from limelight.batching.batch import pad_rows
-    from limelight.models.stored import load_model
+    from limelight.storage.model import load_model
 
     library.logging.set_verbosity_error()
     model = library.MarianMTModel.from_pretrained(folder / "huggingface").eval()

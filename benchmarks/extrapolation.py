@@ -41,7 +41,7 @@ from limelight.evaluation import score_pairs
 from limelight.memory import hold_memory_for_work
 from limelight.models.build import build_model
 from limelight.models.interface import Seq2Seq
-from limelight.models.stored import load_model
+from limelight.storage.model import load_model
 from limelight.text.pair import Pair
 from limelight.text.readers import read_pairs
 from limelight.tokens import END, Tokenizers

@@ -23,10 +23,10 @@ from limelight.files import remove
 from limelight.interop import export_limelight
 from limelight.memory import hold_memory_for_work
 from limelight.models.build import count_parameters
-from limelight.models.stored import load_model
 from limelight.pipelines.load_translator import load_translator
 from limelight.pipelines.translator import Translator
 from limelight.recipes import find_recipe
+from limelight.storage.model import load_model
 from limelight.text.pair import Pair
 from limelight.text.readers import read_pairs
 from limelight.training.run import train

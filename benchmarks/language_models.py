@@ -19,7 +19,7 @@ import typer
 from benchmarks.machine import describe_machine
 from benchmarks.output import RESULTS, table, write_result
 from limelight.models.build import count_parameters
-from limelight.models.stored import load_model
+from limelight.storage.model import load_model
 from limelight.training.checkpoint import CHECKPOINTS, stored_progress
 
 PLAIN = "a plain loop"

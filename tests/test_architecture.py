@@ -23,6 +23,7 @@ FLOORS = (
     {"box", "config", "text", "tokens"},
     {"batching", "attention", "capabilities", "layers", "recipes"},
     {"models"},
+    {"storage"},
     {"inference"},
     {"decoding", "interop", "inspection"},
     {"pipelines"},
@@ -465,7 +466,7 @@ def test_numba_is_known_in_one_folder() -> None:
 
 
 def test_readable_models_know_nothing_of_fast_ones() -> None:
-    readable = [name for name in LIMELIGHT if unit_of(name) in ("attention", "layers", "models")]
+    readable = [name for name in LIMELIGHT if unit_of(name) in ("attention", "layers", "models", "storage")]
     known = {unit_of(other) for name in readable for other in inner_imports(name, LIMELIGHT)}
     assert "inference" not in known
 

@@ -11,7 +11,7 @@ from limelight.config import DecodingConfig, RunConfig, TransformerConfig
 from limelight.errors import UserError
 from limelight.inspection import AttentionMap
 from limelight.models.build import build_model
-from limelight.models.stored import save_model
+from limelight.storage.model import save_model
 from limelight.tokens import Tokenizers, train_tokenizer
 
 ROOT = Path(__file__).parents[1]

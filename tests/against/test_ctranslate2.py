@@ -8,8 +8,8 @@ import sentencepiece
 import torch
 
 from limelight.interop import export_ctranslate2
-from limelight.models.stored import StoredModel
 from limelight.pipelines.translator import Translator
+from limelight.storage.model import StoredModel
 from tests.interop.helpers import ENGLISH, GERMAN, make_stored, make_tokenizers, text_batch, transformer
 from tests.interop.trained import trained, unseen
 

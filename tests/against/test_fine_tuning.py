@@ -8,8 +8,8 @@ from transformers import MarianMTModel, MarianTokenizer
 
 from limelight.config import Corpus, DataConfig, RunConfig
 from limelight.interop import export_huggingface, import_huggingface
-from limelight.models.stored import load_model
 from limelight.pipelines.load_translator import load_translator
+from limelight.storage.model import load_model
 from limelight.tokens import ListedTokenizer
 from limelight.training.parent import fitting_recipe, read_parent
 from tests.against.test_huggingface import make_marian, read_there, require_same_logits, write_opus_tokenizer

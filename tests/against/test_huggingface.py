@@ -18,9 +18,9 @@ from limelight.batching.batch import Batch
 from limelight.interop import export_huggingface, import_huggingface
 from limelight.interop.marian_tokenizer import pieces_of, write_tokenizers
 from limelight.models.interface import Seq2Seq
-from limelight.models.stored import load_model
 from limelight.pipelines.load_translator import load_translator
 from limelight.pipelines.translator import Translator
+from limelight.storage.model import load_model
 from tests.interop.helpers import (
     ENGLISH,
     GERMAN,

@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks import in_the_box
 from limelight.config import directions_of
-from limelight.models.detector import read_detector
-from limelight.models.stored import load_model
+from limelight.storage.detector import read_detector
+from limelight.storage.model import load_model
 
 ENGLISH = ("dog", "cat", "house", "tree", "bird", "river")
 WORDS = {

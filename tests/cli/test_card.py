@@ -7,7 +7,7 @@ import pytest
 
 import limelight as face
 from limelight import box
-from limelight.models.stored import find_model
+from limelight.storage.layout import find_model
 from tests.cli.conftest import Limelight
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight.models.weights import read_weights
+from limelight.storage.weights import read_weights
 from tests.cli.conftest import Limelight
 
 

@@ -14,7 +14,7 @@ from limelight import Generated, load
 from limelight.decoding.engine import Engine
 from limelight.decoding.sampling import Sampling
 from limelight.inference import prepare
-from limelight.models.stored import load_model, save_model
+from limelight.storage.model import load_model, save_model
 from tests.cli.conftest import Limelight
 
 Typed = Callable[[bytes], None]

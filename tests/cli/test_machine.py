@@ -51,7 +51,7 @@ def test_every_command_takes_a_device_and_threads(
 def test_a_device_that_is_not_there_is_told_before_the_weights_are_read(
     name: str, limelight: Limelight, words: Callable[[str], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("limelight.models.stored.load_model", lambda *_: pytest.fail("began to work"))
+    monkeypatch.setattr("limelight.storage.model.load_model", lambda *_: pytest.fail("began to work"))
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     ended = limelight(*words(name), "--device", "cuda:1")
     assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)

@@ -14,7 +14,7 @@ from limelight.config import RunConfig, TransformerConfig
 from limelight.decoding.engine import Engine
 from limelight.inference import prepare
 from limelight.models.build import build_model
-from limelight.models.stored import save_model
+from limelight.storage.model import save_model
 from limelight.tokens import Tokenizers, load_tokenizers, train_tokenizer
 from tests.cli.conftest import Limelight
 

@@ -26,8 +26,8 @@ from limelight.cli.app import app
 from limelight.cli.arguments import repeat_options
 from limelight.config import DecodingConfig, RunConfig, TransformerConfig
 from limelight.models.build import build_model
-from limelight.models.stored import save_model
 from limelight.recipes import RECIPES
+from limelight.storage.model import save_model
 from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.tokens.text import RESERVED
 from limelight.training.run import MAY_CHANGE

@@ -12,8 +12,8 @@ from examples import journey, translate_a_file
 from limelight import Translation
 from limelight.config import DecodingConfig, ModelConfig, RecurrentConfig, RunConfig, TransformerConfig
 from limelight.models.build import build_model
-from limelight.models.stored import save_model
 from limelight.pipelines.translator import Translator
+from limelight.storage.model import save_model
 from limelight.tokens import Tokenizers, train_tokenizer
 
 ROOT = Path(__file__).parents[2]

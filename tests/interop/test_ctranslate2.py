@@ -10,7 +10,7 @@ import torch
 from limelight.config import RecurrentConfig
 from limelight.errors import RunError, UserError
 from limelight.interop import QUANTIZATIONS, ctranslate2, export_ctranslate2
-from limelight.models.stored import StoredModel
+from limelight.storage.model import StoredModel
 from tests.interop.helpers import make_stored, make_tokenizers, transformer
 
 

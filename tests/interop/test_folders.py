@@ -6,7 +6,7 @@ import pytest
 
 from limelight.errors import UserError
 from limelight.interop.folders import exported_card, imported_card, require_new
-from limelight.models.stored import StoredModel
+from limelight.storage.model import StoredModel
 from tests.interop.helpers import make_stored, make_tokenizers, transformer
 
 

@@ -6,7 +6,7 @@ import torch
 from limelight.config import TransformerConfig
 from limelight.errors import UserError
 from limelight.interop.names import ctranslate2_rows, marian_copies, marian_rows, odd_heads, refuse, require_complete
-from limelight.models.weights import named_weights
+from limelight.storage.weights import named_weights
 from tests.interop.helpers import transformer
 from tests.models.helpers import exact_model, make_model, random_batch
 

@@ -11,7 +11,7 @@ import torch
 from examples.phrase_grammar import pairs
 from limelight.config import DecodingConfig, RunConfig, TransformerConfig
 from limelight.models.build import build_model
-from limelight.models.stored import StoredModel, load_model, save_model
+from limelight.storage.model import StoredModel, load_model, save_model
 from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.training.loss import batch_loss
 from tests.models.helpers import batch_of

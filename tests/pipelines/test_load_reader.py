@@ -8,10 +8,10 @@ from limelight.config import RunConfig, TransformerConfig
 from limelight.errors import UserError
 from limelight.interop import export_limelight
 from limelight.models.build import build_model
-from limelight.models.stored import load_model, save_model
 from limelight.pipelines.classifier import Classifier
 from limelight.pipelines.load_reader import load_classifier, load_mask_filler, load_reader
 from limelight.pipelines.mask_filler import MaskFiller
+from limelight.storage.model import load_model, save_model
 from limelight.tokens import Tokenizers
 from tests.pipelines.helpers import LABELS, TEXTS, classifier, config, masked_model, tokenizer
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from limelight.config import RunConfig
-from limelight.models.stored import save_model
+from limelight.storage.model import save_model
 from limelight.tokens import Tokenizers
 from tests.pipelines.helpers import config, masked_model, tokenizer
 

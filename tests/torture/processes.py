@@ -19,8 +19,8 @@ import torch
 
 from limelight.config import RunConfig
 from limelight.files import PARTIAL, sha256
-from limelight.models.stored import BEST, WEIGHTS
-from limelight.models.weights import read_weights
+from limelight.storage.layout import BEST, WEIGHTS
+from limelight.storage.weights import read_weights
 from limelight.training.checkpoint import CHECKPOINTS, stored_progress
 from limelight.training.keep import SNAPSHOTS
 from limelight.training.run import train

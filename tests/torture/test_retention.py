@@ -19,9 +19,10 @@ from limelight.config import RecurrentConfig, RunConfig, TrainingConfig
 from limelight.errors import RunError
 from limelight.files import FORMER, PARTIAL, clear_leftovers
 from limelight.models.build import build_model
-from limelight.models.stored import BEST, load_model
-from limelight.models.weights import named_weights, read_weights
 from limelight.signals import StopRequest
+from limelight.storage.layout import BEST
+from limelight.storage.model import load_model
+from limelight.storage.weights import named_weights, read_weights
 from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.training import checkpoint, keep, loop
 from limelight.training.checkpoint import CHECKPOINTS, Progress, restore_newest

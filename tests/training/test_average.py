@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from limelight.errors import UserError
-from limelight.models.weights import save_weights
+from limelight.storage.weights import save_weights
 from limelight.training.average import average_weights
 
 

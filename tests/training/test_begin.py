@@ -9,8 +9,9 @@ import torch
 from limelight.config import RunConfig, TransformerConfig
 from limelight.errors import UserError
 from limelight.interop import export_limelight
-from limelight.models.stored import find_model, load_model
-from limelight.models.weights import named_weights, read_weights
+from limelight.storage.layout import find_model
+from limelight.storage.model import load_model
+from limelight.storage.weights import named_weights, read_weights
 from limelight.training.run import train
 from tests.training.helpers import go, last_weights, log_of, tiny_run, trace_of, with_training
 from tests.training.readers import label_run, write_labels

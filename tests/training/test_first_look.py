@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from limelight.config import Corpus, DataConfig, RunConfig
-from limelight.models.stored import CONFIG
+from limelight.storage.layout import CONFIG
 from limelight.training.first_look import first_look
 from tests.text.test_languages import TEXTS
 

@@ -7,8 +7,8 @@ import torch
 
 from limelight.config import RunConfig, TrainingConfig
 from limelight.models.interface import Seq2Seq
-from limelight.models.weights import named_weights, read_weights, save_weights
 from limelight.signals import StopRequest
+from limelight.storage.weights import named_weights, read_weights, save_weights
 from limelight.tokens import Tokenizers
 from limelight.training import keep
 from limelight.training.checkpoint import Progress, save_checkpoint

@@ -11,7 +11,7 @@ import torch
 
 from limelight.config import TrainingConfig
 from limelight.errors import RunError
-from limelight.models.weights import read_weights
+from limelight.storage.weights import read_weights
 from limelight.training import budget, loop, update
 from limelight.training.checkpoint import Progress
 from limelight.training.loop import MOST_SKIPPED, why_over

@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from limelight.config import Corpus, load_config
-from limelight.decoding.shortlist import read_shortlist
 from limelight.errors import UserError
-from limelight.models.stored import SHORTLIST
+from limelight.storage.layout import SHORTLIST
+from limelight.storage.shortlist import read_shortlist
 from limelight.text.pair import Pair
 from limelight.tokens import END, Tokenizers, load_tokenizers
 from limelight.training import shortlist as module

@@ -19,7 +19,7 @@ WITH_LESS_MEMORY = "A card is a page of text: something else on this machine nee
 def card(model: options.OneModel = None) -> None:
     """Print the card of a model: what it was trained on, how good it is, its license."""
     folders, _ = find_models(model, bundled=True)
-    from limelight.models.stored import CARD, find_model
+    from limelight.storage.layout import CARD, find_model
 
     path = find_model(folders[0]) / CARD
     try:

@@ -77,7 +77,7 @@ def export(to: To, output: Folder, model: options.OneModel = None, quantization:
     if len(folders) > 1:
         raise UserError(f"{len(folders)} models: one is exported at a time; give --model once")
     from limelight.interop import export_ctranslate2, export_huggingface, export_limelight
-    from limelight.models.stored import load_model
+    from limelight.storage.model import load_model
 
     stored = load_model(folders[0])
     if to is Format.CTRANSLATE2:

@@ -99,7 +99,7 @@ def find_models(
     if not folders or "" in folders:
         raise UserError("which model? Give --model RUN, the folder that `limelight train --out RUN` wrote")
     from limelight.config import directions_of, find_direction, load_config
-    from limelight.models.stored import CONFIG, find_model
+    from limelight.storage.layout import CONFIG, find_model
 
     configs = [load_config(find_model(folder) / CONFIG) for folder in folders]
     for folder, config in zip(folders, configs, strict=True) if translates else ():

@@ -11,8 +11,8 @@ import numpy as np
 from limelight.errors import UserError
 from limelight.evaluation.provenance import files_of, provenance_lines, versions
 from limelight.evaluation.summary import summarize_labels
-from limelight.models.labels import label_numbers
 from limelight.pipelines.classifier import Classifier
+from limelight.text.labels import label_numbers
 from limelight.text.pair import Pair
 
 _CORNER = "true, given"

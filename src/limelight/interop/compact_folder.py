@@ -7,10 +7,10 @@ from limelight.config import dump_config
 from limelight.errors import UserError
 from limelight.files import write_folder, writing
 from limelight.interop.folders import CARD, NOTHING_LEFT, exported_card, require_new
-from limelight.models.compact import FORMS, compact
-from limelight.models.detector import DETECTOR
-from limelight.models.stored import CONFIG, TOKENIZER, WEIGHTS, StoredModel, save_labels
-from limelight.models.weights import named_weights, save_weights
+from limelight.storage.compact import FORMS, compact
+from limelight.storage.layout import CONFIG, DETECTOR, TOKENIZER, WEIGHTS
+from limelight.storage.model import StoredModel, save_labels
+from limelight.storage.weights import named_weights, save_weights
 from limelight.tokens import save_tokenizers
 
 _USE = (

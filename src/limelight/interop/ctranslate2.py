@@ -19,8 +19,8 @@ from limelight.interop.folders import CARD, NOTHING_LEFT, exported_card, require
 from limelight.interop.marian_tokenizer import refused_tokenizers, write_sentencepiece
 from limelight.interop.names import OUTPUT_BIAS, ctranslate2_rows, odd_heads, refuse, require_complete
 from limelight.layers.positions import sinusoids
-from limelight.models.stored import StoredModel
-from limelight.models.weights import named_weights
+from limelight.storage.model import StoredModel
+from limelight.storage.weights import named_weights
 from limelight.tokens.tokenizer import END_PIECE, PADDING_PIECE, UNKNOWN_PIECE
 
 if TYPE_CHECKING:

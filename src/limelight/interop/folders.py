@@ -5,7 +5,8 @@ from pathlib import Path
 
 from limelight import __version__
 from limelight.errors import UserError
-from limelight.models.stored import CARD, StoredModel
+from limelight.storage.layout import CARD
+from limelight.storage.model import StoredModel
 from limelight.untrusted import read_plain
 
 NOTHING_LEFT = "nothing is left there"

@@ -34,8 +34,8 @@ from limelight.interop.marian_tokenizer import (
 from limelight.interop.names import OUTPUT_BIAS, Row, marian_copies, marian_rows, refuse, require_complete
 from limelight.layers.positions import sinusoids
 from limelight.models.build import build_model
-from limelight.models.stored import StoredModel, save_model
-from limelight.models.weights import named_weights, put_weights, read_weights, require_fit, save_weights
+from limelight.storage.model import StoredModel, save_model
+from limelight.storage.weights import named_weights, put_weights, read_weights, require_fit, save_weights
 from limelight.tokens import END, Tokenizers
 
 CONFIG = "config.json"

@@ -21,8 +21,8 @@ from limelight.models.build import choose_device
 from limelight.models.eval_mode import eval_mode
 from limelight.models.language_model import LanguageModel
 from limelight.models.room import longest_sequence
-from limelight.models.stored import StoredModel, load_model, require_verb
 from limelight.pipelines.writer import Writer
+from limelight.storage.model import StoredModel, load_model, require_verb
 from limelight.tokens import Tokenizers
 from limelight.tokens.text import decode_text, encode_text
 

@@ -8,10 +8,10 @@ import torch
 
 from limelight.config import load_config
 from limelight.errors import UserError
-from limelight.models.stored import CONFIG, find_model
 from limelight.pipelines.generator import load_generator
 from limelight.pipelines.load_reader import load_reader
 from limelight.pipelines.load_translator import load_translator
+from limelight.storage.layout import CONFIG, find_model
 
 
 def load(

@@ -7,9 +7,9 @@ import torch
 from limelight.errors import UserError
 from limelight.models import encoder_only
 from limelight.models.build import choose_device
-from limelight.models.stored import VERBS, load_model
 from limelight.pipelines.classifier import Classifier
 from limelight.pipelines.mask_filler import MaskFiller
+from limelight.storage.model import VERBS, load_model
 
 
 def load_reader(path: str | Path, device: torch.device | None = None) -> MaskFiller | Classifier:

@@ -8,13 +8,14 @@ import torch
 
 from limelight.config import directions_of
 from limelight.decoding.ensemble import Ensemble
-from limelight.decoding.shortlist import read_shortlist
 from limelight.errors import UserError
 from limelight.inference.precision import search_precision
 from limelight.models.build import choose_device
 from limelight.models.interface import Seq2Seq
-from limelight.models.stored import SHORTLIST, StoredModel, load_model, require_verb
 from limelight.pipelines.translator import Translator
+from limelight.storage.layout import SHORTLIST
+from limelight.storage.model import StoredModel, load_model, require_verb
+from limelight.storage.shortlist import read_shortlist
 from limelight.tokens import Tokenizers
 
 

@@ -14,13 +14,14 @@ from limelight.decoding.ensemble import prepare_each
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
 from limelight.decoding.settings import SearchOptions, SearchSettings, search_settings
-from limelight.decoding.shortlist import Shortlist, ShortOutput
+from limelight.decoding.shortlist import ShortOutput
 from limelight.decoding.workers import decode, workers_for
 from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap, attention_map
 from limelight.models.eval_mode import eval_mode
 from limelight.models.interface import Seq2Seq
 from limelight.models.room import longest_sequence, require_room
+from limelight.storage.shortlist import Shortlist
 from limelight.text.readers.live import chunks
 from limelight.tokens import Tokenizers, tagged
 from limelight.tokens.marked import decode_marked, encode_marked_batch

@@ -10,7 +10,7 @@ from typing import Any
 
 from limelight.evaluation.provenance import versions
 from limelight.files import sha256
-from limelight.models.stored import SHORTLIST, WEIGHTS, find_model
+from limelight.storage.layout import SHORTLIST, WEIGHTS, find_model
 from limelight.synthesis.filters import REASONS
 
 FORMAT = 1

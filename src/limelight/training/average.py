@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from limelight.models.weights import read_weights
+from limelight.storage.weights import read_weights
 
 
 def average_weights(paths: Sequence[Path]) -> dict[str, Tensor]:

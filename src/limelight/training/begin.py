@@ -10,12 +10,12 @@ from torch import Tensor
 from limelight.batching.store import TokenStore
 from limelight.errors import UserError
 from limelight.files import write_whole
-from limelight.models.compact import expand
 from limelight.models.encoder_only import Classifier
 from limelight.models.interface import Model
-from limelight.models.labels import read_labels
-from limelight.models.stored import CARD, LABELS, WEIGHTS, find_model
-from limelight.models.weights import named_weights, put_weights, read_weights
+from limelight.storage.compact import expand
+from limelight.storage.layout import CARD, LABELS, WEIGHTS, find_model
+from limelight.storage.weights import named_weights, put_weights, read_weights
+from limelight.text.labels import read_labels
 from limelight.tokens import Tokenizers
 from limelight.tokens.tokenizer import UNKNOWN
 from limelight.training.prepare import Say

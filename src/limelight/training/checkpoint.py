@@ -31,7 +31,7 @@ from limelight.batching.stream import Position
 from limelight.errors import RunError, UserError
 from limelight.files import FORMER, PARTIAL, cause, remove, sha256, write_folder
 from limelight.models.recurrent.cells import Carried
-from limelight.models.weights import named_weights, put_weights, read_weights
+from limelight.storage.weights import named_weights, put_weights, read_weights
 from limelight.training.generators import device_of, generator_states, restore_generators
 from limelight.training.loss_scale import FIRST
 from limelight.untrusted import shown

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from limelight.config import RunConfig, known_languages
-from limelight.models.stored import CONFIG
+from limelight.storage.layout import CONFIG
 from limelight.text.clean import CleanReport
 from limelight.text.doubts import doubts
 from limelight.training.prepare import cleaned, silently

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from limelight.errors import UserError
 from limelight.files import write_whole
-from limelight.models.stored import BEST, CARD, WEIGHTS, save_model
-from limelight.models.weights import named_weights, put_weights, read_weights, save_weights
+from limelight.storage.layout import BEST, CARD, WEIGHTS
+from limelight.storage.model import save_model
+from limelight.storage.weights import named_weights, put_weights, read_weights, save_weights
 from limelight.training.average import average_weights
 from limelight.training.begin import parent_card
 from limelight.training.card import model_card

@@ -9,7 +9,7 @@ from pathlib import Path
 from limelight.batching.store import DESCRIPTION, described
 from limelight.errors import RunError
 from limelight.files import write_whole
-from limelight.models.stored import CONFIG, TOKENIZER
+from limelight.storage.layout import CONFIG, TOKENIZER
 from limelight.text.pair import Pair
 
 DATA = "data"

@@ -11,9 +11,9 @@ from typing import Any
 from limelight.config import Corpus, EncoderOnlyConfig, ModelConfig, RunConfig, TokensConfig, load_config
 from limelight.differences import describe_differences
 from limelight.errors import UserError
-from limelight.models.stored import CONFIG, find_model
 from limelight.recipes import find_recipe
 from limelight.recipes.finetune import SAMPLED, finetune
+from limelight.storage.layout import CONFIG, find_model
 
 CHANGE_NOTHING = {"dropout"}
 """Settings of `model` that are no part of the function that a trained model computes."""

@@ -22,7 +22,7 @@ from limelight.errors import UserError
 from limelight.models.build import build_model, choose_device
 from limelight.models.encoder_only import MaskedModel
 from limelight.models.room import longest_sequence
-from limelight.models.stored import TOKENIZER, find_model
+from limelight.storage.layout import TOKENIZER, find_model
 from limelight.text.open_text import open_text, require_lasting
 from limelight.text.readers import read_pairs
 from limelight.tokens import BACK_TRANSLATED, Tokenizer, Tokenizers, language_tag, load_tokenizers, train_tokenizer

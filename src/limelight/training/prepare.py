@@ -14,7 +14,7 @@ from limelight.batching.store import StoreWriter, TokenStore, open_store, store_
 from limelight.config import Corpus, DataConfig, RunConfig, directions_of, known_languages
 from limelight.errors import UserError
 from limelight.files import write_folder
-from limelight.models.stored import TOKENIZER, find_model
+from limelight.storage.layout import TOKENIZER, find_model
 from limelight.text.clean import CleanReport, clean
 from limelight.text.open_text import require_lasting
 from limelight.text.pair import BadLine, Pair

@@ -11,9 +11,9 @@ from limelight.batching.store import TokenStore
 from limelight.config import DataConfig, RunConfig
 from limelight.errors import UserError
 from limelight.files import write_folder
-from limelight.models.labels import dump_labels, label_fault, label_numbers, labels_fault, read_labels
-from limelight.models.stored import LABELS, TOKENIZER, find_model
+from limelight.storage.layout import LABELS, TOKENIZER, find_model
 from limelight.text.clean import CleanReport
+from limelight.text.labels import dump_labels, label_fault, label_numbers, labels_fault, read_labels
 from limelight.text.open_text import require_lasting
 from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers, load_tokenizers, save_tokenizers, train_tokenizer

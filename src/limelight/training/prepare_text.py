@@ -13,7 +13,7 @@ from limelight.batching.text_store import NO_TEXT, TextStore, TextWriter, open_t
 from limelight.config import RunConfig
 from limelight.errors import UserError
 from limelight.files import write_folder
-from limelight.models.stored import TOKENIZER, find_model
+from limelight.storage.layout import TOKENIZER, find_model
 from limelight.text.documents import PART, Extent, OnBadLine, Part, measure, read_documents
 from limelight.text.open_text import require_lasting
 from limelight.text.skipped import SkipReport

@@ -11,8 +11,8 @@ from limelight.errors import RunError, UserError
 from limelight.files import cause, clear_leftovers, remove, write_whole
 from limelight.inference.precision import slow_precision
 from limelight.models.build import choose_device, count_parameters
-from limelight.models.stored import BEST, CONFIG, WEIGHTS
 from limelight.signals import StopRequest
+from limelight.storage.layout import BEST, CONFIG, WEIGHTS
 from limelight.training.begin import PARENT, borrow_weights, keep_parent_card, vocabulary_warnings
 from limelight.training.checkpoint import (
     CHECKPOINTS,

@@ -12,9 +12,9 @@ import numpy as np
 
 from limelight.batching.store import open_store
 from limelight.config import Corpus, RunConfig, known_languages, load_config
-from limelight.decoding.shortlist import Shortlist, save_shortlist
 from limelight.errors import UserError
-from limelight.models.stored import BEST, CONFIG, SHORTLIST, TOKENIZER, find_model
+from limelight.storage.layout import BEST, CONFIG, SHORTLIST, TOKENIZER, find_model
+from limelight.storage.shortlist import Shortlist, save_shortlist
 from limelight.text.clean import CleanReport, clean
 from limelight.text.pair import BadLine, Pair
 from limelight.text.readers import read_pairs

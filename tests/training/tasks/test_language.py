@@ -10,8 +10,8 @@ from limelight.config import BatchingConfig, DataConfig, RunConfig
 from limelight.errors import UserError
 from limelight.models.build import build_model
 from limelight.models.interface import Seq2Seq
-from limelight.models.stored import load_model
 from limelight.signals import Stopped
+from limelight.storage.model import load_model
 from limelight.training.carry import Carrying
 from limelight.training.prepare_text import prepare_text
 from limelight.training.tasks.language import LanguageModelling

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from limelight.config import RunConfig
-from limelight.models.stored import load_model
 from limelight.pipelines.load_reader import load_classifier, load_mask_filler
 from limelight.signals import Stopped
+from limelight.storage.model import load_model
 from tests.training.helpers import go, last_weights, log_of, trace_of
 from tests.training.interrupted import Killed, interruption, kill
 from tests.training.readers import READING, label_run, masked_run

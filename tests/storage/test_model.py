@@ -10,10 +10,11 @@ import torch
 
 from limelight.config import RecurrentConfig, RunConfig, TransformerConfig, load_config
 from limelight.errors import RunError, UserError
-from limelight.models import stored
 from limelight.models.build import build_model
 from limelight.models.interface import Seq2Seq
-from limelight.models.stored import find_model, load_model, save_model
+from limelight.storage import model as stored
+from limelight.storage.layout import find_model
+from limelight.storage.model import load_model, save_model
 from limelight.tokens import Tokenizers, train_tokenizer
 from tests.models.helpers import random_batch
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from limelight.errors import UserError
-from limelight.models.labels import (
+from limelight.text.labels import (
     LONGEST_LABEL,
     MOST_LABELS,
     dump_labels,

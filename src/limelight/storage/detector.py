@@ -8,10 +8,8 @@ import numpy as np
 import torch
 
 from limelight.errors import UserError
-from limelight.models.weights import read_weights, save_weights
+from limelight.storage.weights import read_weights, save_weights
 from limelight.text.detection import BUCKETS, LanguageDetector
-
-DETECTOR = "languages.safetensors"
 
 
 def save_detector(path: Path, detector: LanguageDetector) -> None:

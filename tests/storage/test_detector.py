@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from limelight.errors import UserError
-from limelight.models.detector import read_detector, save_detector
-from limelight.models.weights import save_weights
+from limelight.storage.detector import read_detector, save_detector
+from limelight.storage.weights import save_weights
 from limelight.text.detection import BUCKETS, learn_detector
 
 DETECTOR = learn_detector({"en": ["the house is here"] * 60, "de": ["das Haus ist schön"] * 60})

@@ -14,8 +14,8 @@ from torch import nn
 
 from limelight.config import RecurrentConfig, TransformerConfig
 from limelight.errors import RunError, UserError
-from limelight.models import weights
-from limelight.models.weights import named_weights, put_weights, read_weights, require_fit, save_weights
+from limelight.storage import weights
+from limelight.storage.weights import named_weights, put_weights, read_weights, require_fit, save_weights
 from tests.models.helpers import make_model
 
 TRANSFORMER = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=11, heads=3, head_size=2, d_ff=13)

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from limelight.errors import UserError
 from limelight.layers.integer_rows import integer_rows
-from limelight.models.compact import FORMS, compact, expand
+from limelight.storage.compact import FORMS, compact, expand
 
 
 def weights() -> dict[str, Tensor]:

@@ -6,38 +6,25 @@
 A run folder keeps its best model so, under `best/`; the folder can be copied anywhere on its own.
 """
 
-import os
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from limelight.box import bundled_models
 from limelight.config import EncoderOnlyConfig, RunConfig, dump_config, load_config
 from limelight.errors import RunError, UserError
 from limelight.files import cause, write_folder, write_whole
 from limelight.models.build import build_model
-from limelight.models.compact import expand
-from limelight.models.detector import DETECTOR
 from limelight.models.encoder_only import Classifier
 from limelight.models.interface import Model
-from limelight.models.labels import dump_labels, read_labels
-from limelight.models.weights import named_weights, put_weights, read_weights, require_fit, save_weights
-from limelight.tokens import Tokenizers, load_tokenizers, save_tokenizers, tokenizer_files
-from limelight.untrusted import shown
+from limelight.storage.compact import expand
+from limelight.storage.layout import CARD, CONFIG, LABELS, TOKENIZER, WEIGHTS, find_model
+from limelight.storage.weights import named_weights, put_weights, read_weights, require_fit, save_weights
+from limelight.text.labels import dump_labels, read_labels
+from limelight.tokens import Tokenizers, load_tokenizers, save_tokenizers
 
-WEIGHTS = "model.safetensors"
-CONFIG = "config.yaml"
-TOKENIZER = "tokenizer"
-CARD = "README.md"
-SHORTLIST = "shortlist.safetensors"
-LABELS = "labels.json"
-BEST = "best"
-MOST_NAMED = 10
-"""Runs that a message lists."""
 VERBS = {
     "transformer": "`limelight translate`",
     "recurrent": "`limelight translate`",
@@ -58,55 +45,6 @@ class StoredModel:
     config: RunConfig
     notes: dict[str, str]
     """What was written into the header of the weights: step, validation figures."""
-
-
-def find_model(path: str | Path) -> Path:
-    """The model folder that a run or model folder stands for, or the name of a bundled model where no such path exists.
-
-    Raises `UserError` when there is none, and when one of its files is a link that leads out of the folder.
-    """
-    folder = Path(path)
-    try:
-        if str(path) in bundled_models() and not folder.exists():
-            folder = bundled_models()[str(path)]
-        for candidate in (folder / BEST, folder):
-            if (candidate / WEIGHTS).is_file():
-                _require_own_files(candidate, folder)
-                return candidate
-        there, begun = folder.exists(), (folder / CONFIG).is_file()
-    except OSError as error:
-        raise UserError(f"{path}: cannot look for a model there: {error.strerror}") from None
-    if not there:
-        bundled = "".join(f", or {name}, which comes with limelight" for name in bundled_models())
-        raise UserError(
-            f"{path}: there is no such model; --model takes the folder that `limelight train --out` wrote{bundled}"
-        )
-    if begun:
-        raise UserError(f"{path}: this run has no model yet: it was stopped before its first validation; train it on")
-    raise UserError(
-        f"{path}: not a run or model folder: it holds neither {BEST}/{WEIGHTS} nor {WEIGHTS}{_models_inside(folder)}"
-    )
-
-
-def _models_inside(folder: Path) -> str:
-    """The end of a message about the folder that holds runs, where a run was asked for: their names."""
-    with suppress(OSError):
-        inside = sorted(
-            path.name for path in folder.iterdir() if (path / BEST / WEIGHTS).is_file() or (path / WEIGHTS).is_file()
-        )
-        if inside:
-            names = ", ".join(shown(str(folder / name)) for name in inside[:MOST_NAMED])
-            return f". Name one of those inside it: {names}{' ...' if len(inside) > MOST_NAMED else ''}"
-    return ""
-
-
-def _require_own_files(model: Path, folder: Path) -> None:
-    root = os.path.realpath(folder)
-    files = [model / name for name in (WEIGHTS, CONFIG, SHORTLIST, LABELS, DETECTOR)]
-    for path in (*files, *tokenizer_files(model / TOKENIZER)):
-        place = os.path.realpath(path)
-        if os.path.commonpath([root, place]) != root:
-            raise UserError(f"{path}: a link out of {folder}, to {shown(place)}; put the file itself there")
 
 
 def load_model(path: str | Path, device: torch.device | None = None) -> StoredModel:

@@ -1,0 +1,73 @@
+"""Where a model lies: the names of the files of a model folder, and the folder that a path or a name stands for.
+
+Nothing here needs torch.
+"""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from limelight.box import bundled_models
+from limelight.errors import UserError
+from limelight.tokens import tokenizer_files
+from limelight.untrusted import shown
+
+WEIGHTS = "model.safetensors"
+CONFIG = "config.yaml"
+TOKENIZER = "tokenizer"
+CARD = "README.md"
+SHORTLIST = "shortlist.safetensors"
+LABELS = "labels.json"
+DETECTOR = "languages.safetensors"
+BEST = "best"
+MOST_NAMED = 10
+"""Runs that a message lists."""
+
+
+def find_model(path: str | Path) -> Path:
+    """The model folder that a run or model folder stands for, or the name of a bundled model where no such path exists.
+
+    Raises `UserError` when there is none, and when one of its files is a link that leads out of the folder.
+    """
+    folder = Path(path)
+    try:
+        if str(path) in bundled_models() and not folder.exists():
+            folder = bundled_models()[str(path)]
+        for candidate in (folder / BEST, folder):
+            if (candidate / WEIGHTS).is_file():
+                _require_own_files(candidate, folder)
+                return candidate
+        there, begun = folder.exists(), (folder / CONFIG).is_file()
+    except OSError as error:
+        raise UserError(f"{path}: cannot look for a model there: {error.strerror}") from None
+    if not there:
+        bundled = "".join(f", or {name}, which comes with limelight" for name in bundled_models())
+        raise UserError(
+            f"{path}: there is no such model; --model takes the folder that `limelight train --out` wrote{bundled}"
+        )
+    if begun:
+        raise UserError(f"{path}: this run has no model yet: it was stopped before its first validation; train it on")
+    raise UserError(
+        f"{path}: not a run or model folder: it holds neither {BEST}/{WEIGHTS} nor {WEIGHTS}{_models_inside(folder)}"
+    )
+
+
+def _models_inside(folder: Path) -> str:
+    """The end of a message about the folder that holds runs, where a run was asked for: their names."""
+    with suppress(OSError):
+        inside = sorted(
+            path.name for path in folder.iterdir() if (path / BEST / WEIGHTS).is_file() or (path / WEIGHTS).is_file()
+        )
+        if inside:
+            names = ", ".join(shown(str(folder / name)) for name in inside[:MOST_NAMED])
+            return f". Name one of those inside it: {names}{' ...' if len(inside) > MOST_NAMED else ''}"
+    return ""
+
+
+def _require_own_files(model: Path, folder: Path) -> None:
+    root = os.path.realpath(folder)
+    files = [model / name for name in (WEIGHTS, CONFIG, SHORTLIST, LABELS, DETECTOR)]
+    for path in (*files, *tokenizer_files(model / TOKENIZER)):
+        place = os.path.realpath(path)
+        if os.path.commonpath([root, place]) != root:
+            raise UserError(f"{path}: a link out of {folder}, to {shown(place)}; put the file itself there")

@@ -1,0 +1,81 @@
+"""Files of shortlists are taken or refused."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from limelight.errors import RunError, UserError
+from limelight.storage.shortlist import read_shortlist, save_shortlist
+from limelight.storage.weights import save_weights
+from limelight.tokens import Tokenizers
+from tests.decoding.fakes import Characters, characters
+from tests.decoding.test_shortlist import lists
+
+
+def test_a_file_gives_back_what_was_written(seed: int, tmp_path: Path) -> None:
+    shortlist = lists({1: [7, 3], 2: [4]}, always=[10, 2], sources=11)
+    save_shortlist(tmp_path / "s", shortlist, characters())
+    read = read_shortlist(tmp_path / "s", characters())
+    assert read.candidates.tolist() == shortlist.candidates.tolist()
+    assert read.always.tolist() == [10, 2]
+    with pytest.raises(RunError, match="cannot write"):
+        save_shortlist(tmp_path / "none" / "s", shortlist, characters())
+
+
+def test_one_that_is_not_there_names_the_way(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"s: there is no shortlist yet; `limelight shortlist --model RUN` learns it"):
+        read_shortlist(tmp_path / "s", characters())
+
+
+class Other(Characters):
+    """As many pieces, others of them."""
+
+    def pieces(self, ids):
+        return [piece.upper() for piece in super().pieces(ids)]
+
+
+def test_one_of_another_vocabulary_of_the_same_size_is_refused(tmp_path: Path) -> None:
+    save_shortlist(tmp_path / "s", lists({1: [7]}, sources=11), Tokenizers(Characters(), Other()))
+    with pytest.raises(UserError, match=f"{tmp_path / 's'}: it was learned for another vocabulary; learn it anew"):
+        read_shortlist(tmp_path / "s", characters())
+
+
+INTS = torch.zeros(11, 2, dtype=torch.int32)
+NONE = torch.zeros(0, dtype=torch.int32)
+HOSTILE: dict[str, tuple[dict[str, Tensor], str]] = {
+    "nothing": ({}, "no shortlist: candidates is missing; always is missing"),
+    "another name": ({"candidates": INTS, "always": NONE, "x\x1b": NONE}, "no shortlist: unknown x\ufffd"),
+    "floats": ({"candidates": INTS.float(), "always": NONE}, "candidates is torch.float32 of shape"),
+    "long": ({"candidates": INTS.long(), "always": NONE}, "candidates is torch.int64 of shape"),
+    "one axis": ({"candidates": INTS[:, 0].clone(), "always": NONE}, r"shape \(11,\), expected int32 with axes: 2"),
+    "two axes": ({"candidates": INTS, "always": INTS.clone()}, r"always is torch.int32 of shape \(11, 2\)"),
+    "rows": ({"candidates": INTS[1:].clone(), "always": NONE}, "for 10 source pieces, and the model has 11"),
+    "no columns": ({"candidates": INTS[:, :0].clone(), "always": NONE}, "0 candidates for each piece"),
+    "many columns": ({"candidates": INTS[:, :1].repeat(1, 300), "always": NONE}, "300 candidates for each piece"),
+    "above": ({"candidates": INTS + 11, "always": NONE}, "candidates has the id 11, and the model's are from 0 to 10"),
+    "below": ({"candidates": INTS - 1, "always": NONE}, "candidates has the id -1"),
+    "always": ({"candidates": INTS, "always": torch.tensor([2**31 - 1], dtype=torch.int32)}, "id 2147483647"),
+    "of no vocabulary": ({"candidates": INTS, "always": NONE}, "it was learned for another vocabulary"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_strangers_file_is_refused_by_name(tmp_path: Path, case: str) -> None:
+    tensors, fault = HOSTILE[case]
+    save_weights(tmp_path / "s", tensors)
+    with pytest.raises(UserError, match=f"^{tmp_path / 's'}: .*{fault}"):
+        read_shortlist(tmp_path / "s", characters())
+
+
+@pytest.mark.parametrize("cut", [0, 7, 30, -1])
+def test_half_a_file_is_refused_by_name(tmp_path: Path, cut: int) -> None:
+    save_shortlist(tmp_path / "s", lists({1: [7]}, sources=11), characters())
+    (tmp_path / "s").write_bytes((tmp_path / "s").read_bytes()[:cut])
+    with pytest.raises(UserError, match=f"^{tmp_path / 's'}: cannot read the shortlist: "):
+        read_shortlist(tmp_path / "s", characters())
+    (tmp_path / "s").unlink()
+    (tmp_path / "s").mkdir()
+    with pytest.raises(UserError, match=f"^{tmp_path / 's'}: cannot read the shortlist: "):
+        read_shortlist(tmp_path / "s", characters())
