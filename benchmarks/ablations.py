@@ -40,11 +40,11 @@ from limelight.files import write_whole
 from limelight.memory import hold_memory_for_work
 from limelight.models.build import build_model, count_parameters
 from limelight.pipelines.load_translator import load_translator
+from limelight.preparation.pairs import Prepared, prepare
 from limelight.text.readers import read_pairs
 from limelight.training.half import HalfCopy
 from limelight.training.optimizer import make_optimizer, set_rate
 from limelight.training.precision import choose_precision
-from limelight.training.prepare import Prepared, prepare
 from limelight.training.run import train
 from limelight.training.update import update
 

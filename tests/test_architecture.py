@@ -24,7 +24,7 @@ FLOORS = (
     {"batching", "attention", "capabilities", "layers", "recipes"},
     {"models"},
     {"storage"},
-    {"inference"},
+    {"inference", "preparation"},
     {"decoding", "interop", "inspection"},
     {"pipelines"},
     {"documents", "evaluation"},

@@ -12,8 +12,8 @@ from benchmarks.ablation_rows import ROWS, Row, config_of
 from benchmarks.run_all import NEEDED, Step
 from limelight.config import RecurrentConfig, TransformerConfig
 from limelight.models.build import build_model, count_parameters
+from limelight.preparation.pairs import prepare
 from limelight.tokens import Tokenizers
-from limelight.training.prepare import prepare
 from tests.training.helpers import write_pairs
 
 SMALL = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=16, heads=4, d_ff=11)

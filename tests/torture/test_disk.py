@@ -19,8 +19,9 @@ from limelight.cli.app import run as command
 from limelight.config import TransformerConfig, save_config
 from limelight.files import FORMER, PARTIAL
 from limelight.models.build import build_model
+from limelight.preparation import pairs
 from limelight.tokens import load_tokenizers
-from limelight.training import checkpoint, keep, loop, prepare, report
+from limelight.training import checkpoint, keep, loop, report
 from limelight.training import run as running
 from limelight.training.checkpoint import CHECKPOINTS, find_damage, restore_newest
 from limelight.training.optimizer import make_optimizer
@@ -34,7 +35,7 @@ CAUSES = tuple(map(os.strerror, (errno.ENOSPC, errno.EFBIG, errno.EROFS, errno.E
 
 WRITING: dict[str, tuple[Any, str, int]] = {
     "config.yaml": (running, "write_whole", 1),
-    "tokenizer": (prepare, "save_tokenizers", 1),
+    "tokenizer": (pairs, "save_tokenizers", 1),
     "token store": (StoreWriter, "append", 1),
     "log.jsonl": (report.Report, "_write", 3),
     "TensorBoard": (report, "open_tensorboard", 1),

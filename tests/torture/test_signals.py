@@ -29,7 +29,7 @@ PHASES = {
 """Where each phase is met: functions of `limelight.training`, and up to which of their calls, all in the first half."""
 BUSY = {
     "a step": Moment("limelight.training.update.batch_loss", 9, IN_COMPILED_CODE),
-    "the vocabulary": Moment("limelight.training.prepare.train_tokenizer", 1, IN_COMPILED_CODE),
+    "the vocabulary": Moment("limelight.preparation.pairs.train_tokenizer", 1, IN_COMPILED_CODE),
     "validation": Moment("limelight.training.tasks.valid_set.mean_loss", 2, IN_COMPILED_CODE),
     "a save": Moment("limelight.training.checkpoint.sha256", 6, IN_COMPILED_CODE),
 }

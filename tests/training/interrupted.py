@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from limelight.training import align, checkpoint, keep, loop, prepare, update
+from limelight.preparation import align, pairs
+from limelight.training import checkpoint, keep, loop, update
 from limelight.training.tasks import valid_set
 
 MOMENTS: dict[str, tuple[Any, str]] = {
@@ -15,8 +16,8 @@ MOMENTS: dict[str, tuple[Any, str]] = {
     "snapshot": (keep, "save_weights"),
     "best model": (keep, "save_model"),
     "validation": (valid_set, "mean_loss"),
-    "vocabulary": (prepare, "save_tokenizers"),
-    "corpus": (prepare, "_tokenise"),
+    "vocabulary": (pairs, "save_tokenizers"),
+    "corpus": (pairs, "_tokenise"),
     "alignments": (align, "learn_aligner"),
     "final": (loop, "finish_model"),
 }

@@ -1,6 +1,6 @@
 """A shortlist and its file: the target tokens that each source token most likely becomes.
 
-`training/shortlist.py` learns it, `decoding/shortlist.py` projects onto it.
+`preparation/shortlist.py` learns it, `decoding/shortlist.py` projects onto it.
 """
 
 import hashlib

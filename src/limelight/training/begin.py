@@ -12,13 +12,13 @@ from limelight.errors import UserError
 from limelight.files import write_whole
 from limelight.models.encoder_only import Classifier
 from limelight.models.interface import Model
+from limelight.preparation.pairs import Say
 from limelight.storage.compact import expand
 from limelight.storage.layout import CARD, LABELS, WEIGHTS, find_model
 from limelight.storage.weights import named_weights, put_weights, read_weights
 from limelight.text.labels import read_labels
 from limelight.tokens import Tokenizers
 from limelight.tokens.tokenizer import UNKNOWN
-from limelight.training.prepare import Say
 from limelight.untrusted import read_plain
 
 PARENT = "parent.md"

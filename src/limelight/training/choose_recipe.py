@@ -6,11 +6,11 @@ from contextlib import closing, nullcontext
 from limelight.batching.stream import Position
 from limelight.config import RunConfig
 from limelight.models.build import choose_device
+from limelight.preparation.pairs import Say
 from limelight.training.budget import Pace, last_second, reasonable_epochs
 from limelight.training.half import HalfCopy
 from limelight.training.optimizer import make_optimizer, set_rate
 from limelight.training.precision import HALVES, choose_precision
-from limelight.training.prepare import Say
 from limelight.training.tasks import Tokenised, build_task, fresh_model
 from limelight.training.update import update
 

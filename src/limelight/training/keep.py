@@ -8,6 +8,7 @@ from pathlib import Path
 
 from limelight.errors import UserError
 from limelight.files import write_whole
+from limelight.preparation.detector import share_detector
 from limelight.storage.layout import BEST, CARD, WEIGHTS
 from limelight.storage.model import save_model
 from limelight.storage.weights import named_weights, put_weights, read_weights, save_weights
@@ -15,7 +16,6 @@ from limelight.training.average import average_weights
 from limelight.training.begin import parent_card
 from limelight.training.card import model_card
 from limelight.training.checkpoint import CHECKPOINTS, stored_progress
-from limelight.training.detect import share_detector
 from limelight.training.run_state import Run, look, score_of
 from limelight.training.tasks.task import Validation
 

@@ -22,6 +22,8 @@ from limelight.errors import UserError
 from limelight.models.build import build_model, choose_device
 from limelight.models.encoder_only import MaskedModel
 from limelight.models.room import longest_sequence
+from limelight.preparation.kept_text import is_resumed, keeps
+from limelight.preparation.pairs import further_pieces
 from limelight.storage.layout import TOKENIZER, find_model
 from limelight.text.open_text import open_text, require_lasting
 from limelight.text.readers import read_pairs
@@ -29,9 +31,7 @@ from limelight.tokens import BACK_TRANSLATED, Tokenizer, Tokenizers, language_ta
 from limelight.tokens.marked import require_marks
 from limelight.tokens.tokenizer import reserved_pieces
 from limelight.tokens.vocabulary import require_size
-from limelight.training.kept_text import is_resumed, keeps
 from limelight.training.precision import choose_precision
-from limelight.training.prepare import further_pieces
 from limelight.training.tasks.language import require_block
 from limelight.training.tasks.task import require_positions
 

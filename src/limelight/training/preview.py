@@ -11,11 +11,11 @@ import numpy as np
 from limelight.batching.drawing import augmented_pairs, stored_rows, texts_of, varied_rows
 from limelight.config import RunConfig
 from limelight.errors import UserError
+from limelight.preparation.pairs import Prepared
 from limelight.text.marks import show_marks
 from limelight.tokens import Tokenizer
 from limelight.tokens.marked import decode_marked
 from limelight.training.preflight import check_run
-from limelight.training.prepare import Prepared
 from limelight.training.tasks import prepare_data
 from limelight.training.tasks.translation import stream_of
 

@@ -11,6 +11,8 @@ from limelight.errors import RunError, UserError
 from limelight.files import cause, clear_leftovers, remove, write_whole
 from limelight.inference.precision import slow_precision
 from limelight.models.build import choose_device, count_parameters
+from limelight.preparation.detector import keep_detector
+from limelight.preparation.pairs import Prepared
 from limelight.signals import StopRequest
 from limelight.storage.layout import BEST, CONFIG, WEIGHTS
 from limelight.training.begin import PARENT, borrow_weights, keep_parent_card, vocabulary_warnings
@@ -23,7 +25,6 @@ from limelight.training.checkpoint import (
     restore_newest,
 )
 from limelight.training.choose_recipe import choose_by_budget
-from limelight.training.detect import keep_detector
 from limelight.training.half import HalfCopy
 from limelight.training.lock import only_trainer
 from limelight.training.loop import run_training, why_over
@@ -31,7 +32,6 @@ from limelight.training.optimizer import make_optimizer
 from limelight.training.parent import parent_warnings, require_same_function
 from limelight.training.precision import HALVES, choose_precision, fp32_products
 from limelight.training.preflight import check_run
-from limelight.training.prepare import Prepared
 from limelight.training.report import Report
 from limelight.training.run_state import Run
 from limelight.training.tasks import Tokenised, build_task, fresh_model, prepare_data

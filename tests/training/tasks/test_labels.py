@@ -11,7 +11,7 @@ from limelight.evaluation.labels import score_labels
 from limelight.models import encoder_only
 from limelight.models.build import build_model
 from limelight.pipelines.classifier import Classifier
-from limelight.training.prepare_labels import PreparedLabels, prepare_labels
+from limelight.preparation.labels import PreparedLabels, prepare_labels
 from limelight.training.tasks.labels import Labels
 from tests.training.readers import READING, label_run
 

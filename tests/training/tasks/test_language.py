@@ -10,10 +10,10 @@ from limelight.config import BatchingConfig, DataConfig, RunConfig
 from limelight.errors import UserError
 from limelight.models.build import build_model
 from limelight.models.interface import Seq2Seq
+from limelight.preparation.plain_text import prepare_text
 from limelight.signals import Stopped
 from limelight.storage.model import load_model
 from limelight.training.carry import Carrying
-from limelight.training.prepare_text import prepare_text
 from limelight.training.tasks.language import LanguageModelling
 from tests.training.helpers import go, last_weights, log_of, trace_of
 from tests.training.interrupted import Killed, interruption, kill

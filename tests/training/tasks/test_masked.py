@@ -10,7 +10,7 @@ from limelight.config import EncoderOnlyConfig, RunConfig
 from limelight.errors import UserError
 from limelight.models.build import build_model
 from limelight.models.encoder_only import MaskedModel
-from limelight.training.prepare_text import prepare_text
+from limelight.preparation.plain_text import prepare_text
 from limelight.training.tasks.masked import Masked
 from limelight.training.tasks.task import mean_loss
 from tests.training.readers import READING, masked_run

@@ -18,11 +18,11 @@ from limelight.evaluation.metrics import corpus_bleu, corpus_chrf
 from limelight.models.build import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.pipelines.translator import Translator
+from limelight.preparation.pairs import Prepared
 from limelight.text.marking import NO_FORMS, Link
 from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.training.loss import batch_loss
-from limelight.training.prepare import Prepared
 from limelight.training.tasks.task import Validation, mean_loss
 from limelight.training.tasks.translation import Translation, balance, data_workers, mean_of, valid_pairs, views_of
 from limelight.training.tasks.valid_set import validation_batches

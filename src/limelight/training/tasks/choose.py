@@ -7,11 +7,11 @@ from limelight.config import EncoderOnlyConfig, RunConfig
 from limelight.models.build import build_model
 from limelight.models.encoder_only import Classifier, MaskedModel
 from limelight.models.interface import Model, Seq2Seq
+from limelight.preparation.first_look import first_look
+from limelight.preparation.labels import PreparedLabels, prepare_labels
+from limelight.preparation.pairs import Prepared, Say, prepare
+from limelight.preparation.plain_text import PreparedText, prepare_text
 from limelight.tokens import Tokenizers
-from limelight.training.first_look import first_look
-from limelight.training.prepare import Prepared, Say, prepare
-from limelight.training.prepare_labels import PreparedLabels, prepare_labels
-from limelight.training.prepare_text import PreparedText, prepare_text
 from limelight.training.tasks.labels import Labels
 from limelight.training.tasks.language import LanguageModelling
 from limelight.training.tasks.masked import Masked

@@ -18,9 +18,9 @@ from limelight.models.encoder_only import Classifier
 from limelight.models.eval_mode import eval_mode
 from limelight.models.interface import Model
 from limelight.models.room import longest_sequence, require_room
+from limelight.preparation.labels import PreparedLabels
 from limelight.text.labels import label_numbers
 from limelight.training.precision import autocast
-from limelight.training.prepare_labels import PreparedLabels
 from limelight.training.tasks.task import Task, Validation, require_positions
 
 

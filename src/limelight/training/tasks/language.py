@@ -12,9 +12,9 @@ from limelight.config import RunConfig
 from limelight.errors import UserError
 from limelight.models.interface import Model
 from limelight.models.room import longest_sequence
+from limelight.preparation.plain_text import PreparedText
 from limelight.training.carry import Carrying, ReadsOn
 from limelight.training.precision import autocast
-from limelight.training.prepare_text import PreparedText
 from limelight.training.tasks.task import Task, Validation, mean_loss
 
 LOOKED_AT = 16_384

@@ -12,8 +12,8 @@ from limelight.models.encoder_only import MaskedModel
 from limelight.models.eval_mode import eval_mode
 from limelight.models.interface import Model
 from limelight.models.room import longest_sequence
+from limelight.preparation.plain_text import PreparedText
 from limelight.training.precision import autocast
-from limelight.training.prepare_text import PreparedText
 from limelight.training.tasks.task import Task, Validation, mean_loss, require_positions
 
 

@@ -15,11 +15,11 @@ from limelight.config import Corpus, DataConfig, Direction, RunConfig, direction
 from limelight.evaluation.tokenization import target_language
 from limelight.models.interface import Model, Seq2Seq
 from limelight.models.room import longest_sequence
+from limelight.preparation.pairs import Prepared
 from limelight.text.augmentation import Languages
 from limelight.text.pair import Pair
 from limelight.tokens import BACK_TRANSLATED, Tokenizers, language_tag, tagged
 from limelight.training.generators import device_of
-from limelight.training.prepare import Prepared
 from limelight.training.tasks.task import Task, Validation, require_positions
 from limelight.training.tasks.valid_set import ValidSet
 

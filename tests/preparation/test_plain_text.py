@@ -14,12 +14,12 @@ from limelight.batching.text_store import NO_TEXT
 from limelight.config import DataConfig, RunConfig, TokensConfig, TrainingConfig
 from limelight.errors import RunError, UserError
 from limelight.files import write_folder
+from limelight.preparation import plain_text as module
+from limelight.preparation.plain_text import PreparedText, prepare_text
 from limelight.text import documents
 from limelight.tokens import MASK, save_tokenizers, train_tokenizer
 from limelight.tokens.stored import Tokenizers
 from limelight.tokens.text import decode_text, encode_text, reserved_id
-from limelight.training import prepare_text as module
-from limelight.training.prepare_text import PreparedText, prepare_text
 
 WORDS = ("one", "two", "three", "four", "five", "six", "seven")
 LINES = [" ".join(WORDS[number * factor % 7] for factor in range(1, 3 + number % 5)) for number in range(211)]

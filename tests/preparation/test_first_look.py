@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from limelight.config import Corpus, DataConfig, RunConfig
+from limelight.preparation.first_look import first_look
 from limelight.storage.layout import CONFIG
-from limelight.training.first_look import first_look
 from tests.text.test_languages import TEXTS
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from limelight.config import Corpus, RunConfig
 from limelight.errors import UserError
+from limelight.preparation.labels import PreparedLabels, prepare_labels
 from limelight.storage.layout import LABELS as LABELS_FILE
 from limelight.tokens import END
-from limelight.training.prepare_labels import PreparedLabels, prepare_labels
 from tests.training.helpers import go
 from tests.training.readers import LABELS, label_run, masked_run
 

@@ -8,9 +8,9 @@ import pytest
 from limelight.config import RunConfig
 from limelight.errors import RunError, UserError
 from limelight.files import sha256
+from limelight.preparation.kept_text import files_elsewhere, keep_pairs, keeps, kept_pairs
+from limelight.preparation.pairs import read_valid
 from limelight.text.pair import Pair
-from limelight.training.kept_text import files_elsewhere, keep_pairs, keeps, kept_pairs
-from limelight.training.prepare import read_valid
 from limelight.training.run import train
 from tests.training.helpers import go, last_weights, tiny_run, trace_of, with_training, write_pairs
 from tests.training.readers import label_run, masked_run

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from limelight.config import RunConfig, known_languages
+from limelight.preparation.pairs import cleaned, silently
 from limelight.storage.layout import CONFIG
 from limelight.text.clean import CleanReport
 from limelight.text.doubts import doubts
-from limelight.training.prepare import cleaned, silently
 
 _SHOWN = 70
 """Characters of each side."""

@@ -14,16 +14,8 @@ from limelight.batching.store import StoreWriter, TokenStore, open_store, store_
 from limelight.config import Corpus, DataConfig, RunConfig, directions_of, known_languages
 from limelight.errors import UserError
 from limelight.files import write_folder
-from limelight.storage.layout import TOKENIZER, find_model
-from limelight.text.clean import CleanReport, clean
-from limelight.text.open_text import require_lasting
-from limelight.text.pair import BadLine, Pair
-from limelight.text.readers import names_languages, read_pairs
-from limelight.text.skipped import SkipReport
-from limelight.tokens import BACK_TRANSLATED, Tokenizer, Tokenizers, load_tokenizers, save_tokenizers, train_tokenizer
-from limelight.tokens.marked import encode_mixed, knows_marks
-from limelight.training.align import align_stores
-from limelight.training.kept_text import (
+from limelight.preparation.align import align_stores
+from limelight.preparation.kept_text import (
     DATA,
     files_elsewhere,
     is_resumed,
@@ -33,6 +25,14 @@ from limelight.training.kept_text import (
     places_of,
     store_elsewhere,
 )
+from limelight.storage.layout import TOKENIZER, find_model
+from limelight.text.clean import CleanReport, clean
+from limelight.text.open_text import require_lasting
+from limelight.text.pair import BadLine, Pair
+from limelight.text.readers import names_languages, read_pairs
+from limelight.text.skipped import SkipReport
+from limelight.tokens import BACK_TRANSLATED, Tokenizer, Tokenizers, load_tokenizers, save_tokenizers, train_tokenizer
+from limelight.tokens.marked import encode_mixed, knows_marks
 
 Say = Callable[[str], None]
 OnBadLine = Callable[[BadLine], None]

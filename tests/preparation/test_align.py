@@ -8,10 +8,10 @@ import pytest
 
 from limelight.batching.store import StoreWriter, TokenStore
 from limelight.config import Corpus
+from limelight.preparation import align
+from limelight.preparation.align import align_stores
+from limelight.preparation.word_alignment import split_words
 from limelight.text.pair import Sides
-from limelight.training import align
-from limelight.training.align import align_stores
-from limelight.training.word_alignment import split_words
 from tests.training.helpers import NUMBERS, ZAHLEN
 
 EN_DE = Corpus(files=("a.tsv",), source="en", target="de")

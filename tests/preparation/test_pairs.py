@@ -10,12 +10,12 @@ import pytest
 
 from limelight.config import Corpus, RunConfig, override
 from limelight.errors import UserError
+from limelight.preparation import pairs as module
+from limelight.preparation.pairs import Prepared, prepare, read_valid
 from limelight.text.marks import has_private_use, placeholder, show_marks
 from limelight.tokens.marked import decode_marked
 from limelight.tokens.tokenizer import PLACEHOLDERS
-from limelight.training import prepare as module
 from limelight.training.preflight import check_run
-from limelight.training.prepare import Prepared, prepare, read_valid
 from tests.text.readers.files import tmx, unit
 from tests.training.helpers import NUMBERS, ZAHLEN, tiny_run
 

@@ -4,9 +4,7 @@ import random
 
 import pytest
 
-from limelight.text.marking import Link
-from limelight.text.pair import Sides
-from limelight.training.word_alignment import (
+from limelight.preparation.word_alignment import (
     FormCounter,
     WordAligner,
     Words,
@@ -15,6 +13,8 @@ from limelight.training.word_alignment import (
     share_stem,
     split_words,
 )
+from limelight.text.marking import Link
+from limelight.text.pair import Sides
 
 DICTIONARY = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf", "six": "sechs",
               "red": "rot", "blue": "blau", "old": "alt", "house": "Haus", "tree": "Baum", "see": "sehen"}  # fmt: skip
@@ -71,7 +71,9 @@ def test_blocks_change_nothing(block: int, seed: int, monkeypatch: pytest.Monkey
     random.seed(seed)
     known = [words for words, _ in sentences(40)]
     whole = list(learn_aligner(known).align(known))
-    monkeypatch.setattr("limelight.training.lexicon.BLOCK", max(block, 72))  # one pair has at most (7 + 1) * 8 meetings
+    monkeypatch.setattr(
+        "limelight.preparation.lexicon.BLOCK", max(block, 72)
+    )  # one pair has at most (7 + 1) * 8 meetings
     assert list(learn_aligner(known).align(known)) == whole
 
 

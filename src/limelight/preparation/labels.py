@@ -11,14 +11,14 @@ from limelight.batching.store import TokenStore
 from limelight.config import DataConfig, RunConfig
 from limelight.errors import UserError
 from limelight.files import write_folder
+from limelight.preparation.kept_text import is_resumed
+from limelight.preparation.pairs import Say, cleaned, make_stores, nothing_left, read_valid, silently, warn_of_overlap
 from limelight.storage.layout import LABELS, TOKENIZER, find_model
 from limelight.text.clean import CleanReport
 from limelight.text.labels import dump_labels, label_fault, label_numbers, labels_fault, read_labels
 from limelight.text.open_text import require_lasting
 from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers, load_tokenizers, save_tokenizers, train_tokenizer
-from limelight.training.kept_text import is_resumed
-from limelight.training.prepare import Say, cleaned, make_stores, nothing_left, read_valid, silently, warn_of_overlap
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,18 @@ import numpy as np
 from limelight.batching.alignments import AlignmentStore, AlignmentWriter, SideForms, open_alignments
 from limelight.batching.store import TokenStore, described, store_matches
 from limelight.config import Corpus
+from limelight.preparation.kept_text import DATA
+from limelight.preparation.lexicon import evenly
+from limelight.preparation.word_alignment import (
+    MAX_LEARNED,
+    FormCounter,
+    WordAligner,
+    Words,
+    learn_aligner,
+    split_words,
+)
 from limelight.text.marking import Link
 from limelight.text.pair import Sides
-from limelight.training.kept_text import DATA
-from limelight.training.lexicon import evenly
-from limelight.training.word_alignment import MAX_LEARNED, FormCounter, WordAligner, Words, learn_aligner, split_words
 
 Say = Callable[[str], None]
 GROUP = 10_000

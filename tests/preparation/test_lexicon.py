@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from limelight.training import lexicon
-from limelight.training.lexicon import (
+from limelight.preparation import lexicon
+from limelight.preparation.lexicon import (
     NO_SOURCE,
     Lexicon,
     Pieces,

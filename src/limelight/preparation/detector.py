@@ -8,11 +8,11 @@ import numpy as np
 
 from limelight.batching.store import TokenStore
 from limelight.config import RunConfig, directions_of
+from limelight.preparation.kept_text import DATA
 from limelight.storage.detector import save_detector
 from limelight.storage.layout import DETECTOR
 from limelight.text.detection import MAX_TEXTS, learn_detector
 from limelight.tokens import Tokenizers
-from limelight.training.kept_text import DATA
 
 
 def keep_detector(

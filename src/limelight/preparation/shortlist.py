@@ -13,13 +13,13 @@ import numpy as np
 from limelight.batching.store import open_store
 from limelight.config import Corpus, RunConfig, known_languages, load_config
 from limelight.errors import UserError
+from limelight.preparation.lexicon import MOST_PAIRS, Ids, Pieces, evenly, learn_lexicon, most_frequent, most_likely
 from limelight.storage.layout import BEST, CONFIG, SHORTLIST, TOKENIZER, find_model
 from limelight.storage.shortlist import Shortlist, save_shortlist
 from limelight.text.clean import CleanReport, clean
 from limelight.text.pair import BadLine, Pair
 from limelight.text.readers import read_pairs
 from limelight.tokens import END, Tokenizers, load_tokenizers
-from limelight.training.lexicon import MOST_PAIRS, Ids, Pieces, evenly, learn_lexicon, most_frequent, most_likely
 
 CANDIDATES, FREQUENT = 128, 500
 """For each source piece, itself included; and for all sentences."""

@@ -16,10 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from limelight.text.marking import Link
-from limelight.text.pair import Sides
-from limelight.text.words import words_of
-from limelight.training.lexicon import (
+from limelight.preparation.lexicon import (
     Ids,
     Lexicon,
     Pieces,
@@ -28,6 +25,9 @@ from limelight.training.lexicon import (
     learn_lexicon,
     meet,
 )
+from limelight.text.marking import Link
+from limelight.text.pair import Sides
+from limelight.text.words import words_of
 
 MAX_LEARNED = 200_000
 """Pairs from which the probabilities are learned; more say little more."""

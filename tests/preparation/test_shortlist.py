@@ -10,14 +10,14 @@ import yaml
 
 from limelight.config import Corpus, load_config
 from limelight.errors import UserError
+from limelight.preparation import shortlist as module
+from limelight.preparation.lexicon import Pieces
+from limelight.preparation.shortlist import FREQUENT, copies, learn_shortlist, list_length, make_shortlist, thinned
 from limelight.storage.layout import SHORTLIST
 from limelight.storage.shortlist import read_shortlist
 from limelight.text.pair import Pair
 from limelight.tokens import END, Tokenizers, load_tokenizers
-from limelight.training import shortlist as module
-from limelight.training.lexicon import Pieces
 from limelight.training.run import train
-from limelight.training.shortlist import FREQUENT, copies, learn_shortlist, list_length, make_shortlist, thinned
 
 # each word has a word of its own, in another order
 WORDS = {"red": "rot", "bird": "vogel", "sees": "sieht", "old": "alt", "house": "haus", "river": "fluss", "a7": "a7"}

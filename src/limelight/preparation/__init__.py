@@ -1,0 +1,1 @@
+"""From text files to the token store: vocabulary, tokenization, word alignment, shortlist."""
