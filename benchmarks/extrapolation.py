@@ -58,7 +58,7 @@ COPYING = TransformerConfig(
 SYMBOLS, FIRST = 24, 2
 """So few that most sequences hold one twice: what stands around it does not say where one is."""
 PIECES = Pieces(SYMBOLS + 3, SYMBOLS + 2)
-LONGEST_COPIED = 20
+MAX_COPIED = 20
 LENGTHS = (5, 10, 15, 20, 21, 22, 25, 30, 40, 50, 60)
 ROWS, ASKED = 64, 100
 RATE, WARMUP = 2e-3, 100
@@ -125,7 +125,7 @@ def main(
         "command": f"python -m benchmarks.extrapolation DATA --out RUNS --seeds {seeds}"
         f" --updates {updates} --steps {steps}",
         "machine": describe_machine(),
-        "copying": {"longest in training": LONGEST_COPIED, "sequences of each length": ASKED, **shares},
+        "copying": {"longest in training": MAX_COPIED, "sequences of each length": ASKED, **shares},
         "multi30k": {"longest in training": LONGEST_READ, "unit": "nats per target piece", "loss": losses},
         "table": tables(shares, losses),
     }
@@ -150,7 +150,7 @@ def copied_by_length(positions: str, seed: int, *, updates: int) -> Copied:
             step, schedule="cosine", peak=RATE, warmup=WARMUP, d_model=config.d_model, done=step / updates
         )
         set_rate(optimizer, rate)
-        batch = copies([int(length) for length in torch.randint(1, LONGEST_COPIED + 1, (ROWS,))])
+        batch = copies([int(length) for length in torch.randint(1, MAX_COPIED + 1, (ROWS,))])
         update(model, [batch], optimizer, label_smoothing=0.0, clip_norm=1.0, interruptible=nullcontext())
     model.eval()
     found = {length: copied(model, copies([length] * ASKED)) for length in LENGTHS}
@@ -247,7 +247,7 @@ def draw(copied: Shares, losses: Mapping[str, Points], picture: Path) -> None:
             bounds = [*map(min, values)], [*map(max, values)]
             axes.fill_between(LENGTHS, *bounds, color=LOOKS[name][0], alpha=0.15)
         axes.set_ylim(-0.03, 1.03)
-        _finish(axes, f"copying: {IN_WORDS[measure]}", f"pieces (training: 1 to {LONGEST_COPIED})", LONGEST_COPIED)
+        _finish(axes, f"copying: {IN_WORDS[measure]}", f"pieces (training: 1 to {MAX_COPIED})", MAX_COPIED)
     for name, points in losses.items():
         _line(reading, name, points)
     side = f"most pieces on a side (training: 1 to {LONGEST_READ})"

@@ -189,7 +189,7 @@ def parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def over_budget(sources: Sources) -> list[str]:
-    """Files, functions and parameter lists that are too long. The parameters of a verb of `cli` are the options its
+    """Files, functions and parameter lists that are too long. The parameters of a command of `cli` are the options its
     user has: that list is as long as the contract with the user."""
     complaints = [
         f"{name}: {lines} lines, at most {MAX_FILE}"
@@ -198,10 +198,10 @@ def over_budget(sources: Sources) -> list[str]:
     ]
     for name, node in functions(sources):
         place = f"{name}.{node.name} (line {node.lineno})"
-        verb = unit_of(name) == "cli" and not node.name.startswith("_")
+        command = unit_of(name) == "cli" and not node.name.startswith("_")
         if length(node) > MAX_FUNCTION:
             complaints.append(f"{place}: {length(node)} lines, at most {MAX_FUNCTION}")
-        if parameters(node) > MAX_PARAMETERS and not verb:
+        if parameters(node) > MAX_PARAMETERS and not command:
             complaints.append(f"{place}: {parameters(node)} parameters, at most {MAX_PARAMETERS}")
     return complaints
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from limelight.untrusted import LONGEST_VALUE, read_plain, read_yaml, shown
+from limelight.untrusted import MAX_VALUE_LENGTH, read_plain, read_yaml, shown
 
 
 def refused(text: str) -> str:
@@ -94,7 +94,7 @@ def test_a_billion_laughs_are_not_told() -> None:
 
 def test_no_number_is_too_long_to_be_told() -> None:
     """Python refuses to write out whole numbers of more than 4,300 digits, and reads them from hexadecimal."""
-    assert str(read_yaml("0x" + "f" * (LONGEST_VALUE - 2)))
+    assert str(read_yaml("0x" + "f" * (MAX_VALUE_LENGTH - 2)))
 
 
 def test_a_message_is_short_whatever_it_quotes() -> None:

@@ -8,10 +8,10 @@ from typing import Any, BinaryIO
 
 import yaml
 
-MOST_YAML = 100_000
+MAX_YAML_BYTES = 100_000
 """Bytes of YAML that are read: a hundred times our own configuration, and parsed in a second."""
 
-LONGEST_VALUE = 2_000
+MAX_VALUE_LENGTH = 2_000
 """Characters of one value in YAML: longer than any name of a file we are likely to meet."""
 
 
@@ -63,8 +63,8 @@ class _Plain(yaml.SafeLoader):
             self._refuse("names for values (&name, *name) are not taken; write the value out", event)
         if event.tag not in (None, "!"):
             self._refuse(f"tags such as {event.tag} are not taken; values are plain", event)
-        if len(getattr(event, "value", "")) > LONGEST_VALUE:
-            self._refuse(f"a value of {len(event.value):,} characters; at most {LONGEST_VALUE:,} are taken", event)
+        if len(getattr(event, "value", "")) > MAX_VALUE_LENGTH:
+            self._refuse(f"a value of {len(event.value):,} characters; at most {MAX_VALUE_LENGTH:,} are taken", event)
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:

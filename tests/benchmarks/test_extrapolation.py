@@ -77,7 +77,7 @@ def test_tiny_runs_lead_to_figures_and_a_picture(
     monkeypatch.setattr(ablation_rows, "TRANSFORMER", small)
     monkeypatch.setattr(extrapolation, "COPYING", COPYING.model_copy(update=TINY))
     monkeypatch.setattr(extrapolation, "LENGTHS", (3, 5))
-    monkeypatch.setattr(extrapolation, "LONGEST_COPIED", 3)
+    monkeypatch.setattr(extrapolation, "MAX_COPIED", 3)
     monkeypatch.setattr(extrapolation, "ASKED", 4)
     monkeypatch.setattr(extrapolation, "FEWEST", 1)
     monkeypatch.setattr(extrapolation, "ProcessPoolExecutor", Here)

@@ -1,4 +1,4 @@
-"""One tiny run, trained once through the command line itself, that all verbs are tried on."""
+"""One tiny run, trained once through the command line itself, that all commands are tried on."""
 
 import io
 import sys

@@ -6,13 +6,13 @@ import pytest
 import typer
 
 import limelight as face
-from limelight.cli.app import VERBS as COLLECTED
+from limelight.cli.app import COMMANDS as COLLECTED
 from limelight.cli.app import UsageError, app, run
 from limelight.cli.arguments import repeat_options
 from tests.cli.conftest import Limelight
 
-VERBS = {name: module for name, (module, _) in COLLECTED.items()}
-COMMANDS = typer.main.get_command(app).commands
+MODULES = {name: module for name, (module, _) in COLLECTED.items()}
+PARSED = typer.main.get_command(app).commands
 
 
 @pytest.fixture(autouse=True)
@@ -20,58 +20,58 @@ def eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
 
 
-def examples_of(verb: str) -> list[str]:
+def examples_of(command: str) -> list[str]:
     """The command lines under "Examples", continued ones in one."""
-    text = VERBS[verb].EXAMPLES.replace("\\\n", " ")
+    text = MODULES[command].EXAMPLES.replace("\\\n", " ")
     return [line.strip() for line in text.splitlines() if "limelight" in line]
 
 
-@pytest.mark.parametrize("verb", ["", *VERBS])
+@pytest.mark.parametrize("command", ["", *MODULES])
 @pytest.mark.parametrize("option", ["--help", "-h"])
-def test_help_fits_into_eighty_columns(limelight: Limelight, verb: str, option: str) -> None:
-    ended = limelight(*verb.split(), option)
+def test_help_fits_into_eighty_columns(limelight: Limelight, command: str, option: str) -> None:
+    ended = limelight(*command.split(), option)
     assert (ended.code, ended.err) == (0, "")
     assert max(map(len, ended.out.splitlines())) <= 80
     assert "…" not in ended.out
 
 
-@pytest.mark.parametrize("verb", ["", *VERBS])
+@pytest.mark.parametrize("command", ["", *MODULES])
 @pytest.mark.parametrize("columns", ["80", "120"])
 def test_flags_stand_there_without_a_type(
-    limelight: Limelight, verb: str, columns: str, monkeypatch: pytest.MonkeyPatch
+    limelight: Limelight, command: str, columns: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", columns)
-    shown = limelight(*verb.split(), "--help").out
+    shown = limelight(*command.split(), "--help").out
     assert "bool" not in shown.lower()
     line = next(line for line in shown.splitlines() if "--help" in line and "-h" in line.split())
     assert line.replace("│", "").split()[:5] == ["--help", "-h", "Show", "this", "message"]
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_help_names_every_option_and_shows_the_examples_unbroken(limelight: Limelight, verb: str) -> None:
-    shown = [line.strip() for line in limelight(verb, "--help").out.splitlines()]
-    for line in filter(None, VERBS[verb].EXAMPLES.replace("[bold]", "").replace("[/bold]", "").splitlines()):
+@pytest.mark.parametrize("command", MODULES)
+def test_help_names_every_option_and_shows_the_examples_unbroken(limelight: Limelight, command: str) -> None:
+    shown = [line.strip() for line in limelight(command, "--help").out.splitlines()]
+    for line in filter(None, MODULES[command].EXAMPLES.replace("[bold]", "").replace("[/bold]", "").splitlines()):
         assert line.strip() in shown
     text = "\n".join(shown)
-    assert all(option in text for parameter in COMMANDS[verb].params for option in parameter.opts if "-" in option)
+    assert all(option in text for parameter in PARSED[command].params for option in parameter.opts if "-" in option)
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_the_examples_in_the_help_can_be_parsed(verb: str) -> None:
-    assert examples_of(verb)
-    for line in examples_of(verb):
+@pytest.mark.parametrize("command", MODULES)
+def test_the_examples_in_the_help_can_be_parsed(command: str) -> None:
+    assert examples_of(command)
+    for line in examples_of(command):
         words = shlex.split(line.partition("|")[2] or line)
         words = words[: min(words.index(sign) if sign in words else len(words) for sign in "<>")]
         assert words[0] == "limelight"
-        COMMANDS[words[1]].make_context(words[1], repeat_options(words[2:]))
-    assert any(f"limelight {verb} " in line for line in examples_of(verb))
+        PARSED[words[1]].make_context(words[1], repeat_options(words[2:]))
+    assert any(f"limelight {command} " in line for line in examples_of(command))
 
 
 def test_verbs_come_in_the_order_they_are_used_in(limelight: Limelight) -> None:
     ended = limelight("--help")
-    places = [ended.out.index(f" {verb} ") for verb in VERBS]
+    places = [ended.out.index(f" {command} ") for command in MODULES]
     assert places == sorted(places)
-    assert "`limelight VERB --help` shows the options of each" in ended.out
+    assert "`limelight COMMAND --help` shows the options of each" in ended.out
 
 
 def test_no_words_at_all_show_the_help_as_a_mistake(limelight: Limelight) -> None:
@@ -121,7 +121,7 @@ def test_a_near_name_is_proposed(limelight: Limelight) -> None:
 
 
 def test_the_parser_is_asked_for_its_family_of_faults() -> None:
-    """typer hands out one member of it; the family is what a wrong option and a wrong verb raise, too."""
+    """typer hands out one member of it; the family is what a wrong option and an unknown command raise, too."""
     assert issubclass(typer.BadParameter, UsageError)
     for words in (["--wrong"], ["wrong"]):
         with pytest.raises(UsageError):

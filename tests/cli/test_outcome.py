@@ -1,4 +1,4 @@
-"""Every way a verb can end, in a number and a line."""
+"""Every way a command can end, in a number and a line."""
 
 import errno
 import os
@@ -118,11 +118,11 @@ def test_torch_really_says_it_that_way() -> None:
 
 
 def test_a_guarded_verb_keeps_its_options(capsys: pytest.CaptureFixture[str]) -> None:
-    def verb(word: str, *, times: int = 1) -> None:
+    def command(word: str, *, times: int = 1) -> None:
         raise UserError(word * times)
 
-    guard = guarded(verb, with_less_memory="")
-    assert guard.__wrapped__ is verb  # the parser reads the options there
+    guard = guarded(command, with_less_memory="")
+    assert guard.__wrapped__ is command  # the parser reads the options there
     assert guard("no", times=2) == 2
     assert capsys.readouterr().err == "limelight: nono\n"
 

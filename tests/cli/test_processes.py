@@ -97,7 +97,7 @@ words = {
     "evaluate": ["--test", f"{folder}/test.tsv"],
     "attention": ["A dog runs.", "-o", f"{folder}/map.svg"],
 }
-codes = [run([verb, *rest, "--model", model]) for verb, rest in words.items()]
+codes = [run([command, *rest, "--model", model]) for command, rest in words.items()]
 codes.append(run(["train", "--train", f"{folder}/test.tsv", "--max-steps", "1", "--out", f"{folder}/run"]))
 print(codes)
 """

@@ -25,7 +25,7 @@ from limelight.models.build import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.models.state import Active
 from limelight.pipelines.translator import Translator
-from limelight.storage.shortlist import FEWEST, LISTED, MOST_CANDIDATES, Shortlist
+from limelight.storage.shortlist import FEWEST, LISTED, MAX_CANDIDATES, Shortlist
 from limelight.tokens import Tokenizers
 from tests.decoding.fakes import Characters, TableModel, characters, log_probabilities, random_model
 from tests.decoding.test_real_models import MODELS, built
@@ -361,8 +361,8 @@ def test_lists_for_another_model_are_refused() -> None:
         (lists({0: [0]}, always=[17]), "always has the id 17"),
         (Shortlist(np.zeros((5, 0), dtype=np.int32), np.zeros(0, dtype=np.int32)), "0 candidates for each piece"),
         (
-            lists({0: [1] * (MOST_CANDIDATES + 1)}),
-            f"257 candidates for each piece; there are from 1 to {MOST_CANDIDATES}",
+            lists({0: [1] * (MAX_CANDIDATES + 1)}),
+            f"257 candidates for each piece; there are from 1 to {MAX_CANDIDATES}",
         ),
     ):
         with pytest.raises(UserError, match=fault):

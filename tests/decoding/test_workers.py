@@ -13,7 +13,7 @@ from limelight.decoding.engine import Engine
 from limelight.decoding.lane import Outcome
 from limelight.decoding.request import Request
 from limelight.decoding.settings import SearchSettings
-from limelight.decoding.workers import MOST_WORKERS, SENTENCES_EACH, decode, settings_put_back, workers_for
+from limelight.decoding.workers import MAX_WORKERS, SENTENCES_EACH, decode, settings_put_back, workers_for
 from tests.decoding.fakes import TableModel, random_model
 
 THREADS = 6
@@ -238,7 +238,7 @@ def test_no_jobs_are_no_work(seed: int) -> None:
         (2 * SENTENCES_EACH, 8, 2),
         (1000 * SENTENCES_EACH, 1, 1),
         (1000 * SENTENCES_EACH, 3, 3),
-        (1000 * SENTENCES_EACH, 64, MOST_WORKERS),
+        (1000 * SENTENCES_EACH, 64, MAX_WORKERS),
         (1000 * SENTENCES_EACH, None, 1),
     ],
 )

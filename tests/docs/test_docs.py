@@ -35,7 +35,7 @@ from limelight.training.run import MAY_CHANGE
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "limelight"
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
-VERBS = typer.main.get_command(app).commands
+COMMANDS = typer.main.get_command(app).commands
 SECTIONS = {
     "data": config.DataConfig,
     "tokens": config.TokensConfig,
@@ -77,25 +77,27 @@ def commands(text: str) -> Iterator[list[str]]:
 def command_faults(text: str) -> list[str]:
     """Command lines that the command line itself would not take."""
     complaints = []
-    for verb, *words in commands(text):
-        if verb not in VERBS:
-            complaints.append(f"limelight {verb}: there is no such verb")
+    for command, *words in commands(text):
+        if command not in COMMANDS:
+            complaints.append(f"limelight {command}: there is no such command")
             continue
         try:
-            VERBS[verb].make_context(verb, repeat_options(words))
+            COMMANDS[command].make_context(command, repeat_options(words))
         except Exception as error:
-            complaints.append(f"limelight {verb} {shlex.join(words)}: {error}")
+            complaints.append(f"limelight {command} {shlex.join(words)}: {error}")
     return complaints
 
 
 def mentioned_faults(text: str) -> list[str]:
-    """Options in running text that their verb, or where none is named, every verb, does not have."""
+    """Options in running text that their command, or where none is named, every command, does not have."""
     complaints = []
-    known = {option for verb in VERBS.values() for parameter in verb.params for option in _spellings(parameter)}
+    known = {
+        option for command in COMMANDS.values() for parameter in command.params for option in _spellings(parameter)
+    }
     for code in re.findall(r"`([^`\n]+)`", without_blocks(text)):
         words = code.split()
-        verb = VERBS.get(words[1]) if words[0] == "limelight" and len(words) > 1 else None
-        own = known if verb is None else {option for parameter in verb.params for option in _spellings(parameter)}
+        command = COMMANDS.get(words[1]) if words[0] == "limelight" and len(words) > 1 else None
+        own = known if command is None else {option for parameter in command.params for option in _spellings(parameter)}
         if words[0] == "limelight" or words[0].startswith("--"):
             options = [word for word in words if word.startswith("--")]
             complaints += [f"`{code}`: there is no {option}" for option in options if option not in own | {"--help"}]
@@ -120,7 +122,7 @@ def test_every_command_line_would_be_taken(page):
 
 def test_every_option_is_on_some_page():
     said = set(re.findall(r"(?<![\w-])--?\w[\w-]*", "".join(map(read, PAGES))))
-    options = [_spellings(parameter) for verb in VERBS.values() for parameter in verb.params]
+    options = [_spellings(parameter) for command in COMMANDS.values() for parameter in command.params]
     assert [names for names in options if names[0].startswith("-") and not said.intersection(names)] == []
 
 

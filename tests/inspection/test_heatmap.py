@@ -10,7 +10,7 @@ from matplotlib._pylab_helpers import Gcf
 from matplotlib.image import imread
 
 from limelight.errors import UserError
-from limelight.inspection.heatmap import LONGEST_LABEL, MASKED, draw_weights, picture_bytes
+from limelight.inspection.heatmap import MASKED, MAX_LABEL_LENGTH, draw_weights, picture_bytes
 from limelight.inspection.pictures import draw_average, draw_grid
 from tests.inspection.fakes import random_map
 
@@ -95,7 +95,7 @@ def test_dollar_signs_are_no_formula():
 
 def test_long_labels_are_cut_with_an_ellipsis():
     shown = labels(draw_weights(np.ones((1, 1), dtype=np.float32), ["r" * 60], ["c"]))
-    assert shown[0] == ["r" * (LONGEST_LABEL - 1) + "…"]
+    assert shown[0] == ["r" * (MAX_LABEL_LENGTH - 1) + "…"]
 
 
 def test_a_map_of_zeros_can_be_drawn():

@@ -43,7 +43,7 @@ def test_fewer_bits_are_fewer_bytes(
     stored = make_stored(tmp_path / "model", wide, make_tokenizers(joint=True))
     for name in ("float32", quantization):
         export_ctranslate2(stored, tmp_path / name, quantization=name)
-    table = 4 * 2 * ctranslate2.LONGEST * 96  # of positions, twice
+    table = 4 * 2 * ctranslate2.MAX_POSITIONS * 96  # of positions, twice
     sizes = [(tmp_path / name / "model.bin").stat().st_size for name in ("float32", quantization)]
     assert sizes[1] < share * (sizes[0] - table) + table + 10_000
     assert quantization in QUANTIZATIONS

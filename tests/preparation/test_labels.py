@@ -117,7 +117,7 @@ def test_what_has_no_labels_is_refused(text: str, fault: str, tmp_path: Path) ->
 
 
 def test_what_has_far_too_many_is_parallel_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("limelight.text.labels.MOST_LABELS", 5)
+    monkeypatch.setattr("limelight.text.labels.MAX_LABELS", 5)
     train = written(tmp_path / "train.tsv", "".join(f"text {number}\tlabel {number}\n" for number in range(6)))
     with pytest.raises(UserError, match=r"train\.tsv: 6 labels; a classifier chooses among 2 to 5"):
         prepare(with_files(label_run(tmp_path / "text"), train=train), tmp_path / "run")

@@ -133,7 +133,7 @@ def test_memory_is_bounded(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
     table = lexicon._table
     monkeypatch.setattr(lexicon, "_table", lambda pairs, *rest: seen.append(len(pairs)) or table(pairs, *rest))
-    monkeypatch.setattr(lexicon, "MOST_MEETINGS", 90)
+    monkeypatch.setattr(lexicon, "MAX_COOCCURRENCES", 90)
     monkeypatch.setattr(lexicon, "BLOCK", 40)
     small, large = Pieces(np.array([3, 4]), np.array([5, 6, 7])), Pieces(np.arange(2, 11), np.arange(2, 12))
     learn_lexicon([small] * 10, nothing=NOTHING, classes=CLASSES)

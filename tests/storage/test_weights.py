@@ -126,9 +126,9 @@ ONE = '{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        (described(ONE, length=2**40), "a header of 1,099,511,627,776 bytes in a file of 66; at most 4,000,000"),
+        (described(ONE, length=2**40), "a header of 1,099,511,627,776 bytes in a file of 66; the limit is 4,000,000"),
         (described(ONE, length=2**64 - 1), "a header of 18,446,744,073,709,551,615 bytes"),
-        (described(" " * 4_000_001), "a header of 4,000,001 bytes in a file of 4,000,013; at most 4,000,000 are read"),
+        (described(" " * 4_000_001), "a header of 4,000,001 bytes in a file of 4,000,013; the limit is 4,000,000"),
         (described(ONE[:-1] + "," + ONE[1:]), "a is described twice"),
         (described(ONE.replace("[0,4]", '[0,4],"dtype":"I32"')), "dtype is described twice"),
         (described("[" * 100_000), "recursion"),

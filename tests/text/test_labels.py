@@ -8,8 +8,8 @@ import pytest
 
 from limelight.errors import UserError
 from limelight.text.labels import (
-    LONGEST_LABEL,
-    MOST_LABELS,
+    MAX_LABEL_LENGTH,
+    MAX_LABELS,
     dump_labels,
     label_fault,
     label_numbers,
@@ -36,14 +36,14 @@ def test_labels_come_back_from_a_file(labels: list[str], tmp_path: Path) -> None
         (b'{"a": 1}', "not a list of labels: it holds something else than names"),
         (b'["a", 3]', "not a list of labels: it holds something else than names"),
         (b'["a"]', "1 labels; a classifier chooses among 2 to 10,000"),
-        (json.dumps([str(number) for number in range(MOST_LABELS + 1)]).encode(), "10,001 labels"),
+        (json.dumps([str(number) for number in range(MAX_LABELS + 1)]).encode(), "10,001 labels"),
         (b'["a", "b", "a"]', "a label stands there twice"),
         (b'["a", ""]', "'' is no label: it is blank, or has white space at an end"),
         (b'["a", "b "]', "'b ' is no label: it is blank"),
         (b'["a", "b\\tc"]', "is no label: it has characters that do not print"),
         (b'["a", "\\u001b[2J"]', "is no label: it has characters that do not print"),
         (
-            json.dumps(["a", "b" * (LONGEST_LABEL + 1)]).encode(),
+            json.dumps(["a", "b" * (MAX_LABEL_LENGTH + 1)]).encode(),
             "is no label: 201 characters, and at most 200 are taken",
         ),
     ],
@@ -70,8 +70,8 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
 
 
 def test_good_labels_have_no_fault() -> None:
-    assert [label_fault(label) for label in ("a", "a b", "x" * LONGEST_LABEL, "é")] == [""] * 4
-    assert labels_fault([str(number) for number in range(MOST_LABELS)]) == ""
+    assert [label_fault(label) for label in ("a", "a b", "x" * MAX_LABEL_LENGTH, "é")] == [""] * 4
+    assert labels_fault([str(number) for number in range(MAX_LABELS)]) == ""
 
 
 def test_pairs_become_numbers() -> None:

@@ -18,7 +18,7 @@ from limelight.tokens import (
     load_tokenizer,
     train_tokenizer,
 )
-from limelight.tokens.characters import MOST_CHARACTERS
+from limelight.tokens.characters import MAX_CHARACTERS
 from limelight.tokens.metadata import StoredTokenizer, write_stored
 
 RESERVED = ("<2en>", *PLACEHOLDERS, MASK)
@@ -119,9 +119,9 @@ def test_a_bound_keeps_the_most_frequent(letters: list[str], room: int) -> None:
 
 
 def test_without_a_size_there_is_room_for_many() -> None:
-    many = "".join(map(chr, range(0x4E00, 0x4E00 + MOST_CHARACTERS + 5))) + "abcde" * 2
+    many = "".join(map(chr, range(0x4E00, 0x4E00 + MAX_CHARACTERS + 5))) + "abcde" * 2
     tokenizer = train([many])
-    assert tokenizer.padding == 2 + len(RESERVED) + MOST_CHARACTERS
+    assert tokenizer.padding == 2 + len(RESERVED) + MAX_CHARACTERS
     assert UNKNOWN not in tokenizer.encode("abcde")
     assert tokenizer.encode(many).count(UNKNOWN) == 10
 

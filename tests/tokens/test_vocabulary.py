@@ -38,8 +38,8 @@ def test_characters_take_no_room_from_merges(pairs: int, one: int, other: int) -
     """The defect: an alphabet that just fitted into the suggestion left nothing for merges, a larger one everything."""
     few, many = sorted((one, other))
     sizes = suggest_vocabulary_size(pairs, few), suggest_vocabulary_size(pairs, many)
-    assert sizes[0] <= sizes[1] <= vocabulary.LARGEST
-    if sizes[1] < vocabulary.LARGEST:
+    assert sizes[0] <= sizes[1] <= vocabulary.MAX_SIZE
+    if sizes[1] < vocabulary.MAX_SIZE:
         assert sizes[0] - few <= suggest_vocabulary_size(pairs)
         assert sizes[1] - max(many, vocabulary.ALPHABET) >= suggest_vocabulary_size(pairs) - vocabulary.ALPHABET
 

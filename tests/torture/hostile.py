@@ -98,10 +98,10 @@ class Watched:
         answering.close()
         assert self._ask(self._good, ["translate"]).code == 0, "the good folder does not translate"
 
-    def _ask(self, folder: Path, verb: list[str]) -> Outcome:
+    def _ask(self, folder: Path, command: list[str]) -> Outcome:
         assert self._asking is not None
         try:
-            self._asking.send([*verb, "--model", str(folder)])
+            self._asking.send([*command, "--model", str(folder)])
             if self._asking.poll(PATIENCE):
                 return self._asking.recv()
             outcome = Outcome(None, "it hangs")

@@ -119,7 +119,7 @@ def test_too_many_in_a_row(
     """The run stops. Once the numbers are right again it goes on from its last checkpoint as if nothing had been."""
     config = tiny_run(tmp_path / "text", max_steps=8, checkpoint_every=50, validate_every=50, accumulate=1)
     go(config, tmp_path / "whole")
-    most = loop.MOST_SKIPPED
+    most = loop.MAX_SKIPPED
     for fault in FAULTS if full else [random.Random(seed).choice(list(FAULTS))]:
         run = tmp_path / fault
         go(config, run, max_steps=5)
@@ -146,7 +146,7 @@ def test_weights_that_overflow(
 ) -> None:
     """A rate with which the weights themselves leave the range of their numbers, in one update or in a few."""
     config = tiny_run(tmp_path / "text", max_steps=60, learning_rate=rate, warmup=0, clip_norm=0.0, checkpoint_every=1)
-    monkeypatch.setattr(loop, "MOST_SKIPPED", 4)
+    monkeypatch.setattr(loop, "MAX_SKIPPED", 4)
     code, message = ends(config, tmp_path / "run", capsys)
     good = code == 1 and "training.learning_rate" in message and not list(not_finite_on_disk(tmp_path / "run"))
     measured("T6", f"a learning rate of {rate:g}: exit code 1, everything stored is finite", held=int(good), of=1)
@@ -159,7 +159,7 @@ def test_the_check_can_fail(
     config = tiny_run(tmp_path / "text", max_steps=4, checkpoint_every=50, validate_every=50)
     always: Callable[[float], bool] = lambda value: True  # noqa: E731
     monkeypatch.setattr(updating.math, "isfinite", always)
-    monkeypatch.setattr(updating, "LARGEST", math.inf)
+    monkeypatch.setattr(updating, "MAX_NORM", math.inf)
     monkeypatch.setattr(updating, "min", lambda *values: 0.0, raising=False)
     injection = Injection({2: "NaN in a gradient"}, monkeypatch)
     ends(config, tmp_path / "run", capsys)

@@ -26,7 +26,7 @@ from limelight.storage.weights import named_weights, read_weights
 from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.training import checkpoint, keep, loop
 from limelight.training.checkpoint import CHECKPOINTS, Progress, restore_newest
-from limelight.training.keep import SNAPSHOTS, keep_snapshot, offer_model, score_of_best
+from limelight.training.keep import SNAPSHOTS, keep_snapshot, save_if_best, score_of_best
 from limelight.training.optimizer import make_optimizer
 from limelight.training.report import Report
 from limelight.training.run_state import Run
@@ -116,7 +116,7 @@ class Story:
     def validate(self, loss: int) -> None:
         score, progress = -float(loss), self.run.progress
         progress.snapshots = keep_snapshot(self.run, score)
-        offer_model(self.run, Validation(float(loss)), f"update {progress.step}")
+        save_if_best(self.run, Validation(float(loss)), f"update {progress.step}")
         if self.best is None or score >= self.best[0]:
             self.best = score, weight_of(named_weights(self.run.model))
 

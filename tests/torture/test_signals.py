@@ -110,14 +110,14 @@ def test_training_is_told_to_stop(
     measured("T3", what, held=held, of=tries, note=f"out after {slowest:.1f} s at most")
 
 
-@pytest.mark.parametrize("verb", ["translate", "evaluate"])
+@pytest.mark.parametrize("command", ["translate", "evaluate"])
 def test_beam_search_is_told_to_stop(
-    verb: str, workplace: Workplace, full: bool, measured: Measured, seed: int, tmp_path: Path
+    command: str, workplace: Workplace, full: bool, measured: Measured, seed: int, tmp_path: Path
 ) -> None:
     chance, tries = random.Random(seed), 20 if full else 1
     held, slowest = 0, 0.0
     text = write_pairs(tmp_path / "test.tsv", 5000)
-    words = [verb, "--model", str(workplace.whole), *([text] if verb == "translate" else ["--test", text])]
+    words = [command, "--model", str(workplace.whole), *([text] if command == "translate" else ["--test", text])]
     for _ in range(tries):
         moment = Moment("limelight.decoding.lane.take_step", chance.randint(1, 40), chance.choice([0.0, 0.05]))
         command = Command([*words, "--output", str(tmp_path / "out.txt")], tmp_path / "errors", moment)
@@ -128,7 +128,7 @@ def test_beam_search_is_told_to_stop(
         print(moment, f"{ended.seconds:.2f} s", faults)
         slowest = max(slowest, ended.seconds)
         held += not faults
-    what = f"signals (SIGTERM, SIGINT) during beam search ({verb}): out within 10 s, no half output"
+    what = f"signals (SIGTERM, SIGINT) during beam search ({command}): out within 10 s, no half output"
     measured("T3", what, held=held, of=tries, note=f"out after {slowest:.1f} s at most")
 
 

@@ -64,14 +64,14 @@ def test_what_was_not_measured_is_not_claimed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "title", "verb", "figure"),
+    ("kind", "title", "command", "figure"),
     [
         ("writer", "plays.txt: a model of the family decoder_only", "limelight generate", "validation bits per byte"),
         ("masked", "plays.txt: a masked model (encoder_only)", "limelight fill", "validation loss per guessed piece"),
         ("labels", "A classifier of texts (encoder_only)", "limelight classify", "validation macro-F1"),
     ],
 )
-def test_other_models_say_what_they_are_for(kind: str, title: str, verb: str, figure: str) -> None:
+def test_other_models_say_what_they_are_for(kind: str, title: str, command: str, figure: str) -> None:
     plain = DataConfig(text=("books/plays.txt", "more.txt"))
     section = decoder_only() if kind == "writer" else EncoderOnlyConfig(layers=1, d_model=6, heads=2, d_ff=7)
     names = [f"l|{number}" for number in range(21)] if kind == "labels" else []
@@ -81,7 +81,7 @@ def test_other_models_say_what_they_are_for(kind: str, title: str, verb: str, fi
     text = model_card(config, build_model(section, both, names), both, PROGRESS, notes)
     found = rows(text)
     assert text.startswith(f"# {title}\n")
-    assert f"`{verb} --model FOLDER" in text
+    assert f"`{command} --model FOLDER" in text
     assert "translat" not in text
     assert found[figure] == "1.5"
     if names:

@@ -17,7 +17,7 @@ from limelight.training.keep import (
     drop_snapshots,
     finish_model,
     keep_snapshot,
-    offer_model,
+    save_if_best,
     score_of_best,
 )
 from limelight.training.optimizer import make_optimizer
@@ -56,7 +56,7 @@ def run(tmp_path: Path, looks: list[Validation], seed: int, monkeypatch: pytest.
         save_weights(folder / "model.safetensors", named_weights(model))
 
     monkeypatch.setattr(keep, "save_model", save)
-    monkeypatch.setattr(keep, "look", lambda _: looks.pop(0) if looks else None)
+    monkeypatch.setattr(keep, "validate", lambda _: looks.pop(0) if looks else None)
     return Run(
         folder=tmp_path,
         config=RunConfig(training=TrainingConfig(average=3, best_by="loss")),
@@ -127,7 +127,7 @@ def test_snapshots_stay_until_no_checkpoint_knows_them(run: Run) -> None:
 def test_the_best_model_is_never_replaced_by_a_worse_one(run: Run) -> None:
     for value, chosen in ((3.0, True), (2.0, True), (2.5, False), (2.0, True)):
         move_on(run)
-        assert offer_model(run, loss(value), "x") == chosen
+        assert save_if_best(run, loss(value), "x") == chosen
     assert run.progress.model_score == -2.0
     assert best(run) == 4
     assert "validation loss per piece | 2.0000" in (run.folder / "README.md").read_text()
@@ -160,7 +160,7 @@ def test_where_there_is_no_model_that_can_be_read_any_is_the_best(content: bytes
 def test_at_the_end_the_average_wins_if_it_is_as_good(run: Run, looks: list[Validation]) -> None:
     for value in (3.0, 2.0):
         snapshot(run, -value)
-        offer_model(run, loss(value), "x")
+        save_if_best(run, loss(value), "x")
     own = {name: tensor.clone() for name, tensor in named_weights(run.model).items()}
     looks.append(loss(2.0))
     finish_model(run)
@@ -172,7 +172,7 @@ def test_at_the_end_the_average_wins_if_it_is_as_good(run: Run, looks: list[Vali
 def test_a_worse_average_does_not_win(run: Run, looks: list[Validation]) -> None:
     for value in (3.0, 2.0):
         snapshot(run, -value)
-        offer_model(run, loss(value), "x")
+        save_if_best(run, loss(value), "x")
     looks.append(loss(2.1))
     finish_model(run)
     assert run.report.final_models == [("the average of updates 1, 2", False)]
@@ -181,7 +181,7 @@ def test_a_worse_average_does_not_win(run: Run, looks: list[Validation]) -> None
 
 def test_the_last_weights_count_without_a_trace_in_what_follows(run: Run, looks: list[Validation]) -> None:
     snapshot(run, -3.0)
-    offer_model(run, loss(3.0), "x")
+    save_if_best(run, loss(3.0), "x")
     run.progress.best_score, run.progress.without_gain = -3.0, 4
     move_on(run)
     before = run.progress.to_json()
@@ -214,7 +214,7 @@ def test_the_weights_being_trained_come_back_when_the_last_look_is_interrupted(
     def interrupted(_: Run) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(keep, "look", interrupted)
+    monkeypatch.setattr(keep, "validate", interrupted)
     with pytest.raises(KeyboardInterrupt):
         finish_model(run)
     assert {parameter.mean().item() for parameter in run.model.parameters()} == {2.0}

@@ -14,7 +14,7 @@ from limelight.errors import RunError
 from limelight.storage.weights import read_weights
 from limelight.training import budget, loop, update
 from limelight.training.checkpoint import Progress
-from limelight.training.loop import MOST_SKIPPED, why_over
+from limelight.training.loop import MAX_SKIPPED, why_over
 from limelight.training.run import train
 from limelight.training.tasks.task import Validation
 from tests.training.helpers import checkpoints_of, go, log_of, tiny_run, with_training
@@ -236,7 +236,7 @@ def test_many_in_a_row_end_the_run_with_advice(tmp_path: Path, monkeypatch: pyte
     broken(monkeypatch, lambda call: call >= 10)
     config = tiny_run(tmp_path / "text", max_steps=100, validate_every=1000)
     with pytest.raises(
-        RunError, match=f"in {MOST_SKIPPED} updates in a row, the last one at update 25; lower"
+        RunError, match=f"in {MAX_SKIPPED} updates in a row, the last one at update 25; lower"
     ) as caught:
         go(config, tmp_path / "run")
     for advice in ("training.learning_rate", "training.warmup", "training.precision=fp32", "checkpoint is intact"):

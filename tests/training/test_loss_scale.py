@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from limelight.training import loss_scale
-from limelight.training.loss_scale import FIRST, LARGEST, next_scale
+from limelight.training.loss_scale import FIRST, MAX_SCALE, next_scale
 
 
 def torchs(finite: list[bool], interval: int) -> list[float]:
@@ -29,7 +29,7 @@ def torchs(finite: list[bool], interval: int) -> list[float]:
 def test_it_is_torchs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """But for the bounds, which torch's has not."""
     monkeypatch.setattr(loss_scale, "GROWTH_INTERVAL", 3)
-    monkeypatch.setattr(loss_scale, "LARGEST", float("inf"))
+    monkeypatch.setattr(loss_scale, "MAX_SCALE", float("inf"))
     finite = random.Random(seed).choices([True, False], [5, 1], k=40)
     found, scale, since = [], FIRST, 0
     for good in finite:
@@ -47,4 +47,4 @@ def test_it_begins_as_torchs_does() -> None:
 
 def test_it_has_bounds() -> None:
     assert next_scale(1.0, 7, applied=False) == (1.0, 0)
-    assert next_scale(LARGEST, loss_scale.GROWTH_INTERVAL - 1, applied=True) == (LARGEST, 0)
+    assert next_scale(MAX_SCALE, loss_scale.GROWTH_INTERVAL - 1, applied=True) == (MAX_SCALE, 0)

@@ -181,16 +181,16 @@ def test_the_snapshots_of_a_checkpoint_stay_until_it_goes(transformer: Whole, tm
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_looking_at_a_model_draws_nothing(model: ModelConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Validation may come at any time only because it leaves the random state as it was, and dropout switched on."""
-    looks = []
-    look = run_state.look
+    kept = []
+    validate = run_state.validate
 
     def watched(run: run_state.Run) -> Any:
         before = torch.get_rng_state()
-        seen = look(run)
-        looks.append(torch.equal(torch.get_rng_state(), before) and run.model.training)
+        seen = validate(run)
+        kept.append(torch.equal(torch.get_rng_state(), before) and run.model.training)
         return seen
 
-    monkeypatch.setattr(loop, "look", watched)
-    monkeypatch.setattr(keep, "look", watched)
+    monkeypatch.setattr(loop, "validate", watched)
+    monkeypatch.setattr(keep, "validate", watched)
     go(tiny_run(tmp_path / "text", model), tmp_path / "run", max_steps=5)
-    assert looks == [True] * 3  # after update 4, after the last one, of the average
+    assert kept == [True] * 3  # after update 4, after the last one, of the average

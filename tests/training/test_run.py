@@ -18,7 +18,7 @@ from limelight.pipelines.load_translator import load_translator
 from limelight.signals import Stopped
 from limelight.training.checkpoint import Progress, find_damage
 from limelight.training.lock import only_trainer
-from limelight.training.run import MAY_CHANGE, settle, train
+from limelight.training.run import MAY_CHANGE, check_resumable, train
 from tests.training.helpers import RECURRENT, checkpoints_of, go, log_of, tiny_run, with_training
 
 UPDATE = "limelight.training.loop.update"
@@ -39,7 +39,7 @@ def run(config: RunConfig, tmp_path: Path) -> Path:
 
 
 def test_a_new_folder_takes_any_configuration(config: RunConfig, tmp_path: Path) -> None:
-    settle(config, tmp_path / "new")
+    check_resumable(config, tmp_path / "new")
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / ".keep").touch()
     assert go(config, tmp_path / "empty", max_steps=1).step == 1
@@ -64,7 +64,7 @@ def test_other_settings_are_refused_and_every_one_is_listed(config: RunConfig, r
         }
     )
     with pytest.raises(UserError) as caught:
-        settle(other, run)
+        check_resumable(other, run)
     message = str(caught.value)
     assert message.startswith(f"{run}: there is a run with other settings: ")
     for name, old, new in (("model.d_model", 8, 16), ("model.heads", 2, 4), ("training.seed", 1, 9)):
@@ -75,7 +75,7 @@ def test_other_settings_are_refused_and_every_one_is_listed(config: RunConfig, r
 
 def test_another_family_lists_what_only_one_of_them_has(config: RunConfig, run: Path) -> None:
     with pytest.raises(UserError, match=r"model\.family is 'transformer' there, 'recurrent' here") as caught:
-        settle(config.model_copy(update={"model": RECURRENT}), run)
+        check_resumable(config.model_copy(update={"model": RECURRENT}), run)
     assert "model.d_model is 8 there, None here" in str(caught.value)
     assert "model.cell is None there, 'gru' here" in str(caught.value)
 
@@ -84,11 +84,13 @@ def test_bounds_may_change(config: RunConfig, run: Path) -> None:
     changed = {"max_steps": 9, "max_minutes": 3.0, "patience": 7, "average": 1, "average_of": "best", "log_every": 3}
     assert set(changed) <= MAY_CHANGE
     wanted = with_training(config, **changed)
-    settle(wanted, run)
+    check_resumable(wanted, run)
 
 
 def test_search_defaults_may_change(config: RunConfig, run: Path) -> None:
-    settle(config.model_copy(update={"decoding": config.decoding.model_copy(update={"length_offset": 0.5})}), run)
+    check_resumable(
+        config.model_copy(update={"decoding": config.decoding.model_copy(update={"length_offset": 0.5})}), run
+    )
 
 
 def test_only_settings_of_training_may_change() -> None:
@@ -189,7 +191,7 @@ def test_a_signal_is_heard_within_a_backward_pass(
         reached.append(1)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    monkeypatch.setattr("limelight.training.run._be_heard", hear)
+    monkeypatch.setattr("limelight.training.run._allow_signals", hear)
     with pytest.raises(Stopped):
         go(config, tmp_path / "run")
     assert len(reached) == 1

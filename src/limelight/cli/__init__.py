@@ -1,4 +1,4 @@
-"""The command line: one thin file per verb."""
+"""The command line: one thin file per command."""
 
 from limelight.cli.app import main
 

@@ -1,6 +1,6 @@
-"""`limelight VERB`: collects the verbs.
+"""`limelight COMMAND`: collects the commands.
 
-Nothing heavy is imported before a verb runs: `--help` must not wait for torch, nor for what checks configurations.
+Nothing heavy is imported before a command runs: `--help` must not wait for torch, nor for what checks configurations.
 """
 
 import sys
@@ -45,25 +45,25 @@ class _CleanHelp:
         return option
 
 
-class Verb(_CleanHelp, TyperCommand):
-    """`limelight VERB`."""
+class Command(_CleanHelp, TyperCommand):
+    """`limelight COMMAND`."""
 
 
-class Verbs(_CleanHelp, TyperGroup):
+class Commands(_CleanHelp, TyperGroup):
     """`limelight`."""
 
 
 app = typer.Typer(
     name="limelight",
-    cls=Verbs,
+    cls=Commands,
     help="Train, run and explain attention-based translation models.",
-    epilog="`limelight VERB --help` shows the options of each, with examples.",
+    epilog="`limelight COMMAND --help` shows the options of each, with examples.",
     add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": HELP},
 )
-VERBS: dict[str, tuple[ModuleType, Callable[..., None]]] = {
+COMMANDS: dict[str, tuple[ModuleType, Callable[..., None]]] = {
     "train": (train, train.train),
     "translate": (translate, translate.translate),
     "generate": (generate, generate.generate),
@@ -78,9 +78,9 @@ VERBS: dict[str, tuple[ModuleType, Callable[..., None]]] = {
     "export": (export, export.export),
     "import": (import_, import_.import_),
 }
-for name, (module, verb) in VERBS.items():
-    app.command(name, cls=Verb, epilog=module.EXAMPLES, context_settings={"help_option_names": HELP})(
-        guarded(verb, with_less_memory=module.WITH_LESS_MEMORY)
+for name, (module, function) in COMMANDS.items():
+    app.command(name, cls=Command, epilog=module.EXAMPLES, context_settings={"help_option_names": HELP})(
+        guarded(function, with_less_memory=module.WITH_LESS_MEMORY)
     )
 
 UsageError = cast(type[Exception], typer.BadParameter.__bases__[0])
@@ -97,7 +97,7 @@ def _print_version(wanted: bool) -> bool:
 @app.callback()
 def limelight(
     version: bool = typer.Option(
-        False, "--version", help="Print the version and leave.", metavar="", callback=_print_version, is_eager=True
+        False, "--version", help="Print the version and exit.", metavar="", callback=_print_version, is_eager=True
     ),
 ) -> None:
     """Train, run and explain attention-based translation models."""
@@ -118,7 +118,7 @@ def run(arguments: list[str]) -> int:
         return say(_usage_fault(error, arguments), 2)
     except SystemExit:  # the answer of what prints the help to a reader who has left (`| head`)
         return 0
-    except OSError as error:  # verbs tell of their own; this was the help
+    except OSError as error:  # commands tell of their own; this was the help
         silence(cast(TextIOBase, sys.stdout))
         return say(f"standard output: cannot be written: {(error.strerror or str(error)).lower()}", 1)
     if not arguments:
@@ -129,5 +129,5 @@ def run(arguments: list[str]) -> int:
 def _usage_fault(error: Exception, arguments: list[str]) -> str:
     """What is wrong with the command line, and where to read how it should look."""
     fault = getattr(error, "format_message", error.__str__)().strip().rstrip(".").replace("Value error, ", "")
-    command = " ".join(["limelight", *(word for word in arguments[:1] if word in VERBS)])
+    command = " ".join(["limelight", *(word for word in arguments[:1] if word in COMMANDS)])
     return f"{fault[:1].lower()}{fault[1:]}; see `{command} --help`"

@@ -1,4 +1,4 @@
-"""Which model a verb works with."""
+"""Which model a command works with."""
 
 from __future__ import annotations
 

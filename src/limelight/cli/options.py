@@ -1,6 +1,6 @@
 """Every option once: its name, what it takes, and the line of help that stands beside it.
 
-The order in which a verb lists them is the order in its help.
+The order in which a command lists them is the order in its help.
 """
 
 from enum import StrEnum
@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 
 from limelight.cli.arguments import decimal, device_name, whole_number
-from limelight.recipes.book import describe_recipes
+from limelight.recipes.registry import describe_recipes
 
-# --- what several verbs share ---
+# --- what several commands share ---
 
 Models = Annotated[
     list[str] | None,

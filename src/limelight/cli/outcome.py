@@ -1,4 +1,4 @@
-"""How a verb ends: an exit code, and a message instead of a traceback.
+"""How a command ends: an exit code, and a message instead of a traceback.
 
 0 done; 1 the work failed; 2 the caller's mistake; 130 and 143 stopped by Ctrl-C or SIGTERM. What is raised beyond that
 is a fault of ours and keeps its traceback.
@@ -24,12 +24,15 @@ OUT_OF_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", 
 """How torch's allocators and the libraries below them say it, as a plain `RuntimeError` or while they are loaded."""
 
 
-def guarded(verb: Callable[..., None], *, with_less_memory: str) -> Callable[..., int]:
-    """The verb with the same options, which returns its exit code. `with_less_memory` says how it needs less of it."""
+def guarded(command: Callable[..., None], *, with_less_memory: str) -> Callable[..., int]:
+    """The command with the same options, which returns its exit code.
 
-    @functools.wraps(verb)
+    `with_less_memory` says how the command needs less memory, for the message where it runs out.
+    """
+
+    @functools.wraps(command)
     def run(*args: Any, **options: Any) -> int:
-        return exit_code(lambda: verb(*args, **options), with_less_memory=with_less_memory)
+        return exit_code(lambda: command(*args, **options), with_less_memory=with_less_memory)
 
     return run
 

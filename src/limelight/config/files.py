@@ -16,19 +16,19 @@ from pydantic import BaseModel, ValidationError
 from limelight.config.models import ModelConfig
 from limelight.config.run import RunConfig
 from limelight.errors import UserError
-from limelight.untrusted import MOST_YAML, read_plain, read_yaml, shown
+from limelight.untrusted import MAX_YAML_BYTES, read_plain, read_yaml, shown
 
 FAMILIES = [kind.model_fields["family"].default for kind in get_args(get_args(ModelConfig)[0])]
 FORMAT = 2
 """What `config.yaml` is written in. Format 1, which named no format, is read as well."""
-MOST_FAULTS = 20
+MAX_FAULTS = 20
 """So many faults of a configuration are told at once."""
 
 
 def load_config(path: str | Path) -> RunConfig:
     """Read a `config.yaml`. Raises `UserError` naming file, key, value and bound."""
     try:
-        text = read_plain(Path(path), MOST_YAML).decode("utf-8")
+        text = read_plain(Path(path), MAX_YAML_BYTES).decode("utf-8")
     except OSError as error:
         raise UserError(f"{path}: cannot read the configuration: {error.strerror}") from None
     except UnicodeDecodeError as error:
@@ -65,7 +65,7 @@ def config_from(values: dict[Any, Any], where: str = "configuration") -> RunConf
     try:
         return RunConfig.model_validate({key: value for key, value in values.items() if key != "format"})
     except ValidationError as error:
-        faults = [shown(_describe(fault), 500) for fault in error.errors()[:MOST_FAULTS]]
+        faults = [shown(_describe(fault), 500) for fault in error.errors()[:MAX_FAULTS]]
         more = error.error_count() - len(faults)
         raise UserError(f"{where}: " + "; ".join(faults) + (f"; and {more} more" if more else "")) from None
 

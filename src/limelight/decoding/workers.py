@@ -19,7 +19,7 @@ from limelight.decoding.engine import Engine
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
 
-MOST_WORKERS = 4
+MAX_WORKERS = 4
 SENTENCES_EACH = 32
 """A worker with fewer would not fill its batch."""
 
@@ -76,7 +76,7 @@ def workers_for(requests: int, device: torch.device, threads: int | None) -> int
     """How many engines are worth it. A GPU is busy with one, and so is whoever has no threads to share out."""
     if device.type != "cpu" or threads is None:
         return 1
-    return max(1, min(threads, requests // SENTENCES_EACH, MOST_WORKERS))
+    return max(1, min(threads, requests // SENTENCES_EACH, MAX_WORKERS))
 
 
 def _side_by_side(

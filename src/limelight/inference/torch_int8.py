@@ -11,7 +11,7 @@ from limelight.capabilities import has, int8_engines
 from limelight.layers.integer_rows import integer_rows
 from limelight.shapes import Float, Int
 
-SMALLEST = 1e-30
+MIN_SIZE = 1e-30
 """Of the step of a position's activations, so that nothing is divided by zero."""
 
 _multiply = torch.ops.quantized.linear_dynamic.default
@@ -34,7 +34,7 @@ class TorchInt8Linear(nn.Module):
         """The product, in fp32."""
         rows, steps = inputs.flatten(0, -2).float(), 127 if self.reduced else 255
         below, above = -rows.amin(dim=1, keepdim=True).clamp_(max=0), rows.amax(dim=1, keepdim=True).clamp_(min=0)
-        scales = (above + below).div_(steps).clamp_(min=SMALLEST)
+        scales = (above + below).div_(steps).clamp_(min=MIN_SIZE)
         zero_points = (below / scales).round_()
         # Torch chooses one scale from all the numbers that it is given: with a row from 0 to `steps` it is 1.
         rounded = rows.new_full((len(rows) + 1, rows.shape[1]), steps)

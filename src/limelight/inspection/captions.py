@@ -9,7 +9,7 @@ TITLES: dict[str, str] = {
     "encoder_self": "encoder self-attention: source to source",
     "decoder_self": "decoder self-attention: read target to read target",
 }
-LONGEST = 60
+MAX_TITLE_LENGTH = 60
 """Characters of a sentence in one line."""
 
 
@@ -18,7 +18,7 @@ def caption(source: str, target: str, between: str = " → ") -> str:
     return between.join(drawable(side) for side in (source, target) if side)
 
 
-def shortened(text: str, longest: int = LONGEST) -> str:
+def shortened(text: str, longest: int = MAX_TITLE_LENGTH) -> str:
     """The text, or its beginning and an ellipsis."""
     return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
 

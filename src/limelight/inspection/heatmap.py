@@ -35,10 +35,10 @@ MASKED: dict[str, str] = {"dark": "0.45", "light": "0.85"}
 SCALE = 1.0
 """The largest weight there can be."""
 
-LONGEST_LABEL = 24
+MAX_LABEL_LENGTH = 24
 TITLE_FONT, NARROWEST_TITLE = 9, 72  # points; letters of a line of the title at least
-LARGEST_PANEL = 2.4  # inches; of one head in a grid
-LARGEST_PICTURE = 40.0  # inches; at 150 dots that is 6,000 dots, which every viewer still opens
+MAX_PANEL = 2.4  # inches; of one head in a grid
+MAX_PICTURE = 40.0  # inches; at 150 dots that is 6,000 dots, which every viewer still opens
 DOTS_PER_INCH = 150
 
 _ONE_AT_A_TIME = threading.Lock()  # matplotlib's settings and Python's warning filters are shared by all threads
@@ -101,9 +101,7 @@ def draw_panels(
     _require_matplotlib(theme)
     layers, heads = weights.shape[:2]
     rows, columns = _labels(rows), _labels(columns)
-    sizes = _sizes(
-        rows, columns, across=heads, down=layers, cell=min(0.15, LARGEST_PANEL / max(len(rows), len(columns)))
-    )
+    sizes = _sizes(rows, columns, across=heads, down=layers, cell=min(0.15, MAX_PANEL / max(len(rows), len(columns))))
     width, height, gap = sizes.cell * len(columns), sizes.cell * len(rows), 0.25
     figure = _figure(sizes.left + heads * (width + gap) + 0.7, sizes.top + layers * (height + gap) + 0.1)
     families = _families([*rows, *columns])
@@ -145,12 +143,12 @@ def _labels(pieces: Sequence[str]) -> tuple[str, ...]:
     if not pieces:
         raise UserError("there is nothing to draw: a side of this map has no pieces")
     shown = map(drawable, pieces)
-    return tuple(text if len(text) <= LONGEST_LABEL else text[: LONGEST_LABEL - 1] + "…" for text in shown)
+    return tuple(text if len(text) <= MAX_LABEL_LENGTH else text[: MAX_LABEL_LENGTH - 1] + "…" for text in shown)
 
 
 def _sizes(rows: Sequence[str], columns: Sequence[str], *, across: int, down: int, cell: float) -> _Sizes:
     """Cells of the wanted size, or smaller ones where the picture would not end; letters follow the cells."""
-    cell = min(cell, LARGEST_PICTURE / (across * len(columns)), LARGEST_PICTURE / (down * len(rows)))
+    cell = min(cell, MAX_PICTURE / (across * len(columns)), MAX_PICTURE / (down * len(rows)))
     font = max(4.0, min(9.0, cell * 72 * 0.62))
     letter = font / 72 * 0.6
     left = letter * max(map(len, rows)) + 0.15

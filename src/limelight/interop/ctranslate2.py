@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 QUANTIZATIONS = (
     "float32", "float16", "bfloat16", "int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16",
 )  # fmt: skip
-LONGEST = 1024
+MAX_POSITIONS = 1024
 """Positions of a model with sinusoids: CTranslate2 cuts longer sources by itself, unless it is told otherwise."""
 NEVER = -1e4
 """The bias of padding, which is never predicted; a number in fp16, too."""
@@ -136,7 +136,7 @@ def _variables(weights: Mapping[str, Tensor], config: TransformerConfig) -> dict
     require_complete(weights, {name for names in rows.values() for name in names}, "the model")
     variables = {place: torch.cat([weights[name] for name in names]) for place, names in rows.items()}
     if config.positions == "sinusoidal":
-        table = sinusoids(LONGEST, config.d_model, layout=config.sinusoid_layout)
+        table = sinusoids(MAX_POSITIONS, config.d_model, layout=config.sinusoid_layout)
         variables |= {f"{side}/position_encodings/encodings": table for side in ("encoder", "decoder")}
     projection = variables["decoder/projection/weight"]
     size = len(variables["decoder/embeddings/weight"])

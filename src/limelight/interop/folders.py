@@ -10,7 +10,7 @@ from limelight.storage.model import StoredModel
 from limelight.untrusted import read_plain
 
 NOTHING_LEFT = "nothing is left there"
-_MOST_CARD = 1_000_000
+_MAX_CARD_BYTES = 1_000_000
 
 
 def require_new(folder: Path) -> None:
@@ -35,6 +35,6 @@ def imported_card(folder: Path, origin: str) -> str:
 
 def _card_in(folder: Path) -> str:
     try:
-        return read_plain(folder / CARD, _MOST_CARD).decode("utf-8", errors="replace")
+        return read_plain(folder / CARD, _MAX_CARD_BYTES).decode("utf-8", errors="replace")
     except OSError:
         return ""

@@ -17,7 +17,7 @@ from limelight.files import write_folder, writing
 from limelight.interop.folders import CARD, NOTHING_LEFT, exported_card, imported_card, require_new
 from limelight.interop.json_file import read_json, write_json
 from limelight.interop.marian_config import (
-    LONGEST,
+    MAX_POSITIONS,
     MarianConfig,
     from_marian,
     imported_run,
@@ -80,7 +80,7 @@ def export_huggingface(stored: StoredModel, folder: Path) -> None:
         write_json(partial / CONFIG, values)
         special = {name: values[name] for name in values if name.endswith("token_id")}
         beam = stored.config.decoding.beam_size
-        write_json(partial / "generation_config.json", {**special, "num_beams": beam, "max_length": LONGEST})
+        write_json(partial / "generation_config.json", {**special, "num_beams": beam, "max_length": MAX_POSITIONS})
         write_tokenizers(stored.tokenizers, partial)
         save_weights(partial / WEIGHTS, weights)
         card = exported_card(stored, "A Marian model for transformers", _USE)

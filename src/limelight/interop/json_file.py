@@ -7,14 +7,14 @@ from typing import Any
 from limelight.errors import UserError
 from limelight.untrusted import read_plain, shown
 
-MOST_JSON = 32_000_000
+MAX_JSON_BYTES = 32_000_000
 """Bytes; a vocabulary of a million pieces has about as many."""
 
 
 def read_json(path: Path) -> dict[str, Any]:
     """The object in a file. Raises `UserError` naming the file when it is missing, too large or something else."""
     try:
-        found = json.loads(read_plain(path, MOST_JSON))
+        found = json.loads(read_plain(path, MAX_JSON_BYTES))
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:  # also bytes that are no text

@@ -17,7 +17,7 @@ from limelight.untrusted import shown
 
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
 """Theirs to ours."""
-LONGEST = 512
+MAX_POSITIONS = 512
 """Positions of an exported model, as in the published ones: transformers computes the table when it loads."""
 
 _SIZES = ("d_model", "encoder_layers", "decoder_layers", "encoder_attention_heads", "encoder_ffn_dim", "vocab_size")
@@ -81,7 +81,7 @@ def to_marian(config: TransformerConfig, *, source_size: int, target_size: int) 
         "attention_dropout": 0.0,
         "scale_embedding": True,
         "static_position_embeddings": True,
-        "max_position_embeddings": LONGEST,
+        "max_position_embeddings": MAX_POSITIONS,
         "share_encoder_decoder_embeddings": config.tie == "three-way",
         "tie_word_embeddings": config.tie != "none",
         "eos_token_id": END,

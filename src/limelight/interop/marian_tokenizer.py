@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from limelight.errors import UserError
 from limelight.interop.json_file import read_json, write_json
-from limelight.interop.marian_config import LONGEST
+from limelight.interop.marian_config import MAX_POSITIONS
 from limelight.interop.normalisation import RULE_NAME, compiled_rules
 from limelight.tokens import (
     CharacterTokenizer,
@@ -35,7 +35,7 @@ SETTINGS = "tokenizer_config.json"
 
 _FILLER = re.compile(r"<filler\d+>")
 _LANGUAGE_CODE = re.compile(r">>.+<<")
-_MOST_MODEL = 10_000_000
+_MAX_MODEL_BYTES = 10_000_000
 
 
 class Side(NamedTuple):
@@ -88,7 +88,7 @@ def write_tokenizers(tokenizers: Tokenizers, folder: Path) -> None:
         "eos_token": END_PIECE,
         "unk_token": UNKNOWN_PIECE,
         "pad_token": PADDING_PIECE,
-        "model_max_length": LONGEST,
+        "model_max_length": MAX_POSITIONS,
         "clean_up_tokenization_spaces": False,
     }
     write_json(folder / SETTINGS, settings)
@@ -151,7 +151,7 @@ def _read_side(vocabulary: Path, model: bytes, name: str, last: int | None) -> S
 
 def _read_model(path: Path) -> bytes:
     try:
-        return read_plain(path, _MOST_MODEL)
+        return read_plain(path, _MAX_MODEL_BYTES)
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
 

@@ -22,7 +22,7 @@ from limelight.models.eval_mode import eval_mode
 from limelight.models.language_model import LanguageModel
 from limelight.models.room import longest_sequence
 from limelight.pipelines.writer import Writer
-from limelight.storage.model import StoredModel, load_model, require_verb
+from limelight.storage.model import StoredModel, load_model, require_command
 from limelight.tokens import Tokenizers
 from limelight.tokens.text import decode_text, encode_text
 
@@ -252,7 +252,7 @@ def load_generator(
     """The text generator of a run or model folder that holds a language model.
 
     It goes to `device`; to a GPU where there is one and nothing else is asked; `precision` as for `load_translator`.
-    Raises `UserError` for a folder that holds no model, or one that does not write, naming the verb that uses it.
+    Raises `UserError` for a folder that holds no model, or one that does not write, naming the command that uses it.
     """
     target = device if device is not None else choose_device("auto")
     stored = load_model(path, target)
@@ -270,6 +270,6 @@ def window_of(config: RunConfig) -> int | None:
 
 
 def _writing(stored: StoredModel) -> LanguageModel:
-    """The model, if it is one that writes. Raises `UserError` that names the verb for one that does not."""
-    require_verb(stored, "generate")
+    """The model, if it is one that writes. Raises `UserError` that names the command for one that does not."""
+    require_command(stored, "generate")
     return cast(LanguageModel, stored.model)

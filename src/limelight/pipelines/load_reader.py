@@ -9,7 +9,7 @@ from limelight.models import encoder_only
 from limelight.models.build import choose_device
 from limelight.pipelines.classifier import Classifier
 from limelight.pipelines.mask_filler import MaskFiller
-from limelight.storage.model import VERBS, load_model
+from limelight.storage.model import COMMANDS, load_model
 
 
 def load_reader(path: str | Path, device: torch.device | None = None) -> MaskFiller | Classifier:
@@ -26,7 +26,7 @@ def load_reader(path: str | Path, device: torch.device | None = None) -> MaskFil
     family = stored.config.model.family
     raise UserError(
         f"{path}: this is a model of the family {family}, which neither fills in nor classifies; "
-        f"use it with {VERBS[family]}"
+        f"use it with {COMMANDS[family]}"
     )
 
 

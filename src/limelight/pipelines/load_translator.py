@@ -14,7 +14,7 @@ from limelight.models.build import choose_device
 from limelight.models.interface import Seq2Seq
 from limelight.pipelines.translator import Translator
 from limelight.storage.layout import SHORTLIST
-from limelight.storage.model import StoredModel, load_model, require_verb
+from limelight.storage.model import StoredModel, load_model, require_command
 from limelight.storage.shortlist import read_shortlist
 from limelight.tokens import Tokenizers
 
@@ -87,8 +87,8 @@ def _require_alike(first: StoredModel, other: StoredModel, message: str) -> None
 
 
 def _translating(stored: StoredModel) -> Seq2Seq:
-    """The model, if it is one that translates. Raises `UserError` that names the verb for one that does not."""
-    require_verb(stored, "translate")
+    """The model, if it is one that translates. Raises `UserError` that names the command for one that does not."""
+    require_command(stored, "translate")
     return cast(Seq2Seq, stored.model)
 
 

@@ -12,7 +12,7 @@ source at place i of m, as in fast_align (Dyer et al. 2013, "A Simple, Fast, and
 Model 2", section 2): p0 for none of them, else (1 - p0) exp(-lambda |i/m - j/n|), normalized over i.
 
 The text becomes a table of all (source, target) that ever meet, and for each meeting the number of its entry. That is
-four bytes for each meeting, and `MOST_MEETINGS` bounds them.
+four bytes for each meeting, and `MAX_COOCCURRENCES` bounds them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,10 +23,10 @@ import numpy.typing as npt
 
 Ids = npt.NDArray[np.integer]
 
-MOST_PAIRS = 200_000
+MAX_PAIRS = 200_000
 """More pairs say little more about which pieces become which; of a larger corpus so many are drawn evenly."""
 
-MOST_MEETINGS = 64_000_000
+MAX_COOCCURRENCES = 64_000_000
 """Of a source piece with a target piece: a quarter of a gigabyte, and half a minute."""
 
 BLOCK = 4_000_000
@@ -89,7 +89,7 @@ def learn_lexicon(
         diagonal: lambda, how much words at like places are preferred; 0 for plain Model 1.
     """
     pairs = [pair for pair in pairs if 0 < _meetings(pair) <= BLOCK]
-    share = MOST_MEETINGS / max(sum(map(_meetings, pairs)), MOST_MEETINGS)
+    share = MAX_COOCCURRENCES / max(sum(map(_meetings, pairs)), MAX_COOCCURRENCES)
     chosen = evenly(len(pairs), int(share * len(pairs)))
     keys, blocks = _table([pairs[row] for row in chosen], nothing, classes, diagonal)
     sources = keys // classes

@@ -13,7 +13,7 @@ import numpy as np
 from limelight.batching.store import open_store
 from limelight.config import Corpus, RunConfig, known_languages, load_config
 from limelight.errors import UserError
-from limelight.preparation.lexicon import MOST_PAIRS, Ids, Pieces, evenly, learn_lexicon, most_frequent, most_likely
+from limelight.preparation.lexicon import MAX_PAIRS, Ids, Pieces, evenly, learn_lexicon, most_frequent, most_likely
 from limelight.storage.layout import BEST, CONFIG, SHORTLIST, TOKENIZER, find_model
 from limelight.storage.shortlist import Shortlist, save_shortlist
 from limelight.text.clean import CleanReport, clean
@@ -44,7 +44,7 @@ def make_shortlist(model: str | Path, corpora: Sequence[Corpus], say: Callable[[
     if pairs is None:
         pairs = _read_pairs(corpora or _own_corpora(config), config, tokenizers)
     if config.data.both_directions:
-        half = [pairs[row] for row in evenly(len(pairs), MOST_PAIRS // 2)]
+        half = [pairs[row] for row in evenly(len(pairs), MAX_PAIRS // 2)]
         pairs = [*half, *(Pieces(pair.target, pair.source) for pair in half)]
     shortlist = learn_shortlist(pairs, tokenizers)
     some = [pairs[row] for row in evenly(len(pairs), LOOKED_AT)]
@@ -100,7 +100,7 @@ def _stored_pairs(run: Path, corpora: int) -> list[Pieces] | None:
     stores = [open_store(folder) for folder in folders]
     ends = np.cumsum([len(store) for store in stores])
     found = []
-    for row in evenly(int(ends[-1]), MOST_PAIRS):
+    for row in evenly(int(ends[-1]), MAX_PAIRS):
         number = int(np.searchsorted(ends, row, side="right"))
         store, place = stores[number], row - ends[number]  # counted from the end
         found.append(Pieces(store.sources[len(store) + place], store.targets[len(store) + place]))
@@ -119,7 +119,7 @@ def _own_corpora(config: RunConfig) -> Sequence[Corpus]:
 
 def _read_pairs(corpora: Sequence[Corpus], config: RunConfig, tokenizers: Tokenizers) -> list[Pieces]:
     """Pairs of text as pieces, drawn evenly from those that training would take."""
-    chosen = thinned(_cleaned(corpora, config), MOST_PAIRS)
+    chosen = thinned(_cleaned(corpora, config), MAX_PAIRS)
     if not chosen:
         raise UserError(f"{corpora[0].files[0]}: there is no pair to learn a shortlist from")
     sources = tokenizers.source.encode_batch([pair.source for pair in chosen])

@@ -20,7 +20,7 @@ SHORTLIST = "shortlist.safetensors"
 LABELS = "labels.json"
 DETECTOR = "languages.safetensors"
 BEST = "best"
-MOST_NAMED = 10
+MAX_NAMED = 10
 """Runs that a message lists."""
 
 
@@ -59,8 +59,8 @@ def _models_inside(folder: Path) -> str:
             path.name for path in folder.iterdir() if (path / BEST / WEIGHTS).is_file() or (path / WEIGHTS).is_file()
         )
         if inside:
-            names = ", ".join(shown(str(folder / name)) for name in inside[:MOST_NAMED])
-            return f". Name one of those inside it: {names}{' ...' if len(inside) > MOST_NAMED else ''}"
+            names = ", ".join(shown(str(folder / name)) for name in inside[:MAX_NAMED])
+            return f". Name one of those inside it: {names}{' ...' if len(inside) > MAX_NAMED else ''}"
     return ""
 
 

@@ -25,7 +25,7 @@ from limelight.storage.weights import named_weights, put_weights, read_weights, 
 from limelight.text.labels import dump_labels, read_labels
 from limelight.tokens import Tokenizers, load_tokenizers, save_tokenizers
 
-VERBS = {
+COMMANDS = {
     "transformer": "`limelight translate`",
     "recurrent": "`limelight translate`",
     "decoder_only": "`limelight generate`",
@@ -81,13 +81,13 @@ def _read_labels(path: Path, weights: Mapping[str, Tensor]) -> tuple[str, ...]:
     return labels
 
 
-def require_verb(stored: StoredModel, verb: str) -> None:
+def require_command(stored: StoredModel, command: str) -> None:
     """Raises `UserError` for a model that is for something else than `limelight VERB`, naming what it is for."""
     family = stored.config.model.family
-    if VERBS[family] != f"`limelight {verb}`":
+    if COMMANDS[family] != f"`limelight {command}`":
         raise UserError(
-            f"{stored.folder}: this is a model of the family {family}, which does not {verb}; "
-            f"use it with {VERBS[family]}"
+            f"{stored.folder}: this is a model of the family {family}, which does not {command}; "
+            f"use it with {COMMANDS[family]}"
         )
 
 

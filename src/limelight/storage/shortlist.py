@@ -20,7 +20,7 @@ from limelight.untrusted import shown
 
 Ids = npt.NDArray[np.integer]
 
-MOST_CANDIDATES = 256
+MAX_CANDIDATES = 256
 """For each source piece; more are no shortlist, and of a stranger's file nothing else bounds them."""
 
 LISTED, FEWEST = 8192, 24
@@ -50,8 +50,8 @@ class Shortlist:
         rows, width = self.candidates.shape
         if rows != sources:
             raise UserError(f"{where}: it is for {rows:,} source pieces, and the model has {sources:,}")
-        if not 1 <= width <= MOST_CANDIDATES:
-            raise UserError(f"{where}: {width:,} candidates for each piece; there are from 1 to {MOST_CANDIDATES}")
+        if not 1 <= width <= MAX_CANDIDATES:
+            raise UserError(f"{where}: {width:,} candidates for each piece; there are from 1 to {MAX_CANDIDATES}")
         for name, ids in (("candidates", self.candidates), ("always", self.always)):
             if ids.size and not 0 <= ids.min() <= ids.max() < classes:
                 outside = ids.min() if ids.min() < 0 else ids.max()

@@ -15,7 +15,7 @@ from limelight.files import cause, fill_file
 from limelight.memory import physical_memory
 from limelight.untrusted import open_plain, shown
 
-MOST_HEADER = 4_000_000
+MAX_HEADER_BYTES = 4_000_000
 """Bytes of a file's header; the optimizer's of a model with a hundred layers on each side has under two million."""
 
 TAKEN = (torch.float32, torch.float16, torch.bfloat16)
@@ -63,8 +63,8 @@ def _check_header(path: Path) -> None:
         if memory is not None and size > memory:
             raise ValueError(f"they take {size / 1e9:,.0f} GB, and this machine has {memory / 1e9:,.0f} GB of memory")
         length = int.from_bytes(file.read(8), "little")
-        if length > min(size - 8, MOST_HEADER):
-            raise ValueError(f"a header of {length:,} bytes in a file of {size:,}; at most {MOST_HEADER:,} are read")
+        if length > min(size - 8, MAX_HEADER_BYTES):
+            raise ValueError(f"a header of {length:,} bytes in a file of {size:,}; the limit is {MAX_HEADER_BYTES:,}")
         json.loads(file.read(length), object_pairs_hook=_without_twins)
 
 

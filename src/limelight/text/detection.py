@@ -18,7 +18,7 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 
-LONGEST = 4
+MAX_NGRAM = 4
 """Characters of the longest n-gram."""
 BUCKETS = 1 << 17
 WHOLE_WORDS = 3
@@ -100,11 +100,11 @@ def _hashes(text: str) -> Iterator[int]:
     spaced = f" {_OTHER.sub(' ', text.lower()).strip()} "
     if spaced.isspace():
         return
-    for length in range(1, LONGEST + 1):
+    for length in range(1, MAX_NGRAM + 1):
         for start in range(len(spaced) - length + 1):
             yield _bucket(spaced[start : start + length])
     for word in spaced.split():
-        if len(word) > LONGEST - 2:  # with its spaces a shorter one is an n-gram
+        if len(word) > MAX_NGRAM - 2:  # with its spaces a shorter one is an n-gram
             yield from [_bucket(f" {word} ")] * WHOLE_WORDS
 
 

@@ -8,11 +8,11 @@ from limelight.errors import UserError
 from limelight.text.pair import Pair
 from limelight.untrusted import read_plain, shown
 
-MOST_LABELS = 10_000
-LONGEST_LABEL = 200
+MAX_LABELS = 10_000
+MAX_LABEL_LENGTH = 200
 """Characters."""
 
-_MOST_BYTES = 10_000_000
+_MAX_BYTES = 10_000_000
 
 
 def dump_labels(labels: Sequence[str]) -> str:
@@ -23,7 +23,7 @@ def dump_labels(labels: Sequence[str]) -> str:
 def read_labels(path: Path) -> tuple[str, ...]:
     """The labels in a file. Raises `UserError` where it is missing, or holds anything but labels."""
     try:
-        values = json.loads(read_plain(path, _MOST_BYTES).decode("utf-8"))
+        values = json.loads(read_plain(path, _MAX_BYTES).decode("utf-8"))
     except OSError as error:
         raise UserError(f"{path}: cannot read the labels: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
@@ -38,8 +38,8 @@ def read_labels(path: Path) -> tuple[str, ...]:
 
 def labels_fault(labels: Sequence[str]) -> str:
     """Why these cannot be the labels of a classifier; an empty text where they can."""
-    if not 2 <= len(labels) <= MOST_LABELS:
-        return f"{len(labels):,} labels; a classifier chooses among 2 to {MOST_LABELS:,}"
+    if not 2 <= len(labels) <= MAX_LABELS:
+        return f"{len(labels):,} labels; a classifier chooses among 2 to {MAX_LABELS:,}"
     if len(set(labels)) < len(labels):
         return "a label stands there twice"
     return next(filter(None, map(label_fault, labels)), "")
@@ -49,8 +49,8 @@ def label_fault(label: str) -> str:
     """Why this is no name of a label; an empty text where it is one. They are written to terminals and tables."""
     if not label or label != label.strip():
         return f"{shown(repr(label))} is no label: it is blank, or has white space at an end"
-    if len(label) > LONGEST_LABEL:
-        return f"{shown(label, 40)} is no label: {len(label):,} characters, and at most {LONGEST_LABEL} are taken"
+    if len(label) > MAX_LABEL_LENGTH:
+        return f"{shown(label, 40)} is no label: {len(label):,} characters, and at most {MAX_LABEL_LENGTH} are taken"
     if not label.isprintable():
         return f"{shown(label)} is no label: it has characters that do not print"
     return ""

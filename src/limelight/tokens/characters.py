@@ -27,7 +27,7 @@ from limelight.tokens.tokenizer import (
 from limelight.tokens.vocabulary import no_text, require_size
 from limelight.untrusted import shown
 
-MOST_CHARACTERS = 20_000
+MAX_CHARACTERS = 20_000
 """Where no size is asked for, rarer characters become the unknown piece: more than the everyday letters of all scripts,
 and few enough for an embedding of each."""
 
@@ -119,7 +119,7 @@ def train_characters(
     """The characters of all texts, or the most frequent of them.
 
     Args:
-        vocabulary_size: pieces without padding, at most. Not given: room for `MOST_CHARACTERS`.
+        vocabulary_size: pieces without padding, at most. Not given: room for `MAX_CHARACTERS`.
         reserved: the pieces that are never split, which the vocabulary begins with.
 
     Raises:
@@ -132,7 +132,7 @@ def train_characters(
         counts.pop(chr(code), None)
     if all(map(str.isspace, counts)):
         raise no_text()
-    size = vocabulary_size or 2 + len(reserved) + MOST_CHARACTERS
+    size = vocabulary_size or 2 + len(reserved) + MAX_CHARACTERS
     require_size(size, len(reserved))
     room = size - 2 - len(reserved)
     kept = sorted(counts, key=lambda character: (-counts[character], character))[:room]

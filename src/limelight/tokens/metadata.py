@@ -15,7 +15,7 @@ import yaml
 
 from limelight.errors import UserError
 from limelight.tokens.tokenizer import MAX_PIECES
-from limelight.untrusted import MOST_YAML, read_plain, read_yaml, shown
+from limelight.untrusted import MAX_YAML_BYTES, read_plain, read_yaml, shown
 
 METADATA_NAME = "tokenizer.yaml"
 FORMAT = 1
@@ -85,7 +85,7 @@ def read_stored(folder: Path) -> StoredTokenizer:
 
 
 def _describe(path: Path) -> dict[str, Any]:
-    content = _read(path, MOST_YAML)
+    content = _read(path, MAX_YAML_BYTES)
     try:
         description = read_yaml(content.decode("utf-8"))
     except UnicodeDecodeError:

@@ -38,7 +38,7 @@ _COVERAGE_WITH_BYTES = 0.9999
 
 # Fields of a sentencepiece model, and one of its normaliser and denormaliser.
 _PIECE, _NORMALISER, _DENORMALISER, _RULES = 1, 3, 5, 2
-LONGEST_REPLACEMENT = 64
+MAX_REPLACEMENT_LENGTH = 64
 """Bytes that rules of normalisation may put for a character; the longest of NFKC is a greeting of 33."""
 
 _TOO_LARGE = re.compile(r"Vocabulary size too high.*<= (\d+)")
@@ -156,7 +156,7 @@ def _require_short(rules: bytes) -> None:
     """Compiled rules are the size of a search tree, the tree, and each replacement with a zero at its end."""
     tree = int.from_bytes(rules[:4], "little")
     longest = max(map(len, rules[4 + tree :].split(b"\0")))
-    if longest > LONGEST_REPLACEMENT:
+    if longest > MAX_REPLACEMENT_LENGTH:
         raise UserError(f"a sentencepiece model whose rules put {longest:,} bytes for a character; that is no spelling")
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from limelight.errors import UserError
 from limelight.tokens.tokenizer import MAX_PIECES, normalise
 
-SMALLEST, LARGEST = 512, 64_000
+MIN_SIZE, MAX_SIZE = 512, 64_000
 MAX_SENTENCES = 1_000_000
 """A vocabulary is learned from at most so many sentences; more change it little and cost memory and minutes."""
 
@@ -31,7 +31,7 @@ def suggest_vocabulary_size(sentences: int, alphabet: int = 0) -> int:
     """
     wanted = 4000 * (max(sentences, 1) / 29_000) ** 0.4
     beyond = max(0, alphabet - ALPHABET)
-    return min(min(max(round(wanted / 8) * 8, SMALLEST), LARGEST) + math.ceil(beyond / 8) * 8, LARGEST)
+    return min(min(max(round(wanted / 8) * 8, MIN_SIZE), MAX_SIZE) + math.ceil(beyond / 8) * 8, MAX_SIZE)
 
 
 def count_alphabet(sentences: Iterable[str], coverage: float = 1.0) -> int:

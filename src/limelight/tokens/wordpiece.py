@@ -31,10 +31,10 @@ from limelight.tokens.vocabulary import count_alphabet, require_size, suggest_vo
 from limelight.untrusted import shown
 
 # The search for the longest piece takes the square of a word's length, and some scripts write no spaces.
-_LONGEST_WORD = 64
+_MAX_WORD_LENGTH = 64
 
 
-MOST_BRACKETS = 100_000
+MAX_BRACKETS = 100_000
 """Ours has a hundred, and pieces with one in them; a file that is made of nothing else takes seconds and memory."""
 
 
@@ -105,8 +105,8 @@ class WordPieceTokenizer(Pieces):
 
 def _read_pieces(model: bytes) -> list[str]:
     """The pieces of a `tokenizer.json` in the order of their ids."""
-    if model.count(b"[") + model.count(b"{") > MOST_BRACKETS:
-        raise UserError(f"not a tokenizer.json: more than {MOST_BRACKETS:,} lists and mappings")
+    if model.count(b"[") + model.count(b"{") > MAX_BRACKETS:
+        raise UserError(f"not a tokenizer.json: more than {MAX_BRACKETS:,} lists and mappings")
     try:
         content = json.loads(model.decode("utf-8"))["model"]
         kind, vocabulary = content["type"], dict(content["vocab"])
@@ -164,7 +164,7 @@ def _assemble(pieces: Sequence[str], reserved: Sequence[str]) -> Tokenizer:
         vocab=vocabulary,
         unk_token=UNKNOWN_PIECE,
         continuing_subword_prefix="",
-        max_input_chars_per_word=_LONGEST_WORD,
+        max_input_chars_per_word=_MAX_WORD_LENGTH,
     )
     tokenizer = Tokenizer(model)
     tokenizer.normalizer = normalizers.NFC()
@@ -188,9 +188,9 @@ def _ranges(codes: Iterable[int]) -> str:
 
 
 def _splits() -> list[pre_tokenizers.PreTokenizer]:
-    """Words with their leading space, punctuation apart, and nothing longer than `_LONGEST_WORD`."""
+    """Words with their leading space, punctuation apart, and nothing longer than `_MAX_WORD_LENGTH`."""
     return [
         pre_tokenizers.Metaspace(replacement=SPACE, prepend_scheme="first"),
         pre_tokenizers.Punctuation("isolated"),
-        pre_tokenizers.Split(Regex(f"[\\s\\S]{{{_LONGEST_WORD}}}"), "isolated"),
+        pre_tokenizers.Split(Regex(f"[\\s\\S]{{{_MAX_WORD_LENGTH}}}"), "isolated"),
     ]

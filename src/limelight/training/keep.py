@@ -16,7 +16,7 @@ from limelight.training.average import average_weights
 from limelight.training.begin import parent_card
 from limelight.training.card import model_card
 from limelight.training.checkpoint import CHECKPOINTS, stored_progress
-from limelight.training.run_state import Run, look, score_of
+from limelight.training.run_state import Run, score_of, validate
 from limelight.training.tasks.task import Validation
 
 SNAPSHOTS = "snapshots"
@@ -59,7 +59,7 @@ def score_of_best(folder: Path) -> float | None:
     return None if math.isnan(score) else score
 
 
-def offer_model(run: Run, seen: Validation | None, made_from: str) -> bool:
+def save_if_best(run: Run, seen: Validation | None, made_from: str) -> bool:
     """Make the weights as they stand the model that `--model RUN` finds, if there is none as good; says whether."""
     progress, score = run.progress, score_of(run, seen)
     if progress.model_score is not None and score < progress.model_score:
@@ -82,10 +82,10 @@ def finish_model(run: Run) -> None:
     well as the best so far. Whatever happens, the weights being trained are the same afterwards."""
     snapshots = run.progress.snapshots
     if run.progress.step != run.progress.validated_step:
-        seen = look(run)
+        seen = validate(run)
         made_from = f"update {run.progress.step}"
         run.progress.seconds = run.clock.seconds()
-        run.report.final(run.progress, seen, made_from, chosen=offer_model(run, seen, made_from))
+        run.report.final(run.progress, seen, made_from, chosen=save_if_best(run, seen, made_from))
         snapshots = keep_snapshot(run, score_of(run, seen))
     if run.config.training.average < 2 or len(snapshots) < 2:
         return
@@ -93,9 +93,9 @@ def finish_model(run: Run) -> None:
     place = run.folder / SNAPSHOTS
     try:
         put_weights(run.model, average_weights([place / name for name in snapshots]), where=str(place))
-        seen = look(run)
+        seen = validate(run)
         made_from = f"the average of updates {', '.join(str(int(name[5:13])) for name in snapshots)}"
         run.progress.seconds = run.clock.seconds()
-        run.report.final(run.progress, seen, made_from, chosen=offer_model(run, seen, made_from))
+        run.report.final(run.progress, seen, made_from, chosen=save_if_best(run, seen, made_from))
     finally:
         put_weights(run.model, own, where="the weights being trained")

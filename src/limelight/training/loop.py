@@ -21,15 +21,15 @@ from limelight.training.budget import (
 from limelight.training.carry import FORGET, Carrying, ReadsOn
 from limelight.training.checkpoint import CHECKPOINTS, Progress, save_checkpoint
 from limelight.training.generators import generator_states, restore_generators
-from limelight.training.keep import drop_snapshots, finish_model, keep_snapshot, offer_model, score_of_best
+from limelight.training.keep import drop_snapshots, finish_model, keep_snapshot, save_if_best, score_of_best
 from limelight.training.loss import Learner
 from limelight.training.loss_scale import next_scale
 from limelight.training.optimizer import set_rate
-from limelight.training.run_state import Run, look, score_of
+from limelight.training.run_state import Run, score_of, validate
 from limelight.training.tasks.task import Validation
 from limelight.training.update import UpdateResult, update
 
-MOST_SKIPPED = 20  # updates in a row without a finite gradient, after which going on is pointless
+MAX_SKIPPED = 20  # updates in a row without a finite gradient, after which going on is pointless
 
 
 def run_training(run: Run) -> str:
@@ -180,9 +180,9 @@ def _count(progress: Progress, result: UpdateResult) -> None:
 
 def _require_numbers(progress: Progress) -> None:
     """Raises `RunError` where going on is pointless."""
-    if progress.skipped >= MOST_SKIPPED:
+    if progress.skipped >= MAX_SKIPPED:
         raise RunError(
-            f"loss or gradient was not a finite number in {MOST_SKIPPED} updates in a row, the last one at update "
+            f"loss or gradient was not a finite number in {MAX_SKIPPED} updates in a row, the last one at update "
             f"{progress.step}; lower training.learning_rate, lengthen training.warmup, or set training.precision=fp32. "
             "The last checkpoint is intact"
         )
@@ -198,13 +198,13 @@ def _validate_if_due(run: Run) -> None:
     if not _is_due(run):
         return
     began = run.clock.seconds()
-    seen = look(run)
+    seen = validate(run)
     score = score_of(run, seen)
     if progress.step:
         progress.snapshots = keep_snapshot(run, score)
     counts = not is_warming_up(run.config.training, progress.step, progress.seconds)
     _count_gain(progress, seen, score, by=run.config.training.best_by, counts=counts)
-    offer_model(
+    save_if_best(
         run, seen, f"update {progress.step}" if progress.step else f"{run.config.begin_with}, before the first update"
     )
     progress.validated_step = progress.step

@@ -7,7 +7,7 @@ halved, and that update is left out; after many updates without an overflow it d
 scaling by itself rounds nothing.
 """
 
-FIRST, LARGEST = 2.0**16, 2.0**24
+FIRST, MAX_SCALE = 2.0**16, 2.0**24
 GROWTH_INTERVAL = 2000
 """Updates in a row without an overflow after which the scale doubles; the first scale and this number are those of
 `torch.amp.GradScaler`."""
@@ -22,5 +22,5 @@ def next_scale(scale: float, since_change: int, *, applied: bool) -> tuple[float
     if not applied:
         return max(1.0, scale / 2), 0
     if since_change + 1 == GROWTH_INTERVAL:
-        return min(LARGEST, scale * 2), 0
+        return min(MAX_SCALE, scale * 2), 0
     return scale, since_change + 1

@@ -67,7 +67,7 @@ def train(config: RunConfig, folder: str | Path, *, quiet: bool = False, short: 
         if config.training.threads:
             torch.set_num_threads(config.training.threads)
         check_format(folder / CHECKPOINTS)
-        settle(config, folder)
+        check_resumable(config, folder)
         check_run(config, folder)
         report = Report(folder, config.training, quiet=quiet)
         try:
@@ -139,7 +139,7 @@ def _require_run_or_nothing(folder: Path) -> None:
         )
 
 
-def settle(config: RunConfig, folder: Path) -> None:
+def check_resumable(config: RunConfig, folder: Path) -> None:
     """A run that exists keeps its settings, but for bounds and the like. One that failed before its first update has
     nothing to lose: other settings replace it.
 
@@ -179,7 +179,7 @@ def _set_up(config: RunConfig, folder: Path, prepared: Tokenised, report: Report
         report.say(f"training.{slow}")
     model = fresh_model(config, prepared).to(device)
     for parameter in model.parameters():
-        parameter.register_post_accumulate_grad_hook(_be_heard)
+        parameter.register_post_accumulate_grad_hook(_allow_signals)
     optimizer = make_optimizer(
         model,
         kind=training.optimizer,
@@ -220,6 +220,6 @@ def _set_up(config: RunConfig, folder: Path, prepared: Tokenised, report: Report
     )
 
 
-def _be_heard(_parameter: torch.Tensor) -> None:
+def _allow_signals(_parameter: torch.Tensor) -> None:
     """A step of Python after each gradient: where a backward pass takes minutes, a signal is heard in the midst of it
     (on the CPU; on a GPU it does not take so long). It costs half a microsecond. A bf16 copy has such a step anyway."""

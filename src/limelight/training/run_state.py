@@ -45,7 +45,7 @@ class Run:
     """Started by the loop; `progress.seconds` is what it showed last."""
 
 
-def look(run: Run) -> Validation | None:
+def validate(run: Run) -> Validation | None:
     """How good the model is as it stands; None without validation text. A signal ends this on the spot: it changes
     nothing, the random state included."""
     if not run.task.validates:

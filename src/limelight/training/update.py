@@ -24,7 +24,7 @@ class UpdateResult:
     """False when loss or gradient was not a number to go on with: such an update changes nothing."""
 
 
-LARGEST = math.sqrt(torch.finfo(torch.float32).max)
+MAX_NORM = math.sqrt(torch.finfo(torch.float32).max)
 """Adam keeps squares of gradients: of a larger one, finite as it may be, the square is not."""
 
 
@@ -59,7 +59,7 @@ def update(
     if loss_scale != 1:
         torch._foreach_mul_([parameter.grad for parameter in learned if parameter.grad is not None], 1 / loss_scale)
     norm = nn.utils.clip_grad_norm_(learned, limit).item()
-    applied = math.isfinite(loss_sum) and math.isfinite(norm) and min(norm, limit) < LARGEST
+    applied = math.isfinite(loss_sum) and math.isfinite(norm) and min(norm, limit) < MAX_NORM
     if applied:
         optimizer.step()
     return UpdateResult(loss_sum, pieces, norm, applied)

@@ -63,7 +63,7 @@ def model(tokenizers: Tokenizers, seed: int) -> Seq2Seq:
     return build_model(TRANSFORMER, tokenizers)
 
 
-def look(model: Seq2Seq, tokenizers: Tokenizers, pairs: list[Pair], sentences: int) -> Validation:
+def validated(model: Seq2Seq, tokenizers: Tokenizers, pairs: list[Pair], sentences: int) -> Validation:
     return task_of(model, tokenizers, pairs, sentences).validate(model, precision="fp32", device=CPU)
 
 
@@ -99,7 +99,7 @@ def test_a_look_changes_nothing(model: Seq2Seq, tokenizers: Tokenizers, pairs: l
     model.decoder.eval()  # whatever mode each part has
     modes = [module.training for module in model.modules()]
     state = torch.get_rng_state()
-    once, again = (look(model, tokenizers, pairs, 5) for _ in range(2))
+    once, again = (validated(model, tokenizers, pairs, 5) for _ in range(2))
     assert once == again
     assert [module.training for module in model.modules()] == modes
     assert torch.equal(torch.get_rng_state(), state)
@@ -114,12 +114,12 @@ def test_modes_come_back_when_a_look_is_interrupted(
 
     monkeypatch.setattr("limelight.training.tasks.task.batch_loss", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        look(model.train(), tokenizers, pairs, 5)
+        validated(model.train(), tokenizers, pairs, 5)
     assert all(module.training for module in model.modules())
 
 
 def test_bleu_is_that_of_greedy_translations(model: Seq2Seq, tokenizers: Tokenizers, pairs: list[Pair]) -> None:
-    seen = look(model, tokenizers, pairs, 99)
+    seen = validated(model, tokenizers, pairs, 99)
     outputs = Translator(model, tokenizers).translate([pair.source for pair in pairs], beam_size=1)
     texts, references = [each.text for each in outputs], [pair.target for pair in pairs]
     assert seen.figures == {
@@ -131,7 +131,7 @@ def test_bleu_is_that_of_greedy_translations(model: Seq2Seq, tokenizers: Tokeniz
 
 
 def test_without_bleu_nothing_is_translated(model: Seq2Seq, tokenizers: Tokenizers, pairs: list[Pair]) -> None:
-    seen = look(model, tokenizers, pairs, 0)
+    seen = validated(model, tokenizers, pairs, 0)
     assert (seen.figures, seen.example) == ({}, ())
 
 
@@ -146,7 +146,7 @@ def test_the_sentences_for_bleu_are_spread_over_the_set(
         return translate(self, texts, **options)
 
     monkeypatch.setattr(Translator, "translate", watched)
-    look(model, tokenizers, pairs, 4)
+    validated(model, tokenizers, pairs, 4)
     assert translated == [pairs[place].source for place in (0, 7, 14, 22)]
 
 

@@ -16,7 +16,7 @@ WAIT = 0.02
 that writes line after line needs less than a millisecond for each."""
 
 _PIECE = 1 << 16
-_LONGEST = MAX_LINE_BYTES + 1  # what `scan_lines` reads at once
+_MAX_READ = MAX_LINE_BYTES + 1  # what `scan_lines` reads at once
 
 
 class LiveStream(BufferedIOBase):
@@ -38,7 +38,7 @@ class LiveStream(BufferedIOBase):
 
     def readline(self, limit: int | None = -1, /) -> bytes:
         """As of any stream: to the end of the line, or `limit` bytes; empty at the end of the input."""
-        most = _LONGEST if limit is None or limit < 0 else limit
+        most = _MAX_READ if limit is None or limit < 0 else limit
         while not self._has_line(most):
             self._fill()
         end = self._held.find(b"\n", 0, most)
@@ -51,7 +51,7 @@ class LiveStream(BufferedIOBase):
     def line_within(self, seconds: float) -> bool:
         """Whether a line, or the end of the input, can be read without waiting longer than this."""
         until = time.monotonic() + seconds
-        while not self._has_line(_LONGEST):
+        while not self._has_line(_MAX_READ):
             if not _ready(self._descriptor, max(0.0, until - time.monotonic())):
                 return False
             self._fill()
