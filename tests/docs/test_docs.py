@@ -299,16 +299,6 @@ def test_a_drawn_tree_is_read():
     ]
 
 
-def test_the_tree_in_the_readme_is_the_tree():
-    drawn = tree(read("README.md"))
-    assert [path for path in drawn if not (ROOT / path).exists()] == []
-    rooms = {f"src/limelight/{path.name}/" for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"}
-    assert {path for path in drawn if path.startswith("src/limelight/") and path.endswith("/")} == {
-        "src/limelight/",
-        *rooms,
-    }
-
-
 def test_the_tree_in_the_architecture_has_a_line_for_each_file():
     doors = {path for path in package_files() if path.endswith("/__init__.py")} - {"src/limelight/__init__.py"}
     drawn = {path for path in tree(read("docs/architecture.md")) if path.endswith(".py")}
@@ -394,7 +384,7 @@ def test_what_a_run_may_change_is_listed():
 
 
 def test_every_recipe_has_a_row():
-    table = read("README.md").partition("\n## Recipes\n")[2].partition("\n## ")[0]
+    table = read("docs/training.md").partition("\n## Recipes\n")[2].partition("\n## ")[0]
     assert set(re.findall(r"^\| `([\w-]+)` \|", table, flags=re.MULTILINE)) == set(RECIPES)
 
 
