@@ -20,7 +20,7 @@ Sources = dict[str, str]
 
 FLOORS = (
     {"differences", "errors", "files", "memory", "resumable", "screen", "shapes", "signals", "untrusted"},
-    {"box", "config", "text", "tokens"},
+    {"box", "config", "page", "text", "tokens"},
     {"batching", "attention", "capabilities", "layers", "recipes"},
     {"models"},
     {"storage"},

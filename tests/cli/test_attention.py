@@ -1,9 +1,12 @@
 """`limelight attention`: as text, as a picture, as numbers."""
 
+import base64
 import json
+import re
 from dataclasses import fields
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from limelight.cli.drawing import Kind
@@ -97,6 +100,20 @@ def test_numbers(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
     assert json.loads(path.read_text(encoding="utf-8"))["format"] == "limelight.attention"
 
 
+def test_a_page_has_sub_words_and_every_head(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
+    for name in ("map.html", "map.json"):
+        options = ["--pieces"] if name == "map.json" else []
+        assert limelight("attention", "--model", trained, SENTENCE, *options, "-o", tmp_path / name).code == 0
+    seen = AttentionMap.from_json((tmp_path / "map.json").read_text(encoding="utf-8"))
+    page = (tmp_path / "map.html").read_text(encoding="utf-8")
+    (data,) = re.findall('<script type="application/json" id="document">(.*?)</script>', page)
+    document = json.loads(data)
+    for name, matrix in document["matrices"].items():
+        values = np.frombuffer(base64.b64decode(matrix["data"]), dtype="<f4").reshape(matrix["shape"])
+        np.testing.assert_allclose(values, seen.weights(name), atol=1e-6)
+    assert set(document["matrices"]) == set(seen.kinds)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -121,6 +138,10 @@ def test_numbers(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
             "--grid draws every layer and head: leave o",
         ),
         (["--model", "{trained}", "--grid", "-o", "a.json"], "a.json: .json holds every number of every kind: leave o"),
+        (
+            ["--model", "{trained}", "--layer", "0", "-o", "a.html"],
+            "a.html: .html holds every number of every kind: le",
+        ),
         (["--kind", "encoder"], "'encoder' is not one of 'cross', 'encoder_self', 'decoder_self'"),
         (["--model", "{trained}", "--kind", "encoder_self", "-o", "a.json"], "leave out --kind encoder_self"),
         (["--model", "{trained}", "--model", "{trained}"], "an ensemble of 2 models has no attention of its own"),

@@ -6,10 +6,15 @@ from limelight.errors import UserError
 from limelight.inspection import AttentionMap, save, save_grid
 from tests.inspection.fakes import random_map
 
-STARTS = {".png": b"\x89PNG\r\n\x1a\n", ".svg": b"<?xml", ".json": b'{"format":"limelight.attention"'}
+STARTS = {
+    ".png": b"\x89PNG\r\n\x1a\n",
+    ".svg": b"<?xml",
+    ".json": b'{"format":"limelight.attention"',
+    ".html": b"<!doctype html>",
+}
 
 
-@pytest.mark.parametrize("name", ["map.png", "map.svg", "map.json", "MAP.PNG", "two.dots.svg"])
+@pytest.mark.parametrize("name", ["map.png", "map.svg", "map.json", "MAP.PNG", "two.dots.svg", "map.html"])
 def test_the_ending_says_what_is_written(seed, tmp_path, name):
     path = tmp_path / name
     save(random_map(seed), path)
@@ -45,7 +50,7 @@ def test_an_existing_file_is_replaced(seed, tmp_path):
 
 @pytest.mark.parametrize("name", ["map", "map.pdf", "map.jpeg", ".png", "map.png.gz"])
 def test_an_unknown_ending_names_the_known_ones(seed, tmp_path, name):
-    with pytest.raises(UserError, match=r"must be one of \.png \.svg \.json"):
+    with pytest.raises(UserError, match=r"must be one of \.png \.svg \.json \.html$"):
         save(random_map(seed), tmp_path / name)
     with pytest.raises(UserError, match=r"must be one of \.png \.svg$"):
         save_grid(random_map(seed), tmp_path / name)

@@ -24,6 +24,7 @@ EXAMPLES = """
   limelight attention --model runs/en-de "A dog runs." \\
       --target "Ein Hund rennt." -o map.svg
   limelight attention --model runs/en-de "A dog runs." --grid -o heads.png
+  limelight attention --model runs/en-de "A dog runs." -o map.html
   limelight attention --model runs/plays "To be, or not to be" --layer 0
 """
 WITH_LESS_MEMORY = "Give a shorter sentence: a map has a weight for each pair of pieces in each head"
@@ -68,7 +69,8 @@ def attention(
         of_map = kind or drawing.Kind.CROSS
     seen = replace(seen, model=seen.model or folders[0])
     seen = seen if end else seen.without_end()  # before words are merged: the pieces of a word then weigh alike
-    seen = seen.merge_words() if words else seen
+    page = output is not None and output.suffix.lower() == ".html"  # which offers both
+    seen = seen.merge_words() if words and not page else seen
     if output is None:
         show(_as_text(seen, of_map, layer, head))
         return
@@ -107,8 +109,9 @@ def _require_picture(
         raise UserError(f"--grid draws every layer and head: leave out {' and '.join(chosen)}")
     chosen += ["--grid"] if grid else []
     chosen += [f"--kind {kind.value}"] if kind is not None else []
-    if output is not None and output.suffix.lower() == ".json" and chosen:
-        raise UserError(f"{output}: .json holds every number of every kind: leave out {' and '.join(chosen)}")
+    if output is not None and output.suffix.lower() in (".json", ".html") and chosen:
+        ending = output.suffix.lower()
+        raise UserError(f"{output}: {ending} holds every number of every kind: leave out {' and '.join(chosen)}")
 
 
 def _as_text(seen: AttentionMap, kind: str, layer: int | None, head: list[int] | None) -> str:

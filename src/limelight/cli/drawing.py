@@ -35,7 +35,12 @@ Forced = Annotated[
 ]
 Picture = Annotated[
     Path | None,
-    typer.Option("--output", "-o", help="A picture (.png, .svg), or every number (.json); else text.", metavar="FILE"),
+    typer.Option(
+        "--output",
+        "-o",
+        help="A picture (.png, .svg), a page (.html), or every number (.json); else text.",
+        metavar="FILE",
+    ),
 ]
 KindOfMap = Annotated[
     Kind | None,

@@ -1,6 +1,7 @@
 """What a model attended to: as numbers, as a picture, in the terminal."""
 
-from limelight.inspection.attention_map import KINDS, AttentionMap, Link, attention_map, reader_map, text_map
+from limelight.inspection.attention_map import KINDS, AttentionMap, Link
+from limelight.inspection.maps import attention_map, reader_map, text_map
 from limelight.inspection.save import save, save_grid
 from limelight.inspection.terminal import text_picture
 

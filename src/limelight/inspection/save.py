@@ -10,7 +10,7 @@ from limelight.inspection.heatmap import picture_bytes
 from limelight.inspection.pictures import draw_average, draw_grid
 
 PICTURES = (".png", ".svg")
-ENDINGS = (*PICTURES, ".json")
+ENDINGS = (*PICTURES, ".json", ".html")
 
 
 def save(
@@ -22,8 +22,8 @@ def save(
     heads: int | Sequence[int] | None = None,
     theme: str = "dark",
 ) -> None:
-    """Write one map as `.png` or `.svg`, averaged over the chosen layers and heads, or everything as `.json`. The theme
-    `light` is for print.
+    """Write one map as `.png` or `.svg`, averaged over the chosen layers and heads, or everything as `.json`, or as
+    `.html`, the page of this map. The theme `light` is for print.
 
     The file is written whole or not at all. Raises `UserError` for another ending, a kind, layer or head that is not
     there, a place that cannot be written, or where matplotlib is missing.
@@ -31,6 +31,8 @@ def save(
     ending = _ending(path, ENDINGS)
     if ending == ".json":
         _write(path, attention.to_json().encode())
+    elif ending == ".html":
+        attention.to_html(path, theme=theme)
     else:
         figure = draw_average(attention, kind, layer=layer, heads=heads, theme=theme)
         _write(path, picture_bytes(figure, "svg" if ending == ".svg" else "png"))

@@ -9,6 +9,9 @@ import numpy.typing as npt
 Groups = tuple[int, ...]
 """For each piece the number of its word; the pieces of a word stand together."""
 
+START_PIECE = "<s>"
+END_PIECE = "</s>"
+
 WORD_START = "▁"
 JOINERS = "\u200c\u200d\u3000\xa0"
 """Letters of real words (Persian, Hindi, emoji) and spaces that Python does not call printable."""

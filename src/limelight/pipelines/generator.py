@@ -16,7 +16,8 @@ from limelight.decoding.settings import SearchSettings
 from limelight.errors import UserError
 from limelight.inference.precision import search_precision
 from limelight.inference.prepare import prepare
-from limelight.inspection.attention_map import AttentionMap, text_map
+from limelight.inspection.attention_map import AttentionMap
+from limelight.inspection.maps import text_map
 from limelight.models.build import choose_device
 from limelight.models.eval_mode import eval_mode
 from limelight.models.language_model import LanguageModel

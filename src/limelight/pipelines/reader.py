@@ -9,7 +9,8 @@ from limelight.batching.batch import Batch
 from limelight.batching.bucketing import cut_batches
 from limelight.batching.labels import begun, label_batch
 from limelight.errors import UserError
-from limelight.inspection.attention_map import AttentionMap, reader_map
+from limelight.inspection.attention_map import AttentionMap
+from limelight.inspection.maps import reader_map
 from limelight.models.encoder_only import EncoderOnly, Pooling, pool
 from limelight.models.eval_mode import eval_mode
 from limelight.models.room import longest_sequence, require_room

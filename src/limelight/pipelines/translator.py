@@ -17,7 +17,8 @@ from limelight.decoding.settings import SearchOptions, SearchSettings, search_se
 from limelight.decoding.shortlist import ShortOutput
 from limelight.decoding.workers import decode, workers_for
 from limelight.errors import UserError
-from limelight.inspection.attention_map import AttentionMap, attention_map
+from limelight.inspection.attention_map import AttentionMap
+from limelight.inspection.maps import attention_map
 from limelight.models.eval_mode import eval_mode
 from limelight.models.interface import Seq2Seq
 from limelight.models.room import longest_sequence, require_room

@@ -1,0 +1,84 @@
+"""What a head does, measured on one sentence: a name and a number that anybody can check on the weights.
+
+| role           | kinds          | number                                                                             |
+|----------------|----------------|------------------------------------------------------------------------------------|
+| `previous`     | self-attention | mean weight of the token before                                                    |
+| `same`         | self-attention | mean weight of the token itself                                                    |
+| `next`         | encoder        | mean weight of the token behind                                                    |
+| `end`, `start` | all            | mean weight of the source's `</s>`; in the decoder of `<s>`                        |
+| `aligns`       | cross          | mean of the largest weight but that of `</s>`, times the share of different tokens |
+| `spread`       | all            | entropy of a row as a share of the largest there can be                            |
+
+The first token of a decoder sees nothing but itself and says nothing of a head: it is left out.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Weights = npt.NDArray[np.float32]
+
+CLEAR = 0.4
+"""A role is named from here on; below it a head is called spread."""
+
+TEXTS = {
+    "previous": "previous token",
+    "same": "same token",
+    "next": "next token",
+    "end": "end token",
+    "start": "start token",
+    "aligns": "aligns",
+    "spread": "spread",
+}
+
+
+def head_roles(weights: Weights, kind: str, *, end_dropped: bool = False) -> list[list[dict[str, Any]]]:
+    """For each layer and head of `weights` (layers, heads, rows, columns): `{"role", "value", "text"}`."""
+    return [[_described(head, kind, end_dropped) for head in layer] for layer in weights]
+
+
+def _described(head: Weights, kind: str, end_dropped: bool) -> dict[str, Any]:
+    measured = measures(head, kind, end_dropped=end_dropped)
+    spread = measured.pop("spread")
+    role, value = max(measured.items(), key=lambda item: item[1], default=("spread", spread))
+    if value < CLEAR:
+        role, value = "spread", spread
+    return {"role": role, "value": round(value, 4), "text": f"{TEXTS[role]} {value:.2f}"}
+
+
+def measures(head: Weights, kind: str, *, end_dropped: bool = False) -> dict[str, float]:
+    """Every number of the table for one head (rows, columns), by role."""
+    measured = {"spread": _spread(head, causal=kind == "decoder_self")}
+    if kind == "cross":
+        # The end of the target has nothing to align with; the end of the source nothing that could be aligned.
+        inner = head[:-1] if end_dropped else head[:-1, :-1]
+        if inner.size:
+            best = inner.argmax(axis=1)
+            measured["aligns"] = float(inner.max(axis=1).mean()) * len(set(best.tolist())) / min(inner.shape)
+            measured["aligns"] = min(measured["aligns"], 1.0)
+    else:
+        measured["previous"] = _mean(np.diagonal(head, -1))
+        measured["same"] = _mean(np.diagonal(head)[1:])
+    if kind == "encoder_self":
+        measured["next"] = _mean(np.diagonal(head, 1))
+    if kind == "decoder_self":
+        measured["start"] = _mean(head[1:, 0])
+    elif not end_dropped and head.shape[1] > 1:
+        measured["end"] = _mean(head[:, -1])
+    return measured
+
+
+def _spread(head: Weights, *, causal: bool) -> float:
+    """Entropy as a share of that of a row that is the same everywhere; rows that can see one token are left out."""
+    rows = np.arange(1, len(head) + 1) if causal else np.full(len(head), head.shape[1])
+    many = rows > 1
+    if not many.any():
+        return 0.0
+    seen = head[many].astype(np.float64)
+    entropy = -(seen * np.log(np.where(seen > 0, seen, 1.0))).sum(axis=1)
+    return float((entropy / np.log(rows[many])).mean())
+
+
+def _mean(values: Weights) -> float:
+    return float(values.mean()) if values.size else 0.0

@@ -1,0 +1,133 @@
+"""Maps that are made by reading: of a translation, of a text that a language model reads, of what an encoder reads."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from torch import Tensor
+
+from limelight.batching.batch import make_batch, make_blocks
+from limelight.batching.labels import begun, label_batch
+from limelight.inspection.attention_map import AttentionMap, Weights
+from limelight.inspection.words import END_PIECE, START_PIECE, Groups
+from limelight.models.encoder_only import EncoderOnly
+from limelight.models.eval_mode import eval_mode
+from limelight.models.interface import Seq2Seq
+from limelight.models.language_model import LanguageModel
+from limelight.models.state import AttentionWeights, KeepHeads
+from limelight.tokens import Tokenizer, Tokenizers
+
+
+def attention_map(
+    model: Seq2Seq,
+    tokenizers: Tokenizers,
+    source_text: str,
+    target_ids: Sequence[int],
+    *,
+    keep_heads: KeepHeads | None = None,
+) -> AttentionMap:
+    """Let the model read one source and one target, its own or a forced one, and keep all it attended with.
+
+    `target_ids` come without start and end, as a search returns them or as `tokenizers.target.encode(text)` gives them.
+    `keep_heads` switches heads off. The model is read in evaluation mode and left as it was. To a language model both
+    are one text, which is what its map shows (`text_map`): the source, its end, and the target.
+    """
+    source_ids = tokenizers.source.encode(source_text)
+    batch = make_batch(
+        [source_ids],
+        [target_ids],
+        start=model.start_id,
+        end=model.end_id,
+        source_padding=model.source_padding,
+        target_padding=model.target_padding,
+    )
+    with eval_mode(model) as device:
+        _, weights = model.forward_with_attention(batch.to(device), keep_heads=keep_heads)
+    source_words = tokenizers.source.word_of(source_ids)
+    target_words = tokenizers.target.word_of(target_ids)
+    target_pieces = tokenizers.target.pieces(target_ids)
+    read_words = (0, *(word + 1 for word in target_words))
+    if isinstance(model, LanguageModel):
+        words = (*source_words, _next_word(source_words), *(_next_word(source_words) + 1 + word for word in read_words))
+        pieces = (*tokenizers.source.pieces(source_ids), END_PIECE, START_PIECE, *target_pieces)
+        text = f"{source_text} {tokenizers.target.decode(target_ids)}".strip()
+        return _of_one_text(weights, pieces, words, text)
+    source_size, target_size = len(source_ids) + 1, len(target_ids) + 1
+    return AttentionMap(
+        source_pieces=(*tokenizers.source.pieces(source_ids), END_PIECE),
+        target_pieces=(*target_pieces, END_PIECE),
+        read_pieces=(START_PIECE, *target_pieces),
+        source_words=(*source_words, _next_word(source_words)),
+        target_words=(*target_words, _next_word(target_words)),
+        read_words=read_words,
+        encoder_self=_stacked(weights.encoder_self, source_size, source_size),
+        decoder_self=_stacked(weights.decoder_self, target_size, target_size),
+        cross=_stacked(weights.cross, target_size, source_size),
+        source_text=source_text,
+        target_text=tokenizers.target.decode(target_ids),
+    )
+
+
+def text_map(
+    model: LanguageModel, tokenizer: Tokenizer, ids: Sequence[int], *, keep_heads: KeepHeads | None = None
+) -> AttentionMap:
+    """Let a language model read a text from its beginning, and keep all it attended with: `decoder_self`.
+
+    `ids` come without the end before and behind them. A model of recurrent cells has no attention, and its map no kind.
+    """
+    batch = make_blocks(np.array([[model.start_id, *ids, model.end_id]]))
+    with eval_mode(model) as device:
+        _, weights = model.forward_with_attention(batch.to(device), keep_heads=keep_heads)
+    words = (0, *(word + 1 for word in tokenizer.word_of(ids)))
+    return _of_one_text(weights, (START_PIECE, *tokenizer.pieces(ids)), words, tokenizer.decode(ids))
+
+
+def reader_map(
+    model: EncoderOnly, tokenizer: Tokenizer, text: str, *, keep_heads: KeepHeads | None = None
+) -> AttentionMap:
+    """Let an encoder alone read a text, between two ends, and keep all it attended with: `encoder_self`."""
+    ids = tokenizer.encode(text)
+    batch = label_batch([begun(ids)], [0], padding=tokenizer.padding)
+    with eval_mode(model) as device:
+        source, valid = batch.source.to(device), batch.source_valid.to(device)
+        _, weights = model.read(source, valid, keep_heads=keep_heads, want_weights=True)
+    words, size = (0, *(word + 1 for word in tokenizer.word_of(ids))), len(ids) + 2
+    return AttentionMap(
+        source_pieces=(START_PIECE, *tokenizer.pieces(ids), END_PIECE),
+        target_pieces=(),
+        read_pieces=(),
+        source_words=(*words, words[-1] + 1),
+        target_words=(),
+        read_words=(),
+        encoder_self=_stacked(weights, size, size),
+        decoder_self=_stacked([], 0, 0),
+        cross=_stacked([], 0, size),
+        source_text=text,
+    )
+
+
+def _of_one_text(weights: AttentionWeights, pieces: tuple[str, ...], words: Groups, text: str) -> AttentionMap:
+    """The map of a text of which these pieces are read, each predicting the next, and the last one the end."""
+    predicted, size = (*words[1:], words[-1] + 1), len(pieces)
+    return AttentionMap(
+        source_pieces=(),
+        target_pieces=(*pieces[1:], END_PIECE),
+        read_pieces=pieces,
+        source_words=(),
+        target_words=tuple(word - predicted[0] for word in predicted),
+        read_words=words,
+        encoder_self=_stacked([], 0, 0),
+        decoder_self=_stacked(weights.decoder_self, size, size),
+        cross=_stacked([], size, 0),
+        target_text=text,
+    )
+
+
+def _next_word(words: Sequence[int]) -> int:
+    return words[-1] + 1 if words else 0
+
+
+def _stacked(layers: Sequence[Tensor], rows: int, columns: int) -> Weights:
+    """The layers of a batch of one as (layers, heads, rows, columns)."""
+    if not layers:
+        return np.zeros((0, 0, rows, columns), dtype=np.float32)
+    return np.stack([layer[0].float().cpu().numpy() for layer in layers])

@@ -1,0 +1,177 @@
+"""A map as the page's JSON, `docs/schema/page-1.json`: tokens with words and places, a thumbnail of every head, its
+measured description, and the weights of what is looked at.
+
+Arrays are `{"dtype": "float32" | "uint8", "shape": [...], "data": base64 of little-endian numbers}`.
+"""
+
+import base64
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from limelight.inspection.head_roles import head_roles
+from limelight.inspection.words import END_PIECE, START_PIECE, Groups, drawable, group_pieces, readable
+
+Weights = npt.NDArray[np.float32]
+
+FORMAT = "limelight.page"
+VERSION = 1
+
+THUMBNAIL = 24
+"""Rows and columns of a thumbnail at most."""
+
+SIDES = {"cross": ("target", "source"), "encoder_self": ("source", "source"), "decoder_self": ("read", "read")}
+"""Whose tokens stand at the rows (who attends) and at the columns (what is attended to)."""
+
+ORDER = ("cross", "encoder_self", "decoder_self")
+
+
+@runtime_checkable
+class Seen(Protocol):
+    """What the page takes from an `AttentionMap`, which offers itself as a page and so must not be known here."""
+
+    @property
+    def source_pieces(self) -> tuple[str, ...]: ...
+
+    @property
+    def target_pieces(self) -> tuple[str, ...]: ...
+
+    @property
+    def read_pieces(self) -> tuple[str, ...]: ...
+
+    @property
+    def source_words(self) -> Groups: ...
+
+    @property
+    def target_words(self) -> Groups: ...
+
+    @property
+    def read_words(self) -> Groups: ...
+
+    @property
+    def unit(self) -> str: ...
+
+    @property
+    def end_dropped(self) -> bool: ...
+
+    @property
+    def source_text(self) -> str: ...
+
+    @property
+    def target_text(self) -> str: ...
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def kinds(self) -> tuple[str, ...]: ...
+
+    def weights(self, kind: str) -> Weights: ...
+
+    def average(self, kind: str) -> Weights: ...
+
+
+def page_document(attention: Seen, *, every_head: bool = False) -> dict[str, Any]:
+    """The document that the page draws, ready for JSON.
+
+    It holds the mean of each kind in float32; with `every_head` the weights of each head as well, for a page that has
+    no server to ask.
+    """
+    kinds = [name for name in ORDER if name in attention.kinds]
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "model": attention.model,
+        "unit": attention.unit,
+        "sides": {
+            "source": _side(attention.source_pieces, attention.source_words, attention.source_text),
+            "target": _side(attention.target_pieces, attention.target_words, attention.target_text),
+            "read": _side(attention.read_pieces, attention.read_words, attention.target_text),
+        },
+        "kinds": [_kind(attention, name) for name in kinds],
+    }
+    if every_head:
+        document["matrices"] = {name: packed(attention.weights(name)) for name in kinds}
+    return document
+
+
+def packed(values: npt.NDArray[Any], dtype: str = "float32") -> dict[str, Any]:
+    """An array as the page reads it: `dtype` is `float32` or `uint8`."""
+    little = np.ascontiguousarray(values, dtype=np.dtype(dtype).newbyteorder("<"))
+    return {"dtype": dtype, "shape": list(values.shape), "data": base64.b64encode(little.tobytes()).decode()}
+
+
+def thumbnails(weights: npt.NDArray[np.float32], most: int = THUMBNAIL) -> npt.NDArray[np.uint8]:
+    """(layers, heads, rows, columns) as at most `most` x `most` levels from 0 to 255: the largest weight of each block,
+    as a mean would hide the single bright cells that a long sentence has."""
+    for axis in (2, 3):
+        if weights.shape[axis] > most:
+            firsts = np.linspace(0, weights.shape[axis], most, endpoint=False).astype(np.int64)
+            weights = np.maximum.reduceat(weights, firsts, axis=axis)
+    return np.rint(weights.clip(0, 1) * 255).astype(np.uint8)
+
+
+def places(text: str, pieces: Sequence[str]) -> list[tuple[int, int] | None]:
+    """Where each piece stands in its text, in characters; None for one that is not in it, as a tag or the end."""
+    found: list[tuple[int, int] | None] = []
+    behind = 0
+    for piece in pieces:
+        shown = readable(piece)
+        first = text.find(shown, behind)
+        # Only white space may lie between two pieces: anything else was found by accident further on.
+        if not shown or first < 0 or text[behind:first].strip():
+            found.append(None)
+            continue
+        behind = first + len(shown)
+        found.append((first, behind))
+    return found
+
+
+def _kind(attention: Seen, name: str) -> dict[str, Any]:
+    weights = attention.weights(name)
+    rows, columns = SIDES[name]
+    return {
+        "name": name,
+        "rows": rows,
+        "columns": columns,
+        "layers": weights.shape[0],
+        "heads": weights.shape[1],
+        "causal": name == "decoder_self",
+        "mean": packed(attention.average(name)),
+        "thumbnails": packed(thumbnails(weights), "uint8"),
+        "descriptions": head_roles(weights, name, end_dropped=attention.end_dropped),
+    }
+
+
+def _side(pieces: Sequence[str], words: Groups, text: str) -> dict[str, Any]:
+    """Tokens and words of one side; a word's place reaches from its first token to its last."""
+    spans = places(text, pieces)
+    tokens = [
+        _label(piece, readable(piece), span) | {"piece": drawable(piece), "word": word - words[0]}
+        for piece, word, span in zip(pieces, words, spans, strict=True)
+    ]
+    whole = []
+    for number, shown in enumerate(group_pieces(pieces, words)):
+        members = [place for place, token in enumerate(tokens) if token["word"] == number]
+        known = [span for place in members if (span := spans[place]) is not None]
+        span = (known[0][0], known[-1][1]) if known else None  # a bare mark of a word's start has no place
+        whole.append(_label(pieces[members[0]] if len(members) == 1 else "", shown, span))
+    return {"text": drawable(text), "tokens": tokens, "words": whole}
+
+
+def _label(piece: str, shown: str, span: tuple[int, int] | None) -> dict[str, Any]:
+    label: dict[str, Any] = {"text": drawable(shown)}
+    if role := _role(piece):
+        label["role"] = role
+    if span is not None:
+        label["start"], label["end"] = span
+    return label
+
+
+def _role(piece: str) -> str:
+    """What a piece is that stands for no text."""
+    if piece in (START_PIECE, END_PIECE):
+        return "start" if piece == START_PIECE else "end"
+    return "tag" if piece.startswith("<2") and piece.endswith(">") else ""

@@ -1,0 +1,101 @@
+"""One HTML file that works without a server: the page's own modules and its data, joined.
+
+Browsers load no modules from files, so the modules become functions in one script: `export` lines are what a function
+returns, `import` lines what it takes from another. The content security policy names this one script by its hash and
+permits no other, nor any connection.
+"""
+
+import base64
+import hashlib
+import html
+import json
+import re
+from importlib.resources import files
+from typing import Any
+
+from limelight.inspection.page_data import Seen, page_document
+
+IMPORT = re.compile(r'^import \{ ([\w, ]+) \} from "\./([\w-]+)\.js";$', re.MULTILINE)
+EXPORT = re.compile(r"^export ((?:async )?function|const|class) (\w+)", re.MULTILINE)
+
+THEMES = ("dark", "light")
+
+HEIGHT = 780
+"""Pixels of the frame in a notebook."""
+
+
+def standalone_page(document: dict[str, Any], *, theme: str = "dark") -> str:
+    """The page with this document (see `page_document`) as one HTML text. `theme` is `dark` or `light`."""
+    style, script = page_file("page.css"), joined_modules("main")
+    data = json.dumps(document, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    policy = (
+        f"default-src 'none'; script-src {_source(script)}; style-src {_source(style)}; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return (
+        f'<!doctype html>\n<html lang="en" data-theme="{html.escape(theme)}">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{html.escape(_title(document))}</title>\n<style>{style}</style>\n</head>\n<body>\n"
+        f'<div id="page"></div>\n<script type="application/json" id="document">{data}</script>\n'
+        f'<script type="module">{script}</script>\n</body>\n</html>\n'
+    )
+
+
+def map_page(attention: Seen, *, theme: str = "dark") -> str:
+    """The page of one map, with the weights of every head."""
+    return standalone_page(page_document(attention, every_head=True), theme=theme)
+
+
+def notebook_frame(attention: Seen) -> str:
+    """The same within a frame, as a notebook shows it: its script can reach nothing outside of it."""
+    inner = html.escape(map_page(attention))
+    return (
+        f'<iframe srcdoc="{inner}" sandbox="allow-scripts allow-downloads" title="Attention" width="100%" '
+        f'height="{HEIGHT}" style="border: 0; border-radius: 8px" loading="lazy"></iframe>'
+    )
+
+
+def page_file(name: str) -> str:
+    """The text of one of the page's files."""
+    return (files("limelight.page") / name).read_text(encoding="utf-8")
+
+
+def joined_modules(name: str) -> str:
+    """A module and all that it imports as one script, each module a function that runs once."""
+    order: list[str] = []
+    _visit(name, order, ())
+    return "\n".join(_as_function(each) for each in order)
+
+
+def _visit(name: str, order: list[str], path: tuple[str, ...]) -> None:
+    if name in path:
+        raise ValueError(f"modules of the page import one another in a circle: {' -> '.join((*path, name))}")
+    if name in order:
+        return
+    for _, other in IMPORT.findall(page_file(f"{name}.js")):
+        _visit(other, order, (*path, name))
+    order.append(name)
+
+
+def _as_function(name: str) -> str:
+    text = page_file(f"{name}.js")
+    exported = [found[1] for found in EXPORT.findall(text)]
+    body = IMPORT.sub(lambda found: f"const {{ {found[1]} }} = {_variable(found[2])};", text)
+    body = EXPORT.sub(r"\1 \2", body).replace("</", "<\\/")
+    return f"const {_variable(name)} = (() => {{\n{body}\nreturn {{ {', '.join(exported)} }};\n}})();"
+
+
+def _variable(name: str) -> str:
+    return f"module_{name.replace('-', '_')}"
+
+
+def _source(text: str) -> str:
+    """How a policy names an inline script or style."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _title(document: dict[str, Any]) -> str:
+    sides = document["sides"]
+    sentence = sides["source"]["text"] or sides["target"]["text"]
+    return f"{sentence} · Limelight" if sentence else "Limelight"

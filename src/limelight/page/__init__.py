@@ -1,0 +1,1 @@
+"""The page's static files: plain ES modules, a style sheet and the frame. Data only; inspection and serving read it."""

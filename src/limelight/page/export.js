@@ -1,0 +1,74 @@
+/** What can be taken along: the stage as SVG or PNG, the weights as CSV, the document as JSON. */
+
+import { element, vector } from "./dom.js";
+import { shown } from "./shown.js";
+
+/** A menu of downloads. */
+export function exportMenu(context, stage) {
+  const entries = {
+    "Stage as SVG": () => save("stage.svg", "image/svg+xml", stageSvg(stage)),
+    "Stage as PNG": async () => saveBlob("stage.png", await rasterized(stageSvg(stage), stage.board)),
+    "Weights as CSV": async () => save("weights.csv", "text/csv", table(await shown(context))),
+    "Everything as JSON": () => save("limelight.json", "application/json", JSON.stringify(context.document)),
+  };
+  const buttons = Object.entries(entries).map(([name, action]) =>
+    element("button", { type: "button", click: () => void action() }, name),
+  );
+  return element("details", { class: "menu" }, element("summary", {}, "Save"), element("div", { class: "entries" }, buttons));
+}
+
+/** The rows and columns of what is shown, as comma-separated values. */
+export function table({ rows, columns, weights }) {
+  const name = (label) => label.text;
+  const head = ["", ...columns.map(name)].map(quoted).join(",");
+  const lines = rows.map((label, row) =>
+    [quoted(name(label)), ...columns.map((_, column) => weights.at(row, column).toFixed(6))].join(","),
+  );
+  return `${[head, ...lines].join("\n")}\n`;
+}
+
+// A spreadsheet takes a text that begins so for a formula.
+const quoted = (text) => `"${/^[=+\-@\t]/.test(text) ? "'" : ""}${text.replaceAll('"', '""')}"`;
+
+/** The stage as a picture of its own: the same light, tokens as text, colors written out. */
+export function stageSvg({ board, light, boxes, picture }) {
+  const style = getComputedStyle(document.documentElement);
+  const color = (name) => style.getPropertyValue(name).trim();
+  const [width, height] = [board.clientWidth, board.clientHeight];
+  const lights = light.cloneNode(true);
+  for (const stop of lights.querySelectorAll("stop")) {
+    stop.setAttribute("stop-color", color("--amber"));
+    stop.setAttribute("stop-opacity", stop.classList.contains("near") ? "1" : "0.45");
+  }
+  for (const path of lights.querySelectorAll(".line")) {
+    path.setAttribute("stroke", color("--amber"));
+    path.setAttribute("fill", "none");
+  }
+  const texts = [["columns", picture.columns], ["rows", picture.rows]].flatMap(([side, labels]) =>
+    labels.map((label, place) => {
+      const box = boxes[side][place];
+      const text = { end: "end", start: "start" }[label.role] ?? label.text;
+      return vector("text", { x: box.x + box.width / 2, y: box.y + box.height / 2, fill: color("--text"), "font-size": 18, "font-family": "Georgia, serif", "text-anchor": "middle", "dominant-baseline": "central" }, text);
+    }),
+  );
+  const ground = vector("rect", { width, height, fill: color("--stage") });
+  const whole = vector("svg", { xmlns: "http://www.w3.org/2000/svg", width, height, viewBox: `0 0 ${width} ${height}` }, ground, ...lights.childNodes, texts);
+  return new XMLSerializer().serializeToString(whole);
+}
+
+async function rasterized(svg, board) {
+  const image = new Image();
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+  await image.decode();
+  const canvas = element("canvas", { width: board.clientWidth * 2, height: board.clientHeight * 2 });
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+}
+
+const save = (name, type, text) => saveBlob(name, new Blob([text], { type }));
+
+function saveBlob(name, blob) {
+  const address = URL.createObjectURL(blob);
+  element("a", { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 1000);
+}

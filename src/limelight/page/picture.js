@@ -1,0 +1,144 @@
+/** One matrix of weights on a canvas, with labels, a cross-hair and the numbers under it. */
+
+import { element, fill } from "./dom.js";
+import { colors, twoDigits } from "./scale.js";
+import { spoken } from "./sentences.js";
+
+const LABEL = 13; // pixels of a letter
+const SMALLEST = 7;
+const LARGEST = 40;
+
+/** A canvas that draws `picture` (see `shown`); `chosen(row)` is called when a row is clicked. */
+export function createPicture(chosen) {
+  const canvas = element("canvas", { role: "img", tabindex: 0 });
+  const cross = element("canvas", { class: "cross", "aria-hidden": "true" });
+  const reading = element("p", { class: "reading", "aria-live": "polite" });
+  const frame = element("div", { class: "frame" }, canvas, cross);
+  const root = element("div", { class: "picture" }, frame, reading);
+  const view = { canvas, cross, reading, frame, picture: null, plan: null, cell: null };
+  canvas.addEventListener("pointermove", (event) => look(view, cellAt(view, event)));
+  canvas.addEventListener("pointerleave", () => look(view, null));
+  canvas.addEventListener("click", (event) => {
+    const cell = cellAt(view, event);
+    if (cell) chosen(cell.row);
+  });
+  canvas.addEventListener("keydown", (event) => walk(view, event, chosen));
+  return { root, draw: (picture) => draw(view, picture), canvas };
+}
+
+function draw(view, picture) {
+  view.picture = picture;
+  const { weights, rows, columns, kind } = picture;
+  const room = Math.max(view.frame.clientWidth, 240);
+  const plan = planned(rows, columns, room);
+  view.plan = plan;
+  const ratio = globalThis.devicePixelRatio || 1;
+  for (const canvas of [view.canvas, view.cross]) {
+    canvas.width = Math.round(plan.width * ratio);
+    canvas.height = Math.round(plan.height * ratio);
+    canvas.style.width = `${plan.width}px`;
+    canvas.style.height = `${plan.height}px`;
+    canvas.getContext("2d").setTransform(ratio, 0, 0, ratio, 0, 0);
+  }
+  const context = view.canvas.getContext("2d");
+  const style = getComputedStyle(document.documentElement);
+  const palette = colors();
+  const masked = style.getPropertyValue("--masked");
+  for (let row = 0; row < weights.rows; row += 1) {
+    for (let column = 0; column < weights.columns; column += 1) {
+      const hidden = kind.causal && column > row;
+      context.fillStyle = hidden ? masked : `rgb(${palette[Math.round(weights.at(row, column) * 255)].join()})`;
+      const gap = plan.cell > 9 ? 1 : 0;
+      const [x, y] = [plan.left + column * plan.cell, plan.top + row * plan.cell];
+      context.fillRect(x, y, plan.cell - gap, plan.cell - gap);
+      if (hidden && plan.cell > 9) hatch(context, x, y, plan.cell - gap, style.getPropertyValue("--hatch"));
+    }
+  }
+  write(context, plan, picture, style);
+  view.canvas.setAttribute("aria-label", `Matrix of ${rows.length} rows and ${columns.length} columns; arrows move, Enter pins a row`);
+  look(view, null);
+}
+
+/** How large a cell is, and where the matrix begins: labels at its left and above it. */
+function planned(rows, columns, room) {
+  const longest = (labels) => Math.min(Math.max(...labels.map((label) => shortName(label).length), 3), 14);
+  const left = Math.round(longest(rows) * LABEL * 0.56) + 10;
+  const cell = Math.max(SMALLEST, Math.min(LARGEST, Math.floor((room - left - 4) / columns.length)));
+  const readable = cell >= LABEL - 1;
+  const top = readable ? Math.round(longest(columns) * LABEL * 0.56) + 10 : 4;
+  return { left: readable ? left : 4, top, cell, readable, width: (readable ? left : 4) + cell * columns.length, height: top + cell * rows.length };
+}
+
+function write(context, plan, { rows, columns }, style) {
+  if (!plan.readable) return;
+  context.fillStyle = style.getPropertyValue("--text");
+  context.font = `${LABEL}px ${style.getPropertyValue("--sans")}`;
+  context.textBaseline = "middle";
+  context.textAlign = "right";
+  rows.forEach((label, row) => context.fillText(shortName(label), plan.left - 8, plan.top + (row + 0.5) * plan.cell));
+  context.textAlign = "left";
+  columns.forEach((label, column) => {
+    context.save();
+    context.translate(plan.left + (column + 0.5) * plan.cell, plan.top - 8);
+    context.rotate(-Math.PI / 2);
+    context.fillText(shortName(label), 0, 0);
+    context.restore();
+  });
+}
+
+/** A masked cell is hatched: it is not a weight of zero. */
+function hatch(context, x, y, size, color) {
+  context.strokeStyle = color;
+  context.lineWidth = 1;
+  context.beginPath();
+  for (let from = 4; from < 2 * size; from += 5) {
+    context.moveTo(x + Math.max(0, from - size), y + Math.min(from, size));
+    context.lineTo(x + Math.min(from, size), y + Math.max(0, from - size));
+  }
+  context.stroke();
+}
+
+function look(view, cell) {
+  const { picture, plan, reading, cross } = view;
+  view.cell = cell;
+  const context = cross.getContext("2d");
+  context.clearRect(0, 0, plan.width, plan.height);
+  if (!cell) {
+    fill(reading, "Each row sums to one. Point at a cell for its weight.");
+    return;
+  }
+  context.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--accent");
+  context.lineWidth = 1.5;
+  const { left, top, cell: size } = plan;
+  context.strokeRect(left - 0.5, top + cell.row * size - 0.5, size * picture.columns.length, size);
+  context.strokeRect(left + cell.column * size - 0.5, top - 0.5, size, size * picture.rows.length);
+  const pair = `${spoken(picture.rows[cell.row])} to ${spoken(picture.columns[cell.column])}`;
+  const hidden = picture.kind.causal && cell.column > cell.row;
+  fill(reading, hidden ? `${pair}: masked, it comes later` : `${pair}: ${twoDigits(picture.weights.at(cell.row, cell.column))}`);
+}
+
+function cellAt({ canvas, plan, picture }, event) {
+  const box = canvas.getBoundingClientRect();
+  const column = Math.floor((event.clientX - box.left - plan.left) / plan.cell);
+  const row = Math.floor((event.clientY - box.top - plan.top) / plan.cell);
+  return row >= 0 && column >= 0 && row < picture.rows.length && column < picture.columns.length ? { row, column } : null;
+}
+
+function walk(view, event, chosen) {
+  const moves = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+  if (event.key === "Enter" && view.cell) chosen(view.cell.row);
+  const move = moves[event.key];
+  if (!move) return;
+  event.preventDefault();
+  const { rows, columns } = view.picture;
+  const from = view.cell ?? { row: 0, column: -move[1] };
+  look(view, {
+    row: Math.min(Math.max(from.row + move[0], 0), rows.length - 1),
+    column: Math.min(Math.max(from.column + move[1], 0), columns.length - 1),
+  });
+}
+
+function shortName(label) {
+  const text = { end: "end", start: "start" }[label.role] ?? label.text;
+  return text.length > 14 ? `${text.slice(0, 13)}…` : text;
+}

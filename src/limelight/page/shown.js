@@ -1,0 +1,56 @@
+/** What is on show: the kind of attention, its labels and its weights, in words or in sub-words. */
+
+import { mergeWords } from "./matrix.js";
+
+export const TITLES = {
+  cross: "Target to source",
+  encoder_self: "Source to source",
+  decoder_self: "Target to target",
+};
+
+/** The kind that the store names, or the first one there is; null for a model without attention. */
+export function kindShown(context) {
+  const { kinds } = context.document;
+  return kinds.find((kind) => kind.name === context.store.get("kind")) ?? kinds[0] ?? null;
+}
+
+/** Tokens or words of one side. */
+export function labels(context, side) {
+  const { tokens, words } = context.document.sides[side];
+  return context.store.get("words") ? words : tokens;
+}
+
+/** In which words the tokens of a side are. */
+export const wordsOf = (context, side) => context.document.sides[side].tokens.map((token) => token.word);
+
+/** Labels and weights of the selected head, or of the mean. */
+export async function shown(context) {
+  const kind = kindShown(context);
+  if (!kind) return null;
+  const { layer, head } = selected(context, kind);
+  const weights = await context.source.matrix(kind.name, layer, head);
+  return {
+    kind,
+    layer,
+    head,
+    rows: labels(context, kind.rows),
+    columns: labels(context, kind.columns),
+    weights: context.store.get("words")
+      ? mergeWords(weights, wordsOf(context, kind.rows), wordsOf(context, kind.columns))
+      : weights,
+  };
+}
+
+/** The selected layer and head where this kind has them; -1 and -1 for the mean. */
+export function selected(context, kind) {
+  const layer = context.store.get("layer");
+  const head = context.store.get("head");
+  return layer >= 0 && layer < kind.layers && head >= 0 && head < kind.heads
+    ? { layer, head }
+    : { layer: -1, head: -1 };
+}
+
+/** `layer 2, head 3` or what the mean is of; layers and heads count from 0, as everywhere in Limelight. */
+export function nameOf(layer, head) {
+  return layer < 0 ? "mean of all layers and heads" : `layer ${layer}, head ${head}`;
+}

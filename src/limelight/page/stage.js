@@ -1,0 +1,184 @@
+/** The stage: tokens that are attended to above, tokens that attend below, and light between them. */
+
+import { element, fill, rove, vector } from "./dom.js";
+import { largest, line } from "./matrix.js";
+import { twoDigits } from "./scale.js";
+import { kindShown, nameOf, shown, TITLES } from "./shown.js";
+import { CAVEAT, describe, spoken } from "./sentences.js";
+import { cone, curve, ends, strongLinks } from "./beams.js";
+
+const NAMED = 3; // weights that are written beside their tokens
+const SIDE_NAMES = { source: "Source", target: "Target", read: "Target read so far" };
+
+/** The stage as an element. It follows the store: kind, layer, head, words, and the pinned token. */
+export function createStage(context) {
+  const { store } = context;
+  const top = element("div", { class: "tokens", role: "group" });
+  const bottom = element("div", { class: "tokens", role: "group" });
+  const light = vector("svg", { class: "light", "aria-hidden": "true" });
+  const caption = element("p", { class: "spoken", "aria-live": "polite" });
+  const title = element("p", { class: "stage-title" });
+  const board = element("div", { class: "board" }, light, top, bottom);
+  const root = element("section", { class: "stage", "aria-label": "Stage" }, title, board, caption);
+  const stage = { context, board, top, bottom, light, caption, title, picture: null, boxes: null, pointed: null };
+
+  store.on(["kind", "layer", "head", "words", "document"], () => void refresh(stage));
+  store.on(["row", "column"], () => lit(stage));
+  store.on(["theme"], () => lit(stage));
+  new ResizeObserver(() => arrange(stage)).observe(board);
+  for (const group of [top, bottom]) {
+    group.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") store.set({ row: -1, column: -1 });
+      else rove([...group.children].filter((child) => child.tagName === "BUTTON"), event, board.matches(".across") ? 1 : 0);
+    });
+  }
+  void refresh(stage);
+  return { root, stage };
+}
+
+async function refresh(stage) {
+  const picture = await shown(stage.context);
+  stage.picture = picture;
+  stage.pointed = null;
+  if (!picture) {
+    fill(stage.top);
+    fill(stage.bottom);
+    fill(stage.caption, "This model has no attention to show.");
+    return;
+  }
+  const { kind, layer, head } = picture;
+  fill(stage.title, `${TITLES[kind.name]} · ${nameOf(layer, head)}`);
+  fillTokens(stage, stage.top, picture.columns, kind.columns, "column");
+  fillTokens(stage, stage.bottom, picture.rows, kind.rows, "row");
+  arrange(stage);
+}
+
+function fillTokens(stage, group, labels, side, axis) {
+  group.setAttribute("aria-label", `${SIDE_NAMES[side]}, ${axis === "row" ? "attends" : "attended to"}`);
+  const pinned = stage.context.store.get(axis);
+  const buttons = labels.map((label, place) =>
+    element(
+      "button",
+      {
+        type: "button",
+        class: `token ${label.role ?? ""}`,
+        tabindex: place === Math.max(pinned, 0) ? 0 : -1,
+        "aria-label": spoken(label),
+        "aria-pressed": "false",
+        pointerenter: (event) => event.pointerType !== "touch" && point(stage, axis, place),
+        pointerleave: () => point(stage, axis, -1),
+        focus: (event) => event.target.matches(":focus-visible") && point(stage, axis, place),
+        blur: () => point(stage, axis, -1),
+        click: () => pin(stage, axis, place),
+      },
+      element("span", { class: "word" }, label.role === "end" || label.role === "start" ? "" : label.text),
+      element("span", { class: "weight", "aria-hidden": "true" }),
+    ),
+  );
+  fill(group, element("span", { class: "side" }, SIDE_NAMES[side]), buttons);
+}
+
+function pin(stage, axis, place) {
+  const { store } = stage.context;
+  const again = store.get(axis) === place;
+  const other = axis === "row" ? "column" : "row";
+  store.set({ [axis]: again ? -1 : place, [other]: -1, ...(axis === "row" && !again ? { step: place } : {}) });
+}
+
+function point(stage, axis, place) {
+  stage.pointed = place < 0 ? null : { axis, place };
+  lit(stage);
+}
+
+/** Side by side in two columns where the lines are too long for the width; then the boxes are measured. */
+function arrange(stage) {
+  const { board, top, bottom, picture } = stage;
+  if (!picture || !board.clientWidth) return;
+  board.classList.remove("across", "dense");
+  const tooLong = () => top.scrollWidth > top.clientWidth + 1 || bottom.scrollWidth > bottom.clientWidth + 1;
+  if (tooLong()) board.classList.add("dense");
+  if (tooLong()) board.classList.add("across");
+  const origin = board.getBoundingClientRect();
+  const box = (button) => {
+    const { left, top: above, width, height } = button.getBoundingClientRect();
+    return { x: left - origin.left, y: above - origin.top, width, height };
+  };
+  stage.boxes = { columns: buttons(top).map(box), rows: buttons(bottom).map(box) };
+  stage.light.setAttribute("viewBox", `0 0 ${board.clientWidth} ${board.clientHeight}`);
+  stage.links = strongLinks(picture.weights);
+  lit(stage);
+}
+
+/** Light for the token that is pointed at, or pinned; for none of them faint lines for all. */
+function lit(stage) {
+  const { picture, boxes, light, board } = stage;
+  if (!picture || !boxes) return;
+  const { row, column } = lookedAt(stage);
+  const across = board.matches(".across");
+  const one = row >= 0 || column >= 0;
+  const values = one ? line(picture.weights, row, column) : null;
+  const faint = stage.links.map(({ row: from, column: to, weight }) =>
+    vector("path", {
+      class: "line",
+      d: curve(boxes.rows[from], boxes.columns[to], across),
+      "stroke-width": (0.75 + 3 * weight).toFixed(2),
+      "stroke-opacity": (one ? 0.1 * weight : 0.1 + 0.8 * weight).toFixed(3),
+    }),
+  );
+  const cones = one ? cast(values, boxes, { row, column, across }) : [];
+  fill(light, faint, cones);
+  mark(stage, values, row, column);
+  fill(stage.caption, one ? describe(picture, row, column) : hint(stage));
+}
+
+function cast(values, boxes, { row, column, across }) {
+  return largest(values, 24, 0.01).map((place) => {
+    const from = boxes.rows[row >= 0 ? row : place];
+    const to = boxes.columns[row >= 0 ? place : column];
+    const id = `beam-${place}`;
+    const [a, b] = ends(from, to, across);
+    const gradient = vector(
+      "linearGradient",
+      { id, gradientUnits: "userSpaceOnUse", x1: a.x, y1: a.y, x2: across ? b.x : a.x, y2: across ? a.y : b.y },
+      vector("stop", { offset: 0, class: "near" }),
+      vector("stop", { offset: 1, class: "far" }),
+    );
+    const path = vector("path", { d: cone(from, to, across), fill: `url(#${id})`, opacity: values[place].toFixed(3) });
+    return vector("g", { class: "cone" }, gradient, path);
+  });
+}
+
+/** Tokens as bright as their weights; the largest weights in numbers. */
+function mark(stage, values, row, column) {
+  const { top, bottom } = stage;
+  const named = values ? largest(values, NAMED, 0.05) : [];
+  for (const [group, own, others] of [[top, column, row >= 0], [bottom, row, column >= 0]]) {
+    buttons(group).forEach((button, place) => {
+      const weight = others ? values[place] : 0;
+      button.style.setProperty("--lit", weight.toFixed(3));
+      button.classList.toggle("bright", weight > 0.6);
+      button.classList.toggle("chosen", place === own);
+      button.classList.toggle("dim", Boolean(values) && place !== own && weight < 0.05);
+      button.setAttribute("aria-pressed", String(place === own));
+      button.lastChild.textContent = others && named.includes(place) ? twoDigits(weight) : "";
+    });
+  }
+}
+
+function lookedAt({ context, pointed, picture }) {
+  if (pointed) return { row: -1, column: -1, [pointed.axis]: pointed.place };
+  const row = context.store.get("row");
+  const column = context.store.get("column");
+  return {
+    row: row < picture.rows.length ? row : -1,
+    column: row < 0 && column < picture.columns.length ? column : -1,
+  };
+}
+
+function hint({ context }) {
+  const { name } = kindShown(context);
+  const which = name === "cross" ? "a word of the translation" : "a word of the lower line";
+  return `Point at ${which} to see what it attends to. ${CAVEAT}`;
+}
+
+const buttons = (group) => [...group.children].filter((child) => child.tagName === "BUTTON");

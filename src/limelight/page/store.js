@@ -1,0 +1,60 @@
+/** The one place of what is selected. It is in the address, too: a link shows what its sender saw. */
+
+const DEFAULTS = {
+  view: "heads", // which view is open below the stage
+  kind: "", // cross, encoder_self or decoder_self; "" takes the first that the model has
+  layer: -1, // -1: the mean of all layers and heads
+  head: -1,
+  row: -1, // the token that attends and is pinned; -1: none
+  column: -1, // the token that is attended to and is pinned
+  step: 0, // the target position that the steps show
+  words: 1, // whole words, or sub-words
+  theme: "",
+};
+
+/** A store of plain values. `on(names, action)` calls the action after any of these has changed. */
+export function createStore(given = {}) {
+  const values = { ...DEFAULTS, ...given };
+  const watchers = [];
+  return {
+    get: (name) => values[name],
+    set(changes) {
+      const changed = Object.keys(changes).filter((name) => values[name] !== changes[name]);
+      if (!changed.length) return;
+      Object.assign(values, changes);
+      for (const { names, action } of [...watchers]) if (names.some((name) => changed.includes(name))) action(changed);
+    },
+    on: (names, action) => watchers.push({ names, action }),
+    all: () => ({ ...values }),
+  };
+}
+
+/** What the fragment of an address says; unknown names and values of another type are left out. */
+export function readAddress(fragment) {
+  const given = {};
+  for (const [name, text] of new URLSearchParams(fragment.replace(/^#/, ""))) {
+    if (!(name in DEFAULTS)) continue;
+    const value = typeof DEFAULTS[name] === "number" ? Number.parseInt(text, 10) : text;
+    if (!Number.isNaN(value)) given[name] = value;
+  }
+  return given;
+}
+
+/** The fragment that says it: only what differs from where everybody begins. */
+export function writeAddress(values) {
+  const changed = Object.entries(values).filter(([name, value]) => name in DEFAULTS && value !== DEFAULTS[name]);
+  return new URLSearchParams(changed).toString();
+}
+
+/** Keep the address of the page in step with a store, and the store with the address. */
+export function followAddress(store) {
+  const names = Object.keys(DEFAULTS);
+  store.on(names, () => {
+    try {
+      history.replaceState(null, "", `#${writeAddress(store.all())}`);
+    } catch {
+      // A frame without an address of its own, as in a notebook.
+    }
+  });
+  addEventListener("hashchange", () => store.set({ ...DEFAULTS, ...readAddress(location.hash) }));
+}

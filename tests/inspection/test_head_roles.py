@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+
+from limelight.inspection.head_roles import head_roles, measures
+from tests.inspection.fakes import softmax
+
+EYE = np.eye(5, dtype=np.float32)
+
+
+def shifted(offset: int) -> np.ndarray:
+    return np.roll(EYE, offset, axis=1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "head", "role", "value"),
+    [
+        ("encoder_self", shifted(-1), "previous", 1.0),
+        ("encoder_self", shifted(1), "next", 1.0),
+        ("encoder_self", EYE, "same", 1.0),
+        ("encoder_self", np.tile(EYE[-1], (5, 1)), "end", 1.0),
+        ("encoder_self", np.full((5, 5), 0.2, np.float32), "spread", 1.0),
+        ("decoder_self", np.tile(EYE[0], (5, 1)), "start", 1.0),
+        ("decoder_self", np.tri(5, dtype=np.float32) / np.arange(1, 6)[:, None], "spread", 1.0),
+        ("cross", EYE, "aligns", 1.0),
+        ("cross", np.tile(EYE[-1], (5, 1)), "end", 1.0),
+        ("cross", np.tile(EYE[1], (5, 1)), "spread", 0.0),  # always one token: it aligns nothing
+    ],
+)
+def test_a_head_is_named_by_what_it_does(kind, head, role, value):
+    ((described,),) = head_roles(head[None, None].astype(np.float32), kind)
+    assert described["role"] == role
+    assert described["value"] == pytest.approx(value, abs=1e-4)
+    assert described["text"].endswith(f"{value:.2f}")
+
+
+def test_numbers_are_means_of_weights(seed):
+    head = softmax(np.random.default_rng(seed).normal(size=(6, 6)))
+    found = measures(head, "encoder_self")
+    assert found["previous"] == pytest.approx(np.mean([head[i, i - 1] for i in range(1, 6)]))
+    assert found["next"] == pytest.approx(np.mean([head[i, i + 1] for i in range(5)]))
+    assert found["end"] == pytest.approx(head[:, 5].mean())
+    entropy = [-(row * np.log(row)).sum() / np.log(6) for row in head]
+    assert found["spread"] == pytest.approx(np.mean(entropy))
+    cross = measures(head, "cross")
+    inner = head[:5, :5]
+    assert cross["aligns"] == pytest.approx(inner.max(1).mean() * len(set(inner.argmax(1))) / 5)
+
+
+def test_without_the_end_nothing_is_said_of_it(seed):
+    head = softmax(np.random.default_rng(seed).normal(size=(6, 5)))
+    assert "end" not in measures(head, "cross", end_dropped=True)
+    assert "end" in measures(head, "cross")
+
+
+@pytest.mark.parametrize("kind", ["cross", "encoder_self", "decoder_self"])
+@pytest.mark.parametrize("size", [1, 2])
+def test_the_shortest_sentences_are_measured_without_warnings(kind, size):
+    weights = np.full((1, 1, size, size), 1 / size, np.float32)
+    ((described,),) = head_roles(weights, kind)
+    assert 0 <= described["value"] <= 1
