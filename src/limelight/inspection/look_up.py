@@ -1,0 +1,190 @@
+"""One look-up of attention in numbers: q, k, v, scores, mask, softmax, sum.
+
+A readable pass runs the model's own layers up to the one in question and takes what that one compares. Nothing is kept
+in a module, and no module has to know of it.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple, cast
+
+import torch
+from torch import Tensor
+
+from limelight.attention.attend import ScoreFunction, attend
+from limelight.attention.masks import permit_keys, permit_past
+from limelight.attention.scores import Additive, Concat, General, Score, dot, scaled_dot
+from limelight.batching.batch import Batch, make_batch
+from limelight.errors import UserError
+from limelight.inspection.page_data import packed
+from limelight.models.eval_mode import eval_mode
+from limelight.models.interface import Seq2Seq
+from limelight.models.recurrent.decoder import AttentiveDecoder, BahdanauDecoder
+from limelight.models.recurrent.model import Recurrent
+from limelight.models.state import KeepHeads
+from limelight.models.transformer.layers import DecoderLayer, EncoderLayer
+from limelight.models.transformer.model import Transformer
+from limelight.models.transformer.stacks import kept_heads
+
+FORMULAS = {
+    "scaled_dot": "softmax(q · k / √d) v",
+    "dot": "softmax(q · k) v",
+    "general": "softmax(q · W k) v",
+    "additive": "softmax(v · tanh(W q + U k)) v",
+    "concat": "softmax(v · tanh(W [q; k])) v",
+}
+
+
+class Compared(NamedTuple):
+    """What one layer compares, of one sentence: heads first."""
+
+    queries: Tensor
+    """(heads, rows, query_size)"""
+    keys: Tensor
+    """(heads, columns, key_size), made ready for the score"""
+    values: Tensor
+    """(heads, columns, value_size)"""
+    score: ScoreFunction | Score
+    may_attend: Tensor
+    """(rows, columns)"""
+
+
+def look_up(
+    model: Seq2Seq,
+    source_ids: Sequence[int],
+    target_ids: Sequence[int],
+    *,
+    kind: str,
+    layer: int,
+    head: int,
+    row: int,
+    keep_heads: KeepHeads | None = None,
+) -> dict[str, Any]:
+    """Every number of the look-up of one row, ready for JSON.
+
+    `score`, `formula`, `scale` (what products are multiplied by), `query` (d), `keys` (columns, d), `values`
+    (columns, d_v), `products` (before scaling), `scores`, `permitted`, `weights`, `context` (d_v). Additive scores have
+    `query_part`, `mixed` = tanh(query part + key part) and `energy`, of which `scores` = mixed . energy.
+
+    Raises `UserError` for a kind, layer, head or row that is not there, and for models of other families.
+    """
+    batch = make_batch(
+        [source_ids],
+        [target_ids],
+        start=model.start_id,
+        end=model.end_id,
+        source_padding=model.source_padding,
+        target_padding=model.target_padding,
+    )
+    with eval_mode(model) as device, torch.inference_mode():
+        compared = _compared(model, batch.to(device), kind, layer, keep_heads)
+        for name, value, count in (("head", head, len(compared.queries)), ("row", row, compared.queries.shape[1])):
+            if not 0 <= value < count:
+                raise UserError(f"there is no {name} {value}: there are {count}, they count from 0")
+        query, keys, values = compared.queries[head, row], compared.keys[head], compared.values[head]
+        permitted = compared.may_attend[row]
+        score = compared.score.compare if isinstance(compared.score, Score) else compared.score
+        context, weights = attend(query[None], keys, values, score=score, may_attend=permitted[None], want_weights=True)
+        assert weights is not None
+        numbers = _numbers(compared.score, query, keys)
+    shown = {"query": query, "keys": keys, "values": values, "weights": weights[0], "context": context[0]}
+    arrays = {name: packed(value.detach().float().cpu().numpy()) for name, value in {**shown, **numbers}.items()}
+    name, scale = _named(compared.score, query.shape[-1])
+    return {
+        "kind": kind,
+        "layer": layer,
+        "head": head,
+        "row": row,
+        "score": name,
+        "formula": FORMULAS.get(name, name),
+        "scale": scale,
+        "permitted": permitted.tolist(),
+        **arrays,
+    }
+
+
+def _numbers(score: ScoreFunction | Score, query: Tensor, keys: Tensor) -> dict[str, Tensor]:
+    """What the score computes on its way, by name."""
+    compare = score.compare if isinstance(score, Score) else score
+    found = {"scores": compare(query[None], keys)[0]}
+    if isinstance(score, Additive | Concat):
+        if isinstance(score, Additive):
+            part = score.query_proj(query)
+        else:
+            part = torch.nn.functional.linear(query, score.mix.weight[:, : score.query_size])
+        return found | {"query_part": part, "mixed": torch.tanh(part + keys), "energy": score.energy.weight[0]}
+    return found | {"products": dot(query[None], keys)[0]}
+
+
+def _named(score: ScoreFunction | Score, size: int) -> tuple[str, float]:
+    """The name of a score, and what its products are multiplied by."""
+    if score is scaled_dot:
+        return "scaled_dot", 1 / math.sqrt(size)
+    if score is dot:
+        return "dot", 1.0
+    names = {Additive: "additive", Concat: "concat", General: "general"}
+    name = next((name for kind, name in names.items() if isinstance(score, kind)), type(score).__name__.lower())
+    return ("scaled_dot", 1 / math.sqrt(size)) if name == "scaleddot" else (name, 1.0)
+
+
+def _compared(model: Seq2Seq, batch: Batch, kind: str, layer: int, keep_heads: KeepHeads | None) -> Compared:
+    if isinstance(model, Transformer):
+        layers = model.encoder.layers if kind == "encoder_self" else model.decoder.layers
+        if not 0 <= layer < len(layers):
+            raise UserError(f"there is no layer {layer}: there are {len(layers)}, they count from 0")
+        if kind == "encoder_self":
+            return _of_encoder(model, batch, layer, keep_heads)
+        return _of_decoder(model, batch, layer, keep_heads, cross=kind == "cross")
+    if isinstance(model, Recurrent) and isinstance(model.decoder, AttentiveDecoder) and (kind, layer) == ("cross", 0):
+        return _of_recurrent(model, model.decoder, batch, keep_heads)
+    raise UserError(f"the look-up of {kind}, layer {layer}, cannot be shown for this model")
+
+
+def _of_encoder(model: Transformer, batch: Batch, layer: int, keep_heads: KeepHeads | None) -> Compared:
+    permitted = permit_keys(batch.source_valid)
+    hidden, rotate = model.encoder.enter(batch.source)
+    each = cast(list[EncoderLayer], list(model.encoder.layers))
+    for depth, below in enumerate(each[:layer]):
+        kept = kept_heads(keep_heads, f"encoder.{depth}.self")
+        hidden, _ = below(hidden, permitted, rotate=rotate, keep_heads=kept)
+    attention = each[layer].attention
+    queries, keys, values = attention.project_self(each[layer].attention_sublayer.before(hidden), rotate)
+    return _first(queries, keys, values, attention.score, permitted[0, 0].expand(queries.shape[2], -1))
+
+
+def _of_decoder(model: Transformer, batch: Batch, layer: int, keep_heads: KeepHeads | None, *, cross: bool) -> Compared:
+    memory, _ = model.encoder(batch.source, batch.source_valid, keep_heads=keep_heads)
+    sources = model.decoder.project_memory(memory, permit_keys(batch.source_valid))
+    hidden, rotate = model.decoder.enter(batch.target_in)
+    each = cast(list[DecoderLayer], list(model.decoder.layers))
+    kept = [[kept_heads(keep_heads, f"decoder.{depth}.{of}") for of in ("self", "cross")] for depth in range(len(each))]
+    for depth, below in enumerate(each[:layer]):
+        self_kept, cross_kept = kept[depth]
+        output = below(hidden, sources[depth], rotate=rotate, keep_self=self_kept, keep_cross=cross_kept)
+        hidden = output.features
+    here, length = each[layer], hidden.shape[1]
+    if not cross:
+        queries, keys, values = here.attention.project_self(here.attention_sublayer.before(hidden), rotate)
+        return _first(queries, keys, values, here.attention.score, permit_past(length, length, device=hidden.device))
+    hidden = here.attend_self(hidden, causal=True, rotate=rotate, keep_heads=kept[layer][0]).hidden
+    queries = here.cross_attention.project_queries(here.cross_sublayer.before(hidden))
+    source, score = sources[layer], here.cross_attention.score
+    return _first(queries, source.keys, source.values, score, batch.source_valid[0].expand(length, -1))
+
+
+def _of_recurrent(model: Recurrent, decoder: AttentiveDecoder, batch: Batch, keep_heads: KeepHeads | None) -> Compared:
+    """Bahdanau's decoder asks with the state before a position, Luong's with the new one."""
+    state = model.start(model.encode(batch.source, batch.source_valid, keep_heads=keep_heads))
+    source, queries = state.source, []
+    for ids in batch.target_in.split(1, dim=1):
+        before = state.top
+        _, state = model.step(ids, state)
+        queries.append(before if isinstance(decoder, BahdanauDecoder) else state.top)
+    asked = torch.cat(queries, dim=1)[:, None]
+    permitted = source.may_attend[0].expand(asked.shape[2], -1)
+    return _first(asked, source.prepared[:, None], source.values[:, None], decoder.score, permitted)
+
+
+def _first(queries: Tensor, keys: Tensor, values: Tensor, score: ScoreFunction | Score, may_attend: Tensor) -> Compared:
+    """The only sentence of the batch."""
+    return Compared(queries[0], keys[0], values[0], score, may_attend)

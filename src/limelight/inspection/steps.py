@@ -1,0 +1,78 @@
+"""The decoding steps of one translation: which tokens the model would have said at each, and how sure it was.
+
+Every position is read at once, given the tokens before it (teacher forcing), so a step shows what the search saw along
+the translation that it chose.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from limelight.batching.batch import make_batch
+from limelight.inspection.words import END_PIECE, drawable, readable
+from limelight.models.eval_mode import eval_mode
+from limelight.models.interface import Seq2Seq
+from limelight.models.state import KeepHeads
+from limelight.tokens import Tokenizer
+
+CANDIDATES = 10
+"""Of each step, the most probable first."""
+
+
+def decoding_steps(
+    model: Seq2Seq,
+    target: Tokenizer,
+    source_ids: Sequence[int],
+    target_ids: Sequence[int],
+    *,
+    candidates: int = CANDIDATES,
+    keep_heads: KeepHeads | None = None,
+) -> list[dict[str, Any]]:
+    """A step for each target token and one for the end, ready for JSON.
+
+    `source_ids` and `target_ids` come without start and end. Each step is `{"chosen": {...}, "rank", "candidates":
+    [...]}`: `rank` counts the chosen token from 0; a candidate has `id`, `text`, `probability` and `log_probability`
+    (natural logarithm). The sum of the chosen log-probabilities is that of the translation.
+    """
+    batch = make_batch(
+        [source_ids],
+        [target_ids],
+        start=model.start_id,
+        end=model.end_id,
+        source_padding=model.source_padding,
+        target_padding=model.target_padding,
+    )
+    with eval_mode(model) as device, torch.inference_mode():
+        features = model.forward(batch.to(device), keep_heads=keep_heads)
+        log_probabilities = model.project(features)[0].float().log_softmax(dim=-1).cpu()
+    top = log_probabilities.topk(min(candidates, log_probabilities.shape[-1]), dim=-1)
+    steps = []
+    for place, chosen in enumerate([*target_ids, model.end_id]):
+        row = log_probabilities[place]
+        steps.append(
+            {
+                "chosen": candidate(target, chosen, float(row[chosen]), end=model.end_id),
+                "rank": int((row > row[chosen]).sum()),
+                "candidates": [
+                    candidate(target, each, value, end=model.end_id)
+                    for each, value in zip(top.indices[place].tolist(), top.values[place].tolist(), strict=True)
+                ],
+            }
+        )
+    return steps
+
+
+def candidate(target: Tokenizer, token: int, log_probability: float, *, end: int) -> dict[str, Any]:
+    """A token that could come next: `begins` says whether a word begins with it."""
+    if token == end:
+        piece = END_PIECE
+    else:
+        (piece,) = target.pieces([token])
+    found: dict[str, Any] = {
+        "id": token,
+        "text": drawable(readable(piece)),
+        "probability": torch.tensor(log_probability).exp().item(),
+        "log_probability": log_probability,
+    }
+    return found | ({"role": "end"} if token == end else {"begins": piece.startswith("▁")})

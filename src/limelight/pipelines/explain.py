@@ -1,0 +1,159 @@
+"""A translation with all that the page shows of it: weights, steps, the beam, look-ups. Pure functions of a translator.
+
+Every answer is a function of what is asked (text, direction, tokens, heads that are switched off), so whoever serves
+the page keeps nothing between two requests.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import torch
+
+from limelight.config import Direction
+from limelight.decoding.request import Request
+from limelight.decoding.settings import SearchOptions
+from limelight.errors import UserError
+from limelight.inspection.attention_map import AttentionMap
+from limelight.inspection.beam_tree import beam_tree
+from limelight.inspection.look_up import look_up
+from limelight.inspection.maps import attention_map
+from limelight.inspection.page_data import packed, page_document
+from limelight.inspection.steps import decoding_steps
+from limelight.models.recurrent.decoder import AttentiveDecoder
+from limelight.models.recurrent.model import Recurrent
+from limelight.models.state import KeepHeads
+from limelight.models.transformer.layers import DecoderLayer, EncoderLayer
+from limelight.models.transformer.model import Transformer
+from limelight.pipelines.translator import Translator
+from limelight.tokens import Tokenizers
+
+MAX_TOKENS = 200
+"""Of the source and of the target that are explained: every head has a weight for each pair of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is to be explained."""
+
+    text: str
+    source_lang: str = ""
+    target_lang: str = ""
+    beam_size: int | None = None
+    prefix: tuple[int, ...] = ()
+    """Target tokens that the translation begins with."""
+    target: tuple[int, ...] | None = None
+    """The target tokens to look at; the model's own translation where it is None."""
+    off: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """Heads that are switched off, by the name of their attention, as in `keep_heads`."""
+
+
+def explain(translator: Translator, question: Question, *, every_head: bool = False) -> dict[str, Any]:
+    """The page's document of a translation, with `steps`, `beam` and `translation`.
+
+    With a target that is given there is no search, and no `beam`. Raises `UserError` for a blank text, for one that is
+    too long, for an ensemble, for a direction that the model does not have, and for heads that are not there.
+    """
+    tokenizers, request = _asked(translator, question)
+    keep_heads = keep_heads_of(translator, question.off)
+    tree, target = None, question.target
+    if target is None:
+        hypotheses, tree = beam_tree(translator.model, tokenizers.target, request, keep_heads=keep_heads)
+        target = hypotheses[0].ids
+    seen = _map(translator, tokenizers, question.text, target, keep_heads)
+    document = page_document(seen, every_head=every_head)
+    source = request.source[:-1]
+    document["steps"] = decoding_steps(translator.model, tokenizers.target, source, target, keep_heads=keep_heads)
+    document["translation"] = {
+        "text": seen.target_text,
+        "ids": list(target),
+        "log_probability": sum(step["chosen"]["log_probability"] for step in document["steps"]),
+        "prefix": list(question.prefix),
+        "off": {name: list(heads) for name, heads in question.off.items()},
+    }
+    if tree is not None:
+        document["beam"] = tree
+    return document
+
+
+def head_weights(translator: Translator, question: Question, kind: str, layer: int, head: int) -> dict[str, Any]:
+    """The weights of one head in float32. The question has to have a target. Raises `UserError` as `explain` does."""
+    tokenizers, request = _asked(translator, question)
+    del request
+    keep_heads = keep_heads_of(translator, question.off)
+    seen = _map(translator, tokenizers, question.text, question.target or (), keep_heads)
+    return packed(seen.average(kind, layer=layer, heads=head))
+
+
+def look_up_in(
+    translator: Translator, question: Question, kind: str, layer: int, head: int, row: int
+) -> dict[str, Any]:
+    """The numbers of one look-up, see `inspection.look_up`. The question has to have a target."""
+    _, request = _asked(translator, question)
+    return look_up(
+        translator.model,
+        request.source[:-1],
+        question.target or (),
+        kind=kind,
+        layer=layer,
+        head=head,
+        row=row,
+        keep_heads=keep_heads_of(translator, question.off),
+    )
+
+
+def keep_heads_of(translator: Translator, off: Mapping[str, Sequence[int]]) -> KeepHeads | None:
+    """`keep_heads` with these heads switched off. Raises `UserError` for an attention or a head that is not there."""
+    if not off:
+        return None
+    config, keep = head_counts(translator.model), {}
+    for name, heads in off.items():
+        if name not in config:
+            raise UserError(f"there is no attention {name!r}; there are {', '.join(config) or 'none'}")
+        kept = torch.ones(config[name], device=translator.device)
+        for head in heads:
+            if not 0 <= head < len(kept):
+                raise UserError(f"there is no head {head} of {name}: there are {len(kept)}, they count from 0")
+            kept[head] = 0.0
+        keep[name] = kept
+    return keep
+
+
+def head_counts(model: torch.nn.Module) -> dict[str, int]:
+    """The attentions of a model by their names, with their numbers of heads."""
+    found: dict[str, int] = {}
+    if isinstance(model, Transformer):
+        for depth, below in enumerate(cast(list[EncoderLayer], list(model.encoder.layers))):
+            found[f"encoder.{depth}.self"] = below.attention.heads
+        for depth, layer in enumerate(cast(list[DecoderLayer], list(model.decoder.layers))):
+            found[f"decoder.{depth}.self"] = layer.attention.heads
+            found[f"decoder.{depth}.cross"] = layer.cross_attention.heads
+    elif isinstance(model, Recurrent) and isinstance(model.decoder, AttentiveDecoder):
+        found["decoder.0.cross"] = 1
+    return found
+
+
+def _asked(translator: Translator, question: Question) -> tuple[Tokenizers, Request]:
+    """The tokenizers of the direction, and what an engine would be asked for."""
+    options: SearchOptions = {"beam_size": question.beam_size}
+    (prepared,) = translator.prepare(
+        [question.text], source_lang=question.source_lang, target_lang=question.target_lang, **options
+    )
+    if prepared.request is None:
+        raise UserError("the text is blank: there is nothing to look at; give a sentence")
+    tokens = max(len(prepared.request.source), len(question.target or ()), len(question.prefix))
+    if tokens > MAX_TOKENS:
+        raise UserError(f"the sentence has {tokens} tokens, and at most {MAX_TOKENS} are explained: give a shorter one")
+    # Every token can be looked at, so all are scored: what a shortlist leaves out would seem impossible.
+    request = replace(prepared.request, prefix=question.prefix, shortlist=None)
+    for token in question.target or ():
+        if not 0 <= token < translator.model.output_size or token == translator.model.end_id:
+            raise UserError(f"the target has the id {token}, which is no token of this model's target side")
+    return translator.towards(Direction(question.source_lang, question.target_lang)), request
+
+
+def _map(
+    translator: Translator, tokenizers: Tokenizers, text: str, target: Sequence[int], keep_heads: KeepHeads | None
+) -> AttentionMap:
+    seen = attention_map(translator.model, tokenizers, text, target, keep_heads=keep_heads)
+    return replace(seen, model=translator.name)

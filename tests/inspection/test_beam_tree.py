@@ -1,0 +1,101 @@
+"""The traced search is the engine's: one result, and a tree in which everything has its reason."""
+
+import math
+
+import pytest
+import torch
+
+from limelight.decoding.engine import Engine
+from limelight.decoding.request import Request
+from limelight.decoding.settings import SearchSettings
+from limelight.errors import UserError
+from limelight.inspection.beam_tree import beam_tree
+from tests.inspection.fakes import LETTERS, Letters
+from tests.models.helpers import make_model, recurrent, transformer
+
+SETTINGS = [
+    SearchSettings(beam_size=1),
+    SearchSettings(beam_size=3, length_penalty=0.6),
+    SearchSettings(beam_size=4, n_best=4, length_penalty=1.0),
+    SearchSettings(beam_size=4, length_penalty=1.0, patience=1.0, prune=0.4),
+]
+
+
+def search(request: Request, config) -> tuple:
+    model = make_model(config, Letters.size, Letters.size).eval()
+    with torch.no_grad():  # untrained models say nearly the same of all tokens; these have an opinion
+        for weight in model.parameters():
+            weight.mul_(2.5 if weight.dim() > 1 else 1)
+    engine = Engine(model)
+    engine.submit(request)
+    found = []
+    while engine.busy:
+        found += engine.step()
+    return found[0].hypotheses, *beam_tree(model, LETTERS.target, request), model
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=["greedy", "beam", "n-best", "pruned"])
+@pytest.mark.parametrize("config", [transformer(), recurrent()], ids=["transformer", "recurrent"])
+@pytest.mark.parametrize("prefix", [(), (5, 9)], ids=["free", "prefix"])
+def test_it_finds_what_the_engine_finds(seed, config, settings, prefix):
+    request = Request([4, 11, 7, 3, 0], 7, settings, prefix)
+    expected, found, tree, _ = search(request, config)
+    assert [each.ids for each in found] == [each.ids for each in expected]
+    assert [each.finished for each in found] == [each.finished for each in expected]
+    assert [each.score for each in found] == pytest.approx([each.score for each in expected], abs=1e-4)
+    (best,) = [node for node in tree["nodes"] if node.get("best")]
+    assert best["log_probability"] == pytest.approx(found[0].log_probability, abs=1e-4)
+    assert best["state"] == ("ended" if found[0].finished else best["state"])
+
+
+@pytest.mark.parametrize("settings", SETTINGS[1:], ids=["beam", "n-best", "pruned"])
+def test_every_hypothesis_has_a_parent_a_state_and_a_reason(seed, settings):
+    _, found, tree, _ = search(Request([4, 11, 7, 3, 0], 7, settings), transformer())
+    nodes = {node["id"]: node for node in tree["nodes"]}
+    width = settings.beam_size
+    for node in tree["nodes"][1:]:
+        parent = nodes[node["parent"]]
+        assert node["step"] == parent["step"] + 1
+        assert node["state"] in ("continued", "ended", "outscored", "pruned", "stopped")
+        assert node["reason"]
+        assert parent["state"] in ("continued", "stopped"), "only what was active has continuations"
+        gain = node["log_probability"] - parent["log_probability"]
+        assert node["probability"] == pytest.approx(math.exp(gain), rel=1e-3)
+        assert (node.get("role") == "end") >= (node["state"] == "ended")
+        assert ("score" in node) == (node["state"] == "ended")
+    for step in range(max(node["step"] for node in tree["nodes"]) + 1):
+        here = [node for node in tree["nodes"] if node["step"] == step]
+        on = [node for node in here if node["state"] in ("continued", "stopped")]
+        assert len(on) <= width
+        assert len(here) <= 2 * width
+        beaten = [node["log_probability"] for node in here if node["state"] == "outscored" and "role" not in node]
+        assert not on or not beaten or min(node["log_probability"] for node in on) >= max(beaten) - 1e-6
+    ended = [node["score"] for node in tree["nodes"] if node["state"] == "ended"]
+    if found[0].finished:
+        assert max(ended) == pytest.approx(found[0].score, abs=1e-6)
+
+
+def test_pruned_and_outscored_ones_are_told_apart(seed):
+    states = {"pruned": 0, "outscored": 0}
+    for prune in (0.05, math.inf):
+        settings = SearchSettings(beam_size=4, length_penalty=1.0, prune=prune)
+        _, _, tree, _ = search(Request([4, 11, 7, 0], 6, settings), transformer())
+        count = sum(node.get("state") == "pruned" for node in tree["nodes"])
+        assert (count > 0) == (prune < 1)
+        states["pruned"] += count
+        states["outscored"] += sum(node.get("state") == "outscored" for node in tree["nodes"])
+    assert all(states.values())
+
+
+def test_heads_that_are_off_change_the_search(seed):
+    request = Request([4, 11, 7, 3, 0], 7, SETTINGS[1])
+    *_, tree, model = search(request, transformer())
+    off = {f"decoder.{layer}.cross": torch.zeros(3) for layer in range(2)}
+    _, changed = beam_tree(model, LETTERS.target, request, keep_heads=off)
+    assert [node["log_probability"] for node in changed["nodes"]] != [node["log_probability"] for node in tree["nodes"]]
+
+
+def test_bad_requests_are_refused():
+    model = make_model(transformer(), Letters.size, Letters.size).eval()
+    with pytest.raises(UserError, match="beam_size must be at least 1"):
+        beam_tree(model, LETTERS.target, Request([0], 3, SearchSettings(beam_size=0)))

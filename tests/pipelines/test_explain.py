@@ -1,0 +1,113 @@
+"""What the page shows is what Python gives for the same sentence."""
+
+import base64
+import json
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+import torch
+
+from limelight.errors import UserError
+from limelight.inspection import attention_map
+from limelight.pipelines.explain import Question, explain, head_counts, head_weights, keep_heads_of, look_up_in
+from limelight.pipelines.translator import Translator
+from tests.inspection.fakes import LETTERS, Letters
+from tests.models.helpers import make_model, recurrent, transformer
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schema/page-1.json").read_text(encoding="utf-8"))
+TEXT = "ab cde f"
+
+
+def translator(config=None) -> Translator:
+    torch.manual_seed(3)
+    return Translator(make_model(config or transformer(), Letters.size, Letters.size).eval(), LETTERS)
+
+
+def array(packed: dict) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(packed["data"]), dtype="<f4").reshape(packed["shape"])
+
+
+@pytest.fixture(autouse=True)
+def readable(monkeypatch):
+    """An untrained model may say ids that the tokenizer of letters does not have."""
+    monkeypatch.setattr(Letters, "pieces", lambda self, ids: [chr(96 + max(1, each % 27)) for each in ids])
+    monkeypatch.setattr(Letters, "word_of", lambda self, ids: list(range(len(ids))))
+
+
+def test_the_translation_is_that_of_translate_and_the_weights_are_those_of_the_map():
+    one = translator()
+    document = json.loads(json.dumps(explain(one, Question(TEXT, beam_size=3), every_head=True), allow_nan=False))
+    jsonschema.validate(document, SCHEMA)
+    found = one.translate(TEXT, beam_size=3)
+    assert document["translation"]["text"] == found.text
+    seen = one.attention(TEXT, beam_size=3)
+    for name, matrix in document["matrices"].items():
+        np.testing.assert_allclose(array(matrix), seen.weights(name), atol=1e-6)
+    if found.finished:
+        assert document["translation"]["log_probability"] == pytest.approx(found.log_probability, abs=1e-3)
+    assert len(document["steps"]) == len(document["sides"]["target"]["tokens"])
+    assert document["beam"]["beam_size"] == 3
+
+
+def test_a_given_target_is_not_searched_for():
+    document = explain(translator(), Question(TEXT, target=(5, 6, 7)))
+    assert "beam" not in document
+    assert document["translation"]["ids"] == [5, 6, 7]
+    jsonschema.validate(json.loads(json.dumps(document)), SCHEMA)
+
+
+def test_a_forced_beginning_is_kept():
+    document = explain(translator(), Question(TEXT, prefix=(5, 6)))
+    assert document["translation"]["ids"][:2] == [5, 6]
+
+
+def test_a_head_that_is_off_is_off_as_in_python():
+    one, off = translator(), {"decoder.1.cross": [0, 2], "encoder.0.self": [1]}
+    document = explain(one, Question(TEXT, target=(5, 6, 7), off=off), every_head=True)
+    keep = {"decoder.1.cross": torch.tensor([0.0, 1, 0]), "encoder.0.self": torch.tensor([1.0, 0, 1])}
+    seen = attention_map(one.model, LETTERS, TEXT, [5, 6, 7], keep_heads=keep)
+    np.testing.assert_array_equal(array(document["matrices"]["cross"]), seen.cross)
+    plain = explain(one, Question(TEXT, target=(5, 6, 7)))
+    assert plain["translation"]["log_probability"] != document["translation"]["log_probability"]
+
+
+def test_what_is_asked_for_later_is_the_same():
+    one, question = translator(), Question(TEXT, target=(5, 6, 7))
+    every = array(explain(one, question, every_head=True)["matrices"]["decoder_self"])
+    np.testing.assert_array_equal(array(head_weights(one, question, "decoder_self", 1, 2)), every[1, 2])
+    found = look_up_in(one, question, "decoder_self", 1, 2, 3)
+    np.testing.assert_allclose(array(found["weights"]), every[1, 2, 3], atol=1e-6)
+
+
+def test_heads_are_counted():
+    assert head_counts(translator().model) == {
+        **{f"encoder.{layer}.self": 3 for layer in range(2)},
+        **{f"decoder.{layer}.{kind}": 3 for layer in range(2) for kind in ("self", "cross")},
+    }
+    assert head_counts(translator(recurrent()).model) == {"decoder.0.cross": 1}
+    assert head_counts(translator(recurrent(wiring="fixed")).model) == {}
+    assert keep_heads_of(translator(), {}) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "message"),
+    [
+        (Question("  "), "the text is blank"),
+        (Question("a" * 300), "at most 200 are explained"),
+        (Question(TEXT, target=(999,)), "the target has the id 999"),
+        (Question(TEXT, prefix=(999,)), "the prefix forces the id 999"),
+        (Question(TEXT, off={"decoder.7.cross": [0]}), "there is no attention 'decoder.7.cross'"),
+        (Question(TEXT, off={"decoder.0.cross": [3]}), "there is no head 3 of decoder.0.cross: there are 3"),
+        (Question(TEXT, beam_size=0), "beam_size must be at least 1"),
+    ],
+)
+def test_mistakes_are_told(question, message):
+    with pytest.raises(UserError, match=message):
+        explain(translator(), question)
+
+
+def test_a_recurrent_model_has_its_alignment():
+    document = explain(translator(recurrent()), Question(TEXT), every_head=True)
+    assert [kind["name"] for kind in document["kinds"]] == ["cross"]
