@@ -30,12 +30,12 @@ def text(tmp_path: Path) -> Path:
 
 
 def test_a_line_in_is_a_line_out(limelight: Limelight, trained: Path, text: Path, typed: Typed) -> None:
-    ended = limelight("translate", "--model", trained, text)
+    ended = limelight("translate", "--model", trained, text, "--no-guards")
     assert (ended.code, ended.err) == (0, "")
     shown = ended.out.split("\n")
     assert [bool(line) for line in shown] == [True, False, True, False, True, False]
     typed(text.read_bytes())
-    assert limelight("translate", "--model", trained) == ended
+    assert limelight("translate", "--model", trained, "--no-guards") == ended
     assert limelight("translate", "--model", trained / "best", text) == ended
 
 
@@ -79,7 +79,7 @@ def test_no_lines_in_are_no_lines_out(limelight: Limelight, trained: Path, typed
 
 def test_characters_nobody_knows_are_no_trouble(limelight: Limelight, trained: Path, typed: Typed) -> None:
     typed("語彙に無い字\n😀\u2028x\n\u00a0\n".encode())
-    ended = limelight("translate", "--model", trained)
+    ended = limelight("translate", "--model", trained, "--no-guards")
     assert (ended.code, ended.out.count("\n"), ended.err) == (0, 3, "")
 
 
@@ -96,23 +96,23 @@ def test_precision_is_that_of_the_search(
     asked = []
     own = prepare.linear_of
     monkeypatch.setattr(prepare, "linear_of", lambda name: asked.append(name) or own(name))
-    ended = limelight("translate", "--model", trained, text, "--precision", precision)
+    ended = limelight("translate", "--model", trained, text, "--no-guards", "--precision", precision)
     slow = precision == "bf16" and not has("bf16")  # and then a line says so, see below
     assert (ended.code, bool(ended.err), asked) == (0, slow, [precision])
     assert [bool(line) for line in ended.out.split("\n")] == [True, False, True, False, True, False]
     if precision == "fp32":
-        assert limelight("translate", "--model", trained, text) == ended
+        assert limelight("translate", "--model", trained, text, "--no-guards") == ended
 
 
 def test_bf16_without_instructions_for_it_is_said_in_a_line(
     limelight: Limelight, trained: Path, text: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LIMELIGHT_CAPABILITIES", "avx2")
-    ended = limelight("translate", "--model", trained, text, "--precision", "bf16")
+    ended = limelight("translate", "--model", trained, text, "--no-guards", "--precision", "bf16")
     assert (ended.code, ended.err.count("\n"), ended.out.count("\n")) == (0, 1, 5)
     assert ended.err.startswith("limelight: precision bf16 is slower than fp32 here: the processor has ")
     for precision in ("fp32", "int8"):
-        assert limelight("translate", "--model", trained, text, "--precision", precision).err == ""
+        assert limelight("translate", "--model", trained, text, "--no-guards", "--precision", precision).err == ""
 
 
 def test_json_is_an_object_a_line(limelight: Limelight, trained: Path, text: Path) -> None:
@@ -121,6 +121,7 @@ def test_json_is_an_object_a_line(limelight: Limelight, trained: Path, text: Pat
     assert [each["source"] for each in found] == LINES
     names = {field.name for field in fields(Translation)}
     for each in found:
+        assert each.pop("format") == 1
         assert set(each) == names
         blank = not each["source"].strip()
         assert len(each["alternatives"]) == (0 if blank else 1)
@@ -143,10 +144,10 @@ def test_json_holds_no_line_ends_and_nothing_escaped(limelight: Limelight, train
 
 def test_a_file_is_written_when_it_is_complete(limelight: Limelight, trained: Path, text: Path, tmp_path: Path) -> None:
     there = tmp_path / "there.txt"
-    assert limelight("translate", "--model", trained, text, "-o", there) == (0, "", "")
-    assert there.read_text(encoding="utf-8") == limelight("translate", "--model", trained, text).out
+    assert limelight("translate", "--no-guards", "--model", trained, text, "-o", there) == (0, "", "")
+    assert there.read_text(encoding="utf-8") == limelight("translate", "--no-guards", "--model", trained, text).out
     # a file may even be replaced by its translation
-    assert limelight("translate", "--model", trained, text, "-o", text).code == 0
+    assert limelight("translate", "--no-guards", "--model", trained, text, "-o", text).code == 0
     assert text.read_bytes() == there.read_bytes()
 
 
@@ -183,7 +184,7 @@ def test_length_limits_patience_and_pruning_are_options(
     monkeypatch.setattr(Engine, "submit", lambda self, request: asked.append(request) or submit(self, request))
     short = ["--max-length-factor", 0.01, "--max-length-extra", 2]
     how = ["--patience", 3, "--prune", 2.5, "--no-repeat-ngram", 2]
-    ended = limelight("translate", "--model", trained, text, "--json", *how, *short)
+    ended = limelight("translate", "--model", trained, text, "--json", "--no-guards", *how, *short)
     assert (ended.code, ended.err) == (0, "")
     found = [json.loads(line) for line in ended.out.splitlines()]
     assert max(len(each["tokens"]) for each in found) == 2
@@ -195,9 +196,11 @@ def test_who_waits_at_a_terminal_is_told_of_compiling(
     limelight: Limelight, trained: Path, text: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("limelight.inference.cpu.compile_notice.tell_compiling", lambda say: say())
-    assert limelight("translate", "--model", trained, text).err == "", "a log or a pipe waits for nothing"
+    assert limelight("translate", "--no-guards", "--model", trained, text).err == "", (
+        "a log or a pipe waits for nothing"
+    )
     monkeypatch.setattr("limelight.cli.models.sys", SimpleNamespace(stderr=SimpleNamespace(isatty=lambda: True)))
-    ended = limelight("translate", "--model", trained, text)
+    ended = limelight("translate", "--no-guards", "--model", trained, text)
     assert ended.code == 0
     assert ended.err.startswith("limelight: compiling loops for this machine: about 20 seconds, once; NUMBA_CACHE_DIR")
     assert ended.err.count("\n") == 1
@@ -205,13 +208,16 @@ def test_who_waits_at_a_terminal_is_told_of_compiling(
 
 def test_samples_are_drawn_as_asked(limelight: Limelight, trained: Path, text: Path) -> None:
     def drawn(*options: object) -> str:
-        ended = limelight("translate", "--model", trained, text, "--sample", *options)
+        ended = limelight("translate", "--no-guards", "--model", trained, text, "--sample", *options)
         assert (ended.code, ended.err) == (0, "")
         return ended.out
 
     assert drawn("--seed", 5) == drawn("--seed", 5) != drawn("--seed", 6)
     assert drawn("--temperature", 2, "--top-p", 0.9, "--seed", 5, "--n-best", 2).count("\n") == 3 * 2 + 2
-    assert drawn("--top-k", 1, "--seed", 5) == limelight("translate", "--model", trained, text, "--beam", 1).out
+    assert (
+        drawn("--top-k", 1, "--seed", 5)
+        == limelight("translate", "--no-guards", "--model", trained, text, "--beam", 1).out
+    )
 
 
 def test_two_models_are_an_ensemble(limelight: Limelight, trained: Path, text: Path) -> None:

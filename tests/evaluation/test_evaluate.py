@@ -49,7 +49,7 @@ def test_a_random_model_is_evaluated_from_text_to_text(seed, family):
         model = Ensemble([model, build_model(RecurrentConfig(embedding=5, hidden=6), LETTERS)])
     translator = Translator(model.train(), LETTERS, DecodingConfig(max_length_factor=1, max_length_extra=3))
     evaluation = evaluate(translator, PAIRS, beam_size=2, length_penalty=0.0)
-    translations = translator.translate(SOURCES, beam_size=2, length_penalty=0.0)
+    translations = translator.translate(SOURCES, beam_size=2, length_penalty=0.0, lines=True, guards=False)
     assert evaluation.translations == tuple(translation.text for translation in translations)
     assert evaluation.tokens == sum(len(translation.tokens) for translation in translations)
     assert evaluation.unfinished == sum(not translation.finished for translation in translations)
@@ -108,7 +108,8 @@ def test_several_references_replace_the_target(seed):
 def test_settings_reach_the_translator_and_the_provenance(seed):
     parrot = Parrot(["a"] * 4, finished=False)
     evaluation = evaluate(parrot, PAIRS, beam_size=5, origin={"model": "runs/one", "seed": 7})
-    assert parrot.asked == [(SOURCES, {"beam_size": 5, "source_lang": "", "target_lang": ""})]
+    how = {"beam_size": 5, "source_lang": "", "target_lang": "", "lines": True, "guards": False}
+    assert parrot.asked == [(SOURCES, how)]
     assert evaluation.unfinished == 4
     assert evaluation.provenance == {
         "model": "runs/one",

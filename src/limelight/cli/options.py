@@ -232,6 +232,14 @@ Output = Annotated[
     Path | None, typer.Option("--output", "-o", help="Write there instead of standard output.", metavar="FILE")
 ]
 AsJsonLines = Annotated[bool, typer.Option("--json", help="An object a line: text, score, tokens, ...", metavar="")]
+Lines = Annotated[
+    bool,
+    typer.Option("--lines", help="A line is one sentence; else a line is split into its sentences.", metavar=""),
+]
+NoGuards = Annotated[
+    bool,
+    typer.Option("--no-guards", help="What the search finds, as it is: no checks, no second search.", metavar=""),
+]
 NBest = Annotated[
     int,
     typer.Option(

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+import typer
+
 from limelight.cli import options, search_options
 from limelight.cli.input import file_or_text, greet, live_lines_of
 from limelight.cli.models import Machine, find_models, open_translator
-from limelight.cli.output import lines_to
+from limelight.cli.output import Write, lines_to
 
 if TYPE_CHECKING:
     from limelight.pipelines.translator import Translation
@@ -25,7 +28,10 @@ EXAMPLES = """
   limelight translate --model runs/en-de --sample --seed 7 --json input.txt
   limelight translate --model runs/en-de --shortlist input.txt > output.txt
   limelight translate --model runs/many --from en --to fr input.txt
+  limelight translate --model runs/en-de --lines --no-guards test.en > test.de
 """
+FORMAT = 1
+"""Of the objects of `--json`."""
 WITH_LESS_MEMORY = "Give a smaller --batch-tokens or --beam, or split very long lines"
 
 
@@ -37,6 +43,8 @@ def translate(
     target: options.ToLanguage = "",
     output: options.Output = None,
     as_json: options.AsJsonLines = False,
+    lines: options.Lines = False,
+    no_guards: options.NoGuards = False,
     beam: options.Beam = None,
     n_best: options.NBest = 1,
     length_penalty: options.LengthPenalty = None,
@@ -63,12 +71,12 @@ def translate(
     drawing = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     sampling = search_options.sampling_of(drawing, sample=sample)
     folders, _ = find_models(model, source=source, target=target, translates=True, bundled=True)
-    lines = live_lines_of(file, text)
+    given = live_lines_of(file, text)
     with lines_to(output) as write:
         translator = open_translator(folders, Machine(device, threads), precision, shortlist=shortlist)
         greet(file, text)
         translations = translator.translate_stream(
-            lines,
+            given,
             source_lang=source,
             target_lang=target,
             beam_size=beam,
@@ -82,15 +90,28 @@ def translate(
             no_repeat_ngram=no_repeat_ngram,
             sampling=sampling,
             batch_tokens=batch_tokens,
+            lines=lines,
+            guards=not no_guards,
         )
-        for number, translation in enumerate(translations):
-            for line in _shown(translation, number, as_json=as_json, all_of_them=n_best > 1):
-                write(line)
+        _write(translations, write, as_json=as_json, all_of_them=n_best > 1)
+
+
+def _write(translations: Iterator[Translation], write: Write, *, as_json: bool, all_of_them: bool) -> None:
+    warnings = Counter[str]()
+    lines = 0
+    for number, translation in enumerate(translations):
+        lines += 1
+        warnings.update(set(translation.warnings))
+        for line in _shown(translation, number, as_json=as_json, all_of_them=all_of_them):
+            write(line)
+    if warnings:
+        named = ", ".join(f"{name} {count:,}" for name, count in warnings.most_common())
+        typer.echo(f"limelight: warnings, in lines of {lines:,}: {named}; --json has those of each line", err=True)
 
 
 def _shown(translation: Translation, number: int, *, as_json: bool, all_of_them: bool) -> Iterator[str]:
     if as_json:
-        yield json.dumps(asdict(translation), ensure_ascii=False)
+        yield json.dumps({"format": FORMAT, **asdict(translation)}, ensure_ascii=False)
     elif all_of_them:
         for each in (translation, *translation.alternatives):
             yield f"{number} ||| {each.text} ||| {each.score:.4f}"

@@ -2,6 +2,7 @@
 
 from limelight.config.augmentation import AugmentationConfig
 from limelight.config.directions import (
+    UNNAMED,
     Direction,
     check_directions,
     direction_of,
@@ -33,6 +34,7 @@ from limelight.config.run import (
 
 __all__ = [
     "MAX_LENGTH_PENALTY",
+    "UNNAMED",
     "AugmentationConfig",
     "BatchingConfig",
     "Corpus",

@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from typing import Any, Unpack
 
 from limelight.config import Direction
-from limelight.decoding.settings import SearchOptions, search_settings
 from limelight.errors import UserError
 from limelight.evaluation.lengths import LengthBucket, score_by_length
 from limelight.evaluation.metrics import Metric, References, corpus_bleu, corpus_chrf, require_scorable
@@ -15,6 +14,7 @@ from limelight.evaluation.provenance import files_of, provenance_lines, versions
 from limelight.evaluation.score import perplexity, score_pairs
 from limelight.evaluation.summary import summarize_translation
 from limelight.evaluation.tokenization import choose_tokenization
+from limelight.pipelines.paragraph import TextOptions, text_settings
 from limelight.pipelines.translator import Translator
 from limelight.text.pair import Pair
 from limelight.text.scripts import is_mostly_unspaced
@@ -111,7 +111,7 @@ def evaluate(
     target: str = "",
     direction: Direction | None = None,
     origin: Mapping[str, Any] | None = None,
-    **options: Unpack[SearchOptions],
+    **options: Unpack[TextOptions],
 ) -> Evaluation:
     """Translate the sources of `pairs` as any user would, and score the result.
 
@@ -119,7 +119,8 @@ def evaluate(
     `corpus_bleu`; if it is not given, the target language `target` and the script of the references choose it, see
     `choose_tokenization`. `origin` adds to the provenance what only the caller knows: the model's folder, the seed.
     `direction` is one of those of a model that has several.
-    `options` are those of a search (`SearchOptions`): beam size, length penalty, ...; the model's own if not given.
+    `options` are those of a search (`SearchOptions`): beam size, length penalty, ...; the model's own if not given. A
+    source is one sentence (`lines`), and what is scored is what the search found: without `guards`, if not asked for.
 
     Raises `UserError` where there is nothing to evaluate or the counts differ.
     """
@@ -131,11 +132,11 @@ def evaluate(
     first = [each if isinstance(each, str) else next(iter(each), "") for each in references]
     chosen = choose_tokenization(target, first, wanted=tokenize)
     require_scorable(len(sources), references, chosen.name)
-    settings = search_settings(translator.config, options)
+    options = {"lines": True, "guards": False, **options}
+    settings = text_settings(translator.config, options)
 
-    start = time.perf_counter()
-    source_lang, target_lang = direction or ("", "")
-    translations = translator.translate(sources, source_lang=source_lang, target_lang=target_lang, **options)
+    start, (source, target) = time.perf_counter(), direction or ("", "")
+    translations = translator.translate(sources, source_lang=source, target_lang=target, **options)
     seconds = time.perf_counter() - start
 
     texts = tuple(translation.text for translation in translations)
@@ -155,7 +156,8 @@ def evaluate(
         provenance={
             **(origin or {}),
             **files_of(pairs),
-            **settings.to_dict(),
+            **settings.search.to_dict(),
+            **({"guards": True} if settings.guards else {}),
             "tokenize": str(chosen),
             "versions": versions(),
         },

@@ -57,6 +57,7 @@ def load_translator(
             directions=directions,
         )
         alone.name = str(folders[0])
+        alone.knows_placeholders = first.config.augmentation.placeholders > 0
         return alone
     for folder, other in zip(folders[1:], stored[1:], strict=True):
         _require_alike(first, other, f"{folders[0]} and {folder} cannot be an ensemble")

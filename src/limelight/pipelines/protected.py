@@ -134,7 +134,7 @@ def translate_protected(
     sampled = options.get("sampling") is not None
     options.setdefault("n_best", 1 if sampled else beam)
     sentences = list(chain.from_iterable(each.sentences for each in protected))
-    translations = iter(translator.translate(sentences, marked=True, **options))
+    translations = iter(translator.translate(sentences, **{**options, "marked": True, "lines": True}))
     direction = {name: options.get(name) for name in ("source_lang", "target_lang")}
     return [
         finish_text(translator, each, [next(translations) for _ in each.sentences], **direction) for each in protected

@@ -1,9 +1,14 @@
-"""The one way from text to text: for the library, the command line, the server and validation."""
+"""The one way from text to text: for the library, the command line, the server and validation.
+
+    text -> sentences -> requests -> (an engine) -> hypotheses -> sentences -> text
+
+Between requests and hypotheses stands whoever owns the engine. A `Job` is a text on this way: it may ask a second time.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import Unpack, overload
 
 import torch
@@ -22,40 +27,27 @@ from limelight.inspection.maps import attention_map
 from limelight.models.eval_mode import eval_mode
 from limelight.models.interface import Seq2Seq
 from limelight.models.room import longest_sequence, require_room
+from limelight.pipelines.guards import guarded
+from limelight.pipelines.job import Job, Steps
+from limelight.pipelines.paragraph import (
+    Part,
+    TextOptions,
+    names_of,
+    paragraph,
+    parts_of,
+    sentences_of,
+    text_settings,
+)
+from limelight.pipelines.sentence import Prepared, Sentence
+from limelight.pipelines.translation import Translation
 from limelight.storage.shortlist import Shortlist
+from limelight.text.checks import unknown_share
 from limelight.text.readers.live import chunks
-from limelight.tokens import Tokenizers, tagged
+from limelight.tokens import UNKNOWN, Tokenizers, tagged
 from limelight.tokens.marked import decode_marked, encode_marked_batch
+from limelight.tokens.tokenizer import byte_of
 
-
-@dataclass(frozen=True, slots=True)
-class Translation:
-    """What a text became. A blank text becomes an empty one, with a score of 0 and no tokens."""
-
-    text: str
-    """One line: an end of line, which a model that spells in bytes can spell, is a space."""
-    score: float
-    """What hypotheses were ranked by: `log_probability / length_penalty(pieces)`; sampled ones are not normalised."""
-    tokens: tuple[str, ...]
-    """Its target pieces, without the end."""
-    log_probability: float
-    """Natural logarithm of what the model gives these pieces and the end."""
-    source: str
-    finished: bool
-    """Whether the model ended it by itself, before the length limit."""
-    alternatives: tuple["Translation", ...] = ()
-    """With `n_best` above 1 the others, best first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A text that is ready to be decoded."""
-
-    text: str
-    request: Request | None
-    """What an engine is asked for; None for a blank text, of which there is nothing to decode."""
-    marked: bool = False
-    """Whether private-use characters in the text, and in its translation, are marks (`text/marks.py`)."""
+__all__ = ["Prepared", "TextOptions", "Translation", "Translator"]
 
 
 class Translator:
@@ -96,6 +88,8 @@ class Translator:
         self.model = model
         self.name = ""
         """What titles of pictures call the model: the folder it was loaded from."""
+        self.knows_placeholders = False
+        """Whether the model was trained with placeholders: guards protect with them what was lost."""
         self.tokenizers = tokenizers
         self.config = config or DecodingConfig()
         self.searched = model if precision is None else prepare_each(model, precision)
@@ -104,14 +98,12 @@ class Translator:
     @overload
     def translate(  # type: ignore[overload-overlap]  # a string is a sequence of strings, but here it is one text
         self, texts: str, *, source_lang: str | None = None, target_lang: str | None = None,
-        prefix: str | None = None, marked: bool = False, batch_tokens: int = BATCH_TOKENS,
-        **options: Unpack[SearchOptions],
+        prefix: str | None = None, batch_tokens: int = BATCH_TOKENS, **options: Unpack[TextOptions],
     ) -> Translation: ...  # fmt: skip
     @overload
     def translate(
         self, texts: Sequence[str], *, source_lang: str | None = None, target_lang: str | None = None,
-        prefix: Sequence[str] | None = None, marked: bool = False, batch_tokens: int = BATCH_TOKENS,
-        **options: Unpack[SearchOptions],
+        prefix: Sequence[str] | None = None, batch_tokens: int = BATCH_TOKENS, **options: Unpack[TextOptions],
     ) -> list[Translation]: ...  # fmt: skip
     def translate(
         self,
@@ -120,59 +112,85 @@ class Translator:
         source_lang: str | None = None,
         target_lang: str | None = None,
         prefix: str | Sequence[str] | None = None,
-        marked: bool = False,
         batch_tokens: int = BATCH_TOKENS,
-        **options: Unpack[SearchOptions],
+        **options: Unpack[TextOptions],
     ) -> Translation | list[Translation]:
         """Translate a text, or a list of texts into a list in the same order.
 
         Args:
             source_lang, target_lang: the direction, for a model that has several; as much of it as makes it clear.
             prefix: target text each translation begins with, one for each text.
-            marked: whether the texts are marked (`text/marks.py`), and their translations are to be.
             batch_tokens: bounds a batch: texts * source pieces of the longest * hypotheses of each.
-            options: `beam_size`, `n_best`, `length_penalty`, `length_offset`, `patience`, `prune`,
-                `max_length_factor`, `max_length_extra`, `sampling`: see `SearchOptions`. What is not given is the
-                model's own.
+            options: `lines`, `guards`, `marked`: see `TextOptions`; `beam_size`, `n_best`, `length_penalty`,
+                `length_offset`, `patience`, `prune`, `max_length_factor`, `max_length_extra`, `sampling`: see
+                `SearchOptions`. What is not given is the model's own.
 
         Raises `UserError` for a direction that the model does not have, for settings out of bounds, and for a text
         longer than the model can take, naming its place.
         """
         _check_batch_tokens(batch_tokens)
-        ready = partial(self.prepare, source_lang=source_lang, target_lang=target_lang, marked=marked, **options)
+        ready = partial(self.jobs, source_lang=source_lang, target_lang=target_lang, **options)
         if isinstance(texts, str):
             if prefix is not None and not isinstance(prefix, str):
                 raise UserError("one text takes one prefix: give it as a string, too")
-            prepared = ready([texts], prefix=[prefix or ""])
-            return self._translated(prepared, batch_tokens)[0]
+            return self._translated(ready([texts], prefix=[prefix or ""]), batch_tokens)[0]
         if isinstance(prefix, str):
             raise UserError(f"{len(texts)} texts take a list of as many prefixes, not a single string")
         return self._translated(ready(texts, prefix=prefix), batch_tokens)
 
     def translate_stream(
         self,
-        lines: Iterable[str | None],
+        texts: Iterable[str | None],
         *,
         source_lang: str | None = None,
         target_lang: str | None = None,
         batch_tokens: int = BATCH_TOKENS,
         chunk: int = 1000,
-        **options: Unpack[SearchOptions],
+        **options: Unpack[TextOptions],
     ) -> Iterator[Translation]:
-        """Translate any number of lines in bounded memory, `chunk` at a time; otherwise like `translate`.
+        """Translate any number of texts in bounded memory, `chunk` at a time; otherwise like `translate`.
 
-        Lines of a chunk are batched by length, so a larger chunk is faster and the first result comes later. A `None`
-        among the lines is a pause of the input: those before it are translated, however few they are.
+        Texts of a chunk are batched by length, so a larger chunk is faster and the first result comes later. A `None`
+        among them is a pause of the input: those before it are translated, however few they are.
         """
         if chunk < 1:
             raise UserError(f"chunk must be at least 1 line, not {chunk}")
         _check_batch_tokens(batch_tokens)
-        ready = partial(self.prepare, source_lang=source_lang, target_lang=target_lang, **options)
-        ready([])  # what is wrong with the call is told before a line is waited for
+        ready = partial(self.jobs, source_lang=source_lang, target_lang=target_lang, **options)
+        ready([])  # what is wrong with the call is told before a text is waited for
         first = 1
-        for some in chunks(lines, chunk):
+        for some in chunks(texts, chunk):
             yield from self._translated(ready(some, first=first), batch_tokens)
             first += len(some)
+
+    def jobs(
+        self,
+        texts: Sequence[str],
+        *,
+        source_lang: str | None = None,
+        target_lang: str | None = None,
+        prefix: Sequence[str] | None = None,
+        first: int = 1,
+        **options: Unpack[TextOptions],
+    ) -> list[Job]:
+        """A job for each text, for whoever owns an engine: the same as `translate`, with whose arguments it is called,
+        but for the decoding. See `pipelines/job.py`.
+
+        `first` is the number of the first text in the whole input: for messages, and for what sampling draws, which is
+        a function of the seed and the number of the text. Raises `UserError` as `translate` does.
+        """
+        settings = text_settings(self.config, options)
+        direction = find_direction(self.directions, source_lang or "", target_lang or "")
+        split, parts = [], list[Part]()
+        for number, (text, start) in enumerate(zip(texts, _one_for_each(prefix, texts), strict=True), start=first):
+            split.append(sentences_of(text, direction, whole=settings.lines or bool(start)))
+            parts += parts_of(split[-1], direction, start, number)
+        prepared = iter(self._prepared(parts, settings.search, marked=settings.marked))
+        jobs = []
+        for text, sentences in zip(texts, split, strict=True):
+            steps = [self._sentence(next(prepared), guards=settings.guards) for _ in sentences.texts]
+            jobs.append(Job(paragraph(text, sentences, steps)))
+        return jobs
 
     def prepare(
         self,
@@ -185,24 +203,19 @@ class Translator:
         first: int = 1,
         **options: Unpack[SearchOptions],
     ) -> list[Prepared]:
-        """Texts as requests for an engine, each with its settings, limits and forced tokens: the first third of
-        `translate`, with whose arguments it is called.
+        """Sentences as requests for an engine, each with its settings, limits and forced tokens: what a job begins
+        with. A text is one sentence here, and is not looked at afterwards: no guards.
 
-        `first` is the number of the first text in the whole input: for messages, and for what sampling draws, which is
-        a function of the seed and the number of the text. Raises `UserError` as `translate` does.
+        Arguments and errors are those of `jobs`.
         """
         settings = search_settings(self.config, options)
-        tokenizers = self.towards(Direction(source_lang or "", target_lang or ""))
-        if prefix is not None and len(prefix) != len(texts):
-            raise UserError(f"{len(prefix)} prefixes for {len(texts)} texts: give one for each, '' forces nothing")
-        sources = encode_marked_batch(tokenizers.source, texts) if marked else tokenizers.source.encode_batch(texts)
-        starts = tokenizers.target.encode_batch(prefix if prefix is not None else [""] * len(texts))
-        make = partial(self._request, settings=settings, longest=longest_sequence(self.model))
-        prepared = []
-        for number, (text, source, start) in enumerate(zip(texts, sources, starts, strict=True), start=first):
-            blank = not source or not text.strip()
-            prepared.append(Prepared(text, None if blank else make(source, start, number), marked))
-        return prepared
+        direction = find_direction(self.directions, source_lang or "", target_lang or "")
+        starts = _one_for_each(prefix, texts)
+        parts = [
+            Part(text, direction, start, (number,))
+            for number, (text, start) in enumerate(zip(texts, starts, strict=True), start=first)
+        ]
+        return self._prepared(parts, settings, marked=marked)
 
     def engine(self, *, batch_tokens: int = BATCH_TOKENS) -> Engine:
         """A new engine for requests of `prepare`: the second third, for whoever wants to own it. Its `batch_tokens` are
@@ -210,20 +223,25 @@ class Translator:
         return Engine(self.searched, batch_tokens=batch_tokens, short=self.short)
 
     def finish(self, prepared: Prepared, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
-        """What was found for a text, in words: the best as the translation, the others as its alternatives. The last
-        third of `translate`. A blank text, for which there is nothing to find, becomes an empty one."""
+        """What was found for a sentence, in words: the best as the translation, the others as its alternatives. A blank
+        text, for which there is nothing to find, becomes an empty one."""
+        source_lang, target_lang = names_of(prepared.direction)
         if not hypotheses:
-            return Translation("", 0.0, (), 0.0, prepared.text, finished=True)
+            return Translation(
+                "", 0.0, (), 0.0, prepared.text, finished=True, source_lang=source_lang, target_lang=target_lang
+            )
         target = self.tokenizers.target
-        spell = partial(decode_marked, target) if prepared.marked else target.decode
+        decode_ids = partial(decode_marked, target) if prepared.marked else target.decode
         best, *others = (
             Translation(
-                text=_one_line(spell(hypothesis.ids)),
+                text=_one_line(decode_ids(hypothesis.ids)),
                 score=hypothesis.score,
                 tokens=tuple(target.pieces(hypothesis.ids)),
                 log_probability=hypothesis.log_probability,
                 source=prepared.text,
                 finished=hypothesis.finished,
+                source_lang=source_lang,
+                target_lang=target_lang,
             )
             for hypothesis in hypotheses
         )
@@ -249,8 +267,8 @@ class Translator:
             target_ids: Sequence[int] = tokenizers.target.encode(target)
         else:
             prepared = self.prepare([text], source_lang=source_lang, target_lang=target_lang, beam_size=beam_size)
-            (found,) = self._decoded(prepared, BATCH_TOKENS)
-            target_ids = found[0].ids if found else ()
+            requests = [each.request for each in prepared if each.request is not None]
+            target_ids = next((found[0].ids for found in self._decoded(requests, BATCH_TOKENS)), ())
         return replace(attention_map(self.model, tokenizers, text, target_ids), model=self.name)
 
     @property
@@ -265,44 +283,112 @@ class Translator:
         Raises `UserError` where the model does not have it, or has several and None is given.
         """
         found = find_direction(self.directions, *(direction or ("", "")))
-        if found is None or len(self.directions) < 2:
+        return self._tokenizers_of(found)
+
+    def _tokenizers_of(self, direction: Direction | None) -> Tokenizers:
+        if direction is None or len(self.directions) < 2:
             return self.tokenizers
-        return tagged(self.tokenizers, found.target)
+        return tagged(self.tokenizers, direction.target)
 
-    def _translated(self, prepared: Sequence[Prepared], batch_tokens: int) -> list[Translation]:
-        found = self._decoded(prepared, batch_tokens)
-        return [self.finish(each, hypotheses) for each, hypotheses in zip(prepared, found, strict=True)]
+    @cached_property
+    def _letters(self) -> frozenset[str]:
+        """The letters that the source vocabulary has tokens of, in lower case."""
+        source = self.tokenizers.source
+        return frozenset("".join(source.pieces(range(source.size))).lower())
 
-    def _decoded(self, prepared: Sequence[Prepared], batch_tokens: int) -> list[list[Hypothesis]]:
-        """The hypotheses of each text, none for a blank one. Texts of like length are searched together."""
-        found: list[list[Hypothesis]] = [[] for _ in prepared]
-        places = [place for place, each in enumerate(prepared) if each.request is not None]
-        requests = [each.request for each in prepared if each.request is not None]
+    def _unknown_share(self, text: str, request: Request) -> float:
+        """The share of letters of a text that the source vocabulary has no tokens of."""
+        ids = request.source[:-1]
+        if UNKNOWN not in ids and not any(map(byte_of, self.tokenizers.source.pieces(ids))):
+            return 0.0
+        return unknown_share(text, self._letters)
+
+    def _translated(self, jobs: Sequence[Job], batch_tokens: int) -> list[Translation]:
+        """The requests of all jobs are decoded together, then what they ask again, until nothing is asked."""
+        while asking := [job for job in jobs if job.requests]:
+            found = iter(self._decoded([request for job in asking for request in job.requests], batch_tokens))
+            for job in asking:
+                job.receive([next(found) for _ in job.requests])
+        return [job.translation for job in jobs if job.translation is not None]
+
+    def _decoded(self, requests: Sequence[Request], batch_tokens: int) -> list[list[Hypothesis]]:
+        """The hypotheses of each request. Those of like length are searched together."""
+        found: list[list[Hypothesis]] = [[] for _ in requests]
         workers = workers_for(len(requests), self.device, self.threads)
         new_engine = partial(self.engine, batch_tokens=batch_tokens)
         decoding = decode(requests, new_engine, workers=workers, threads=self.threads)
         with eval_mode(self.searched), closing(decoding):
             for number, hypotheses in decoding:
-                found[places[number]] = hypotheses
+                found[number] = hypotheses
         return found
 
+    def _sentence(self, prepared: Prepared, *, guards: bool) -> Steps[Translation]:
+        if prepared.request is None:
+            return self.finish(prepared)
+        if not guards:
+            [hypotheses] = yield [prepared.request]
+            return self.finish(prepared, hypotheses)
+        asked = Sentence(
+            prepared,
+            prepared.request,
+            remade=self._remade,
+            read=self.finish,
+            unknown_share=self._unknown_share(prepared.text, prepared.request),
+            knows_placeholders=self.knows_placeholders,
+        )
+        return (yield from guarded(asked))
+
+    def _remade(self, prepared: Prepared, text: str, marked: bool) -> Prepared:
+        """The same request of another text."""
+        assert prepared.request is not None
+        part = Part(text, prepared.direction, "", prepared.request.substream)
+        [other] = self._prepared([part], prepared.request.settings, marked=marked or prepared.marked)
+        return other
+
+    def _prepared(self, parts: Sequence[Part], settings: SearchSettings, *, marked: bool) -> list[Prepared]:
+        """Sentences as requests. Raises `UserError` for one that is too long."""
+        sources: list[list[int]] = [[] for _ in parts]
+        for direction in {part.direction for part in parts}:
+            source = self._tokenizers_of(direction).source
+            places = [place for place, part in enumerate(parts) if part.direction == direction]
+            texts = [parts[place].text for place in places]
+            rows = encode_marked_batch(source, texts) if marked else source.encode_batch(texts)
+            for place, row in zip(places, rows, strict=True):
+                sources[place] = row
+        starts = self.tokenizers.target.encode_batch([part.prefix for part in parts])
+        longest = longest_sequence(self.model)
+        prepared = []
+        for part, ids, start in zip(parts, sources, starts, strict=True):
+            blank = not ids or not part.text.strip()
+            request = None if blank else self._request(ids, start, part.place, settings=settings, longest=longest)
+            prepared.append(Prepared(part.text, request, part.direction, marked))
+        return prepared
+
     def _request(
-        self, source: list[int], prefix: list[int], number: int, *, settings: SearchSettings, longest: int | None
-    ) -> Request:
-        """For the text of this number. Raises `UserError` for one that is too long."""
+        self, source: list[int], prefix: list[int], place: tuple[int, ...], *, settings: SearchSettings,
+        longest: int | None,
+    ) -> Request:  # fmt: skip
         limit = settings.max_length(len(source))
         if longest is not None:
-            require_room(source, longest, f"text {number}")
-            require_room(prefix, longest, f"prefix {number}")
+            require_room(source, longest, f"text {place[0]}")
+            require_room(prefix, longest, f"prefix {place[0]}")
             limit = min(limit, longest - 1)
         source = [*source, self.model.end_id]
         listed = None if self.short is None else self.short.listed(source, prefix)
-        return Request(source, limit, settings, tuple(prefix), shortlist=listed, substream=(number,))
+        return Request(source, limit, settings, tuple(prefix), shortlist=listed, substream=place)
 
 
 def _check_batch_tokens(batch_tokens: int) -> None:
     if batch_tokens < 1:
         raise UserError(f"batch_tokens must be at least 1, not {batch_tokens}")
+
+
+def _one_for_each(prefix: Sequence[str] | None, texts: Sequence[str]) -> Sequence[str]:
+    if prefix is None:
+        return [""] * len(texts)
+    if len(prefix) != len(texts):
+        raise UserError(f"{len(prefix)} prefixes for {len(texts)} texts: give one for each, '' forces nothing")
+    return prefix
 
 
 def _one_line(text: str) -> str:

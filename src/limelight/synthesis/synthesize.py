@@ -185,6 +185,8 @@ class _Work:
             source_lang=source_lang,
             target_lang=target_lang,
             batch_tokens=self.job.batch_tokens,
+            lines=True,
+            guards=False,
             **options,
         )
         self.tally.translated += len(found)

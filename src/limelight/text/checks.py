@@ -18,7 +18,8 @@ SHORT, LONG = 0.3, 3.0
 FEW = 20
 """So many characters more or less than the bounds are allowed: short texts vary most."""
 
-_WORD = re.compile(r"\w+")
+WORD = re.compile(r"\w+")
+CHARACTER_LOOP = re.compile(rf"(\S{{1,6}}?)\1{{{MIN_LOOP_CHARACTERS // 2},}}")
 _NUMBER = re.compile(r"(?<![^\W\d_])\d+(?:[.,'’\u00a0\u202f ]\d+)*(?!\d)")
 _SEPARATORS = re.compile(r"[.,'’\u00a0\u202f ]")
 ADDRESS = re.compile(
@@ -57,19 +58,19 @@ def find_loop(source: str, output: str) -> tuple[str, ...]:
     A single word counts from the fourth time on, two or more from the third; where nothing stands between words, or
     there are none, a run of the same few characters counts.
     """
-    words = _WORD.findall(output.casefold())
-    of_source = _WORD.findall(source.casefold())
+    words = WORD.findall(output.casefold())
+    of_source = WORD.findall(source.casefold())
     for size in range(1, MAX_NGRAM + 1):
-        times, place = _longest_run(words, size)
-        if times >= max(4 if size == 1 else 3, 1 + _longest_run(of_source, size)[0]):
+        times, place = longest_run(words, size)
+        if times >= max(4 if size == 1 else 3, 1 + longest_run(of_source, size)[0]):
             return tuple(words[place : place + size])
-    repeated = re.search(rf"(\S{{1,6}}?)\1{{{MIN_LOOP_CHARACTERS // 2},}}", output)
+    repeated = CHARACTER_LOOP.search(output)
     if repeated and len(repeated[0]) >= MIN_LOOP_CHARACTERS and repeated[1] * 6 not in source:
         return (repeated[1],)
     return ()
 
 
-def _longest_run(words: list[str], size: int) -> tuple[int, int]:
+def longest_run(words: list[str], size: int) -> tuple[int, int]:
     """How often `size` words follow themselves, at most, and where they begin."""
     best, where = 0, 0
     for start in range(size):
@@ -95,7 +96,7 @@ def is_too_long(source: str, output: str) -> bool:
 
 def is_copied(source: str, output: str) -> bool:
     """Whether several words came back as they were; one word, such as a name, may be the same in both languages."""
-    words = _WORD.findall(source)
+    words = WORD.findall(source)
     same = source.strip().casefold() == output.strip().casefold()
     return same and sum(not word.isdigit() and not word.istitle() for word in words) >= 2
 
@@ -106,7 +107,7 @@ def lost_numbers(source: str, output: str) -> tuple[str, ...]:
     A number up to twelve may also stand there as a word of English, German or French.
     """
     there = Counter(map(_digits, _NUMBER.findall(output)))
-    words = Counter(_WORD.findall(output.casefold()))
+    words = Counter(WORD.findall(output.casefold()))
     parts = re.findall(r"\d+", output)
     lost = []
     for number in _NUMBER.findall(source):

@@ -168,14 +168,14 @@ def _spelled(pieces: Sequence[str]) -> list[str]:
     """The pieces, with a character that is spelled in bytes at the first of them and nothing at the others."""
     texts = list(pieces)
     for position, piece in enumerate(pieces):
-        if texts[position] and (first := _byte(piece)):
+        if texts[position] and (first := byte_of(piece)):
             length = max(1, f"{first[0]:08b}".find("0"))  # of the character in UTF-8, as its first byte says
-            spelled = b"".join(takewhile(bool, map(_byte, pieces[position : position + length])))
+            spelled = b"".join(takewhile(bool, map(byte_of, pieces[position : position + length])))
             texts[position : position + len(spelled)] = [spelled.decode(errors="replace"), *[""] * (len(spelled) - 1)]
     return texts
 
 
-def _byte(piece: str) -> bytes:
+def byte_of(piece: str) -> bytes:
     """The byte that a piece like `<0xE2>` stands for; nothing for any other."""
     match = _BYTE.fullmatch(piece)
     return bytes.fromhex(match[1]) if match else b""

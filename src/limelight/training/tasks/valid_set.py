@@ -55,7 +55,8 @@ class ValidSet:
         translator = Translator(
             model, self.tokenizers, decoding, precision=search_precision(precision), threads=torch.get_num_threads()
         )
-        outputs = [output.text for output in translator.translate(sources, beam_size=1)]
+        found = translator.translate(sources, beam_size=1, lines=True, guards=False)
+        outputs = [output.text for output in found]
         figures = {
             "bleu": corpus_bleu(outputs, references, tokenize=self.tokenize).score,
             "chrf": corpus_chrf(outputs, references).score,
