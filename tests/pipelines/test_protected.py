@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -45,11 +46,7 @@ class Scripted(Translator):
         assert options["n_best"] == 2
         self.asked += texts
         made = [[Translation(each, 0.0, (), 0.0, text, True) for each in self.say(text)] for text in texts]
-        return [Translation(*_fields(best)[:-1], tuple(others)) for best, *others in made]
-
-
-def _fields(translation: Translation) -> list[Any]:
-    return [getattr(translation, name) for name in translation.__slots__]
+        return [replace(best, alternatives=tuple(others)) for best, *others in made]
 
 
 def marked(text: str) -> str:
