@@ -36,7 +36,7 @@ def test_a_line_in_is_a_line_out(limelight: Limelight, trained: Path, text: Path
     assert [bool(line) for line in shown] == [True, False, True, False, True, False]
     typed(text.read_bytes())
     assert limelight("translate", "--model", trained, "--no-guards") == ended
-    assert limelight("translate", "--model", trained / "best", text) == ended
+    assert limelight("translate", "--model", trained / "best", text, "--no-guards") == ended
 
 
 def test_words_on_the_command_line_are_translated(
