@@ -24,6 +24,8 @@ from limelight.cli import (
     fill,
     generate,
     import_,
+    keys,
+    serve,
     shortlist,
     train,
     translate,
@@ -75,6 +77,8 @@ COMMANDS: dict[str, tuple[ModuleType, Callable[..., None]]] = {
     "shortlist": (shortlist, shortlist.shortlist),
     "distill": (distill, distill.distill),
     "back-translate": (back_translate, back_translate.back_translate),
+    "serve": (serve, serve.serve),
+    "keys": (keys, keys.keys),
     "export": (export, export.export),
     "import": (import_, import_.import_),
 }

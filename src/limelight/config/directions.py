@@ -67,7 +67,8 @@ def find_direction(directions: Sequence[Direction], source: str = "", target: st
     fitting = [
         direction
         for direction in known
-        if (not source or _same(source, direction.source)) and (not target or _same(target, direction.target))
+        if (not source or same_language(source, direction.source))
+        and (not target or same_language(target, direction.target))
     ]
     if len(fitting) == 1:
         return fitting[0]
@@ -117,7 +118,7 @@ def _named(direction: Direction) -> bool:
     return direction.source != UNNAMED["source"] and direction.target != UNNAMED["target"]
 
 
-def _same(asked: str, there: str) -> bool:
+def same_language(asked: str, there: str) -> bool:
     """Whether two names are of one language: `de` also stands for `de-AT`, and case does not matter."""
     one, other = (name.lower().replace("_", "-") for name in (asked, there))
     return one == other or one == other.partition("-")[0] or one.partition("-")[0] == other

@@ -1,0 +1,139 @@
+"""`limelight serve`."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from limelight.cli import options, serving_options
+from limelight.cli.models import find_models
+from limelight.errors import UserError
+
+EXAMPLES = """
+[bold]Examples[/bold]
+  limelight serve --model runs/en-de
+  limelight serve --model news=runs/en-de --model runs/en-fr --engines 4
+  limelight serve --model runs/en-de --host 0.0.0.0 --keys keys.json
+  limelight serve --model runs/en-de --cors https://example.org
+"""
+WITH_LESS_MEMORY = "Give fewer --engines, or --precision int8"
+
+
+class Named(NamedTuple):
+    """A model and the name it is served under."""
+
+    name: str
+    folder: str
+
+
+def serve(
+    model: serving_options.ServedModels = None,
+    host: serving_options.Host = "127.0.0.1",
+    port: serving_options.Port = 8000,
+    engines: serving_options.Engines = 1,
+    threads: serving_options.EngineThreads = 1,
+    in_process: serving_options.InProcess = False,
+    precision: options.Precision = None,
+    shortlist: options.Shortlisted = False,
+    device: options.Device = None,
+    keys: serving_options.KeyFile = None,
+    no_keys: serving_options.NoKeys = False,
+    cors: serving_options.Cors = None,
+    trust_proxy: serving_options.Proxies = "",
+    max_characters: serving_options.MaxCharacters = 50_000,
+    max_texts: serving_options.MaxTexts = 128,
+    max_beam: serving_options.MaxBeam = 16,
+    max_n_best: serving_options.MaxNBest = 16,
+    max_body: serving_options.MaxBody = 524_288,
+    max_queue: serving_options.MaxQueue = 4000,
+    max_connections: serving_options.MaxConnections = 2000,
+    queue_seconds: serving_options.QueueSeconds = 30.0,
+    deadline: serving_options.Deadline = 120.0,
+    drain_seconds: serving_options.DrainSeconds = 30.0,
+    drain_delay: serving_options.DrainDelay = 0.0,
+    quiet: serving_options.QuietLog = False,
+) -> None:
+    """Answer translation requests over HTTP: the APIs of DeepL and LibreTranslate, and one of its own."""
+    models = _named(model)
+    require_access(host, keys, no_keys=no_keys)
+    try:
+        from limelight.serving.limits import Limits
+        from limelight.serving.load import Loading
+        from limelight.serving.run import Plan, run_service
+    except ImportError as error:
+        raise UserError(f"serving needs more packages ({error.name}): pip install 'limelight[serve]'") from None
+    limits = Limits(
+        characters=max_characters,
+        texts=max_texts,
+        beam=max_beam,
+        n_best=max_n_best,
+        body=max_body,
+        queue=max_queue,
+        client_queue=max_queue // 2,
+        queue_seconds=queue_seconds,
+        deadline=deadline,
+        connections=max_connections,
+    )
+    loadings = {each.name: Loading(each.folder, device, precision, threads, shortlist) for each in models}
+    plan = Plan(
+        loadings,
+        limits,
+        host=host,
+        port=port,
+        engines=engines,
+        in_process=in_process,
+        keys=None if no_keys else keys,
+        cors=tuple(cors or ()),
+        proxies=trust_proxy,
+        drain_seconds=drain_seconds,
+        drain_delay=drain_delay,
+        quiet=quiet,
+    )
+    asyncio.run(run_service(plan))
+
+
+def _named(words: list[str] | None) -> list[Named]:
+    """The models of `--model`, each checked to be one. Raises `UserError`, also for two of one name."""
+    if not words:
+        folders, _ = find_models(None, bundled=True)
+        return [Named(os.path.basename(folder), folder) for folder in folders]
+    models = [named_model(word) for word in words]
+    find_models([each.folder for each in models])
+    for place, each in enumerate(models):
+        if each.name in [other.name for other in models[:place]]:
+            raise UserError(f"two models are called {each.name}: give another name with --model NAME={each.folder}")
+    return models
+
+
+def named_model(word: str) -> Named:
+    """`NAME=RUN`, or a folder, which is called by its own name. A folder that exists comes first."""
+    name, equals, folder = word.partition("=")
+    if equals and name and folder and not Path(word).exists():
+        return Named(name, folder)
+    return Named(Path(word).resolve().name if Path(word).exists() else word, word)
+
+
+def require_access(host: str, keys: Path | None, *, no_keys: bool) -> None:
+    """Raises `UserError` for a service that others could reach and that asks for no key, unless that is wanted."""
+    if keys is not None and no_keys:
+        raise UserError("--keys and --no-keys exclude each other")
+    if keys is not None and not keys.is_file():
+        raise UserError(f"{keys}: there is no such file; `limelight keys add NAME --keys {keys}` makes it")
+    if keys is None and not no_keys and not is_loopback(host):
+        raise UserError(
+            f"--host {host} can be reached from elsewhere: give --keys FILE (see `limelight keys`), or --no-keys to "
+            "answer everybody"
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches that address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

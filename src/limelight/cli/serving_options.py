@@ -1,0 +1,131 @@
+"""The options of `serve` and `keys`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from limelight.cli.arguments import decimal, whole_number
+
+LIMITS, ACCESS, ENDING = "Limits", "Access", "Ending"
+
+ServedModels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--model",
+        help="Run or model folder, and the name it is served under; several are separate models.",
+        metavar="[NAME=]RUN",
+    ),
+]
+Host = Annotated[str, typer.Option("--host", help="Address to listen on; 0.0.0.0 is all.", metavar="ADDRESS")]
+Port = Annotated[int, typer.Option("--port", help="Port to listen on.", parser=whole_number(0, 65535), metavar="N")]
+Engines = Annotated[
+    int,
+    typer.Option(
+        "--engines", help="Processes that translate, for each model.", parser=whole_number(1, 256), metavar="N"
+    ),
+]
+EngineThreads = Annotated[
+    int, typer.Option("--threads", help="CPU threads of each engine.", parser=whole_number(1), metavar="N")
+]
+InProcess = Annotated[
+    bool,
+    typer.Option(
+        "--in-process", help="Translate in threads of this process: starts faster, uses one core.", metavar=""
+    ),
+]
+KeyFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--keys", help="File of keys (see limelight keys); one is needed then.", metavar="FILE", rich_help_panel=ACCESS
+    ),
+]
+NoKeys = Annotated[
+    bool,
+    typer.Option(
+        "--no-keys", help="Answer everybody, also at other addresses than loopback.", metavar="", rich_help_panel=ACCESS
+    ),
+]
+Cors = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--cors", help="Origin whose pages may call the service; * is all.", metavar="ORIGIN", rich_help_panel=ACCESS
+    ),
+]
+Proxies = Annotated[
+    str,
+    typer.Option(
+        "--trust-proxy",
+        help="Addresses of proxies whose X-Forwarded-For is believed, with commas.",
+        metavar="ADDRESSES",
+        rich_help_panel=ACCESS,
+    ),
+]
+
+
+def _bound(name: str, help: str, at_least: int = 1) -> typer.models.OptionInfo:
+    """An option for a limit; the default is that of `serving.limits.Limits`."""
+    option: typer.models.OptionInfo = typer.Option(
+        name, help=help, parser=whole_number(at_least), metavar="N", rich_help_panel=LIMITS
+    )
+    return option
+
+
+MaxCharacters = Annotated[int, _bound("--max-characters", "Characters of a request.")]
+MaxTexts = Annotated[int, _bound("--max-texts", "Texts of a request.")]
+MaxBeam = Annotated[int, _bound("--max-beam", "Widest beam of a request.")]
+MaxNBest = Annotated[int, _bound("--max-n-best", "Most translations of a sentence.")]
+MaxBody = Annotated[int, _bound("--max-body", "Bytes of a body, after decompression.", 1024)]
+MaxQueue = Annotated[int, _bound("--max-queue", "Sentences that wait; one client has half of them.", 2)]
+MaxConnections = Annotated[int, _bound("--max-connections", "Connections at a time.", 8)]
+QueueSeconds = Annotated[
+    float,
+    typer.Option(
+        "--queue-seconds",
+        help="How long a request may wait for its turn.",
+        parser=decimal(at_least=0.01),
+        metavar="SECONDS",
+        rich_help_panel=LIMITS,
+    ),
+]
+Deadline = Annotated[
+    float,
+    typer.Option(
+        "--deadline",
+        help="How long a request may take in all.",
+        parser=decimal(at_least=0.01),
+        metavar="SECONDS",
+        rich_help_panel=LIMITS,
+    ),
+]
+DrainSeconds = Annotated[
+    float,
+    typer.Option(
+        "--drain-seconds",
+        help="How long what was accepted may take after SIGTERM.",
+        parser=decimal(at_least=0.0),
+        metavar="SECONDS",
+        rich_help_panel=ENDING,
+    ),
+]
+DrainDelay = Annotated[
+    float,
+    typer.Option(
+        "--drain-delay",
+        help="How long requests are still accepted after SIGTERM, for a balancer to notice.",
+        parser=decimal(at_least=0.0),
+        metavar="SECONDS",
+        rich_help_panel=ENDING,
+    ),
+]
+QuietLog = Annotated[bool, typer.Option("--quiet", "-q", help="Log no line for each request.", metavar="")]
+
+# --- keys ---
+
+Action = Annotated[str, typer.Argument(help="add, list or revoke.", metavar="add|list|revoke")]
+KeyName = Annotated[str, typer.Argument(help="Name of the key.", metavar="[NAME]")]
+KeysFile = Annotated[Path, typer.Option("--keys", help="File of keys; made where there is none.", metavar="FILE")]
+PerMinute = Annotated[
+    int | None,
+    typer.Option("--characters-per-minute", help="What the key may translate.", parser=whole_number(1), metavar="N"),
+]

@@ -1,0 +1,1 @@
+"""An HTTP service that translates: `limelight serve`."""

@@ -1,0 +1,242 @@
+"""The service as an ASGI application: routes, keys, bodies, errors in the words of each dialect, and the counting."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route as Path
+from starlette.types import Message, Receive, Scope, Send
+
+from limelight.serving.body import ClientLeftError, closes, read_body, read_fields, read_query
+from limelight.serving.call import Call, Client, Dialect, Reply, Route
+from limelight.serving.metrics import outcome_of
+from limelight.serving.refusal import Refusal
+from limelight.serving.service import Service
+
+LEFT = 499
+"""The status in log and metrics of a request whose client has left; nobody receives it."""
+
+SCHEMES = ("bearer", "deepl-auth-key")
+"""Of the header `Authorization`."""
+
+HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+
+
+def build_app(service: Service, routes: Sequence[Route], of_path: Callable[[str], Dialect], cors: Sequence[str] = ()):  # type: ignore[no-untyped-def]
+    """The application.
+
+    Args:
+        of_path: the dialect in which to refuse a path that there is not.
+        cors: origins whose pages may call it, `*` for all; none where it is empty.
+    """
+    unknown = _Unknown(service, of_path)
+    middleware = []
+    if cors:
+        middleware = [
+            Middleware(
+                CORSMiddleware,
+                allow_origins=list(cors),
+                allow_methods=["GET", "POST", "DELETE"],
+                allow_headers=["Authorization", "Content-Type"],
+                max_age=86400,
+            )
+        ]
+    app = Starlette(
+        routes=[Path(route.path, Endpoint(service, route), methods=[route.method]) for route in routes],
+        middleware=middleware,
+        exception_handlers={404: unknown, 405: unknown},
+    )
+    app.router.redirect_slashes = False
+    return app
+
+
+class Endpoint:
+    """One route: from the bytes of a request to those of its answer."""
+
+    def __init__(self, service: Service, route: Route) -> None:
+        self._service, self._route = service, route
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, whatever happens; what becomes of it is counted once."""
+        service, route = self._service, self._route
+        if route.counted:
+            service.metrics.begin()
+        started, trace, status, outcome = time.perf_counter(), secrets.token_hex(8), LEFT, "cancelled"
+        try:
+            status = await self._answer(Request(scope, receive), send, trace)
+            outcome = outcome_of(status)
+        except (ClientLeftError, OSError):
+            pass
+        except Exception as error:  # the answer has begun, so no other can be given
+            service.log.fault(error, request=trace)
+            status, outcome = 500, "failed"
+        finally:
+            seconds = time.perf_counter() - started
+            if route.counted:
+                service.metrics.end(outcome, api=route.dialect.name, status=status, seconds=seconds)
+            if not service.log.quiet and route.counted:
+                service.log("request", request=trace, api=route.dialect.name, path=route.path, method=route.method,
+                            status=status, milliseconds=round(1000 * seconds, 1))  # fmt: skip
+
+    async def _answer(self, request: Request, send: Send, trace: str) -> int:
+        """Returns the status. Raises `ClientLeftError` when there is nobody to answer."""
+        close = False
+        try:
+            reply = await self._reply(request)
+        except Refusal as refusal:
+            reply = _refused(self._route.dialect, refusal)
+            close = refusal.status in (408, 413, 415) and closes(request.headers)
+        except (ClientLeftError, asyncio.CancelledError):
+            raise
+        except Exception as error:
+            self._service.log.fault(error, request=trace)
+            message = "something went wrong in the service; it is in its log"
+            reply = _refused(self._route.dialect, Refusal(500, "internal", message))
+        headers = {**HEADERS, "X-Trace-ID": trace, **reply.headers, **({"Connection": "close"} if close else {})}
+        if reply.events is not None:
+            await _stream(reply, headers, request.receive, send)
+        else:
+            await _response(reply, headers)(request.scope, request.receive, send)
+        return reply.status
+
+    async def _reply(self, request: Request) -> Reply:
+        service, route = self._service, self._route
+        client = identify(service, request, route.dialect) if not route.public else Client("")
+        limit = service.limits.document if route.upload else service.limits.body
+        body = await read_body(request.receive, request.headers, limit=limit, seconds=service.limits.body_seconds)
+        fields, uploads = await read_fields(body, request.headers)
+        fields = {**read_query(request.scope["query_string"]), **fields}
+        if client is None:
+            client = of_key(service, fields.pop(route.dialect.key_field, ""), route.dialect)
+        else:
+            fields.pop(route.dialect.key_field, None)
+        call = Call(client, fields, request.path_params, uploads, str(request.base_url).rstrip("/"))
+        return await _while_there(route.handler(service, call), request.receive)
+
+
+class _Unknown:
+    """What answers where there is no route, in the words of the dialect that its path looks like."""
+
+    def __init__(self, service: Service, of_path: Callable[[str], Dialect]) -> None:
+        self._service, self._of_path = service, of_path
+
+    async def __call__(self, request: Request, error: Exception) -> Response:
+        """404 or 405; without a key, where one is needed, it is not told what there is."""
+        status = error.status_code if isinstance(error, HTTPException) else 404
+        dialect = self._of_path(request.url.path)
+        refusal = Refusal(404, "not_found", "there is nothing at this path")
+        if status == 405:
+            refusal = Refusal(405, "method_not_allowed", "this path does not take this method")
+        try:
+            if identify(self._service, request, dialect) is None:
+                raise Refusal(dialect.denied, "no_key", "a key is needed")
+        except Refusal as denied:
+            refusal = denied
+        reply = _refused(dialect, refusal)
+        metrics = self._service.metrics
+        metrics.begin()
+        metrics.end("rejected", api=dialect.name, status=reply.status, seconds=0.0)
+        return _response(reply, {**HEADERS, "X-Trace-ID": secrets.token_hex(8), **reply.headers})
+
+
+def identify(service: Service, request: Request, dialect: Dialect) -> Client | None:
+    """Who asks, by the header; None where the key may be in the body. Raises `Refusal` for a wrong key, or none."""
+    if service.keys is None:
+        return Client(request.client.host if request.client else "")
+    scheme, _, secret = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() in SCHEMES and secret.strip():
+        return of_key(service, secret.strip(), dialect)
+    if dialect.key_field:
+        return None
+    return of_key(service, "", dialect)
+
+
+def of_key(service: Service, secret: object, dialect: Dialect) -> Client:
+    """Who has this key. Raises `Refusal` where nobody has."""
+    assert service.keys is not None
+    if not isinstance(secret, str) or not secret:
+        raise Refusal(dialect.denied, "no_key", "a key is needed: whoever runs this service gives keys out")
+    key = service.keys.find(secret)
+    if key is None:
+        raise Refusal(dialect.denied, "invalid_key", "this key is not known, or no longer")
+    return Client(f"key {key.name}", key.name)
+
+
+def _refused(dialect: Dialect, refusal: Refusal) -> Reply:
+    reply = dialect.error(refusal)
+    headers = dict(reply.headers)
+    if refusal.retry_after is not None:
+        headers["Retry-After"] = str(refusal.retry_after)
+    return Reply(reply.value, refusal.status, headers, reply.content, reply.media_type)
+
+
+def _response(reply: Reply, headers: dict[str, str]) -> Response:
+    if reply.content is not None:
+        return Response(reply.content, reply.status, headers, media_type=reply.media_type)
+    if reply.value is None:
+        return Response(None, reply.status, headers)
+    return JSONResponse(reply.value, reply.status, headers)
+
+
+async def _while_there(work: Awaitable[Reply], receive: Receive) -> Reply:
+    """The result of `work`, which is cancelled when the client leaves. Raises `ClientLeftError` then."""
+    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_left(receive))
+    try:
+        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise ClientLeftError
+        return working.result()
+    finally:
+        await _end(working, leaving)
+
+
+async def _stream(reply: Reply, headers: dict[str, str], receive: Receive, send: Send) -> None:
+    """Send events as they come, until there are no more or the client leaves."""
+    assert reply.events is not None
+    raw = {**headers, "Content-Type": "text/event-stream; charset=utf-8", "X-Accel-Buffering": "no"}
+    encoded = [(key.lower().encode("latin-1"), value.encode("latin-1")) for key, value in raw.items()]
+    events = reply.events
+
+    async def all_of_them() -> Reply:
+        await send({"type": "http.response.start", "status": reply.status, "headers": encoded})
+        async for event in events:
+            await send(_part(event.encode(), more=True))
+        await send(_part(b"", more=False))
+        return reply
+
+    try:
+        await _while_there(all_of_them(), receive)
+    finally:
+        close: Any = getattr(events, "aclose", None)
+        if close is not None:
+            await close()
+
+
+def _part(body: bytes, *, more: bool) -> Message:
+    return {"type": "http.response.body", "body": body, "more_body": more}
+
+
+async def _left(receive: Receive) -> None:
+    """Until the client has closed its connection."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _end(*tasks: asyncio.Future[Any]) -> None:
+    """Cancel them, and wait until they have ended."""
+    for task in tasks:
+        task.cancel()
+    for task in tasks:
+        with suppress(asyncio.CancelledError, Exception):
+            await task

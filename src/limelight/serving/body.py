@@ -1,0 +1,197 @@
+"""The body of a request: untrusted, so its size, depth and time are bounded before anything is made of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+from python_multipart.exceptions import FormParserError
+from starlette.datastructures import Headers, UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
+
+from limelight.serving.call import Upload
+from limelight.serving.refusal import Refusal, bad_request
+
+MAX_FIELDS = 1000
+MAX_KEYS = 10_000
+"""Of all objects of a JSON body."""
+DRAINED = 16 << 20
+"""A body of at most so many announced bytes is read and thrown away, so that its sender gets to the answer."""
+
+JSON, FORM, MULTIPART = "application/json", "application/x-www-form-urlencoded", "multipart/form-data"
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+
+
+class ClientLeftError(Exception):
+    """The client has closed its connection."""
+
+
+async def read_body(receive: Receive, headers: Mapping[str, str], *, limit: int, seconds: float) -> bytes:
+    """The whole body, decompressed. Raises `Refusal`: 413 above `limit` bytes, 408 when it takes too long, 415 for a
+    compression that is not known, 400 for a damaged one; `ClientLeftError` when the client is gone."""
+    announced = headers.get("content-length", "0")
+    if announced.isdecimal() and int(announced) > limit:
+        raise _too_large(limit)
+    inflate = _inflater(headers.get("content-encoding", "identity").strip().lower())
+    parts, size = [], 0
+    try:
+        async with asyncio.timeout(seconds):
+            async for chunk in _chunks(receive):
+                part = inflate(chunk, limit - size)
+                size += len(part)
+                if size > limit:
+                    raise _too_large(limit)
+                parts.append(part)
+    except TimeoutError:
+        raise Refusal(408, "slow_body", f"the body did not arrive within {seconds:g} s") from None
+    return b"".join(parts)
+
+
+def closes(headers: Mapping[str, str]) -> bool:
+    """Whether the connection has to end with a refusal of the body: what is still to come is not worth reading."""
+    announced = headers.get("content-length", "")
+    return not announced.isdecimal() or int(announced) > DRAINED
+
+
+async def _chunks(receive: Receive) -> AsyncIterator[bytes]:
+    more = True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientLeftError
+        yield message.get("body", b"")
+        more = message.get("more_body", False)
+
+
+def _too_large(limit: int) -> Refusal:
+    return Refusal(413, "too_large", f"the body has more than {limit} bytes: send less at a time")
+
+
+def _inflater(encoding: str) -> Callable[[bytes, int], bytes]:
+    """What takes a chunk of the body apart: at most one byte more than is left comes out."""
+    if encoding in ("", "identity"):
+        return lambda chunk, _: chunk
+    if encoding not in ("gzip", "x-gzip", "deflate"):
+        raise Refusal(415, "encoding", "the body is compressed in a way that is not known: use gzip or none")
+    stream = zlib.decompressobj(zlib.MAX_WBITS | 32)  # finds out by itself whether it is gzip or zlib
+
+    def inflate(chunk: bytes, left: int) -> bytes:
+        try:
+            return stream.decompress(chunk, left + 1) if chunk else b""
+        except zlib.error:
+            raise bad_request("the compressed body is damaged") from None
+
+    return inflate
+
+
+def read_query(query: bytes) -> dict[str, Any]:
+    """The fields of an address."""
+    return _pairs(query)
+
+
+async def read_fields(body: bytes, headers: Headers) -> tuple[dict[str, Any], dict[str, Upload]]:
+    """The fields and files of a body. Raises `Refusal` for one that cannot be read, naming what it should be."""
+    if not body.strip():
+        return {}, {}
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if not kind:
+        kind = JSON if body.lstrip().startswith(b"{") else FORM
+    if kind == JSON or kind.endswith("+json"):
+        return _object(body), {}
+    if kind == FORM:
+        return _pairs(body), {}
+    if kind == MULTIPART:
+        return await _multipart(body, headers)
+    raise Refusal(415, "media_type", f"the body must be {JSON}, {FORM} or {MULTIPART}")
+
+
+def _pairs(text: bytes) -> dict[str, Any]:
+    try:
+        decoded = text.decode("ascii", errors="surrogateescape")
+        pairs = parse_qsl(decoded, keep_blank_values=True, max_num_fields=MAX_FIELDS, errors="strict")
+        fields: dict[str, Any] = {}
+        for key, value in pairs:
+            _require_text(value)
+            if key in fields:
+                present = fields[key]
+                fields[key] = [*(present if isinstance(present, list) else [present]), value]
+            else:
+                fields[key] = value
+    except UnicodeDecodeError:
+        raise bad_request("the text is not UTF-8") from None
+    except ValueError:
+        raise bad_request(f"the form has more than {MAX_FIELDS} fields") from None
+    return fields
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    """A JSON object without the traps: no duplicate keys, no NaN, no numbers without end, no depth without end."""
+    keys = 0
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal keys
+        found = dict(pairs)
+        keys += len(pairs)
+        if len(found) < len(pairs):
+            raise bad_request("the JSON has the same key twice")
+        if keys > MAX_KEYS:
+            raise bad_request(f"the JSON has more than {MAX_KEYS} keys")
+        return found
+
+    def no_constant(name: str) -> Any:
+        raise bad_request(f"the JSON has {name}, which is no number")
+
+    try:
+        value = json.loads(body.decode("utf-8-sig"), object_pairs_hook=once, parse_constant=no_constant)
+        if _ESCAPED_SURROGATE.search(body):
+            _require_text(json.dumps(value, ensure_ascii=False))
+    except UnicodeDecodeError:
+        raise bad_request("the body is not UTF-8") from None
+    except RecursionError:
+        raise bad_request("the JSON is nested too deeply") from None
+    except ValueError as error:
+        place = f" at line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise bad_request(f"the body is no JSON{place}") from None
+    if not isinstance(value, dict):
+        raise bad_request("the body must be a JSON object: {...}")
+    return value
+
+
+def _require_text(text: str) -> None:
+    if _SURROGATE.search(text):
+        raise bad_request("the text has half of a surrogate pair, which is no character")
+
+
+async def _multipart(body: bytes, headers: Headers) -> tuple[dict[str, Any], dict[str, Upload]]:
+    async def stream() -> AsyncIterator[bytes]:
+        yield body
+
+    fields: dict[str, Any] = {}
+    uploads: dict[str, Upload] = {}
+    try:
+        parser = MultiPartParser(
+            headers,
+            stream(),  # type: ignore[arg-type]  # any asynchronous iterator is read
+            max_files=1,
+            max_fields=MAX_FIELDS,
+            max_part_size=len(body),
+        )
+        form = await parser.parse()
+        for key, value in form.multi_items():
+            if isinstance(value, UploadFile):
+                uploads[key] = Upload(value.filename or "", await value.read())
+            else:
+                _require_text(value)
+                fields[key] = value
+        await form.close()
+    except (MultiPartException, FormParserError, KeyError, ValueError, AttributeError, LookupError):
+        raise bad_request("the body is no form with at most one file") from None
+    return fields, uploads

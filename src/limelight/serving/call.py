@@ -1,0 +1,96 @@
+"""A request and its answer as the dialects see them: no web framework in between."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from limelight.serving.refusal import Refusal, of_validation
+
+if TYPE_CHECKING:
+    from limelight.serving.service import Service
+
+Fields = TypeVar("Fields", bound=BaseModel)
+
+
+class Upload(NamedTuple):
+    """A file of a request."""
+
+    name: str
+    content: bytes
+
+
+class Client(NamedTuple):
+    """Who asks: the name of a key, or an address where there are no keys. Clients share the service fairly."""
+
+    id: str
+    key: str = ""
+    """The name of the key; empty without keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request."""
+
+    client: Client
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """Of the query, and of the body over them, whatever form it has. A field that stands there several times is a
+    list."""
+    path: Mapping[str, str] = field(default_factory=dict)
+    """The variable parts of the address."""
+    uploads: Mapping[str, Upload] = field(default_factory=dict)
+    base_url: str = ""
+
+    def read(self, form: type[Fields]) -> Fields:
+        """The fields in this form. Raises `Refusal` that names the first one that does not fit."""
+        try:
+            return form.model_validate(self.fields)
+        except ValidationError as error:
+            raise of_validation(error) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer: a JSON value, or bytes of another kind, or events as they come."""
+
+    value: Any = None
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    content: bytes | None = None
+    media_type: str = "application/json"
+    events: AsyncIterator[str] | None = None
+    """Server-sent events, each a whole one."""
+
+
+Handler = Callable[["Service", Call], Awaitable[Reply]]
+
+
+class Dialect(NamedTuple):
+    """What differs between APIs besides their paths."""
+
+    name: str
+    error: Callable[[Refusal], Reply]
+    """A refusal in the words that the clients of this API understand."""
+    denied: int = 401
+    """The status for a key that is missing or unknown."""
+    key_field: str = ""
+    """The field of a request that may hold the key; only a header where it is empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A path and what answers there."""
+
+    method: str
+    path: str
+    dialect: Dialect
+    handler: Handler
+    public: bool = False
+    """Whether it needs no key."""
+    counted: bool = True
+    """Whether it is a request in the metrics: probes are none."""
+    upload: bool = False
+    """Whether the body may be as large as a document."""

@@ -1,0 +1,89 @@
+"""The models of a service by name and by direction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from limelight.config.directions import Direction, same_language
+from limelight.serving.pool import Pool
+from limelight.serving.refusal import Refusal, bad_request
+
+
+class Model(NamedTuple):
+    """A model that is served."""
+
+    name: str
+    pool: Pool
+
+    @property
+    def directions(self) -> tuple[Direction, ...]:
+        """Between which languages it translates; empty while it loads, and where nobody has named them."""
+        return tuple(Direction(*each) for each in self.pool.info.get("directions", ()))
+
+
+class Way(NamedTuple):
+    """A model and a direction that it translates in; the languages are empty where they have no names."""
+
+    model: Model
+    direction: Direction
+
+
+class Catalog:
+    """All models of a service."""
+
+    def __init__(self, models: Sequence[Model]) -> None:
+        self._models = {model.name: model for model in models}
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """In the order in which they were named on the command line."""
+        return tuple(self._models.values())
+
+    @property
+    def directions(self) -> tuple[Direction, ...]:
+        """Those of all models, each once."""
+        return tuple(dict.fromkeys(each for model in self.models for each in model.directions))
+
+    def find(self, name: str) -> Model:
+        """The model of this name. Raises `Refusal`, 404, with the names that there are."""
+        if name not in self._models:
+            there = ", ".join(self._models)
+            raise Refusal(404, "model_not_found", f"there is no model of this name; there are: {there}")
+        return self._models[name]
+
+    def ways(self, source: str, target: str, name: str = "") -> list[Way]:
+        """Every way from `source` (from any language, where it is empty) to `target`; at most one for each source.
+
+        Raises `Refusal`, 400, where there is none: it names a language that is not known, or what leads there.
+        """
+        models = [self.find(name)] if name else list(self.models)
+        found: dict[str, Way] = {}
+        targets: set[str] = set()
+        for model in models:
+            for direction in model.directions or (Direction("", ""),):
+                if _fits(source, direction.source) and _fits(target, direction.target):
+                    targets.add(direction.target)
+                    present = found.get(direction.source)
+                    if present is None or (not present.model.pool.usable and model.pool.usable):
+                        found[direction.source] = Way(model, direction)
+        if not found:
+            raise self._no_way(models, source, target)
+        if not target and len(targets) > 1:
+            raise bad_request(f"into which language? Give one of: {', '.join(sorted(targets))}", "target_missing")
+        return list(found.values())
+
+    def _no_way(self, models: Sequence[Model], source: str, target: str) -> Refusal:
+        if not any(model.pool.usable for model in models):
+            return Refusal(503, "unavailable", "the model is not available at the moment", retry_after=5)
+        there = [each for model in models for each in model.directions]
+        for asked, known in ((source, {each.source for each in there}), (target, {each.target for each in there})):
+            if asked and not any(same_language(asked, each) for each in known):
+                languages = ", ".join(sorted(known)) or "one whose languages have no names"
+                return bad_request(f"{asked[:20]} is not supported; supported are: {languages}", "language")
+        pairs = ", ".join(map(str, there))
+        return bad_request(f"{target[:20]} is not available from {source[:20]}; available are: {pairs}", "language")
+
+
+def _fits(asked: str, there: str) -> bool:
+    return not asked or same_language(asked, there)

@@ -1,0 +1,112 @@
+"""The API of DeepL, version 2: `/v2/translate`, `/v2/languages`, `/v2/usage`.
+
+Shapes and traps are those of the official client (deepl 1.32): errors are `message` and `detail`, both strings;
+characters are counted where it asks for them; English and Portuguese are targets with a region alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from limelight.serving.call import Call, Dialect, Reply, Route
+from limelight.serving.languages import language_name
+from limelight.serving.refusal import Refusal, bad_request
+from limelight.serving.service import Answer, Ask
+
+if TYPE_CHECKING:
+    from limelight.serving.service import Service
+
+UNLIMITED = 1_000_000_000_000
+"""What DeepL says where there is no limit."""
+
+VARIANTS = {"en": ("EN-GB", "EN-US"), "pt": ("PT-BR", "PT-PT")}
+"""Targets that its clients take with a region alone."""
+
+
+def error(refusal: Refusal) -> Reply:
+    """`{"message": ..., "code": ...}`."""
+    return Reply({"message": refusal.message, "code": refusal.code})
+
+
+DEEPL = Dialect("deepl", error, denied=403)
+
+
+def as_list(value: Any) -> Any:
+    """One text is a list of one."""
+    return value if isinstance(value, list) else [value]
+
+
+Texts = Annotated[list[str], BeforeValidator(as_list), Field(min_length=1)]
+Formality = Literal["default", "more", "less", "prefer_more", "prefer_less"]
+
+
+class Translate(BaseModel):
+    """A request. What has no meaning here (`context`, `outline_detection`, `style_id`, ...) is ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    text: Texts
+    target_lang: str = Field(min_length=2, max_length=20)
+    source_lang: str | None = Field(None, max_length=20)
+    split_sentences: Literal["0", "1", "nonewlines"] = "1"
+    formality: Formality | None = None
+    tag_handling: Literal["xml", "html", ""] | None = None
+    glossary_id: str | None = None
+    show_billed_characters: bool = False
+    model_type: str | None = Field(None, max_length=40)
+
+
+async def translate(service: Service, call: Call) -> Reply:
+    """`POST /v2/translate`."""
+    asked = call.read(Translate)
+    if asked.formality in ("more", "less"):
+        raise bad_request("formality is not supported: leave it out, or use prefer_more or prefer_less")
+    if asked.tag_handling:
+        raise bad_request("tag_handling is not supported: send text without markup")
+    if asked.glossary_id:
+        raise Refusal(404, "glossary", "Glossary not found")
+    ask = Ask(asked.text, asked.target_lang, asked.source_lang or "", split=asked.split_sentences != "0")
+    answers = await service.translate(call.client, ask)
+    return Reply({"translations": [_shown(asked, *each) for each in zip(asked.text, answers, strict=True)]})
+
+
+def _shown(asked: Translate, text: str, answer: Answer) -> dict[str, Any]:
+    source = answer.direction.source or asked.source_lang or ""
+    shown: dict[str, Any] = {"detected_source_language": source.upper(), "text": answer.text}
+    if asked.show_billed_characters:
+        shown["billed_characters"] = len(text)
+    if asked.model_type:
+        shown["model_type_used"] = asked.model_type
+    return shown
+
+
+class Languages(BaseModel):
+    """`type` comes in the query, or in the body of a GET, where the official client puts it."""
+
+    type: Literal["source", "target"] = "source"
+
+
+async def languages(service: Service, call: Call) -> Reply:
+    """`GET /v2/languages`."""
+    kind = call.read(Languages).type
+    found = dict.fromkeys(getattr(direction, kind) for direction in service.catalog.directions)
+    if kind == "source":
+        return Reply([{"language": code.upper(), "name": language_name(code)} for code in found])
+    codes = [variant for code in found for variant in VARIANTS.get(code.lower(), (code.upper(),))]
+    return Reply([{"language": code, "name": language_name(code), "supports_formality": False} for code in codes])
+
+
+async def usage(service: Service, call: Call) -> Reply:
+    """`GET /v2/usage`: since the start of the service."""
+    return Reply({"character_count": service.used.get(call.client.key, 0), "character_limit": UNLIMITED})
+
+
+ROUTES = (
+    Route("POST", "/v2/translate", DEEPL, translate),
+    Route("GET", "/v2/languages", DEEPL, languages),
+    Route("POST", "/v2/languages", DEEPL, languages),
+    Route("GET", "/v2/usage", DEEPL, usage),
+    Route("POST", "/v2/usage", DEEPL, usage),
+)

@@ -1,0 +1,134 @@
+"""The API of LibreTranslate: `/translate`, `/languages`, `/detect`, `/health`, `/frontend/settings`.
+
+Fields come as JSON, as a form or in the query, and so does the key; errors are `{"error": ...}`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from limelight.serving.call import Call, Dialect, Reply, Route
+from limelight.serving.languages import language_name
+from limelight.serving.refusal import Refusal, bad_request
+from limelight.serving.service import Answer, Ask
+
+if TYPE_CHECKING:
+    from limelight.serving.service import Service
+
+
+def error(refusal: Refusal) -> Reply:
+    """`{"error": ...}`."""
+    return Reply({"error": refusal.message})
+
+
+LIBRETRANSLATE = Dialect("libretranslate", error, denied=403, key_field="api_key")
+
+
+class Translate(BaseModel):
+    """A request."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    q: str | list[str]
+    source: str = Field(min_length=1, max_length=20)
+    target: str = Field(min_length=1, max_length=20)
+    format: str = Field("text", max_length=20)
+    alternatives: int = Field(0, ge=0)
+
+
+async def translate(service: Service, call: Call) -> Reply:
+    """`POST /translate`."""
+    for name in ("q", "source", "target"):
+        if not call.fields.get(name):
+            raise bad_request(f"Invalid request: missing {name} parameter")
+    asked = call.read(Translate)
+    if asked.format != "text":
+        raise bad_request(f"{asked.format} format is not supported: use text")
+    many, automatic = isinstance(asked.q, list), asked.source == "auto"
+    texts = asked.q if isinstance(asked.q, list) else [asked.q]
+    options = {"n_best": asked.alternatives + 1} if asked.alternatives else {}
+    ask = Ask(texts, asked.target, "" if automatic else asked.source, options=options)
+    answers = await service.translate(call.client, ask)
+    found: dict[str, Any] = {"translatedText": [answer.text for answer in answers]}
+    if automatic:
+        found["detectedLanguage"] = [_detected(answer) for answer in answers]
+    if asked.alternatives:
+        found["alternatives"] = [_alternatives(answer, asked.alternatives) for answer in answers]
+    return Reply(found if many else {name: value[0] for name, value in found.items()})
+
+
+def _detected(answer: Answer) -> dict[str, Any]:
+    return {"confidence": _percent(answer.detected[answer.direction.source]), "language": answer.direction.source}
+
+
+def _alternatives(answer: Answer, number: int) -> list[str]:
+    """As many as there are different ones."""
+    found = dict.fromkeys(answer.alternative(each) for each in range(number))
+    return [text for text in found if text != answer.text]
+
+
+def _percent(probability: float) -> float:
+    return round(100 * probability, 1)
+
+
+async def languages(service: Service, call: Call) -> Reply:
+    """`GET /languages`."""
+    targets: dict[str, list[str]] = {}
+    for direction in service.catalog.directions:
+        targets.setdefault(direction.source, []).append(direction.target)
+    return Reply([{"code": code, "name": language_name(code), "targets": into} for code, into in targets.items()])
+
+
+class Detect(BaseModel):
+    """A request."""
+
+    q: str | list[str]
+
+
+async def detect(service: Service, call: Call) -> Reply:
+    """`POST /detect`."""
+    if not call.fields.get("q"):
+        raise bad_request("Invalid request: missing q parameter")
+    asked = call.read(Detect)
+    text = asked.q if isinstance(asked.q, str) else "\n".join(asked.q)
+    found = await service.detect(call.client, text)
+    return Reply([{"confidence": _percent(likely), "language": code} for code, likely in found.items()])
+
+
+async def health(service: Service, call: Call) -> Reply:
+    """`GET /health`: whether the process lives."""
+    return Reply({"status": "ok"})
+
+
+async def settings(service: Service, call: Call) -> Reply:
+    """`GET /frontend/settings`."""
+    directions = service.catalog.directions
+    first = directions[0] if directions else None
+    shown: Literal[""] | str = first.source if first else ""
+    target = first.target if first else ""
+    return Reply(
+        {
+            "apiKeys": service.keys is not None,
+            "charLimit": service.limits.characters,
+            "filesTranslation": False,
+            "frontendTimeout": 500,
+            "keyRequired": service.keys is not None,
+            "language": {
+                "source": {"code": shown, "name": language_name(shown)},
+                "target": {"code": target, "name": language_name(target)},
+            },
+            "suggestions": False,
+            "supportedFilesFormat": [],
+        }
+    )
+
+
+ROUTES = (
+    Route("POST", "/translate", LIBRETRANSLATE, translate),
+    Route("GET", "/languages", LIBRETRANSLATE, languages),
+    Route("POST", "/detect", LIBRETRANSLATE, detect),
+    Route("GET", "/health", LIBRETRANSLATE, health, public=True, counted=False),
+    Route("GET", "/frontend/settings", LIBRETRANSLATE, settings),
+)

@@ -1,0 +1,137 @@
+"""Limelight's own API, `/api/v1`: what the other dialects cannot say. Every answer has a `format`.
+
+POST /api/v1/translate      texts, with n-best lists, scores and what each sentence became
+GET  /api/v1/models         what is served
+GET  /api/v1/health/live    whether the process answers
+GET  /api/v1/health/ready   whether it can translate
+GET  /metrics               for Prometheus
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from limelight.serving.call import Call, Dialect, Reply, Route
+from limelight.serving.dialects.deepl import as_list
+from limelight.serving.metrics import MEDIA_TYPE
+from limelight.serving.refusal import Refusal
+from limelight.serving.service import Answer, Ask
+
+if TYPE_CHECKING:
+    from limelight.serving.service import Service
+
+FORMAT = 1
+
+
+def error(refusal: Refusal) -> Reply:
+    """`{"format": 1, "error": {"code": ..., "message": ...}}`."""
+    return Reply({"format": FORMAT, "error": {"code": refusal.code, "message": refusal.message}})
+
+
+OWN = Dialect("limelight", error)
+
+
+class Sampling(BaseModel):
+    """How to draw instead of searching for the best."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    temperature: float = 1.0
+    top_k: int = Field(0, ge=0, le=1_000_000)
+    top_p: float = 1.0
+    seed: int | None = Field(None, ge=-(2**63), lt=2**63)
+
+
+class Translate(BaseModel):
+    """A request of `/api/v1/translate`. What is not given is the model's own."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: Annotated[list[str], BeforeValidator(as_list)] = Field(description="A text, or a list of texts.")
+    source_lang: str = Field("", max_length=20, description="Found out where it is left out.")
+    target_lang: str = Field("", max_length=20, description="May be left out where the models have a single one.")
+    model: str = Field("", max_length=200, description="The name of a model; the first that fits where it is left out.")
+    beam_size: int | None = Field(None, description="Hypotheses side by side; 1 is greedy search.")
+    n_best: int | None = Field(None, description="How many translations of each sentence.")
+    length_penalty: float | None = Field(None, description="How much longer translations are preferred.")
+    sampling: Sampling | None = Field(None, description="Draw translations instead of searching.")
+    prefix: str = Field("", max_length=10_000, description="What the translation begins with, for a single sentence.")
+    split_sentences: bool = Field(True, description="Whether each sentence is translated alone.")
+
+    def ask(self) -> Ask:
+        """What the service is asked for."""
+        options: dict[str, Any] = {
+            "beam_size": self.beam_size,
+            "n_best": self.n_best,
+            "length_penalty": self.length_penalty,
+            "sampling": None if self.sampling is None else self.sampling.model_dump(),
+            "prefix": self.prefix or None,
+        }
+        split = self.split_sentences and not self.prefix
+        return Ask(self.text, self.target_lang, self.source_lang, self.model, options, split=split)
+
+
+async def translate(service: Service, call: Call) -> Reply:
+    """`POST /api/v1/translate`."""
+    answers = await service.translate(call.client, call.read(Translate).ask())
+    return Reply({"format": FORMAT, "translations": [shown(answer) for answer in answers]})
+
+
+def shown(answer: Answer) -> dict[str, Any]:
+    """A translated text, with each of its sentences."""
+    return {
+        "text": answer.text,
+        "model": answer.model,
+        "source_lang": answer.direction.source,
+        "target_lang": answer.direction.target,
+        "detected": [{"language": code, "probability": likely} for code, likely in answer.detected.items()],
+        "sentences": list(answer.sentences),
+    }
+
+
+async def models(service: Service, call: Call) -> Reply:
+    """`GET /api/v1/models`."""
+    found = [
+        {
+            "name": model.name,
+            "ready": model.pool.ready,
+            "directions": [each._asdict() for each in model.directions],
+            "decoding": model.pool.info.get("decoding", {}),
+        }
+        for model in service.catalog.models
+    ]
+    limits = service.limits
+    bounds = {"characters": limits.characters, "texts": limits.texts, "beam": limits.beam, "n_best": limits.n_best}
+    return Reply({"format": FORMAT, "models": found, "limits": bounds})
+
+
+async def live(service: Service, call: Call) -> Reply:
+    """`GET /api/v1/health/live`."""
+    return Reply({"format": FORMAT, "live": True})
+
+
+async def ready(service: Service, call: Call) -> Reply:
+    """`GET /api/v1/health/ready`: 503 while a model loads, without an engine, and while the service ends."""
+    models = {model.name: model.pool.ready for model in service.catalog.models}
+    state = {"format": FORMAT, "ready": service.ready, "models": models}
+    return Reply(state, 200 if service.ready else 503)
+
+
+async def metrics(service: Service, call: Call) -> Reply:
+    """`GET /metrics`."""
+    for model in service.catalog.models:
+        service.metrics.waiting.labels(model.name).set(model.pool.waiting)
+        service.metrics.decoding.labels(model.name).set(model.pool.decoding)
+        service.metrics.ready.labels(model.name).set(model.pool.ready)
+    return Reply(content=service.metrics.text(), media_type=MEDIA_TYPE)
+
+
+ROUTES = (
+    Route("POST", "/api/v1/translate", OWN, translate),
+    Route("GET", "/api/v1/models", OWN, models),
+    Route("GET", "/api/v1/health/live", OWN, live, public=True, counted=False),
+    Route("GET", "/api/v1/health/ready", OWN, ready, public=True, counted=False),
+    Route("GET", "/metrics", OWN, metrics, counted=False),
+)

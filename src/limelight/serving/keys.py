@@ -1,0 +1,129 @@
+"""Keys of the API: kept as hashes, compared in constant time, each with a limit of its own.
+
+A key is 32 random bytes, so a plain SHA-256 of it cannot be turned back; a slow hash is for passwords.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from limelight.errors import UserError
+from limelight.files import write_whole
+from limelight.serving.refusal import Refusal
+
+FORMAT = 1
+MINUTE = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What is known of a key; not the key."""
+
+    name: str
+    sha256: str
+    created: str
+    characters_per_minute: int | None = None
+    """None for no limit."""
+
+
+def digest(secret: str) -> str:
+    """What is kept of a key."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def read_keys(path: Path) -> list[Key]:
+    """The keys of a file; none where there is no file. Raises `UserError` for a file that is not one of keys."""
+    if not path.exists():
+        return []
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        if stored["format"] != FORMAT:
+            raise UserError(f"{path}: this is a file of keys of format {stored['format']!r}, and {FORMAT} is known")
+        return [Key(**each) for each in stored["keys"]]
+    except (ValueError, KeyError, TypeError) as error:
+        if isinstance(error, UserError):
+            raise
+        raise UserError(f"{path}: this is no file of keys; `limelight keys add` makes one") from None
+
+
+def write_keys(path: Path, keys: Sequence[Key]) -> None:
+    """The whole file anew."""
+    value = {"format": FORMAT, "keys": [asdict(key) for key in keys]}
+    write_whole(path, json.dumps(value, indent=1) + "\n")
+
+
+def add_key(path: Path, name: str, characters_per_minute: int | None = None) -> str:
+    """A new key, which is returned and kept nowhere. Raises `UserError` for a name that is taken or empty."""
+    keys = read_keys(path)
+    if not name.strip():
+        raise UserError("a key needs a name, by which it can be revoked")
+    if any(key.name == name for key in keys):
+        raise UserError(f"{path}: there is a key {name!r} already; revoke it, or choose another name")
+    secret = secrets.token_urlsafe(32)
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    write_keys(path, [*keys, Key(name, digest(secret), created, characters_per_minute)])
+    return secret
+
+
+def revoke_key(path: Path, name: str) -> None:
+    """Take a key away. Raises `UserError` where there is none of this name."""
+    keys = read_keys(path)
+    if all(key.name != name for key in keys):
+        there = ", ".join(key.name for key in keys) or "none"
+        raise UserError(f"{path}: there is no key {name!r}; there are: {there}")
+    write_keys(path, [key for key in keys if key.name != name])
+
+
+class Keys:
+    """The keys of a service, and what each has used within the last minute.
+
+    Args:
+        clock: seconds that only grow.
+    """
+
+    def __init__(self, keys: Sequence[Key], *, clock: Any = time.monotonic) -> None:
+        self._clock = clock
+        self._left: dict[str, tuple[float, float]] = {}
+        """Characters that each key may still send, and when that was so."""
+        self.replace(keys)
+
+    def replace(self, keys: Sequence[Key]) -> None:
+        """Other keys from now on."""
+        self._keys = {key.name: key for key in keys}
+
+    def find(self, secret: str) -> Key | None:
+        """The key, if it is one. It is compared with every hash, so the time says nothing about which fits."""
+        given, found = digest(secret), None
+        for key in self._keys.values():
+            if hmac.compare_digest(given, key.sha256):
+                found = key
+        return found
+
+    def limit(self, name: str) -> int | None:
+        """Characters a minute."""
+        key = self._keys.get(name)
+        return None if key is None else key.characters_per_minute
+
+    def spend(self, name: str, characters: int) -> None:
+        """Count characters against the key's limit, which refills evenly. Raises `Refusal`, 429, above it."""
+        limit = self.limit(name)
+        if limit is None:
+            return
+        now = self._clock()
+        left, since = self._left.get(name, (float(limit), now))
+        left = min(float(limit), left + (now - since) * limit / MINUTE)
+        if characters > left:
+            self._left[name] = (left, now)
+            wait = (characters - left) * MINUTE / limit
+            message = f"this key may translate {limit} characters a minute, and {int(left)} are left: wait"
+            raise Refusal(429, "quota", message, retry_after=max(1, min(60, round(wait + 0.5))))
+        self._left[name] = (left - characters, now)

@@ -1,0 +1,146 @@
+"""Connections to engines, which take tasks and call back with reports: a thread of this process, or another process.
+
+A process can be killed without harm to anything else, and computes while this one answers; a thread starts faster and
+shares what is loaded.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import suppress
+from queue import SimpleQueue
+
+from limelight.errors import RunError, UserError
+from limelight.serving.load import Loading, load_worker
+from limelight.serving.tasks import Report, Task, decode_report, encode
+from limelight.serving.worker import Worker
+
+Heard = Callable[[Report], None]
+"""Called with each report, from any thread; the last one is `closed`."""
+
+
+class Link(ABC):
+    """An engine, somewhere. It begins to load when it is made, and reports `loaded`."""
+
+    pid: int | None = None
+    """The process it has to itself, if any."""
+
+    @abstractmethod
+    def send(self, task: Task) -> None:
+        """Give it a task; one that has ended takes it and does nothing."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let it end. What it is doing is left."""
+
+    @abstractmethod
+    def join(self, seconds: float) -> None:
+        """Wait until it has ended, and end it by force where it has not after so many seconds."""
+
+
+class ThreadLink(Link):
+    """An engine in a thread of this process.
+
+    Args:
+        make: makes the worker, in the thread.
+    """
+
+    def __init__(self, make: Callable[[Heard], Worker], heard: Heard) -> None:
+        self._inbox: SimpleQueue[Task | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._run, args=(make, heard), daemon=True, name="engine")
+        self._thread.start()
+
+    def send(self, task: Task) -> None:
+        """See `Link`."""
+        self._inbox.put(task)
+
+    def close(self) -> None:
+        """See `Link`."""
+        self._inbox.put(None)
+
+    def join(self, seconds: float) -> None:
+        """See `Link`; a thread cannot be ended by force."""
+        self._thread.join(seconds)
+
+    def _run(self, make: Callable[[Heard], Worker], heard: Heard) -> None:
+        reason = ""
+        try:
+            make(heard).run(self._inbox)
+        except (UserError, RunError) as error:
+            reason = str(error)
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+        heard(Report(0, "closed", reason))
+
+
+class ProcessLink(Link):
+    """An engine in a process of its own: tasks go to its standard input, reports come from its standard output.
+
+    It ends when its input does, so none is left when this process is gone, however it ended.
+    """
+
+    def __init__(self, loading: Loading, heard: Heard) -> None:
+        command = [sys.executable, "-m", "limelight.serving.engine_process", json.dumps(loading.to_dict())]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.pid = self._process.pid
+        self._outbox: SimpleQueue[Task | None] = SimpleQueue()
+        threading.Thread(target=self._write, daemon=True, name="tasks").start()
+        threading.Thread(target=self._read, args=(heard,), daemon=True, name="reports").start()
+
+    def send(self, task: Task) -> None:
+        """See `Link`."""
+        self._outbox.put(task)
+
+    def close(self) -> None:
+        """See `Link`."""
+        self._outbox.put(None)
+
+    def join(self, seconds: float) -> None:
+        """See `Link`."""
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _write(self) -> None:
+        """Off the event loop: an engine in the middle of a long step leaves its pipe full."""
+        stdin = self._process.stdin
+        assert stdin is not None
+        with suppress(OSError):  # the process has ended, and the thread that reads from it tells
+            while (task := self._outbox.get()) is not None:
+                stdin.write(encode(task))
+                if self._outbox.empty():
+                    stdin.flush()
+        with suppress(OSError):
+            stdin.close()
+
+    def _read(self, heard: Heard) -> None:
+        stdout = self._process.stdout
+        assert stdout is not None
+        reason = ""
+        with stdout:
+            for line in stdout:
+                report = decode_report(line)
+                if report.kind == "closed":
+                    reason = str(report.value)
+                else:
+                    heard(report)
+        code = self._process.wait()
+        self._outbox.put(None)
+        heard(Report(0, "closed", reason or (f"the engine ended with code {code}" if code else "")))
+
+
+def thread_link(loading: Loading, heard: Heard) -> Link:
+    """The model of a folder in a thread."""
+    return ThreadLink(lambda send: load_worker(loading, send), heard)
+
+
+def process_link(loading: Loading, heard: Heard) -> Link:
+    """The model of a folder in a process."""
+    return ProcessLink(loading, heard)

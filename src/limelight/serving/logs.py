@@ -1,0 +1,50 @@
+"""The log: a JSON object a line, on standard error. A user's text, a key or an address is never part of it."""
+
+import json
+import logging
+import sys
+import traceback
+from datetime import UTC, datetime
+from typing import Any
+
+
+class Log:
+    """Writes lines.
+
+    Args:
+        stream: where to; standard error if nothing is said.
+        quiet: leaves out the lines of requests that ended well.
+    """
+
+    def __init__(self, stream: Any = None, *, quiet: bool = False) -> None:
+        self._stream, self.quiet = stream, quiet
+
+    def __call__(self, event: str, **fields: Any) -> None:
+        """A line: time, what has happened, and more about it."""
+        time = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        line = json.dumps({"time": time, "event": event, **fields}, ensure_ascii=False, default=str)
+        stream = self._stream or sys.stderr
+        try:
+            stream.write(line + "\n")
+            stream.flush()
+        except (OSError, ValueError):  # nobody listens, and the service goes on
+            return
+
+    def fault(self, error: BaseException, **fields: Any) -> None:
+        """What went wrong in our own code: where, but not with what, as a message may quote a text."""
+        frames = [f"{frame.name}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)]
+        self("fault", kind=type(error).__name__, where=" > ".join(frames[-6:]), **fields)
+
+
+class UvicornLog(logging.Handler):
+    """What the web server says, as lines of the log."""
+
+    def __init__(self, log: Log) -> None:
+        super().__init__(logging.WARNING)
+        self._log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One message; of an exception only its kind."""
+        kind = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else None
+        self._log("server", level=record.levelname.lower(), message=record.msg if isinstance(record.msg, str) else "",
+                  kind=kind)  # fmt: skip

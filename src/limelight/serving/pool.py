@@ -1,0 +1,306 @@
+"""The engines of one model, and the sentences that wait for them. It lives in the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, NamedTuple
+
+from limelight.serving.fair_queue import FairQueue
+from limelight.serving.limits import Limits
+from limelight.serving.links import Heard, Link
+from limelight.serving.refusal import Refusal
+from limelight.serving.tasks import Report, Task
+
+WINDOW = 64
+"""Sentences that one engine has at a time: enough to fill its batch. The others wait here, where clients take turns."""
+
+RESTART_SECONDS = (0.0, 1.0, 5.0, 15.0)
+"""How long after its end an engine is started again, the last one for every further time."""
+
+NewLink = Callable[[Heard], Link]
+
+
+class Sentence(NamedTuple):
+    """What one task is to do."""
+
+    kind: str
+    text: str
+    options: dict[str, Any] = {}  # noqa: RUF012  # never changed
+    stream: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Job:
+    """A sentence on its way."""
+
+    task: Task
+    client: str
+    done: asyncio.Future[Any]
+    partial: Callable[[str], None] | None = None
+    engine: Engine | None = None
+    """Where it is decoded; None while it waits."""
+
+
+@dataclass(eq=False, slots=True)
+class Engine:
+    """One engine as the pool sees it."""
+
+    link: Link | None = None
+    generation: int = 0
+    """Raised by every reload."""
+    ready: bool = False
+    jobs: dict[int, Job] = field(default_factory=dict)
+
+
+class Pool:
+    """Engines of one model.
+
+    Args:
+        new_link: starts an engine, which calls back with reports.
+        engines: how many side by side.
+        log: is called with what happens to the engines.
+    """
+
+    def __init__(self, new_link: NewLink, engines: int, limits: Limits, log: Callable[..., None]) -> None:
+        self._new_link, self._limits, self._log = new_link, limits, log
+        self._size = engines
+        self._numbers = count(1)
+        self._queue: FairQueue[Job] = FairQueue()
+        self._engines: list[Engine] = []
+        self._generation = 0
+        self._ended_in_a_row = 0
+        self._finished: deque[float] = deque(maxlen=200)
+        self.info: dict[str, Any] = {}
+        """What the model is: of the last report `loaded`."""
+        self.trouble = ""
+        """Why there is no engine; empty where there is."""
+        self.closing = False
+
+    @property
+    def ready(self) -> bool:
+        """Whether all engines are there."""
+        return len(self._ready_ones()) >= self._size
+
+    @property
+    def usable(self) -> bool:
+        """Whether any is."""
+        return bool(self._ready_ones())
+
+    @property
+    def waiting(self) -> int:
+        """Sentences in the queue."""
+        return len(self._queue)
+
+    @property
+    def decoding(self) -> int:
+        """Sentences that engines have."""
+        return sum(len(engine.jobs) for engine in self._engines)
+
+    @property
+    def pids(self) -> list[int]:
+        """The processes of the engines that have one."""
+        links = [engine.link for engine in self._engines if engine.link is not None]
+        return [link.pid for link in links if link.pid is not None]
+
+    def start(self) -> None:
+        """Begin to load."""
+        for _ in range(self._size):
+            self._start_engine()
+
+    def close(self) -> list[Link]:
+        """Let all engines end; returns their links, to be joined."""
+        self.closing = True
+        links = [engine.link for engine in self._engines if engine.link is not None]
+        for link in links:
+            link.close()
+        return links
+
+    async def run(
+        self, client: str, sentences: Sequence[Sentence], partial: Callable[[int, str], None] | None = None
+    ) -> list[Any]:
+        """The results of sentences, in their order. Cancelled, or when the time is over, it takes them all back.
+
+        `partial` is called with the number of a sentence and its text so far.
+
+        Raises `Refusal`: 400 for what the model refuses, 429 for too many of one client, 503 for too many of all, where
+        there is no engine, or one that ended, or a wait that was too long, 504 after the deadline.
+        """
+        self._require_room(client, len(sentences))
+        jobs = [self._job(client, number, sentence, partial) for number, sentence in enumerate(sentences)]
+        if not jobs:
+            return []
+        loop = asyncio.get_running_loop()
+        impatient = loop.call_later(self._limits.queue_seconds, self._waited, jobs[0])
+        for job in jobs:
+            self._queue.put(client, job)
+        self._dispatch()
+        try:
+            async with asyncio.timeout(self._limits.deadline):
+                return list(await asyncio.gather(*(job.done for job in jobs)))
+        except TimeoutError:
+            message = f"this took longer than the deadline of {self._limits.deadline:g} s: send less at a time"
+            raise Refusal(504, "deadline", message, retry_after=self.retry_after()) from None
+        finally:
+            impatient.cancel()
+            for job in jobs:
+                self._take_back(job)
+            self._dispatch()
+
+    def retry_after(self) -> int:
+        """Seconds in which about what waits now will have been done, 1 to 30."""
+        if len(self._finished) < 2:
+            return 1
+        rate = len(self._finished) / max(asyncio.get_running_loop().time() - self._finished[0], 0.001)
+        return max(1, min(30, math.ceil(len(self._queue) / rate)))
+
+    def reload(self, new_link: NewLink) -> None:
+        """Start engines anew; the present ones end when these are there, and stay if these fail."""
+        self._new_link = new_link
+        self._generation += 1
+        self.start()
+
+    def _ready_ones(self) -> list[Engine]:
+        """Those that may be given work: all of the newest generation that is complete, or else whatever there is."""
+        ready = [engine for engine in self._engines if engine.ready]
+        new = [engine for engine in ready if engine.generation == self._generation]
+        return new if len(new) >= self._size else ready
+
+    def _require_room(self, client: str, more: int) -> None:
+        if self.closing or not self.usable:
+            raise Refusal(503, "unavailable", "the model is not available at the moment", retry_after=5)
+        if len(self._queue) + more > self._limits.queue:
+            message = f"{len(self._queue)} sentences wait already, of at most {self._limits.queue}: try again later"
+            raise Refusal(503, "overloaded", message, retry_after=self.retry_after())
+        mine = self._queue.waiting(client)
+        if mine + more > self._limits.client_queue:
+            message = (
+                f"{mine} of your sentences wait already, and these are {more}, with at most "
+                f"{self._limits.client_queue} together: wait for answers, or send less at a time"
+            )
+            raise Refusal(429, "too_many_requests", message, retry_after=self.retry_after())
+
+    def _job(self, client: str, place: int, sentence: Sentence, partial: Callable[[int, str], None] | None) -> Job:
+        task = Task(next(self._numbers), sentence.kind, sentence.text, sentence.options, sentence.stream)
+        show = None if partial is None else (lambda text: partial(place, text))
+        return Job(task, client, asyncio.get_running_loop().create_future(), show)
+
+    def _waited(self, job: Job) -> None:
+        """Its turn has not come for too long."""
+        if job.engine is None and not job.done.done():
+            seconds = self._limits.queue_seconds
+            message = f"this waited for {seconds:g} s and its turn had not come: try again later"
+            job.done.set_exception(Refusal(503, "queue_timeout", message, retry_after=self.retry_after()))
+
+    def _dispatch(self) -> None:
+        """Give waiting sentences to the engines that have room, the emptiest first."""
+        while len(self._queue):
+            free = [engine for engine in self._ready_ones() if len(engine.jobs) < WINDOW]
+            if not free:
+                return
+            engine = min(free, key=lambda each: len(each.jobs))
+            job = self._queue.take()
+            if job.done.done():
+                continue
+            job.engine = engine
+            engine.jobs[job.task.id] = job
+            assert engine.link is not None
+            engine.link.send(job.task)
+
+    def _take_back(self, job: Job) -> None:
+        """Nobody waits for it any more: it leaves the queue or its engine."""
+        job.done.cancel()
+        if job.engine is None:
+            self._queue.remove(job.client, job)
+        elif job.engine.jobs.pop(job.task.id, None) is not None:
+            assert job.engine.link is not None
+            job.engine.link.send(Task(job.task.id, "cancel"))
+
+    def _start_engine(self) -> None:
+        engine = Engine(generation=self._generation)
+        self._engines.append(engine)
+        loop = asyncio.get_running_loop()
+
+        def heard(report: Report) -> None:
+            try:
+                loop.call_soon_threadsafe(self._heard, engine, report)
+            except RuntimeError:  # the loop has ended; so will the engine
+                return
+
+        engine.link = self._new_link(heard)
+
+    def _heard(self, engine: Engine, report: Report) -> None:
+        if report.kind == "loaded":
+            self._loaded(engine, report.value)
+        elif report.kind == "closed":
+            self._closed(engine, str(report.value))
+        elif (job := engine.jobs.get(report.id)) is not None:
+            if report.kind == "partial":
+                if job.partial is not None:
+                    job.partial(str(report.value))
+                return
+            del engine.jobs[report.id]
+            self._finished.append(asyncio.get_running_loop().time())
+            if not job.done.done():
+                _settle(job.done, report)
+            self._retire()
+        self._dispatch()
+
+    def _loaded(self, engine: Engine, info: dict[str, Any]) -> None:
+        engine.ready, self.info, self.trouble, self._ended_in_a_row = True, info, "", 0
+        self._log("engine_ready", pid=engine.link.pid if engine.link else None)
+        self._retire()
+
+    def _retire(self) -> None:
+        """After a reload, let the former engines end when their jobs have."""
+        if len([each for each in self._ready_ones() if each.generation == self._generation]) >= self._size:
+            for each in self._engines:
+                if each.generation < self._generation and not each.jobs and each.link is not None:
+                    each.link.close()
+
+    def _closed(self, engine: Engine, reason: str) -> None:
+        """An engine has ended: what it had gets 503, and another one takes its place."""
+        self._engines.remove(engine)
+        for job in engine.jobs.values():
+            if not job.done.done():
+                message = "the engine that translated this has ended: try again"
+                job.done.set_exception(Refusal(503, "engine_ended", message, retry_after=1))
+        engine.jobs.clear()
+        if self.closing or engine.generation != self._generation:
+            return
+        self._log("engine_ended", reason=reason)
+        if not engine.ready and any(each.generation < self._generation for each in self._engines):
+            self._keep_former(reason)
+            return
+        if not self._engines:
+            self.trouble = reason or "its engine has ended"
+        wait = RESTART_SECONDS[min(self._ended_in_a_row, len(RESTART_SECONDS) - 1)]
+        self._ended_in_a_row += 1
+        asyncio.get_running_loop().call_later(wait, self._replace)
+
+    def _keep_former(self, reason: str) -> None:
+        """A reload has failed: the engines that were to end stay."""
+        self._log("reload_failed", reason=reason)
+        failed, former = self._generation, max(each.generation for each in self._engines if each.ready)
+        self._generation = former
+        for each in self._engines:
+            if each.generation == failed and each.link is not None:
+                each.link.close()
+
+    def _replace(self) -> None:
+        if not self.closing and sum(each.generation == self._generation for each in self._engines) < self._size:
+            self._start_engine()
+
+
+def _settle(done: asyncio.Future[Any], report: Report) -> None:
+    """Hand a result, or why there is none, to who waits for it."""
+    if report.kind == "done":
+        done.set_result(report.value)
+    elif report.kind == "refused":
+        done.set_exception(Refusal(400, "invalid_request", str(report.value)))
+    else:
+        done.set_exception(Refusal(500, "failed", str(report.value)))

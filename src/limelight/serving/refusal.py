@@ -1,0 +1,42 @@
+"""Why a request is not answered, before any dialect has put it into words."""
+
+from collections.abc import Sequence
+
+from pydantic import ValidationError
+
+
+class Refusal(Exception):  # noqa: N818  # it is an answer, not a fault
+    """The answer to a request that gets no result.
+
+    Args:
+        status: of HTTP: 400 to 499 is the caller's, 500 and above is ours.
+        code: one word for programs, the same in all dialects.
+        message: one or two sentences for people: the value, the bound and what to change.
+        retry_after: seconds after which it may work, where it may.
+    """
+
+    def __init__(self, status: int, code: str, message: str, *, retry_after: int | None = None) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message, self.retry_after = status, code, message, retry_after
+
+
+def bad_request(message: str, code: str = "invalid_request") -> Refusal:
+    """The caller's mistake."""
+    return Refusal(400, code, message)
+
+
+def of_validation(error: ValidationError) -> Refusal:
+    """The first fault of a request's fields, without what was sent."""
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    return bad_request(f"{place_of(first['loc'])}: {first['msg'].removeprefix('Value error, ').lower()}")
+
+
+def place_of(location: Sequence[int | str]) -> str:
+    """`texts[3]` for ("texts", 3). Names of union members, which mean nothing to a caller, are left out."""
+    words = ""
+    for part in location:
+        if isinstance(part, int):
+            words += f"[{part}]"
+        elif part.isidentifier() and part not in ("str", "list", "int", "bool"):
+            words += f".{part}" if words else part
+    return words or "the body"

@@ -1,0 +1,175 @@
+"""The web server around the application: slow connections, signals, and an end that loses nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from limelight.errors import RunError
+from limelight.serving.logs import UvicornLog
+from limelight.serving.service import Service
+
+HEADER_BYTES = 16 * 1024
+"""Of the headers of a request."""
+KEEP_ALIVE_SECONDS = 15
+CLOSING_SECONDS = 2.0
+"""How long connections may take to end when all is answered."""
+
+
+class PatientProtocol(H11Protocol):
+    """HTTP whose headers have to arrive within `header_seconds`, however many bytes come one by one."""
+
+    header_seconds = 8.0
+    _waiting_for_headers: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """The time for the headers of the first request begins."""
+        super().connection_made(transport)
+        self._expect_headers()
+
+    def data_received(self, data: bytes) -> None:
+        """A request has begun, or goes on."""
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:
+            self._stop_waiting()
+        elif self._waiting_for_headers is None:
+            self._expect_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing more is waited for."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _expect_headers(self) -> None:
+        self._waiting_for_headers = self.loop.call_later(self.header_seconds, self._too_slow)
+
+    def _stop_waiting(self) -> None:
+        if self._waiting_for_headers is not None:
+            self._waiting_for_headers.cancel()
+            self._waiting_for_headers = None
+
+    def _too_slow(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.close()
+
+
+class QuietServer(uvicorn.Server):
+    """A server that leaves signals to its owner."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Nothing is captured."""
+        yield
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens, before anything is loaded. Raises `RunError` where the address is taken or not ours."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        reason = (error.strerror or str(error)).lower()
+        raise RunError(f"cannot listen on {host}:{port}: {reason}; choose another --port or --host") from None
+    listening.set_inheritable(False)
+    return listening
+
+
+def web_server(service: Service, app: Any, *, proxies: str = "") -> QuietServer:
+    """The web server, which is not running yet; `proxies` are those of `serve`."""
+    logging.getLogger("uvicorn.error").handlers = [UvicornLog(service.log)]
+    logging.getLogger("uvicorn.error").propagate = False
+    protocol = type("Protocol", (PatientProtocol,), {"header_seconds": service.limits.header_seconds})
+    config = uvicorn.Config(
+        app,
+        http=protocol,
+        ws="none",
+        lifespan="off",
+        loop="asyncio",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=proxies or None,
+        backlog=1024,
+        limit_concurrency=service.limits.connections,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=int(CLOSING_SECONDS),
+        h11_max_incomplete_event_size=HEADER_BYTES,
+    )
+    return QuietServer(config)
+
+
+async def serve(
+    service: Service,
+    app: Any,
+    listening: socket.socket,
+    *,
+    drain_seconds: float,
+    drain_delay: float = 0.0,
+    reload: Callable[[], None] | None = None,
+    proxies: str = "",
+) -> None:
+    """Answer requests until SIGTERM or SIGINT; then finish what has been accepted, for at most `drain_seconds`.
+
+    Args:
+        drain_delay: for so many seconds after the signal requests are still accepted, while the readiness says no:
+            what a load balancer needs to notice.
+        reload: is called at SIGHUP.
+        proxies: addresses whose `X-Forwarded-For` is believed, with commas between; none where it is empty.
+    """
+    server = web_server(service, app, proxies=proxies)
+    loop = asyncio.get_running_loop()
+    asked = asyncio.Event()
+
+    def stop() -> None:
+        if asked.is_set():  # a second signal: at once
+            server.force_exit = server.should_exit = True
+        asked.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    if reload is not None:
+        loop.add_signal_handler(signal.SIGHUP, reload)
+    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    stopping = asyncio.create_task(asked.wait())
+    await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    await drain(service, server, seconds=drain_seconds, delay=drain_delay)
+    await serving
+
+
+async def drain(service: Service, server: uvicorn.Server, *, seconds: float, delay: float) -> None:
+    """Readiness says no at once; new requests are refused after `delay`; the end comes when none is on its way."""
+    service.leaving = True
+    service.log("draining", in_progress=service.metrics.value("limelight_requests_in_progress"))
+    await _until(lambda: server.should_exit, delay)
+    service.draining = True
+    await _until(lambda: server.should_exit or not service.metrics.value("limelight_requests_in_progress"), seconds)
+    left = service.metrics.value("limelight_requests_in_progress")
+    service.log("drained", unanswered=left)
+    server.should_exit = True
+
+
+async def _until(holds: Callable[[], bool], seconds: float) -> None:
+    deadline = asyncio.get_running_loop().time() + seconds
+    while not holds() and asyncio.get_running_loop().time() < deadline:
+        await asyncio.sleep(0.02)
+
+
+def end_engines(service: Service, seconds: float = 5.0) -> None:
+    """Wait until all engines have ended, by force after so many seconds."""
+    links = [link for model in service.catalog.models for link in model.pool.close()]
+    for link in links:
+        link.join(seconds)

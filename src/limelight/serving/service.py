@@ -1,0 +1,203 @@
+"""What the service does, whatever the dialect: checks what is asked, finds the model, translates text of any length."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from limelight.config.directions import Direction
+from limelight.serving.call import Client
+from limelight.serving.catalog import Catalog, Model, Way
+from limelight.serving.keys import Keys
+from limelight.serving.limits import Limits
+from limelight.serving.logs import Log
+from limelight.serving.metrics import Metrics
+from limelight.serving.pool import Sentence
+from limelight.serving.refusal import Refusal, bad_request
+from limelight.text.sentences import Sentences, split_sentences
+
+QUICK = 2000
+"""Characters that are split into sentences within the event loop; more are split in a thread."""
+
+Shown = Callable[[int, str], None]
+"""Called with the number of a text and what there is of its translation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Texts to translate, and how."""
+
+    texts: Sequence[str]
+    target: str
+    source: str = ""
+    """Found out where it is empty."""
+    model: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Search options, as `Translator.prepare` takes them."""
+    split: bool = True
+    """Whether each sentence is translated alone."""
+
+
+class Answer(NamedTuple):
+    """A translated text."""
+
+    text: str
+    model: str
+    direction: Direction
+    detected: Mapping[str, float]
+    """How likely each source language is, the likeliest first; empty where the caller has named it."""
+    sentences: Sequence[Mapping[str, Any]]
+    """The translation of each sentence, see `pipelines.translator.Translation`."""
+    gaps: Sequence[str]
+
+    def alternative(self, number: int) -> str:
+        """The text made of the other translations of this number, from 0; where a sentence has fewer, of its last."""
+        texts = []
+        for sentence in self.sentences:
+            others = sentence["alternatives"]
+            texts.append((others[min(number, len(others) - 1)] if others else sentence)["text"])
+        return Sentences(tuple(texts), tuple(self.gaps)).join(texts)
+
+
+class Service:
+    """All that requests are answered with."""
+
+    def __init__(self, catalog: Catalog, limits: Limits, *, keys: Keys | None = None, log: Log | None = None) -> None:
+        self.catalog, self.limits, self.keys = catalog, limits, keys
+        self.metrics, self.log = Metrics(), log or Log()
+        self.leaving = False
+        """Whether the service is about to end: not ready for more, though it still takes what comes."""
+        self.draining = False
+        """Whether nothing more is taken."""
+        self.used: dict[str, int] = {}
+        """Characters that each client has had translated since the start."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether every model has all its engines, and the service is to go on."""
+        return not (self.leaving or self.draining) and all(model.pool.ready for model in self.catalog.models)
+
+    async def translate(self, client: Client, ask: Ask, shown: Shown | None = None) -> list[Answer]:
+        """The answers, in the order of the texts. Raises `Refusal`."""
+        self._check(client, ask)
+        ways = self.catalog.ways(ask.source, ask.target, ask.model)
+        found = [{} if ask.source else await self._detected(client, ways, text) for text in ask.texts]
+        chosen = [_way(ways, likely) for likely in found]
+        apart = [await _apart(text, way, split=ask.split) for text, way in zip(ask.texts, chosen, strict=True)]
+        done = await self._decoded(client, ask, chosen, apart, shown)
+        answers = []
+        for way, likely, parts, results in zip(chosen, found, apart, done, strict=True):
+            text = parts.join([result["text"] for result in results])
+            answers.append(Answer(text, way.model.name, way.direction, likely, results, parts.gaps))
+        self._count(client, sum(map(len, ask.texts)), sum(len(parts.texts) for parts in apart))
+        return answers
+
+    async def detect(self, client: Client, text: str) -> dict[str, float]:
+        """How likely each source language of the models is, the likeliest first."""
+        self._check(client, Ask([text], ""))
+        return await self._detected(client, [Way(model, Direction("", "")) for model in self.catalog.models], text)
+
+    def _check(self, client: Client, ask: Ask) -> None:
+        """Raises `Refusal` for what is beyond a limit, before any work."""
+        if self.draining:
+            raise Refusal(503, "draining", "this service is about to end: try again", retry_after=1)
+        limits = self.limits
+        if len(ask.texts) > limits.texts:
+            message = f"there are {len(ask.texts)} texts, and a request has at most {limits.texts}: divide them"
+            raise Refusal(413, "too_many_texts", message)
+        characters = sum(map(len, ask.texts))
+        if characters > limits.characters:
+            message = f"request ({characters}) exceeds text limit ({limits.characters} characters): send less at a time"
+            raise Refusal(413, "too_long", message)
+        for name, most in (("beam_size", limits.beam), ("n_best", limits.n_best)):
+            asked = ask.options.get(name)
+            if asked is not None and not 1 <= asked <= most:
+                raise bad_request(f"{name} must be from 1 to {most}, not {asked}")
+        if self.keys is not None:
+            self.keys.spend(client.key, characters)
+
+    async def _detected(self, client: Client, ways: Sequence[Way], text: str) -> dict[str, float]:
+        """Of the languages these ways come from. A single one is taken without a look at the text."""
+        sources = {way.direction.source for way in ways}
+        if len(sources) == 1 and "" not in sources:
+            return dict.fromkeys(sources, 1.0)
+        likely: dict[str, float] = {}
+        for pool in dict.fromkeys(way.model.pool for way in ways):
+            (found,) = await pool.run(client.id, [Sentence("detect", text)])
+            for language, probability in found.items():
+                likely[language] = max(probability, likely.get(language, 0.0))
+        return dict(sorted(likely.items(), key=lambda each: -each[1]))
+
+    async def _decoded(
+        self, client: Client, ask: Ask, ways: Sequence[Way], apart: Sequence[Sentences], shown: Shown | None
+    ) -> list[list[Mapping[str, Any]]]:
+        """The results of all sentences, by text. Texts of different models are translated side by side."""
+        done: list[list[Mapping[str, Any]]] = [[{} for _ in parts.texts] for parts in apart]
+        places: dict[str, list[tuple[int, int]]] = {}
+        pools = {way.model.name: way.model.pool for way in ways}
+        for number, (way, parts) in enumerate(zip(ways, apart, strict=True)):
+            places.setdefault(way.model.name, []).extend((number, place) for place in range(len(parts.texts)))
+
+        async def of(name: str) -> None:
+            of_model = places[name]
+            sentences = [
+                Sentence("translate", apart[text].texts[place], _options(ask, ways[text], first), shown is not None)
+                for first, (text, place) in enumerate(of_model, start=1)
+            ]
+            show = None if shown is None else _Progress(apart, of_model, shown)
+            for (text, place), result in zip(of_model, await pools[name].run(client.id, sentences, show), strict=True):
+                done[text][place] = result
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for name in places:
+                    group.create_task(of(name))
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+        return done
+
+    def _count(self, client: Client, characters: int, sentences: int) -> None:
+        self.metrics.characters.inc(characters)
+        self.metrics.sentences.inc(sentences)
+        self.used[client.key] = self.used.get(client.key, 0) + characters
+
+
+class _Progress:
+    """Puts the sentences of each text together as far as they are."""
+
+    def __init__(self, apart: Sequence[Sentences], places: Sequence[tuple[int, int]], shown: Shown) -> None:
+        self._apart, self._places, self._shown = apart, places, shown
+        self._texts = [[""] * len(parts.texts) for parts in apart]
+
+    def __call__(self, number: int, sentence: str) -> None:
+        text, place = self._places[number]
+        self._texts[text][place] = sentence
+        self._shown(text, self._apart[text].join(self._texts[text]))
+
+
+def _way(ways: Sequence[Way], likely: Mapping[str, float]) -> Way:
+    """The one from the likeliest language."""
+    return max(ways, key=lambda way: likely.get(way.direction.source, 0.0))
+
+
+def _options(ask: Ask, way: Way, first: int) -> dict[str, Any]:
+    languages = {"source_lang": way.direction.source, "target_lang": way.direction.target}
+    return {**languages, **{key: value for key, value in ask.options.items() if value is not None}, "first": first}
+
+
+async def _apart(text: str, way: Way, *, split: bool) -> Sentences:
+    if not split:
+        return Sentences((text,), ("", "")) if text.strip() else Sentences((), (text,))
+    language = way.direction.source or "en"
+    if len(text) <= QUICK:
+        return split_sentences(text, language)
+    return await asyncio.to_thread(split_sentences, text, language)
+
+
+def served(models: Sequence[Model]) -> Catalog:
+    """A catalog, whose engines begin to load."""
+    for model in models:
+        model.pool.start()
+    return Catalog(models)

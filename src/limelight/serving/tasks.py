@@ -1,0 +1,42 @@
+"""What the service and its engines tell each other. All of it is JSON, so an engine can be a process of its own."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Something an engine is asked to do, or with `cancel` to leave undone."""
+
+    id: int
+    kind: str
+    text: str = ""
+    options: dict[str, Any] = field(default_factory=dict)
+    stream: bool = False
+    """Whether the text so far is wanted after every step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What has become of a task, or with `loaded` and `closed`, of the engine."""
+
+    id: int
+    kind: Literal["loaded", "partial", "done", "refused", "failed", "closed"]
+    value: Any = None
+    """The result; for `refused` and `failed` a message."""
+
+
+def encode(message: Task | Report) -> bytes:
+    """One line."""
+    return json.dumps(asdict(message)).encode("ascii") + b"\n"
+
+
+def decode_task(line: bytes) -> Task:
+    """What `encode` made of a task."""
+    return Task(**json.loads(line))
+
+
+def decode_report(line: bytes) -> Report:
+    """What `encode` made of a report."""
+    return Report(**json.loads(line))

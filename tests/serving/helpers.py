@@ -1,0 +1,180 @@
+"""A service on a real port, around models that are nothing but tables."""
+
+import asyncio
+import http.client
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from io import StringIO
+from typing import Any, NamedTuple
+
+import torch
+
+from limelight.config import DecodingConfig
+from limelight.config.directions import Direction
+from limelight.pipelines.translator import Translator
+from limelight.serving.app import build_app
+from limelight.serving.catalog import Model
+from limelight.serving.keys import Keys
+from limelight.serving.limits import Limits
+from limelight.serving.links import Heard, Link, ThreadLink
+from limelight.serving.logs import Log
+from limelight.serving.pool import Pool
+from limelight.serving.routes import ROUTES, dialect_of
+from limelight.serving.server import end_engines, listen, web_server
+from limelight.serving.service import Service, served
+from limelight.serving.tasks import Report
+from limelight.serving.worker import Worker
+from tests.decoding.fakes import TableModel, characters
+
+TEXTS = ["dab", "a", "cabbage", "face", "bad", "eggbeef", "c", "hi", "beadeh", "fee"]
+
+
+class Gated(TableModel):
+    """A table whose steps are counted, and wait while the gate is closed."""
+
+    def __init__(self, logits: torch.Tensor) -> None:
+        super().__init__(logits)
+        self.gate = threading.Event()
+        self.gate.set()
+        self.steps = 0
+        self.pause = 0.0
+
+    def step_some(self, ids, state, active):
+        assert self.gate.wait(60)
+        time.sleep(self.pause)
+        self.steps += 1
+        return super().step_some(ids, state, active)
+
+
+def table(seed: int, *, endless: bool = False) -> Gated:
+    """A random table; the same for the same seed. An endless one hardly ever ends a translation."""
+    generator = torch.Generator().manual_seed(seed)
+    logits = 1.5 * torch.randn(12, 1009, 11, dtype=torch.float64, generator=generator)
+    if endless:
+        logits[:, :, 0] = -30.0
+    return Gated(logits)
+
+
+def translator(model: TableModel, source: str = "en", target: str = "de", **config: Any) -> Translator:
+    config = {"beam_size": 2, **config}
+    return Translator(model, characters(), DecodingConfig(**config), directions=[Direction(source, target)])
+
+
+def loader(one: Translator) -> Callable[[Heard], Link]:
+    """A pool's engine around this translator, in a thread."""
+
+    def make(send: Heard) -> Worker:
+        directions = [list(each) for each in one.directions]
+        worker = Worker(one, send)
+        send(Report(0, "loaded", {"directions": directions, "decoding": one.config.model_dump(mode="json")}))
+        return worker
+
+    return lambda heard: ThreadLink(make, heard)
+
+
+class Answered(NamedTuple):
+    status: int
+    value: Any
+    headers: dict[str, str]
+
+
+class Running:
+    """A service that answers, and a client of it."""
+
+    def __init__(self, service: Service, port: int, loop: asyncio.AbstractEventLoop, log: StringIO) -> None:
+        self.service, self.port, self.loop, self.log = service, port, loop, log
+        self.url = f"http://127.0.0.1:{port}"
+
+    def send(
+        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None, seconds: float = 30
+    ) -> Answered:
+        """A request; a dictionary is sent as JSON."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=seconds)
+        headers = dict(headers or {})
+        if isinstance(body, dict | list):
+            body = json.dumps(body)
+            headers.setdefault("Content-Type", "application/json")
+        try:
+            connection.request(method, path, body, headers)
+            response = connection.getresponse()
+            content = response.read()
+            plain = response.getheader("content-type", "").startswith("application/json")
+            return Answered(response.status, json.loads(content) if plain else content, dict(response.getheaders()))
+        finally:
+            connection.close()
+
+    def post(self, path: str, body: Any, **headers: str) -> Answered:
+        return self.send("POST", path, body, headers)
+
+    def get(self, path: str, **headers: str) -> Answered:
+        return self.send("GET", path, None, headers)
+
+    def metric(self, name: str, **labels: str) -> float:
+        return self.service.metrics.value(name, labels)
+
+    def counts(self) -> dict[str, float]:
+        """Requests by outcome, and how many are on their way."""
+        outcomes = {
+            name: self.metric("limelight_requests_total", outcome=name)
+            for name in ("accepted", "rejected", "cancelled", "failed")
+        }
+        return {**outcomes, "in_progress": self.metric("limelight_requests_in_progress")}
+
+    def received(self) -> float:
+        return self.metric("limelight_requests_received_total")
+
+    def lines(self) -> list[dict[str, Any]]:
+        """What was logged."""
+        return [json.loads(line) for line in self.log.getvalue().splitlines()]
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
+    """Wait for what is sure to come; that it does is the assertion."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it has not come"
+        time.sleep(0.005)
+
+
+@contextmanager
+def running(
+    models: dict[str, Translator],
+    *,
+    limits: Limits | None = None,
+    keys: Keys | None = None,
+    cors: Sequence[str] = (),
+    engines: int = 1,
+) -> Iterator[Running]:
+    """The service of these models, each with so many engines in threads."""
+    limits, text = limits or Limits(), StringIO()
+    started: list[Running] = []
+    ended = threading.Event()
+
+    async def main() -> None:
+        log = Log(text)
+        pools = [Model(name, Pool(loader(one), engines, limits, log)) for name, one in models.items()]
+        service = Service(served(pools), limits, keys=keys, log=log)
+        listening = listen("127.0.0.1", 0)
+        server = web_server(service, build_app(service, ROUTES, dialect_of, cors))
+        serving = asyncio.create_task(server.serve(sockets=[listening]))
+        while not server.started:
+            await asyncio.sleep(0.005)
+        started.append(Running(service, listening.getsockname()[1], asyncio.get_running_loop(), text))
+        while not ended.is_set():
+            await asyncio.sleep(0.01)
+        server.should_exit = server.force_exit = True
+        await serving
+        await asyncio.to_thread(end_engines, service)
+
+    thread = threading.Thread(target=lambda: asyncio.run(main()), daemon=True)
+    thread.start()
+    try:
+        wait_until(lambda: bool(started) or not thread.is_alive())
+        wait_until(lambda: started[0].service.ready)
+        yield started[0]
+    finally:
+        ended.set()
+        thread.join(30)

@@ -1,0 +1,386 @@
+"""The whole service on a real port: what clients get, what is counted, what is logged."""
+
+import http.client
+import json
+import random
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from limelight.serving.call import Call, Reply, Route
+from limelight.serving.dialects import deepl, libretranslate, own
+from limelight.serving.keys import Key, Keys, digest
+from limelight.serving.limits import Limits
+from limelight.serving.routes import ROUTES, dialect_of
+from limelight.serving.worker import plain
+from tests.serving.helpers import TEXTS, Running, running, table, translator, wait_until
+
+SECRET_TEXT = "cabbagehead"
+
+
+@pytest.fixture(scope="module")
+def plain_service() -> Iterator[Running]:
+    models = {
+        "one": translator(table(1)),
+        "two": translator(table(2), "en", "fr"),
+        "back": translator(table(3), "de", "en"),
+    }
+    with running(models) as service:
+        yield service
+
+
+def test_many_mixed_requests_at_once_each_get_their_own_answer(seed: int) -> None:
+    """In short what `make torture` does with 5,000: different models, settings and dialects, and some who leave."""
+    models = {"one": translator(table(seed)), "two": translator(table(seed + 1), "en", "fr")}
+    alone = {
+        (name, text, beam): one.translate(text, beam_size=beam)
+        for name, one in models.items()
+        for text in TEXTS
+        for beam in (1, 2, 4)
+    }
+    targets = {"de": "one", "fr": "two"}
+    draw = random.Random(seed)
+    wrong: list[str] = []
+    with running(models) as service:
+
+        def work(draw: random.Random) -> None:
+            for _ in range(25):
+                text, target, beam = draw.choice(TEXTS), draw.choice(["de", "fr"]), draw.choice([1, 2, 4])
+                if draw.random() < 0.1:
+                    leave(service, text, target)
+                    continue
+                expected = alone[targets[target], text, beam]
+                answer = service.post("/api/v1/translate", {"text": text, "target_lang": target, "beam_size": beam})
+                sentence = answer.value["translations"][0]["sentences"][0]
+                if sentence != json.loads(json.dumps(plain(expected))):
+                    wrong.append(f"{text} to {target}: {sentence}")
+
+        threads = [threading.Thread(target=work, args=(random.Random(draw.random()),)) for _ in range(12)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        wait_until(lambda: service.counts()["in_progress"] == 0)
+        assert wrong == []
+        counts = service.counts()
+        assert sum(counts.values()) == service.received() == 12 * 25
+        assert counts["rejected"] == counts["failed"] == 0
+        assert counts["accepted"] >= 200
+    assert len({translation.text for translation in alone.values()}) > 20
+
+
+def leave(service: Running, text: str, target: str) -> None:
+    """Send a request and close the connection at once."""
+    body = json.dumps({"text": text, "target_lang": target}).encode()
+    with socket.create_connection(("127.0.0.1", service.port)) as connection:
+        head = f"POST /api/v1/translate HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"
+        connection.sendall(head.encode() + b"Content-Type: application/json\r\n\r\n" + body)
+
+
+def test_who_leaves_stops_its_computation() -> None:
+    """The engine has no work a step after the client has gone."""
+    model = table(5, endless=True)
+    with running({"one": translator(model)}) as service:
+        model.gate.clear()
+        leave_after(service, lambda: service.counts()["in_progress"] == 1)
+        wait_until(lambda: service.counts()["cancelled"] == 1)
+        steps = model.steps
+        model.gate.set()
+        wait_until(lambda: service.service.catalog.models[0].pool.decoding == 0)
+        answer = service.post(
+            "/api/v1/translate", {"text": "a", "beam_size": 1}
+        )  # which is decided after its own steps
+        assert answer.status == 200
+        assert model.steps - steps <= 2 + 22, "two steps at most for who has left, the others for who came after"
+        assert sum(service.counts().values()) == service.received()
+
+
+def leave_after(service: Running, holds) -> None:
+    body = json.dumps({"text": "eggbeef"}).encode()
+    with socket.create_connection(("127.0.0.1", service.port)) as connection:
+        head = f"POST /api/v1/translate HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"
+        connection.sendall(head.encode() + b"Content-Type: application/json\r\n\r\n" + body)
+        wait_until(holds)
+
+
+def test_a_short_request_does_not_wait_for_a_long_one() -> None:
+    model = table(6, endless=True)
+    with running({"one": translator(model)}) as service:
+        model.pause = 0.002
+        long = threading.Thread(
+            target=service.post, args=("/api/v1/translate", {"text": ". ".join(["eggbeef" * 40] * 3)})
+        )
+        long.start()
+        wait_until(lambda: model.steps > 3)
+        service.post("/api/v1/translate", {"text": "a"})
+        assert long.is_alive(), "the long one is still on its way"
+        long.join()
+
+
+def test_a_modest_client_is_served_beside_a_greedy_one() -> None:
+    """With keys for names: the modest one's sentence is begun before the greedy one's queue is empty."""
+    keys = Keys([Key("greedy", digest("g"), ""), Key("modest", digest("m"), "")])
+    model = table(7)
+    with running({"one": translator(model)}, keys=keys) as service:
+        model.gate.clear()
+        pool = service.service.catalog.models[0].pool
+        texts = {"text": TEXTS * 12, "split_sentences": False}
+        greedy = threading.Thread(
+            target=service.post, args=("/api/v1/translate", texts), kwargs={"Authorization": "Bearer g"}
+        )
+        greedy.start()
+        wait_until(lambda: pool.waiting > 50)
+        model.pause = 0.001
+        model.gate.set()
+        answer = service.post("/api/v1/translate", {"text": "dab"}, Authorization="Bearer m")
+        assert answer.status == 200
+        assert greedy.is_alive(), "the greedy one has no answer yet"
+        greedy.join()
+        wait_until(lambda: service.counts()["accepted"] == 2)
+
+
+def test_too_much_is_refused_in_the_words_of_each_dialect() -> None:
+    limits = Limits(characters=20, texts=3, beam=4, n_best=2, body=4000, queue=30, client_queue=15)
+    with running({"one": translator(table(1))}, limits=limits) as service:
+        long = "dab " * 6
+        asked = {
+            "/v2/translate": {"text": [long], "target_lang": "DE"},
+            "/translate": {"q": long, "source": "en", "target": "de"},
+            "/api/v1/translate": {"text": long, "target_lang": "de"},
+        }
+        for path, body in asked.items():
+            answer = service.post(path, body)
+            assert answer.status == 413
+            assert "24" in message_of(answer.value)
+            assert "20" in message_of(answer.value)
+            fitting = {key: value if value not in (long, [long]) else "dab " * 5 for key, value in body.items()}
+            assert service.post(path, fitting).status == 200
+        for wrong in (
+            {"beam_size": 5},
+            {"n_best": 3},
+            {"beam_size": 0},
+            {"beam_size": 2, "n_best": -1},
+            {"nonsense": 1},
+        ):
+            assert service.post("/api/v1/translate", {"text": "a", **wrong}).status == 400
+        assert service.post("/api/v1/translate", {"text": ["a"] * 4}).status == 413
+        assert service.post("/api/v1/translate", {"text": "a" * 5000}).status == 413
+        assert service.counts()["failed"] == 0
+
+
+def message_of(value: dict) -> str:
+    """Where each dialect says what is wrong; always a string."""
+    error = value.get("message") or value.get("error")
+    found = error["message"] if isinstance(error, dict) else error
+    assert isinstance(found, str)
+    return found
+
+
+def test_a_full_queue_says_when_to_come_back() -> None:
+    model = table(8)
+    with running({"one": translator(model)}, limits=Limits(queue=10, client_queue=5, texts=200)) as service:
+        pool = service.service.catalog.models[0].pool
+        model.gate.clear()
+        threads = [
+            threading.Thread(target=service.post, args=("/translate", {"q": ["a"] * 4, "source": "en", "target": "de"}))
+            for _ in range(17)
+        ]
+        for thread in threads:
+            thread.start()
+        wait_until(lambda: pool.waiting == 4)
+        answer = service.post("/v2/translate", {"text": ["a"] * 4, "target_lang": "DE"})
+        assert answer.status == 429
+        assert int(answer.headers["retry-after"]) >= 1
+        model.gate.set()
+        for thread in threads:
+            thread.join()
+        wait_until(lambda: service.counts()["accepted"] == 17)
+        assert sum(service.counts().values()) == service.received()
+
+
+def test_the_deadline_is_kept() -> None:
+    model = table(9, endless=True)
+    with running({"one": translator(model)}, limits=Limits(deadline=0.2)) as service:
+        model.gate.clear()
+        answer = service.post("/api/v1/translate", {"text": "dab"})
+        assert (answer.status, answer.value["error"]["code"]) == (504, "deadline")
+        model.gate.set()
+        wait_until(lambda: service.service.catalog.models[0].pool.decoding == 0)
+
+
+# ---- keys
+
+
+@pytest.fixture(scope="module")
+def guarded_service() -> Iterator[Running]:
+    keys = Keys([Key("alice", digest("secret-of-alice"), ""), Key("slow", digest("secret-of-slow"), "", 60)])
+    with running({"one": translator(table(1))}, keys=keys) as service:
+        yield service
+
+
+PUBLIC = {"/health", "/api/v1/health/live", "/api/v1/health/ready"}
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+def test_every_route_but_probes_needs_a_key(guarded_service: Running, route: Route) -> None:
+    path = route.path.replace("{id}", "some-id")
+    answer = guarded_service.send(route.method, path, {} if route.method == "POST" else None)
+    assert (answer.status in (401, 403)) is (route.path not in PUBLIC)
+    assert route.public is (route.path in PUBLIC)
+    wrong = guarded_service.send(route.method, path, None, {"Authorization": "Bearer guess"})
+    assert (wrong.status in (401, 403)) is (route.path not in PUBLIC)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["//v2/usage", "/V2/USAGE", "/v2/usage/", "/v2/%75sage", "/v2/./usage", "/v2/x/../usage", "/v2/usage?x", "/nothing",
+     "/v2/usage;a=b", "/%2e%2e/v2/usage", "http://127.0.0.1/v2/usage", "/health/../v2/usage", "/v2/usage%00", "*"],
+)  # fmt: skip
+def test_no_spelling_of_a_path_goes_around_the_key(guarded_service: Running, path: str) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", guarded_service.port, timeout=10)
+    connection.putrequest("GET", path, skip_host=True)
+    connection.putheader("Host", "health")
+    connection.endheaders()
+    response = connection.getresponse()
+    assert response.status in (400, 401, 403)
+    assert b"character_count" not in response.read()
+    connection.close()
+
+
+def test_keys_come_as_each_dialect_sends_them(guarded_service: Running) -> None:
+    secret = "secret-of-alice"
+    translated = {"text": ["dab"], "target_lang": "DE"}
+    assert guarded_service.post("/v2/translate", translated, Authorization=f"DeepL-Auth-Key {secret}").status == 200
+    assert guarded_service.post("/api/v1/translate", {"text": "a"}, Authorization=f"Bearer {secret}").status == 200
+    libre = {"q": "dab", "source": "en", "target": "de"}
+    assert guarded_service.post("/translate", {**libre, "api_key": secret}).status == 200
+    assert guarded_service.post("/translate", {**libre, "api_key": "guess"}).status == 403
+    assert guarded_service.post("/translate", {**libre, "api_key": ["a"]}).status == 403
+    assert guarded_service.post("/translate", libre).status == 403
+    assert guarded_service.post("/v2/translate", {**translated, "api_key": secret}).status == 403
+
+
+def test_a_key_has_a_limit_of_its_own(guarded_service: Running) -> None:
+    slow = {"Authorization": "Bearer secret-of-slow"}
+    assert guarded_service.post("/api/v1/translate", {"text": "a" * 60}, **slow).status == 200
+    answer = guarded_service.post("/api/v1/translate", {"text": "a" * 30}, **slow)
+    assert answer.status == 429
+    assert 25 <= int(answer.headers["retry-after"]) <= 31
+    assert (
+        guarded_service.post("/api/v1/translate", {"text": "a" * 30}, Authorization="Bearer secret-of-alice").status
+        == 200
+    )
+
+
+def test_neither_text_nor_key_is_in_log_or_metrics(guarded_service: Running) -> None:
+    secret = "secret-of-alice"
+    body = {"q": SECRET_TEXT, "source": "en", "target": "de", "api_key": secret}
+    assert guarded_service.post("/translate", body).status == 200
+    query = f"/translate?q={SECRET_TEXT}&source=en&target=xx&api_key={secret}"
+    assert guarded_service.send("POST", query).status == 400
+    metrics = guarded_service.get("/metrics", Authorization=f"Bearer {secret}").value.decode()
+    for told in (guarded_service.log.getvalue(), metrics):
+        assert "translate" in told
+        for private in (SECRET_TEXT, secret, "alice", "127.0.0.1"):
+            assert private not in told
+
+
+# ---- faults
+
+
+def test_a_fault_of_ours_is_500_without_a_word_about_it(plain_service: Running) -> None:
+    async def broken(service: object, call: Call) -> Reply:
+        raise RuntimeError(f"{SECRET_TEXT} in /usr/lib/python/torch")
+
+    endpoints = [route.app for route in find_app(plain_service).routes]
+    for endpoint in endpoints:
+        if endpoint._route.path in ("/v2/usage", "/languages", "/api/v1/models"):
+            before = endpoint._route
+            endpoint._route = Route(before.method, before.path, before.dialect, broken)
+            try:
+                answer = plain_service.send(before.method, before.path)
+            finally:
+                endpoint._route = before
+            assert answer.status == 500
+            assert "torch" not in str(answer.value)
+            assert SECRET_TEXT not in str(answer.value)
+    faults = [line for line in plain_service.lines() if line["event"] == "fault"]
+    assert {line["kind"] for line in faults} == {"RuntimeError"}
+    assert SECRET_TEXT not in json.dumps(faults)
+    assert plain_service.counts()["failed"] >= 3
+
+
+def find_app(service: Running):
+    """The application behind the port."""
+    import gc
+
+    from starlette.applications import Starlette
+
+    return next(
+        app
+        for app in gc.get_objects()
+        if isinstance(app, Starlette) and app.routes and app.routes[0].app._service is service.service
+    )
+
+
+def test_what_there_is_not_is_refused_in_the_dialect_it_looks_like(plain_service: Running) -> None:
+    assert plain_service.get("/v2/nothing").value["message"]
+    assert plain_service.get("/api/v1/nothing").value["error"]["code"] == "not_found"
+    assert isinstance(plain_service.get("/nothing").value["error"], str)
+    assert plain_service.get("/translate").status == 405
+    assert [dialect_of(path) for path in ("/v2/x", "/api/x", "/x")] == [
+        deepl.DEEPL,
+        own.OWN,
+        libretranslate.LIBRETRANSLATE,
+    ]
+
+
+def test_bytes_that_are_no_http_are_answered_with_400(plain_service: Running) -> None:
+    for noise in (
+        b"\x00\x01\x02\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET / HTTP/1.1\r\nA" + b"a" * 20_000,
+    ):
+        with socket.create_connection(("127.0.0.1", plain_service.port), timeout=10) as connection:
+            connection.sendall(noise)
+            assert connection.recv(100).startswith(b"HTTP/1.1 400")
+
+
+def test_headers_have_to_come_in_time() -> None:
+    with running({"one": translator(table(1))}, limits=Limits(header_seconds=0.2, body_seconds=0.2)) as service:
+        with socket.create_connection(("127.0.0.1", service.port), timeout=10) as connection:
+            connection.sendall(b"GET /health HTTP/1.1\r\nHo")
+            assert connection.recv(100) == b"", "the connection is closed"
+        with socket.create_connection(("127.0.0.1", service.port), timeout=10) as connection:
+            connection.sendall(b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
+            assert b" 408 " in connection.recv(100)
+        assert service.get("/health").status == 200
+
+
+def test_other_pages_may_not_call_it_unless_they_are_named(plain_service: Running) -> None:
+    asked = {"Origin": "https://a.example", "Access-Control-Request-Method": "POST"}
+    assert "access-control-allow-origin" not in plain_service.send("OPTIONS", "/translate", None, asked).headers
+    with running({"one": translator(table(1))}, cors=["https://a.example"]) as service:
+        answer = service.send("OPTIONS", "/translate", None, asked)
+        assert answer.headers["access-control-allow-origin"] == "https://a.example"
+        asked["Origin"] = "https://b.example"
+        assert "access-control-allow-origin" not in service.send("OPTIONS", "/translate", None, asked).headers
+
+
+def test_readiness_is_no_while_a_model_loads_and_when_it_ends(plain_service: Running) -> None:
+    assert plain_service.get("/api/v1/health/ready").status == 200
+    pool = plain_service.service.catalog.models[0].pool
+    engine = pool._engines[0]
+    engine.ready = False
+    assert plain_service.get("/api/v1/health/ready").status == 503
+    assert plain_service.get("/api/v1/health/live").status == 200
+    answer = plain_service.post("/v2/translate", {"text": "a", "target_lang": "DE"})
+    assert (answer.status, answer.headers["retry-after"]) == (503, "5")
+    assert plain_service.post("/v2/translate", {"text": "a", "target_lang": "FR"}).status == 200, "the others are up"
+    engine.ready = True
+    plain_service.service.leaving = True
+    assert plain_service.get("/api/v1/health/ready").status == 503
+    plain_service.service.leaving = False

@@ -1,0 +1,203 @@
+"""What each dialect's clients send and expect, field by field."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from limelight.serving.languages import language_name
+from tests.serving.helpers import Running, running, table, translator
+
+ONE, TWO, BACK = translator(table(1)), translator(table(2), "en", "pt"), translator(table(3), "de", "en")
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[Running]:
+    with running({"one": ONE, "two": TWO, "back": BACK}) as started:
+        yield started
+
+
+# ---- DeepL
+
+
+def test_deepl_translates_json_and_forms(service: Running) -> None:
+    expected = [ONE.translate(text).text for text in ("dab", "face")]
+    body = {"text": ["dab", "face"], "target_lang": "DE", "source_lang": "EN"}
+    answer = service.post("/v2/translate", body)
+    assert answer.value == {"translations": [{"detected_source_language": "EN", "text": text} for text in expected]}
+    form = service.post(
+        "/v2/translate", "text=dab&text=face&target_lang=DE", **{"Content-Type": "application/x-www-form-urlencoded"}
+    )
+    assert form.value == answer.value
+    assert len(answer.headers["x-trace-id"]) == 16
+
+
+def test_deepl_counts_characters_where_it_is_asked_to(service: Running) -> None:
+    body = {"text": ["dab"], "target_lang": "DE", "show_billed_characters": True, "model_type": "latency_optimized"}
+    (translation,) = service.post("/v2/translate", body).value["translations"]
+    assert (translation["billed_characters"], translation["model_type_used"]) == (3, "latency_optimized")
+    before = service.get("/v2/usage").value["character_count"]
+    service.post("/v2/translate", body)
+    usage = service.get("/v2/usage").value
+    assert usage["character_count"] == before + 3
+    assert usage["character_limit"] > 10**9
+
+
+def test_deepl_lists_english_and_portuguese_targets_by_region(service: Running) -> None:
+    sources = service.get("/v2/languages?type=source").value
+    assert [each["language"] for each in sources] == ["EN", "DE"]
+    targets = service.get("/v2/languages?type=target").value
+    assert [each["language"] for each in targets] == ["DE", "PT-BR", "PT-PT", "EN-GB", "EN-US"]
+    in_body = service.send("GET", "/v2/languages", "type=target", {"Content-Type": "application/x-www-form-urlencoded"})
+    assert in_body.value == targets
+    assert all(each["supports_formality"] is False for each in targets)
+    for target in ("EN-US", "EN-GB", "en"):
+        assert service.post("/v2/translate", {"text": ["a"], "target_lang": target}).status == 200
+
+
+@pytest.mark.parametrize(
+    ("changed", "status", "says"),
+    [
+        ({"target_lang": "XX"}, 400, "XX is not supported"),
+        ({"source_lang": "PT"}, 400, "PT"),
+        ({"target_lang": None}, 400, "target_lang"),
+        ({"text": None}, 400, "text"),
+        ({"text": []}, 400, "text"),
+        ({"text": [1]}, 400, "text[0]"),
+        ({"formality": "more"}, 400, "formality"),
+        ({"formality": "rude"}, 400, "formality"),
+        ({"glossary_id": "x", "source_lang": "EN"}, 404, "Glossary"),
+        ({"split_sentences": "2"}, 400, "split_sentences"),
+    ],
+)
+def test_deepl_errors_are_strings(service: Running, changed: dict, status: int, says: str) -> None:
+    body = {"text": ["dab"], "target_lang": "DE", **changed}
+    answer = service.post("/v2/translate", {key: value for key, value in body.items() if value is not None})
+    assert answer.status == status
+    assert says in answer.value["message"]
+    assert all(isinstance(value, str) for value in answer.value.values())
+
+
+def test_deepl_ignores_what_means_nothing_here(service: Running) -> None:
+    body = {"text": "dab", "target_lang": "DE", "formality": "prefer_less", "context": "x", "outline_detection": True}
+    assert service.post("/v2/translate", body).value["translations"][0]["text"] == ONE.translate("dab").text
+
+
+# ---- LibreTranslate
+
+
+def test_libretranslate_takes_json_forms_and_queries(service: Running) -> None:
+    expected = {"translatedText": ONE.translate("dab").text}
+    asked = "q=dab&source=en&target=de"
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    assert service.post("/translate", {"q": "dab", "source": "en", "target": "de", "format": "text"}).value == expected
+    assert service.post("/translate", asked, **form).value == expected
+    assert service.post(f"/translate?{asked}", None).value == expected
+
+
+def test_libretranslate_detects_and_gives_alternatives(service: Running) -> None:
+    found = ONE.translate("dab", n_best=3)
+    body = {"q": ["dab", "dab"], "source": "auto", "target": "de", "alternatives": 2}
+    answer = service.post("/translate", body).value
+    assert answer["translatedText"] == [found.text] * 2
+    assert answer["detectedLanguage"] == [{"confidence": 100.0, "language": "en"}] * 2
+    others = list(dict.fromkeys(each.text for each in found.alternatives))
+    assert answer["alternatives"] == [others] * 2
+    single = service.post("/translate", {**body, "q": "dab"}).value
+    assert single == {name: value[0] for name, value in answer.items()}
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"q": ""}, "missing q parameter"),
+        ({"source": ""}, "missing source parameter"),
+        ({"target": None}, "missing target parameter"),
+        ({"source": "zz"}, "zz is not supported"),
+        ({"source": "de", "target": "pt"}, "pt is not available from de"),
+        ({"format": "pdf"}, "pdf format is not supported"),
+        ({"alternatives": 10_000}, "n_best"),
+        ({"alternatives": -1}, "alternatives"),
+    ],
+)
+def test_libretranslate_errors(service: Running, changed: dict, says: str) -> None:
+    answer = service.post("/translate", {"q": "dab", "source": "en", "target": "de", **changed})
+    assert answer.status == 400
+    assert says in answer.value["error"]
+
+
+def test_libretranslate_lists_what_there_is(service: Running) -> None:
+    assert service.get("/languages").value == [
+        {"code": "en", "name": "English", "targets": ["de", "pt"]},
+        {"code": "de", "name": "German", "targets": ["en"]},
+    ]
+    assert service.get("/health").value == {"status": "ok"}
+    settings = service.get("/frontend/settings").value
+    assert (settings["charLimit"], settings["keyRequired"]) == (50_000, False)
+    assert settings["language"]["source"] == {"code": "en", "name": "English"}
+    detected = service.post("/detect", {"q": "dab"}).value
+    assert {each["language"] for each in detected} == {"en", "de"}
+    assert service.post("/detect", {}).status == 400
+
+
+# ---- our own
+
+
+def test_own_translates_with_scores_and_alternatives(service: Running) -> None:
+    found = ONE.translate("dab", beam_size=4, n_best=2)
+    (answer,) = service.post("/api/v1/translate", {"text": "dab", "model": "one", "beam_size": 4, "n_best": 2}).value[
+        "translations"
+    ]
+    (sentence,) = answer["sentences"]
+    assert (answer["text"], answer["model"]) == (found.text, "one")
+    assert (answer["source_lang"], answer["target_lang"]) == ("en", "de")
+    assert (sentence["score"], sentence["tokens"]) == (found.score, list(found.tokens))
+    assert [each["text"] for each in sentence["alternatives"]] == [each.text for each in found.alternatives]
+
+
+def test_own_splits_text_and_keeps_what_is_between(service: Running) -> None:
+    text = "  Dab dab. Face!\n\n- cabbage\n"
+    (answer,) = service.post("/api/v1/translate", {"text": text, "model": "one"}).value["translations"]
+    parts = [ONE.translate(part).text for part in ("Dab dab.", "Face!", "cabbage")]
+    assert answer["text"] == f"  {parts[0]} {parts[1]}\n\n- {parts[2]}\n"
+    whole = service.post("/api/v1/translate", {"text": text, "model": "one", "split_sentences": False}).value
+    assert len(whole["translations"][0]["sentences"]) == 1
+    (blank,) = service.post("/api/v1/translate", {"text": " \n ", "model": "one"}).value["translations"]
+    assert (blank["text"], blank["sentences"]) == (" \n ", [])
+
+
+def test_own_draws_the_same_for_the_same_seed(service: Running) -> None:
+    body = {"text": "dab", "model": "one", "sampling": {"seed": 3, "temperature": 1.5}}
+    answers = {service.post("/api/v1/translate", body).value["translations"][0]["text"] for _ in range(3)}
+    assert len(answers) == 1
+    others = {
+        service.post("/api/v1/translate", {**body, "sampling": {"seed": seed}}).value["translations"][0]["text"]
+        for seed in range(8)
+    }
+    assert len(others) > 1
+
+
+def test_own_forces_a_prefix(service: Running) -> None:
+    answer = service.post("/api/v1/translate", {"text": "dab", "model": "one", "prefix": "caf"})
+    assert answer.value["translations"][0]["text"].startswith("caf")
+
+
+def test_own_names_models(service: Running) -> None:
+    answer = service.get("/api/v1/models").value
+    assert answer["format"] == 1
+    assert [(each["name"], each["directions"]) for each in answer["models"]] == [
+        ("one", [{"source": "en", "target": "de"}]),
+        ("two", [{"source": "en", "target": "pt"}]),
+        ("back", [{"source": "de", "target": "en"}]),
+    ]
+    missing = service.post("/api/v1/translate", {"text": "a", "model": "../../etc/passwd"})
+    assert (missing.status, missing.value["error"]["code"]) == (404, "model_not_found")
+    unclear = service.post("/api/v1/translate", {"text": "a"})
+    assert unclear.status == 400
+    assert "de, en, pt" in unclear.value["error"]["message"]
+
+
+def test_languages_have_names() -> None:
+    assert language_name("de") == "German"
+    assert language_name("en-GB") == "English (British)"
+    assert language_name("pt_BR") == "Portuguese (Brazilian)"
+    assert language_name("lumi") == "lumi"

@@ -1,0 +1,58 @@
+"""Clients take turns, whatever each of them has."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limelight.serving.fair_queue import FairQueue
+
+
+def test_one_with_many_delays_one_with_few_by_one() -> None:
+    queue = FairQueue[str]()
+    for number in range(100):
+        queue.put("greedy", f"greedy {number}")
+    queue.put("modest", "modest 0")
+    assert [queue.take() for _ in range(3)] == ["greedy 0", "modest 0", "greedy 1"]
+    assert len(queue) == 98
+
+
+def test_nobody_waits() -> None:
+    queue = FairQueue[int]()
+    with pytest.raises(IndexError):
+        queue.take()
+    queue.put("a", 1)
+    assert queue.remove("a", 1)
+    assert not queue.remove("a", 1)
+    assert len(queue) == 0
+    with pytest.raises(IndexError):
+        queue.take()
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["put", "take", "remove"]))))
+def test_every_item_comes_once_and_in_the_order_of_its_client(moves: list[tuple[str, str]]) -> None:
+    queue = FairQueue[tuple[str, int]]()
+    present: dict[str, list[tuple[str, int]]] = {"a": [], "b": [], "c": []}
+    for number, (client, move) in enumerate(moves):
+        if move == "put":
+            queue.put(client, (client, number))
+            present[client].append((client, number))
+        elif move == "take" and len(queue):
+            taken = queue.take()
+            assert present[taken[0]].pop(0) == taken
+        elif move == "remove" and present[client]:
+            assert queue.remove(client, present[client].pop())
+        assert len(queue) == sum(map(len, present.values()))
+        assert {each: queue.waiting(each) for each in present} == {each: len(of) for each, of in present.items()}
+
+
+@given(st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 20), min_size=1))
+def test_turns_are_shared_evenly(sizes: dict[str, int]) -> None:
+    """Until a client has nothing left, none gets two more than it."""
+    queue = FairQueue[str]()
+    for client, size in sizes.items():
+        for _ in range(size):
+            queue.put(client, client)
+    got = dict.fromkeys(sizes, 0)
+    for _ in range(min(sizes.values()) * len(sizes)):
+        got[queue.take()] += 1
+    assert max(got.values()) - min(got.values()) == 0

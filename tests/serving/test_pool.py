@@ -1,0 +1,295 @@
+"""Who waits, who is decoded, and what becomes of those whose engine, client or patience ends."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from limelight.serving.limits import Limits
+from limelight.serving.links import Heard, Link
+from limelight.serving.pool import WINDOW, Pool, Sentence
+from limelight.serving.refusal import Refusal
+from limelight.serving.tasks import Report, Task
+
+
+class FakeLink(Link):
+    """Keeps what it is given; the test says what it reports."""
+
+    def __init__(self, heard: Heard) -> None:
+        self.heard = heard
+        self.tasks: list[Task] = []
+        self.closed = False
+
+    def send(self, task: Task) -> None:
+        self.tasks.append(task)
+
+    def close(self) -> None:
+        self.closed = True
+
+    def join(self, seconds: float) -> None:
+        pass
+
+    def texts(self) -> list[str]:
+        return [task.text for task in self.tasks if task.kind != "cancel"]
+
+    def cancelled(self) -> list[int]:
+        return [task.id for task in self.tasks if task.kind == "cancel"]
+
+    def answer(self, *texts: str) -> None:
+        for task in self.tasks:
+            if task.text in texts:
+                self.heard(Report(task.id, "done", task.text.upper()))
+
+
+class Bench:
+    """A pool and the links that it has made."""
+
+    def __init__(self, engines: int = 1, **limits: Any) -> None:
+        self.links: list[FakeLink] = []
+        self.logged: list[str] = []
+        self.pool = Pool(self.new_link, engines, Limits(**limits), lambda event, **_: self.logged.append(event))
+
+    def new_link(self, heard: Heard) -> FakeLink:
+        self.links.append(FakeLink(heard))
+        return self.links[-1]
+
+    async def loaded(self) -> "Bench":
+        self.pool.start()
+        for link in self.links:
+            link.heard(Report(0, "loaded", {"directions": []}))
+        await settle()
+        return self
+
+    def ask(self, client: str, *texts: str) -> asyncio.Task[list[Any]]:
+        return asyncio.ensure_future(self.pool.run(client, [Sentence("translate", text) for text in texts]))
+
+
+async def settle() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+def in_loop(test: Callable[[], Awaitable[None]]) -> None:
+    asyncio.run(asyncio.wait_for(test(), 60))  # type: ignore[arg-type]
+
+
+async def refused(work: asyncio.Task[Any]) -> Refusal:
+    with pytest.raises(Refusal) as caught:
+        await work
+    return caught.value
+
+
+def test_results_come_in_the_order_of_the_sentences() -> None:
+    async def main() -> None:
+        bench = await Bench().loaded()
+        work = bench.ask("me", "a", "b", "c")
+        await settle()
+        for text in "cab":
+            bench.links[0].answer(text)
+        assert await work == ["A", "B", "C"]
+        assert (bench.pool.waiting, bench.pool.decoding) == (0, 0)
+        assert bench.links[0].cancelled() == []
+        assert await bench.ask("me") == []
+
+    in_loop(main)
+
+
+def test_clients_take_turns_for_the_engine() -> None:
+    async def main() -> None:
+        bench = await Bench().loaded()
+        greedy = bench.ask("greedy", *(f"g{number}" for number in range(3 * WINDOW)))
+        await settle()
+        modest = bench.ask("modest", "m")
+        await settle()
+        link = bench.links[0]
+        assert link.texts() == [f"g{number}" for number in range(WINDOW)]
+        link.answer("g0", "g1")
+        await settle()
+        assert link.texts()[WINDOW:] == [f"g{WINDOW}", "m"]
+        link.answer("m")
+        assert await modest == ["M"]
+        greedy.cancel()
+
+    in_loop(main)
+
+
+def test_engines_share_the_sentences() -> None:
+    async def main() -> None:
+        bench = await Bench(engines=2).loaded()
+        work = bench.ask("me", *map(str, range(10)))
+        await settle()
+        assert [len(link.texts()) for link in bench.links] == [5, 5]
+        for link in bench.links:
+            link.answer(*map(str, range(10)))
+        assert await work == list(map(str, range(10)))
+
+    in_loop(main)
+
+
+def test_a_full_queue_refuses_and_one_client_cannot_fill_it() -> None:
+    async def main() -> None:
+        bench = await Bench(queue=10, client_queue=6).loaded()
+        filling = bench.ask("other", *["x"] * 6)
+        await settle()
+        for _ in range(WINDOW // 6):
+            bench.ask("other", *["x"] * 6)
+            await settle()
+        await settle()
+        assert bench.pool.decoding == WINDOW
+        waiting = bench.pool.waiting
+        assert 0 < waiting <= 6
+        refusal = await refused(bench.ask("other", *["x"] * 6))
+        assert (refusal.status, refusal.code) == (429, "too_many_requests")
+        assert 1 <= (refusal.retry_after or 0) <= 30
+        modest = bench.ask("modest", "m")
+        await settle()
+        assert not modest.done()
+        refusal = await refused(bench.ask("third", *["x"] * 10))
+        assert (refusal.status, refusal.code) == (503, "overloaded")
+        filling.cancel()
+        modest.cancel()
+
+    in_loop(main)
+
+
+def test_who_leaves_is_taken_out_of_queue_and_engine() -> None:
+    async def main() -> None:
+        bench = await Bench().loaded()
+        work = bench.ask("me", *map(str, range(WINDOW + 5)))
+        await settle()
+        assert (bench.pool.waiting, bench.pool.decoding) == (5, WINDOW)
+        work.cancel()
+        await settle()
+        assert (bench.pool.waiting, bench.pool.decoding) == (0, 0)
+        link = bench.links[0]
+        assert len(link.cancelled()) == WINDOW == len(link.texts())
+        link.answer("0")  # which comes too late, and harms nobody
+        await settle()
+
+    in_loop(main)
+
+
+def test_the_deadline_counts_the_queue_and_stops_the_work() -> None:
+    async def main() -> None:
+        bench = await Bench(deadline=0.05).loaded()
+        work = bench.ask("me", *map(str, range(WINDOW + 5)))
+        refusal = await refused(work)
+        assert (refusal.status, refusal.code) == (504, "deadline")
+        assert (bench.pool.waiting, bench.pool.decoding) == (0, 0)
+        assert len(bench.links[0].cancelled()) == WINDOW
+
+    in_loop(main)
+
+
+def test_who_waits_too_long_for_a_turn_is_told() -> None:
+    async def main() -> None:
+        bench = await Bench(queue_seconds=0.05).loaded()
+        first = bench.ask("me", *map(str, range(WINDOW)))
+        await settle()
+        refusal = await refused(bench.ask("other", "x"))
+        assert (refusal.status, refusal.code) == (503, "queue_timeout")
+        assert not first.done()
+        assert bench.pool.waiting == 0
+        first.cancel()
+
+    in_loop(main)
+
+
+def test_what_an_engine_refuses_is_the_callers_and_what_fails_is_ours() -> None:
+    async def main() -> None:
+        bench = await Bench().loaded()
+        for kind, status in (("refused", 400), ("failed", 500)):
+            work = bench.ask("me", kind, "other")
+            await settle()
+            task = next(each for each in bench.links[0].tasks if each.text == kind)
+            bench.links[0].heard(Report(task.id, kind, "why"))  # type: ignore[arg-type]
+            refusal = await refused(work)
+            assert (refusal.status, refusal.message) == (status, "why")
+            assert bench.pool.decoding == 0, "the other sentence is taken back"
+
+    in_loop(main)
+
+
+def test_an_engine_that_ends_is_replaced_and_its_sentences_get_503() -> None:
+    async def main() -> None:
+        bench = await Bench(engines=2).loaded()
+        works = [bench.ask("me", text) for text in "ab"]
+        await settle()
+        dead, alive = bench.links
+        dead.heard(Report(0, "closed", "killed"))
+        (lost,) = [work for work, text in zip(works, "ab", strict=True) if text in dead.texts()]
+        (kept,) = [work for work in works if work is not lost]
+        assert (await refused(lost)).code == "engine_ended"
+        assert not bench.pool.ready
+        assert bench.pool.usable
+        alive.answer(*alive.texts())
+        assert len(await kept) == 1
+        await asyncio.sleep(0.05)
+        assert len(bench.links) == 3
+        bench.links[2].heard(Report(0, "loaded", {}))
+        await settle()
+        assert bench.pool.ready
+
+    in_loop(main)
+
+
+def test_without_an_engine_nothing_is_taken() -> None:
+    async def main() -> None:
+        bench = Bench()
+        bench.pool.start()
+        assert not bench.pool.ready
+        assert (await refused(bench.ask("me", "x"))).status == 503
+        bench.links[0].heard(Report(0, "closed", "there is no such model"))
+        await settle()
+        assert bench.pool.trouble == "there is no such model"
+        bench.pool.close()
+
+    in_loop(main)
+
+
+def test_a_reload_changes_engines_without_a_gap() -> None:
+    async def main() -> None:
+        bench = await Bench().loaded()
+        work = bench.ask("me", "old")
+        await settle()
+        bench.pool.reload(bench.new_link)
+        old, new = bench.links
+        during = bench.ask("me", "during")
+        await settle()
+        assert old.texts() == ["old", "during"]
+        new.heard(Report(0, "loaded", {}))
+        await settle()
+        assert not old.closed, "it still has work"
+        after = bench.ask("me", "after")
+        await settle()
+        assert new.texts() == ["after"]
+        old.answer("old", "during")
+        new.answer("after")
+        assert [await each for each in (work, during, after)] == [["OLD"], ["DURING"], ["AFTER"]]
+        await settle()
+        assert old.closed
+        old.heard(Report(0, "closed", ""))
+        await settle()
+        assert bench.pool.ready
+        assert len(bench.links) == 2
+
+    in_loop(main)
+
+
+def test_a_reload_that_fails_keeps_what_there_is() -> None:
+    async def main() -> None:
+        bench = await Bench().loaded()
+        bench.pool.reload(bench.new_link)
+        bench.links[1].heard(Report(0, "closed", "the folder is damaged"))
+        await settle()
+        assert "reload_failed" in bench.logged
+        work = bench.ask("me", "x")
+        await settle()
+        bench.links[0].answer("x")
+        assert await work == ["X"]
+        assert not bench.links[0].closed
+        assert bench.pool.ready
+        assert len(bench.links) == 2
+
+    in_loop(main)
