@@ -45,7 +45,11 @@ def main() -> None:
     """Write both files."""
     extras = PROJECT["project"]["optional-dependencies"]
     run = closure(
-        PROJECT["build-system"]["requires"] + PROJECT["project"]["dependencies"] + extras["fast"] + extras["plot"]
+        PROJECT["build-system"]["requires"]
+        + PROJECT["project"]["dependencies"]
+        + extras["fast"]
+        + extras["plot"]
+        + extras["serve"]
     )
     dev = closure(extras["dev"] + extras["tensorboard"] + extras["export"] + ["packaging"])
     for name, what, first, pins in (

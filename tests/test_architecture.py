@@ -34,7 +34,11 @@ FLOORS = (
 )
 FLOOR_OF = {unit: floor for floor, units in enumerate(FLOORS) for unit in units}
 WITHOUT_TORCH = FLOORS[0] | FLOORS[1]
-IMPORT_NAMES = {"pyyaml": "yaml"}  # distributions that are imported under another name
+IMPORT_NAMES = {
+    "pyyaml": "yaml",
+    "prometheus-client": "prometheus_client",
+    "python-multipart": "python_multipart",
+}  # distributions that are imported under another name
 
 MAX_FILE, MAX_FUNCTION, MAX_MEDIAN, MAX_PARAMETERS = 400, 60, 15, 8
 
@@ -60,6 +64,8 @@ OWNERS = {
     "limelight.memory": "what the command line asks for",
     "limelight.signals": "listens while a run or a command asks it to",
     "limelight.decoding.workers": "for an owner of the process, who says so with `threads`",
+    "limelight.serving.engine_process": "an engine of the service owns its process",
+    "limelight.serving.load": "the same, or a thread of the service",
     "limelight.training.run": "a run owns its process while it lasts",
     "limelight.training.precision": "the same",
 }

@@ -6,7 +6,7 @@ import asyncio
 import ipaddress
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from limelight.cli import options, serving_options
 from limelight.cli.models import find_models
@@ -59,40 +59,34 @@ def serve(
     """Answer translation requests over HTTP: the APIs of DeepL and LibreTranslate, and one of its own."""
     models = _named(model)
     require_access(host, keys, no_keys=no_keys)
+    limits = {
+        "characters": max_characters,
+        "texts": max_texts,
+        "beam": max_beam,
+        "n_best": max_n_best,
+        "body": max_body,
+        "queue": max_queue,
+        "queue_seconds": queue_seconds,
+        "deadline": deadline,
+        "connections": max_connections,
+    }
+    computing = {"device": device, "precision": precision, "threads": threads, "shortlist": shortlist}
+    ending = {"drain_seconds": drain_seconds, "drain_delay": drain_delay}
+    access = {"host": host, "port": port, "keys": keys, "cors": tuple(cors or ()), "proxies": trust_proxy}
+    _run(models, limits, computing, engines=engines, in_process=in_process, quiet=quiet, **access, **ending)
+
+
+def _run(models: list[Named], limits: dict[str, Any], computing: dict[str, Any], **plan: Any) -> None:
+    """Raises `UserError` where the packages of the extra `serve` are not there."""
     try:
         from limelight.serving.limits import Limits
         from limelight.serving.load import Loading
         from limelight.serving.run import Plan, run_service
     except ImportError as error:
         raise UserError(f"serving needs more packages ({error.name}): pip install 'limelight[serve]'") from None
-    limits = Limits(
-        characters=max_characters,
-        texts=max_texts,
-        beam=max_beam,
-        n_best=max_n_best,
-        body=max_body,
-        queue=max_queue,
-        client_queue=max_queue // 2,
-        queue_seconds=queue_seconds,
-        deadline=deadline,
-        connections=max_connections,
-    )
-    loadings = {each.name: Loading(each.folder, device, precision, threads, shortlist) for each in models}
-    plan = Plan(
-        loadings,
-        limits,
-        host=host,
-        port=port,
-        engines=engines,
-        in_process=in_process,
-        keys=None if no_keys else keys,
-        cors=tuple(cors or ()),
-        proxies=trust_proxy,
-        drain_seconds=drain_seconds,
-        drain_delay=drain_delay,
-        quiet=quiet,
-    )
-    asyncio.run(run_service(plan))
+    loadings = {each.name: Loading(each.folder, **computing) for each in models}
+    bounds = Limits(**limits, client_queue=limits["queue"] // 2)
+    asyncio.run(run_service(Plan(loadings, bounds, **plan)))
 
 
 def _named(words: list[str] | None) -> list[Named]:

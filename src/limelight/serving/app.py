@@ -19,10 +19,10 @@ from starlette.routing import Route as Path
 from starlette.types import Message, Receive, Scope, Send
 
 from limelight.serving.body import ClientLeftError, closes, read_body, read_fields, read_query
-from limelight.serving.call import Call, Client, Dialect, Reply, Route
+from limelight.serving.call import Call, Dialect, Reply, Route
 from limelight.serving.metrics import outcome_of
 from limelight.serving.refusal import Refusal
-from limelight.serving.service import Service
+from limelight.serving.service import Client, Service
 
 LEFT = 499
 """The status in log and metrics of a request whose client has left; nobody receives it."""
@@ -33,7 +33,9 @@ SCHEMES = ("bearer", "deepl-auth-key")
 HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
 
 
-def build_app(service: Service, routes: Sequence[Route], of_path: Callable[[str], Dialect], cors: Sequence[str] = ()):  # type: ignore[no-untyped-def]
+def build_app(
+    service: Service, routes: Sequence[Route], of_path: Callable[[str], Dialect], cors: Sequence[str] = ()
+) -> Starlette:
     """The application.
 
     Args:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from limelight.serving.refusal import Refusal, of_validation
-
-if TYPE_CHECKING:
-    from limelight.serving.service import Service
+from limelight.serving.service import Client, Service
 
 Fields = TypeVar("Fields", bound=BaseModel)
 
@@ -21,14 +19,6 @@ class Upload(NamedTuple):
 
     name: str
     content: bytes
-
-
-class Client(NamedTuple):
-    """Who asks: the name of a key, or an address where there are no keys. Clients share the service fairly."""
-
-    id: str
-    key: str = ""
-    """The name of the key; empty without keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +55,7 @@ class Reply:
     """Server-sent events, each a whole one."""
 
 
-Handler = Callable[["Service", Call], Awaitable[Reply]]
+Handler = Callable[[Service, Call], Awaitable[Reply]]
 
 
 class Dialect(NamedTuple):

@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from limelight.config.directions import UNNAMED
-from limelight.models.detector import DETECTOR, read_detector
-from limelight.models.stored import find_model
 from limelight.pipelines.load_translator import load_translator
 from limelight.serving.tasks import Report
 from limelight.serving.worker import Worker
+from limelight.storage.detector import read_detector
+from limelight.storage.layout import DETECTOR, find_model
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from limelight.config.directions import Direction
-from limelight.serving.call import Client
 from limelight.serving.catalog import Catalog, Model, Way
 from limelight.serving.keys import Keys
 from limelight.serving.limits import Limits
@@ -23,6 +22,14 @@ QUICK = 2000
 
 Shown = Callable[[int, str], None]
 """Called with the number of a text and what there is of its translation."""
+
+
+class Client(NamedTuple):
+    """Who asks: the name of a key, or an address where there are no keys. Clients share the service fairly."""
+
+    id: str
+    key: str = ""
+    """The name of the key; empty without keys."""
 
 
 @dataclass(frozen=True, slots=True)

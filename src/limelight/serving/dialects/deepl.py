@@ -6,17 +6,14 @@ characters are counted where it asks for them; English and Portuguese are target
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from limelight.serving.call import Call, Dialect, Reply, Route
 from limelight.serving.languages import language_name
 from limelight.serving.refusal import Refusal, bad_request
-from limelight.serving.service import Answer, Ask
-
-if TYPE_CHECKING:
-    from limelight.serving.service import Service
+from limelight.serving.service import Answer, Ask, Service
 
 UNLIMITED = 1_000_000_000_000
 """What DeepL says where there is no limit."""

@@ -5,17 +5,14 @@ Fields come as JSON, as a form or in the query, and so does the key; errors are 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from limelight.serving.call import Call, Dialect, Reply, Route
 from limelight.serving.languages import language_name
 from limelight.serving.refusal import Refusal, bad_request
-from limelight.serving.service import Answer, Ask
-
-if TYPE_CHECKING:
-    from limelight.serving.service import Service
+from limelight.serving.service import Answer, Ask, Service
 
 
 def error(refusal: Refusal) -> Reply:

@@ -9,7 +9,7 @@ GET  /metrics               for Prometheus
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -17,10 +17,7 @@ from limelight.serving.call import Call, Dialect, Reply, Route
 from limelight.serving.dialects.deepl import as_list
 from limelight.serving.metrics import MEDIA_TYPE
 from limelight.serving.refusal import Refusal
-from limelight.serving.service import Answer, Ask
-
-if TYPE_CHECKING:
-    from limelight.serving.service import Service
+from limelight.serving.service import Answer, Ask, Service
 
 FORMAT = 1
 
