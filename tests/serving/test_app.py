@@ -341,7 +341,7 @@ def test_bytes_that_are_no_http_are_answered_with_400(plain_service: Running) ->
     for noise in (
         b"\x00\x01\x02\r\n\r\n",
         b"GET\r\n\r\n",
-        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET / HTTP/x\r\n\r\n",
         b"GET / HTTP/1.1\r\nA" + b"a" * 20_000,
     ):
         with socket.create_connection(("127.0.0.1", plain_service.port), timeout=10) as connection:
