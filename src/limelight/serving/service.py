@@ -56,8 +56,21 @@ class Answer(NamedTuple):
     detected: Mapping[str, float]
     """How likely each source language is, the likeliest first; empty where the caller has named it."""
     sentences: Sequence[Mapping[str, Any]]
-    """The translation of each sentence, see `pipelines.translator.Translation`."""
+    """The translation of each sentence, see `pipelines.translation.Translation`."""
     gaps: Sequence[str]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the guards found in any sentence, each name once."""
+        return list(dict.fromkeys(name for sentence in self.sentences for name in sentence["warnings"]))
+
+    @property
+    def confidence(self) -> float | None:
+        """The mean of the sentences, weighted by their tokens; None where the model does not estimate it."""
+        pairs = [(sentence["confidence"], len(sentence["tokens"]) + 1) for sentence in self.sentences]
+        if not pairs or any(confidence is None for confidence, _ in pairs):
+            return None
+        return sum(confidence * weight for confidence, weight in pairs) / sum(weight for _, weight in pairs)
 
     def alternative(self, number: int) -> str:
         """The text made of the other translations of this number, from 0; where a sentence has fewer, of its last."""

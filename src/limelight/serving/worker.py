@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -13,7 +13,9 @@ from limelight.decoding.lane import Outcome
 from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
 from limelight.models.eval_mode import eval_mode
-from limelight.pipelines.translator import Prepared, Translation, Translator
+from limelight.pipelines.job import Job
+from limelight.pipelines.translation import Translation
+from limelight.pipelines.translator import Translator
 from limelight.serving.tasks import Report, Task
 from limelight.text.detection import LanguageDetector
 
@@ -28,10 +30,13 @@ Inbox = SimpleQueue[Task | None]
 
 @dataclass(slots=True)
 class Running:
-    """A task that is being decoded."""
+    """A task that is being decoded. What it asks for at a time is found in any order."""
 
     task: Task
-    prepared: Prepared
+    job: Job
+    asked: list[int] = field(default_factory=list)
+    """The engine's numbers of the job's requests, in their order."""
+    found: dict[int, list[Hypothesis]] = field(default_factory=dict)
     shown: str = ""
 
 
@@ -49,9 +54,9 @@ class Worker:
         self._translator, self._send, self._detector = translator, send, detector
         self._engine = translator.engine()
         self._running: dict[int, Running] = {}
-        """By the engine's numbers."""
-        self._numbers: dict[int, int] = {}
-        """The engine's number of each task."""
+        """By the numbers of tasks."""
+        self._task_of: dict[int, int] = {}
+        """Whose request each is that the engine has."""
 
     def run(self, inbox: Inbox) -> None:
         """Work until None is taken from the inbox: what is running then is left."""
@@ -92,24 +97,39 @@ class Worker:
         options = dict(task.options)
         sampling = options.pop("sampling", None)
         prefix = options.pop("prefix", "")
-        (prepared,) = self._translator.prepare(
+        (job,) = self._translator.jobs(
             [task.text],
             prefix=[prefix] if prefix else None,
+            lines=True,
             sampling=None if sampling is None else Sampling(**sampling),
             **options,
         )
-        if prepared.request is None:
-            self._send(Report(task.id, "done", plain(self._translator.finish(prepared))))
+        self._running[task.id] = Running(task, job)
+        try:
+            self._advance(self._running[task.id])
+        except Exception:
+            self._cancel(task.id)
+            raise
+
+    def _advance(self, running: Running) -> None:
+        """Hand the engine what the job asks for, or report what has become of it."""
+        if running.job.requests:
+            running.found.clear()
+            running.asked.clear()
+            for request in running.job.requests:
+                running.asked.append(self._engine.submit(request))
+                self._task_of[running.asked[-1]] = running.task.id
             return
-        number = self._engine.submit(prepared.request)
-        self._running[number] = Running(task, prepared)
-        self._numbers[task.id] = number
+        del self._running[running.task.id]
+        translation = running.job.translation
+        assert translation is not None
+        self._send(Report(running.task.id, "done", plain(translation)))
 
     def _cancel(self, task: int) -> None:
-        number = self._numbers.pop(task, None)
-        if number is not None:
-            self._engine.cancel(number)
-            del self._running[number]
+        running = self._running.pop(task, None)
+        for number in running.asked if running is not None else ():
+            if self._task_of.pop(number, None) is not None:
+                self._engine.cancel(number)
 
     def _detected(self, text: str) -> dict[str, float]:
         """How likely each language is, the likeliest first."""
@@ -119,31 +139,39 @@ class Worker:
 
     def _step(self) -> None:
         for outcome in self._engine.step():
-            running = self._running.pop(outcome.id)
-            del self._numbers[running.task.id]
-            self._send(self._report(running, outcome))
-        for number, running in self._running.items():
+            task = self._task_of.pop(outcome.id, None)
+            if task is not None:
+                self._decided(self._running[task], outcome)
+        for running in list(self._running.values()):
             if running.task.stream:
-                self._show(number, running)
+                self._show(running)
 
-    def _report(self, running: Running, outcome: Outcome) -> Report:
+    def _decided(self, running: Running, outcome: Outcome) -> None:
+        """One of the requests of a job: with the last of them the job goes on."""
+        task = running.task.id
         if outcome.error is not None:
-            return Report(running.task.id, "failed", f"{FAILED} ({type(outcome.error).__name__})")
-        return Report(running.task.id, "done", plain(self._translator.finish(running.prepared, outcome.hypotheses)))
+            self._cancel(task)
+            self._send(Report(task, "failed", f"{FAILED} ({type(outcome.error).__name__})"))
+            return
+        running.found[outcome.id] = outcome.hypotheses
+        if len(running.found) < len(running.asked):
+            return
+        try:
+            running.job.receive([running.found[number] for number in running.asked])
+            self._advance(running)
+        except Exception as error:
+            self._cancel(task)
+            self._send(Report(task, "failed", f"{FAILED} ({type(error).__name__})"))
 
-    def _show(self, number: int, running: Running) -> None:
-        """The text so far, where it has changed. The last word may still grow."""
-        hypothesis = self._engine.partial(number)
+    def _show(self, running: Running) -> None:
+        """The text so far, where it has changed. A beam, or a second search, may change what was shown before."""
+        hypothesis = self._engine.partial(running.asked[0])
         if hypothesis is None:
             return
-        text = self._translator.finish(running.prepared, [_unfinished(hypothesis)]).text
-        if text != running.shown and "\ufffd" not in text[-1:]:
+        text = self._translator.tokenizers.target.decode(hypothesis.ids)
+        if text != running.shown and not text.endswith("\ufffd"):
             running.shown = text
             self._send(Report(running.task.id, "partial", text))
-
-
-def _unfinished(hypothesis: Hypothesis) -> Hypothesis:
-    return Hypothesis(hypothesis.ids, hypothesis.score, hypothesis.log_probability, finished=False)
 
 
 def plain(translation: Translation) -> dict[str, Any]:

@@ -55,6 +55,7 @@ class Translate(BaseModel):
     length_penalty: float | None = Field(None, description="How much longer translations are preferred.")
     sampling: Sampling | None = Field(None, description="Draw translations instead of searching.")
     prefix: str = Field("", max_length=10_000, description="What the translation begins with, for a single sentence.")
+    guards: bool = Field(True, description="Whether translations are looked at, and searched again where it helps.")
     split_sentences: bool = Field(True, description="Whether each sentence is translated alone.")
 
     def ask(self) -> Ask:
@@ -65,6 +66,7 @@ class Translate(BaseModel):
             "length_penalty": self.length_penalty,
             "sampling": None if self.sampling is None else self.sampling.model_dump(),
             "prefix": self.prefix or None,
+            "guards": None if self.guards else False,
         }
         split = self.split_sentences and not self.prefix
         return Ask(self.text, self.target_lang, self.source_lang, self.model, options, split=split)
@@ -83,6 +85,8 @@ def shown(answer: Answer) -> dict[str, Any]:
         "model": answer.model,
         "source_lang": answer.direction.source,
         "target_lang": answer.direction.target,
+        "confidence": answer.confidence,
+        "warnings": answer.warnings,
         "detected": [{"language": code, "probability": likely} for code, likely in answer.detected.items()],
         "sentences": list(answer.sentences),
     }
