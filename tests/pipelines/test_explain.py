@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from pathlib import Path
 
 import jsonschema
@@ -11,7 +12,15 @@ import torch
 
 from limelight.errors import UserError
 from limelight.inspection import attention_map
-from limelight.pipelines.explain import Question, explain, head_counts, head_weights, keep_heads_of, look_up_in
+from limelight.pipelines.explain import (
+    Question,
+    explain,
+    explained_page,
+    head_counts,
+    head_weights,
+    keep_heads_of,
+    look_up_in,
+)
 from limelight.pipelines.translator import Translator
 from tests.inspection.fakes import LETTERS, Letters
 from tests.models.helpers import make_model, recurrent, transformer
@@ -49,6 +58,22 @@ def test_the_translation_is_that_of_translate_and_the_weights_are_those_of_the_m
         assert document["translation"]["log_probability"] == pytest.approx(found.log_probability, abs=1e-3)
     assert len(document["steps"]) == len(document["sides"]["target"]["tokens"])
     assert document["beam"]["beam_size"] == 3
+
+
+def test_a_page_holds_the_look_ups_of_the_head_that_aligns_best():
+    page = explained_page(translator(), Question(TEXT, beam_size=2), theme="light")
+    (data,) = re.findall('<script type="application/json" id="document">(.*?)</script>', page)
+    document = json.loads(data)
+    jsonschema.validate(document, SCHEMA)
+    assert len(document["look_ups"]) == len(document["steps"])
+    for place, found in document["look_ups"].items():
+        kind, layer, head, row = place.split("/")
+        weights = array(document["matrices"][kind])[int(layer), int(head), int(row)]
+        np.testing.assert_allclose(array(found["weights"]), weights, atol=1e-6)
+    described = document["kinds"][0]["descriptions"][int(layer)][int(head)]
+    aligning = [each for heads in document["kinds"][0]["descriptions"] for each in heads if each["role"] == "aligns"]
+    if aligning:
+        assert described["value"] == max(each["value"] for each in aligning)
 
 
 def test_a_given_target_is_not_searched_for():

@@ -16,6 +16,7 @@ from limelight.errors import UserError
 
 if TYPE_CHECKING:
     from limelight.inspection import AttentionMap
+    from limelight.pipelines.translator import Translator
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -63,7 +64,12 @@ def attention(
         _refuse_sides("a language model", target, beam, source_lang, target_lang, end=end)
         seen, of_map = open_generator(folders, machine).attention(sentence), kind or drawing.Kind.DECODER_SELF
     else:
-        seen = open_translator(folders, machine).attention(
+        translator = open_translator(folders, machine)
+        if output is not None and output.suffix.lower() == ".html" and end:
+            _write_page(translator, sentence, output, target=target, beam=beam, theme=theme,
+                        direction=(source_lang, target_lang), name=folders[0])  # fmt: skip
+            return
+        seen = translator.attention(
             sentence, target=target, beam_size=beam, source_lang=source_lang, target_lang=target_lang
         )
         of_map = kind or drawing.Kind.CROSS
@@ -79,6 +85,33 @@ def attention(
         save_grid(seen, output, kind=of_map, theme=colors)
     else:
         save(seen, output, kind=of_map, layer=layer, heads=head, theme=colors)
+    typer.echo(f"wrote {output}", err=True)
+
+
+def _write_page(
+    translator: Translator,
+    sentence: str,
+    output: Path,
+    *,
+    target: str | None,
+    beam: int | None,
+    theme: drawing.Theme | None,
+    direction: tuple[str, str],
+    name: str,
+) -> None:
+    """The page of a translation: beside the map the steps, the beam and look-ups."""
+    from limelight.config import Direction
+    from limelight.files import write_whole
+    from limelight.pipelines.explain import Question, explained_page
+
+    ids = None if target is None else tuple(translator.towards(Direction(*direction)).target.encode(target))
+    translator.name = translator.name or name
+    question = Question(sentence, *direction, beam_size=beam, target=ids)
+    page = explained_page(translator, question, theme=(theme or drawing.Theme.DARK).value)
+    try:
+        write_whole(output, page.encode())
+    except OSError as error:
+        raise UserError(f"{output}: cannot be written: {(error.strerror or str(error)).lower()}") from None
     typer.echo(f"wrote {output}", err=True)
 
 

@@ -18,8 +18,9 @@ export function createHeader(context, stage) {
     fill(theme, themeOf(store) === "dark" ? "Light theme" : "Dark theme");
   };
   store.on(["document", "words"], show);
+  const tour = element("button", { type: "button", class: "quiet", click: () => store.set({ tour: 1 }) }, "Tour");
   const mark = element("h1", { class: "mark" }, element("span", { class: "lamp", "aria-hidden": "true" }), "Limelight");
-  const tools = element("div", { class: "tools" }, words, theme, exportMenu(context, stage));
+  const tools = element("div", { class: "tools" }, tour, words, theme, exportMenu(context, stage));
   show();
   store.on(["theme"], show);
   return element("header", { class: "top" }, mark, model, tools);

@@ -4,6 +4,7 @@ import { element, fill, rove } from "./dom.js";
 import { decode } from "./matrix.js";
 import { createPicture } from "./picture.js";
 import { colors, paint } from "./scale.js";
+import { isOff, toggled } from "./question.js";
 import { kindShown, nameOf, selected, shown, TITLES } from "./shown.js";
 
 /** The view as an element. */
@@ -17,7 +18,10 @@ export function createHeads(context) {
   const opened = element("div", { class: "panel" }, element("div", { class: "bar" }, title, mean), picture.root, legend());
   const root = element("div", { class: "heads" }, element("div", { class: "panel" }, kinds, grid), opened);
   const view = { context, kinds, grid, title, mean, picture };
-  grid.addEventListener("keydown", (event) => rove([...grid.querySelectorAll("button")], event, kindShown(context).heads));
+  grid.addEventListener("keydown", (event) => {
+    if (event.key === "x" && document.activeElement.dataset.place) flip(context, document.activeElement.dataset.place);
+    else rove([...grid.querySelectorAll("button")], event, kindShown(context).heads);
+  });
   store.on(["document", "kind", "theme"], () => drawGrid(view));
   store.on(["document", "kind", "layer", "head", "words", "theme"], () => void open(view));
   new ResizeObserver(() => void open(view)).observe(opened);
@@ -60,24 +64,32 @@ function thumbnail(context, kind, { layer, head }, { shape, values, palette }) {
   const level = (row, column) => (hidden(row, column) ? null : values[first + row * columns + column]);
   paint(canvas.getContext("2d"), rows, columns, level, palette);
   const described = kind.descriptions[layer][head];
+  const off = isOff(context.document, kind.name, layer, head);
   return element(
     "button",
     {
       type: "button",
-      class: `thumbnail ${described.role}`,
+      class: `thumbnail ${described.role} ${off ? "off" : ""}`,
       tabindex: layer + head === 0 ? 0 : -1,
-      "aria-label": `${nameOf(layer, head)}: ${described.text}`,
+      "aria-label": `${nameOf(layer, head)}: ${described.text}${off ? ", switched off" : ""}`,
       "data-place": `${layer}/${head}`,
       click: () => context.store.set({ layer, head }),
     },
     canvas,
-    element("span", { class: "says" }, described.text),
+    element("span", { class: "says" }, off ? "off" : described.text),
   );
+}
+
+/** Switch the head that has the focus off, or on again. */
+function flip(context, place) {
+  if (!context.source.live) return;
+  const [layer, head] = place.split("/").map(Number);
+  context.ask({ off: toggled(context.document, kindShown(context).name, layer, head) });
 }
 
 async function open(view) {
   const picture = await shown(view.context);
-  if (!picture) return;
+  if (!picture || !view.picture.root.isConnected) return;
   const { kind, layer, head } = picture;
   const described = layer < 0 ? "" : ` · ${kind.descriptions[layer][head].text}`;
   fill(view.title, `${nameOf(layer, head)}${described}`);
@@ -87,7 +99,8 @@ async function open(view) {
 }
 
 function markOpened({ context, grid }) {
-  const { layer, head } = selected(context, kindShown(context));
+  const kind = kindShown(context);
+  const { layer, head } = kind ? selected(context, kind) : { layer: -1, head: -1 };
   for (const button of grid.querySelectorAll("button")) {
     const chosen = button.dataset.place === `${layer}/${head}`;
     button.setAttribute("aria-pressed", String(chosen));

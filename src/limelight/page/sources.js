@@ -14,6 +14,7 @@ export function embeddedSource(get) {
   };
   return {
     live: false,
+    lookUp: async (...place) => get().look_ups?.[place.join("/")] ?? null,
     async matrix(kind, layer, head) {
       const document = get();
       if (layer < 0) {

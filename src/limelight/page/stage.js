@@ -3,7 +3,7 @@
 import { element, fill, rove, vector } from "./dom.js";
 import { largest, line } from "./matrix.js";
 import { twoDigits } from "./scale.js";
-import { kindShown, nameOf, shown, TITLES } from "./shown.js";
+import { kindShown, nameOf, shown, TITLES, wordsOf } from "./shown.js";
 import { CAVEAT, describe, spoken } from "./sentences.js";
 import { cone, curve, ends, strongLinks } from "./beams.js";
 
@@ -43,14 +43,31 @@ async function refresh(stage) {
   if (!picture) {
     fill(stage.top);
     fill(stage.bottom);
-    fill(stage.caption, "This model has no attention to show.");
+    fill(stage.title);
+    fill(stage.light);
+    fill(stage.caption, stage.context.document.translation ? "This model has no attention to show." : "");
     return;
   }
   const { kind, layer, head } = picture;
   fill(stage.title, `${TITLES[kind.name]} · ${nameOf(layer, head)}`);
   fillTokens(stage, stage.top, picture.columns, kind.columns, "column");
   fillTokens(stage, stage.bottom, picture.rows, kind.rows, "row");
+  showSureness(stage);
   arrange(stage);
+}
+
+/** How sure the model was of each target word, as the weight of its underline: the least sure of its tokens. */
+function showSureness({ context, bottom, picture }) {
+  const { steps } = context.document;
+  if (!steps || picture.kind.rows !== "target") return;
+  const words = wordsOf(context, "target");
+  buttons(bottom).forEach((button, place) => {
+    const own = steps.filter((_, step) => (context.store.get("words") ? words[step] : step) === place);
+    const sure = Math.min(...own.map(({ chosen }) => chosen.probability));
+    button.style.setProperty("--sure", sure.toFixed(3));
+    button.classList.add("sure");
+    button.title = `probability ${twoDigits(sure)}`;
+  });
 }
 
 function fillTokens(stage, group, labels, side, axis) {
@@ -82,7 +99,10 @@ function pin(stage, axis, place) {
   const { store } = stage.context;
   const again = store.get(axis) === place;
   const other = axis === "row" ? "column" : "row";
-  store.set({ [axis]: again ? -1 : place, [other]: -1, ...(axis === "row" && !again ? { step: place } : {}) });
+  const kind = kindShown(stage.context);
+  const step = store.get("words") ? wordsOf(stage.context, kind.rows).indexOf(place) : place;
+  const moves = axis === "row" && !again && kind.rows !== "source";
+  store.set({ [axis]: again ? -1 : place, [other]: -1, ...(moves ? { step } : {}) });
 }
 
 function point(stage, axis, place) {

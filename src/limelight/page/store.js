@@ -10,6 +10,14 @@ const DEFAULTS = {
   step: 0, // the target position that the steps show
   words: 1, // whole words, or sub-words
   theme: "",
+  tour: 0, // the station of the tour; 0: no tour
+  text: "", // the question to the model: the sentence, its direction, what is forced and what is switched off
+  from: "",
+  to: "",
+  model: "",
+  beam: 0,
+  prefix: "",
+  off: "",
 };
 
 /** A store of plain values. `on(names, action)` calls the action after any of these has changed. */

@@ -19,6 +19,7 @@ from limelight.inspection.beam_tree import beam_tree
 from limelight.inspection.look_up import look_up
 from limelight.inspection.maps import attention_map
 from limelight.inspection.page_data import packed, page_document
+from limelight.inspection.standalone import standalone_page
 from limelight.inspection.steps import decoding_steps
 from limelight.models.recurrent.decoder import AttentiveDecoder
 from limelight.models.recurrent.model import Recurrent
@@ -74,6 +75,26 @@ def explain(translator: Translator, question: Question, *, every_head: bool = Fa
     if tree is not None:
         document["beam"] = tree
     return document
+
+
+def explained_page(translator: Translator, question: Question, *, theme: str = "dark") -> str:
+    """The same as one HTML file that works without a server: with every head, and the look-ups of the head that aligns
+    best. Raises `UserError` as `explain` does."""
+    document = explain(translator, question, every_head=True)
+    cross = next((kind for kind in document["kinds"] if kind["name"] == "cross"), None)
+    if cross is not None:
+        described = [
+            (each["role"] == "aligns", each["value"], layer, head)
+            for layer, heads in enumerate(cross["descriptions"])
+            for head, each in enumerate(heads)
+        ]
+        *_, layer, head = max(described, key=lambda each: (each[:2], -each[2], -each[3]))
+        target = replace(question, target=tuple(document["translation"]["ids"]))
+        document["look_ups"] = {
+            f"cross/{layer}/{head}/{row}": look_up_in(translator, target, "cross", layer, head, row)
+            for row in range(len(document["steps"]))
+        }
+    return standalone_page(document, theme=theme)
 
 
 def head_weights(translator: Translator, question: Question, kind: str, layer: int, head: int) -> dict[str, Any]:

@@ -1,0 +1,108 @@
+/** One look-up in numbers: the query, each key with its score, the softmax, the values and their sum. */
+
+import { element, fill } from "./dom.js";
+import { decode } from "./matrix.js";
+import { twoDigits } from "./scale.js";
+import { spoken } from "./sentences.js";
+import { kindShown, nameOf, selected, TITLES } from "./shown.js";
+import { peakOf, strip } from "./strips.js";
+
+/** The panel as an element, for the token of the store's step. */
+export function createLookUp(context) {
+  const { store } = context;
+  const title = element("h3", { class: "opened" });
+  const formula = element("p", { class: "formula" });
+  const body = element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "One look-up in numbers" });
+  const reading = element("p", { class: "reading" });
+  const root = element("div", { class: "panel" }, title, formula, body, reading);
+  const view = { context, title, formula, body, reading, asked: 0 };
+  store.on(["document", "step", "kind", "layer", "head", "theme", "view"], () => void refresh(view));
+  void refresh(view);
+  return root;
+}
+
+async function refresh(view) {
+  const { context } = view;
+  const asked = (view.asked += 1);
+  const place = placeOf(context);
+  if (context.store.get("view") !== "steps") return;
+  const found = place && (await context.source.lookUp(place.kind.name, place.layer, place.head, place.row));
+  if (asked !== view.asked) return; // another one has been asked for since
+  if (!found) {
+    fill(view.title, "One look-up in numbers");
+    fill(view.formula, context.source.live ? "" : "This file does not hold the numbers of this head. A served page shows those of every head.");
+    fill(view.body);
+    fill(view.reading);
+    return;
+  }
+  draw(view, place, found);
+}
+
+/** Which look-up: of the selected head, or of the one that aligns best where none is selected. */
+function placeOf(context) {
+  const kind = kindShown(context);
+  if (!kind) return null;
+  const chosen = selected(context, kind);
+  const { layer, head } = chosen.layer < 0 ? clearest(kind) : chosen;
+  const rows = context.document.sides[kind.rows].tokens.length;
+  const row = Math.min(Math.max(kind.rows === "source" ? context.store.get("row") : context.store.get("step"), 0), rows - 1);
+  return { kind, layer, head, row };
+}
+
+/** The head whose description has the largest number, those that align first. */
+function clearest(kind) {
+  let best = { layer: 0, head: 0, value: -1 };
+  kind.descriptions.forEach((heads, layer) =>
+    heads.forEach(({ role, value }, head) => {
+      const worth = value + (role === "aligns" ? 1 : 0); // as `explained_page` chooses in Python
+      if (worth > best.value) best = { layer, head, value: worth };
+    }),
+  );
+  return best;
+}
+
+function draw(view, { kind, layer, head, row }, found) {
+  const { sides } = view.context.document;
+  const tell = (text) => fill(view.reading, text);
+  const numbers = Object.fromEntries(
+    Object.entries(found).filter(([, value]) => value?.data !== undefined).map(([name, value]) => [name, decode(value).values]),
+  );
+  const size = numbers.query.length;
+  const additive = numbers.products === undefined;
+  fill(view.title, `${spoken(sides[kind.rows].tokens[row])}: ${TITLES[kind.name].toLowerCase()}, ${nameOf(layer, head)}`);
+  fill(view.formula, found.formula, additive ? "" : `   d = ${size}`);
+  const compared = additive ? rowsOf(numbers.mixed, sides[kind.columns].tokens.length) : rowsOf(numbers.keys, sides[kind.columns].tokens.length);
+  const values = rowsOf(numbers.values, sides[kind.columns].tokens.length);
+  const peaks = { key: peakOf(...compared), value: peakOf(...values), query: peakOf(numbers.query) };
+  const heads = ["", additive ? "tanh" : "k", additive ? "" : "q · k", found.scale === 1 ? "score" : "× 1/√d", "softmax", "v"];
+  const lines = sides[kind.columns].tokens.map((token, column) => {
+    const hidden = !found.permitted[column];
+    return element(
+      "tr",
+      { class: hidden ? "hidden" : null },
+      element("th", { scope: "row" }, plain(token)),
+      element("td", {}, strip(additive ? "tanh" : "k", compared[column], peaks.key, tell)),
+      element("td", { class: "number" }, additive ? "" : numbers.products[column].toFixed(2)),
+      element("td", { class: "number" }, hidden ? "masked" : numbers.scores[column].toFixed(2)),
+      element("td", {}, bar(numbers.weights[column])),
+      element("td", {}, strip("v", values[column], peaks.value, tell)),
+    );
+  });
+  const query = element("p", { class: "vector" }, element("span", {}, "q"), strip("q", numbers.query, peaks.query, tell));
+  const sum = element("p", { class: "vector" }, element("span", {}, "Σ weight · v"), strip("sum", numbers.context, peakOf(numbers.context), tell));
+  fill(view.body, query, element("table", { class: "numbers" }, element("thead", {}, element("tr", {}, heads.map((name) => (name ? element("th", { scope: "col" }, name) : element("td", {}))))), element("tbody", {}, lines)), sum);
+  fill(view.reading, "Point at a strip for its numbers: warm above zero, cool below.");
+}
+
+const plain = (token) => ({ end: "end", start: "start" })[token.role] ?? token.text;
+
+function rowsOf(values, count) {
+  const size = values.length / Math.max(count, 1);
+  return Array.from({ length: count }, (_, row) => values.subarray(row * size, (row + 1) * size));
+}
+
+function bar(weight) {
+  const filled = element("span", { class: "filled", "aria-hidden": "true" });
+  filled.style.width = `${(100 * weight).toFixed(1)}%`;
+  return element("span", { class: "share" }, filled, element("span", { class: "value" }, twoDigits(weight)));
+}

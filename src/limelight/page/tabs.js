@@ -1,0 +1,32 @@
+/** The views below the stage as tabs; only the open one is there to be drawn. */
+
+import { element, rove } from "./dom.js";
+
+/** Tabs for `views`: `{name: {title, root, there}}`, where `there()` says whether the document has what it shows. */
+export function createTabs(context, views) {
+  const { store } = context;
+  const tabs = Object.entries(views).map(([name, { title }]) =>
+    element("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `view-${name}`, click: () => store.set({ view: name }) }, title),
+  );
+  const panels = Object.entries(views).map(([name, { root }]) => element("div", { role: "tabpanel", id: `view-${name}`, "aria-labelledby": `tab-${name}` }, root));
+  const bar = element("div", { class: "views", role: "tablist", "aria-label": "Views" }, tabs);
+  bar.addEventListener("keydown", (event) => {
+    const there = tabs.filter((tab) => !tab.hidden);
+    if (rove(there, event, 0)) document.activeElement.click();
+  });
+  const show = () => {
+    const names = Object.keys(views);
+    const there = names.filter((name) => views[name].there());
+    const open = there.includes(store.get("view")) ? store.get("view") : there[0];
+    names.forEach((name, place) => {
+      tabs[place].hidden = !there.includes(name);
+      tabs[place].tabIndex = name === open ? 0 : -1;
+      tabs[place].setAttribute("aria-selected", String(name === open));
+      panels[place].hidden = name !== open;
+    });
+    bar.hidden = there.length < 2;
+  };
+  store.on(["view", "document"], show);
+  show();
+  return element("div", {}, bar, panels);
+}

@@ -1,0 +1,106 @@
+/** What if: forced words and heads that are switched off; the old translation beside the new one. */
+
+import { element, fill } from "./dom.js";
+import { attentionName, isOff, toggled } from "./question.js";
+import { nameOf, TITLES } from "./shown.js";
+
+/** The view as an element. */
+export function createWhatIf(context) {
+  const both = element("div", { class: "both", "aria-live": "polite" });
+  const forced = element("div", { class: "forced" });
+  const switches = element("div", { class: "switches" });
+  const reset = element("button", { type: "button", class: "quiet", click: () => context.ask({ prefix: [], off: {} }) }, "Reset");
+  const compared = element("div", { class: "panel" }, element("div", { class: "bar" }, element("h3", { class: "opened" }, "Before and after"), reset), both, element("h4", {}, "Forced beginning"), forced);
+  const heads = element("div", { class: "panel" }, element("h3", { class: "opened" }, "Switch heads off"), switches);
+  const draw = () => {
+    drawBoth(context, both);
+    drawForced(context, forced);
+    drawSwitches(context, switches);
+    const { prefix = [], off = {} } = context.document.translation ?? {};
+    reset.disabled = !prefix.length && !Object.values(off).some((each) => each.length);
+  };
+  context.store.on(["document"], draw);
+  draw();
+  return element("div", { class: "pair" }, compared, heads);
+}
+
+function drawBoth(context, both) {
+  const { translation } = context.document;
+  const before = context.baseline?.translation ?? translation;
+  if (!translation) return fill(both);
+  const change = translation.log_probability - before.log_probability;
+  const same = translation.text === before.text;
+  return fill(
+    both,
+    line("Before", [before.text], before),
+    line("After", marked(before.text, translation.text), translation),
+    element("p", { class: "change" }, `${same ? "The same words" : "Other words"}, log-probability ${signed(change)}: ${times(change)}`),
+  );
+}
+
+function line(name, text, translation) {
+  return element("p", { class: "version" }, element("span", { class: "side-name" }, name), element("span", { class: "sentence" }, text), element("span", { class: "number" }, translation.log_probability.toFixed(2)));
+}
+
+/** The words of the new text; those that the old one does not have in this order are marked. */
+export function marked(before, after) {
+  const [old, now] = [before.split(" "), after.split(" ")];
+  const kept = common(old, now);
+  return now.flatMap((word, place) => [kept.has(place) ? word : element("mark", {}, word), " "]);
+}
+
+/** The places in `now` of a longest common subsequence. */
+function common(old, now) {
+  const length = Array.from({ length: old.length + 1 }, () => new Array(now.length + 1).fill(0));
+  for (let one = old.length - 1; one >= 0; one -= 1) {
+    for (let other = now.length - 1; other >= 0; other -= 1) {
+      length[one][other] = old[one] === now[other] ? length[one + 1][other + 1] + 1 : Math.max(length[one + 1][other], length[one][other + 1]);
+    }
+  }
+  const places = new Set();
+  for (let one = 0, other = 0; one < old.length && other < now.length; ) {
+    if (old[one] === now[other]) {
+      places.add(other);
+      one += 1;
+      other += 1;
+    } else if (length[one + 1][other] >= length[one][other + 1]) one += 1;
+    else other += 1;
+  }
+  return places;
+}
+
+function drawForced(context, forced) {
+  const { prefix = [] } = context.document.translation ?? {};
+  const tokens = context.document.sides.target.tokens.slice(0, prefix.length);
+  const drop = (place) => context.ask({ prefix: prefix.slice(0, place) });
+  const chips = tokens.map((token, place) => element("button", { type: "button", class: "chip", "aria-label": `End the forced beginning before ${token.text}`, click: () => drop(place) }, token.text, " ×"));
+  fill(forced, chips.length ? chips : "Nothing is forced. Choose a candidate in Steps, or a branch of the beam.");
+}
+
+function drawSwitches(context, switches) {
+  const { document } = context;
+  fill(switches, document.kinds.map((kind) => block(context, document, kind)));
+}
+
+function block(context, document, kind) {
+  const rows = Array.from({ length: kind.layers }, (_, layer) => {
+    const heads = Array.from({ length: kind.heads }, (_, head) => {
+      const off = isOff(document, kind.name, layer, head);
+      return element("button", { type: "button", class: "switch", "aria-pressed": String(!off), "aria-label": `${TITLES[kind.name]}, ${nameOf(layer, head)}: ${off ? "off" : "on"}`, click: () => context.ask({ off: toggled(document, kind.name, layer, head) }) }, String(head));
+    });
+    const name = attentionName(kind.name, layer);
+    const all = Array.from({ length: kind.heads }, (_, head) => head);
+    const none = (document.translation?.off[name] ?? []).length === kind.heads;
+    const whole = element("button", { type: "button", class: "quiet small", "aria-label": `All of layer ${layer} ${none ? "on" : "off"}`, click: () => context.ask({ off: { ...document.translation?.off, [name]: none ? [] : all } }) }, none ? "all on" : "all off");
+    return element("div", { class: "switch-row" }, element("span", { class: "axis" }, `layer ${layer}`), heads, whole);
+  });
+  return element("div", { class: "block" }, element("h4", {}, TITLES[kind.name]), rows);
+}
+
+const signed = (value) => `${value > 0 ? "+" : value < 0 ? "−" : "±"}${Math.abs(value).toFixed(2)}`;
+
+function times(change) {
+  if (Math.abs(change) < 0.005) return "as probable as before.";
+  const factor = Math.exp(Math.abs(change));
+  return `${factor < 10 ? factor.toFixed(1) : Math.round(factor).toLocaleString("en")} times ${change > 0 ? "more" : "less"} probable.`;
+}
