@@ -36,6 +36,7 @@ export function stageSvg({ board, light, boxes, picture }) {
   const color = (name) => style.getPropertyValue(name).trim();
   const [width, height] = [board.clientWidth, board.clientHeight];
   const lights = light.cloneNode(true);
+  if (light.matches(".one")) lights.querySelector(".lines").setAttribute("opacity", "0.12");
   for (const stop of lights.querySelectorAll("stop")) {
     stop.setAttribute("stop-color", color("--amber"));
     stop.setAttribute("stop-opacity", stop.classList.contains("near") ? "1" : "0.45");

@@ -1,7 +1,7 @@
 /** One matrix of weights on a canvas, with labels, a cross-hair and the numbers under it. */
 
 import { element, fill } from "./dom.js";
-import { colors, twoDigits } from "./scale.js";
+import { colors, paint, twoDigits } from "./scale.js";
 import { spoken } from "./sentences.js";
 
 const LABEL = 13; // pixels of a letter
@@ -28,7 +28,7 @@ export function createPicture(chosen) {
 
 function draw(view, picture) {
   view.picture = picture;
-  const { weights, rows, columns, kind } = picture;
+  const { rows, columns } = picture;
   const room = Math.max(view.frame.clientWidth, 240);
   const plan = planned(rows, columns, room);
   view.plan = plan;
@@ -42,21 +42,33 @@ function draw(view, picture) {
   }
   const context = view.canvas.getContext("2d");
   const style = getComputedStyle(document.documentElement);
-  const palette = colors();
-  const masked = style.getPropertyValue("--masked");
-  for (let row = 0; row < weights.rows; row += 1) {
-    for (let column = 0; column < weights.columns; column += 1) {
-      const hidden = kind.causal && column > row;
-      context.fillStyle = hidden ? masked : `rgb(${palette[Math.round(weights.at(row, column) * 255)].join()})`;
-      const gap = plan.cell > 9 ? 1 : 0;
-      const [x, y] = [plan.left + column * plan.cell, plan.top + row * plan.cell];
-      context.fillRect(x, y, plan.cell - gap, plan.cell - gap);
-      if (hidden && plan.cell > 9) hatch(context, x, y, plan.cell - gap, style.getPropertyValue("--hatch"));
-    }
-  }
+  cells(context, plan, picture);
+  if (plan.cell > 9) lines(context, plan, picture, style);
   write(context, plan, picture, style);
   view.canvas.setAttribute("aria-label", `Matrix of ${rows.length} rows and ${columns.length} columns; arrows move, Enter pins a row`);
   look(view, null);
+}
+
+/** A pixel for each weight, made as large as a cell. */
+function cells(context, plan, { weights, kind }) {
+  const small = element("canvas", { width: weights.columns, height: weights.rows });
+  const hidden = (row, column) => kind.causal && column > row;
+  const level = (row, column) => (hidden(row, column) ? null : Math.round(weights.at(row, column) * 255));
+  paint(small.getContext("2d"), weights.rows, weights.columns, level, colors());
+  context.imageSmoothingEnabled = false;
+  context.drawImage(small, plan.left, plan.top, plan.cell * weights.columns, plan.cell * weights.rows);
+}
+
+/** Gaps between large cells, and hatching where they are masked. */
+function lines(context, plan, { weights, kind }, style) {
+  context.fillStyle = style.getPropertyValue("--panel");
+  for (let row = 1; row <= weights.rows; row += 1) context.fillRect(plan.left, plan.top + row * plan.cell - 1, plan.cell * weights.columns, 1);
+  for (let column = 1; column <= weights.columns; column += 1) context.fillRect(plan.left + column * plan.cell - 1, plan.top, 1, plan.cell * weights.rows);
+  if (!kind.causal) return;
+  const color = style.getPropertyValue("--hatch");
+  for (let row = 0; row < weights.rows; row += 1) {
+    for (let column = row + 1; column < weights.columns; column += 1) hatch(context, plan.left + column * plan.cell, plan.top + row * plan.cell, plan.cell - 1, color);
+  }
 }
 
 /** How large a cell is, and where the matrix begins: labels at its left and above it. */

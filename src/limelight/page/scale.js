@@ -2,26 +2,32 @@
 
 const STOPS = 5;
 
-/** 256 colors as `rgb(...)`, read from the style sheet, so that they follow the theme. */
+/** 256 colors as `[red, green, blue]`, and that of a masked cell, read from the style sheet: they follow the theme. */
 export function colors() {
   const style = getComputedStyle(document.documentElement);
+  const masked = channels(style.getPropertyValue("--masked"));
   const stops = Array.from({ length: STOPS }, (_, stop) => channels(style.getPropertyValue(`--heat-${stop}`)));
-  return Array.from({ length: 256 }, (_, level) => {
+  const levels = Array.from({ length: 256 }, (_, level) => {
     const place = (level / 255) * (STOPS - 1);
     const first = Math.min(Math.floor(place), STOPS - 2);
     const mixed = stops[first].map((value, channel) => value + (stops[first + 1][channel] - value) * (place - first));
     return mixed.map(Math.round);
   });
+  return { levels, masked };
 }
 
 /** Paint 8-bit levels as one picture, a pixel for each; null is a masked cell, which is no zero. */
 export function paint(context, rows, columns, levelAt, palette) {
   const image = context.createImageData(columns, rows);
-  const masked = channels(getComputedStyle(document.documentElement).getPropertyValue("--masked"));
   for (let row = 0; row < rows; row += 1) {
     for (let column = 0; column < columns; column += 1) {
       const level = levelAt(row, column);
-      image.data.set([...(level === null ? masked : palette[level]), 255], 4 * (row * columns + column));
+      const [red, green, blue] = level === null ? palette.masked : palette.levels[level];
+      const place = 4 * (row * columns + column);
+      image.data[place] = red;
+      image.data[place + 1] = green;
+      image.data[place + 2] = blue;
+      image.data[place + 3] = 255;
     }
   }
   context.putImageData(image, 0, 0);

@@ -15,12 +15,14 @@ export function createStage(context) {
   const { store } = context;
   const top = element("div", { class: "tokens", role: "group" });
   const bottom = element("div", { class: "tokens", role: "group" });
-  const light = vector("svg", { class: "light", "aria-hidden": "true" });
+  const lines = vector("g", { class: "lines" });
+  const cones = vector("g", {});
+  const light = vector("svg", { class: "light", "aria-hidden": "true" }, lines, cones);
   const caption = element("p", { class: "spoken", "aria-live": "polite" });
   const title = element("p", { class: "stage-title" });
   const board = element("div", { class: "board" }, light, top, bottom);
   const root = element("section", { class: "stage", "aria-label": "Stage" }, title, board, caption);
-  const stage = { context, board, top, bottom, light, caption, title, picture: null, boxes: null, pointed: null };
+  const stage = { context, board, top, bottom, light, lines, cones, caption, title, picture: null, boxes: null, pointed: null };
 
   store.on(["kind", "layer", "head", "words", "document"], () => void refresh(stage));
   store.on(["row", "column"], () => lit(stage));
@@ -37,6 +39,7 @@ export function createStage(context) {
 }
 
 async function refresh(stage) {
+  const before = stage.picture;
   const picture = await shown(stage.context);
   stage.picture = picture;
   stage.pointed = null;
@@ -44,12 +47,17 @@ async function refresh(stage) {
     fill(stage.top);
     fill(stage.bottom);
     fill(stage.title);
-    fill(stage.light);
+    fill(stage.lines);
+    fill(stage.cones);
     fill(stage.caption, stage.context.document.translation ? "This model has no attention to show." : "");
     return;
   }
   const { kind, layer, head } = picture;
   fill(stage.title, `${TITLES[kind.name]} · ${nameOf(layer, head)}`);
+  if (before?.rows === picture.rows && before.columns === picture.columns && before.kind === kind) {
+    drawLines(stage); // the same tokens, attended to by another head
+    return;
+  }
   fillTokens(stage, stage.top, picture.columns, kind.columns, "column");
   fillTokens(stage, stage.bottom, picture.rows, kind.rows, "row");
   showSureness(stage);
@@ -125,7 +133,23 @@ function arrange(stage) {
   };
   stage.boxes = { columns: buttons(top).map(box), rows: buttons(bottom).map(box) };
   stage.light.setAttribute("viewBox", `0 0 ${board.clientWidth} ${board.clientHeight}`);
-  stage.links = strongLinks(picture.weights);
+  drawLines(stage);
+}
+
+/** Faint lines for all that attends; they are dimmed, not drawn anew, when one token is lit. */
+function drawLines(stage) {
+  const { picture, boxes, board } = stage;
+  if (!boxes) return;
+  const across = board.matches(".across");
+  const drawn = strongLinks(picture.weights).map(({ row, column, weight }) =>
+    vector("path", {
+      class: "line",
+      d: curve(boxes.rows[row], boxes.columns[column], across),
+      "stroke-width": (0.75 + 3 * weight).toFixed(2),
+      "stroke-opacity": (0.1 + 0.8 * weight).toFixed(3),
+    }),
+  );
+  fill(stage.lines, drawn);
   lit(stage);
 }
 
@@ -137,16 +161,8 @@ function lit(stage) {
   const across = board.matches(".across");
   const one = row >= 0 || column >= 0;
   const values = one ? line(picture.weights, row, column) : null;
-  const faint = stage.links.map(({ row: from, column: to, weight }) =>
-    vector("path", {
-      class: "line",
-      d: curve(boxes.rows[from], boxes.columns[to], across),
-      "stroke-width": (0.75 + 3 * weight).toFixed(2),
-      "stroke-opacity": (one ? 0.1 * weight : 0.1 + 0.8 * weight).toFixed(3),
-    }),
-  );
-  const cones = one ? cast(values, boxes, { row, column, across }) : [];
-  fill(light, faint, cones);
+  light.classList.toggle("one", one);
+  fill(stage.cones, one ? cast(values, boxes, { row, column, across }) : []);
   mark(stage, values, row, column);
   fill(stage.caption, one ? describe(picture, row, column) : hint(stage));
 }
