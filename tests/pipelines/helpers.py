@@ -3,8 +3,8 @@
 import functools
 
 from limelight.config import EncoderOnlyConfig
-from limelight.models import encoder_only
 from limelight.models.build import build_model
+from limelight.models.transformer import encoder_only
 from limelight.pipelines.classifier import Classifier
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
 from limelight.tokens.text import RESERVED

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from limelight.batching.batch import Batch, make_blocks
-from limelight.models.recurrent_language_model import RecurrentLanguageModel
+from limelight.models.recurrent.language_model import RecurrentLanguageModel
 from limelight.training.carry import FORGET, Carrying
 from tests.models.helpers import exact_model, recurrent_language_model
 

@@ -25,7 +25,7 @@ from limelight.evaluation.score import log_probabilities
 from limelight.evaluation.summary import summarize_text
 from limelight.models.eval_mode import eval_mode
 from limelight.models.interface import Seq2Seq
-from limelight.models.recurrent_language_model import RecurrentLanguageModel
+from limelight.models.recurrent.language_model import RecurrentLanguageModel
 from limelight.pipelines.generator import TextGenerator
 from limelight.shapes import Float
 from limelight.text.documents import Part, measure, read_documents

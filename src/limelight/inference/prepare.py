@@ -15,11 +15,11 @@ from limelight.errors import UserError
 from limelight.inference.linear import MakeLinear, linear_of
 from limelight.inference.recurrent import pack_recurrent, pack_recurrent_language_model
 from limelight.inference.transformer import pack_decoder_only, pack_transformer
-from limelight.models.decoder_only import DecoderOnly
 from limelight.models.interface import Seq2Seq
 from limelight.models.recurrent import Recurrent
-from limelight.models.recurrent_language_model import RecurrentLanguageModel
+from limelight.models.recurrent.language_model import RecurrentLanguageModel
 from limelight.models.transformer import Transformer
+from limelight.models.transformer.decoder_only import DecoderOnly
 
 try:
     from limelight.inference.cpu.transformer import CompiledTransformer

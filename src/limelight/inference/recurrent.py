@@ -21,7 +21,7 @@ from limelight.models.recurrent.decoder import (
     RecurrentDecoder,
 )
 from limelight.models.recurrent.encoder import RecurrentEncoder
-from limelight.models.recurrent_language_model import RecurrentLanguageModel
+from limelight.models.recurrent.language_model import RecurrentLanguageModel
 
 
 def pack_recurrent(model: Recurrent, linear: MakeLinear) -> Recurrent:

@@ -13,8 +13,8 @@ from limelight.inference.linear import MakeLinear
 from limelight.inference.share import shared
 from limelight.layers.feed_forward import FeedForward
 from limelight.layers.sublayer import Sublayer
-from limelight.models.decoder_only import CausalLayer, CausalStack, DecoderOnly
 from limelight.models.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer, Layer, Stack, Transformer
+from limelight.models.transformer.decoder_only import CausalLayer, CausalStack, DecoderOnly
 
 StackT = TypeVar("StackT", bound=Stack)
 LayerT = TypeVar("LayerT", EncoderLayer, CausalLayer)

@@ -21,13 +21,13 @@ from limelight.layers.embedding import TokenEmbedding
 from limelight.layers.feed_forward import FeedForward
 from limelight.layers.positions import LearnedPositions, RotaryPositions, SinusoidalPositions
 from limelight.layers.sublayer import Sublayer
-from limelight.models.decoder_only import CausalLayer, CausalStack, DecoderOnly
-from limelight.models.encoder_only import Classifier, MaskedModel
 from limelight.models.interface import Model
 from limelight.models.recurrent import build_recurrent
 from limelight.models.recurrent.cells import CellStack, build_layers
-from limelight.models.recurrent_language_model import RecurrentLanguageModel
+from limelight.models.recurrent.language_model import RecurrentLanguageModel
 from limelight.models.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer, Transformer
+from limelight.models.transformer.decoder_only import CausalLayer, CausalStack, DecoderOnly
+from limelight.models.transformer.encoder_only import Classifier, MaskedModel
 from limelight.tokens import Tokenizers
 from limelight.tokens.tokenizer import END
 

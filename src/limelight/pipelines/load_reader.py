@@ -5,8 +5,8 @@ from pathlib import Path
 import torch
 
 from limelight.errors import UserError
-from limelight.models import encoder_only
 from limelight.models.build import choose_device
+from limelight.models.transformer import encoder_only
 from limelight.pipelines.classifier import Classifier
 from limelight.pipelines.mask_filler import MaskFiller
 from limelight.storage.model import COMMANDS, load_model

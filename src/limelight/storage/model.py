@@ -17,8 +17,8 @@ from limelight.config import EncoderOnlyConfig, RunConfig, dump_config, load_con
 from limelight.errors import RunError, UserError
 from limelight.files import cause, write_folder, write_whole
 from limelight.models.build import build_model
-from limelight.models.encoder_only import Classifier
 from limelight.models.interface import Model
+from limelight.models.transformer.encoder_only import Classifier
 from limelight.storage.compact import expand
 from limelight.storage.layout import CARD, CONFIG, LABELS, TOKENIZER, WEIGHTS, find_model
 from limelight.storage.weights import named_weights, put_weights, read_weights, require_fit, save_weights

@@ -10,8 +10,8 @@ from torch import Tensor
 from limelight.batching.store import TokenStore
 from limelight.errors import UserError
 from limelight.files import write_whole
-from limelight.models.encoder_only import Classifier
 from limelight.models.interface import Model
+from limelight.models.transformer.encoder_only import Classifier
 from limelight.preparation.pairs import Say
 from limelight.storage.compact import expand
 from limelight.storage.layout import CARD, LABELS, WEIGHTS, find_model

@@ -9,9 +9,9 @@ import torch
 from limelight import __version__
 from limelight.config import Corpus, RunConfig, directions_of
 from limelight.models.build import count_parameters
-from limelight.models.encoder_only import Classifier, MaskedModel
 from limelight.models.interface import Model
 from limelight.models.language_model import LanguageModel
+from limelight.models.transformer.encoder_only import Classifier, MaskedModel
 from limelight.tokens import Tokenizers
 from limelight.training.checkpoint import Progress
 

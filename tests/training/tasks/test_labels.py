@@ -8,8 +8,8 @@ import torch
 from limelight.config import BatchingConfig, EncoderOnlyConfig, RunConfig
 from limelight.errors import UserError
 from limelight.evaluation.labels import score_labels
-from limelight.models import encoder_only
 from limelight.models.build import build_model
+from limelight.models.transformer import encoder_only
 from limelight.pipelines.classifier import Classifier
 from limelight.preparation.labels import PreparedLabels, prepare_labels
 from limelight.training.tasks.labels import Labels

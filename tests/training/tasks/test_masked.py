@@ -9,7 +9,7 @@ import torch
 from limelight.config import EncoderOnlyConfig, RunConfig
 from limelight.errors import UserError
 from limelight.models.build import build_model
-from limelight.models.encoder_only import MaskedModel
+from limelight.models.transformer.encoder_only import MaskedModel
 from limelight.preparation.plain_text import prepare_text
 from limelight.training.tasks.masked import Masked
 from limelight.training.tasks.task import mean_loss

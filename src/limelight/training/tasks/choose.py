@@ -5,8 +5,8 @@ from typing import Protocol, runtime_checkable
 
 from limelight.config import EncoderOnlyConfig, RunConfig
 from limelight.models.build import build_model
-from limelight.models.encoder_only import Classifier, MaskedModel
 from limelight.models.interface import Model, Seq2Seq
+from limelight.models.transformer.encoder_only import Classifier, MaskedModel
 from limelight.preparation.first_look import first_look
 from limelight.preparation.labels import PreparedLabels, prepare_labels
 from limelight.preparation.pairs import Prepared, Say, prepare

@@ -8,7 +8,7 @@ from limelight.batching.batch import make_blocks, pad_rows
 from limelight.errors import UserError
 from limelight.models.build import build_model
 from limelight.models.recurrent.cells import KINDS
-from limelight.models.recurrent_language_model import RecurrentLanguageModel
+from limelight.models.recurrent.language_model import RecurrentLanguageModel
 from limelight.tokens import Tokenizers
 from tests.models.helpers import Vocabulary, exact_model, make_model, random_rows, recurrent_language_model
 

@@ -11,8 +11,8 @@ from limelight.config import DecoderOnlyConfig
 from limelight.errors import UserError
 from limelight.models.build import build_model
 from limelight.models.cache import FIRST_ROOM
-from limelight.models.decoder_only import CausalLayer, DecoderOnly
 from limelight.models.transformer import DecoderState
+from limelight.models.transformer.decoder_only import CausalLayer, DecoderOnly
 from limelight.tokens import Tokenizers
 from tests.models.helpers import Vocabulary, batch_as_it_stands, decoder_only, exact_model, make_model, random_rows
 
