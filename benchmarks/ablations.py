@@ -39,7 +39,7 @@ from limelight.evaluation import evaluate, perplexity, score_pairs
 from limelight.files import write_whole
 from limelight.memory import hold_memory_for_work
 from limelight.models.build import build_model, count_parameters
-from limelight.pipelines.load_translator import load_translator
+from limelight.pipelines.load import load_translator
 from limelight.preparation.pairs import Prepared, prepare
 from limelight.text.readers import read_pairs
 from limelight.training.half import HalfCopy

@@ -17,7 +17,7 @@ from examples.phrase_grammar import write_corpus
 from limelight.config import Corpus, RunConfig, override
 from limelight.errors import UserError
 from limelight.inspection import save, save_grid
-from limelight.pipelines.load_translator import load_translator
+from limelight.pipelines.load import load_translator
 from limelight.recipes import find_recipe
 from limelight.storage.layout import find_model
 from limelight.training.run import train

@@ -36,7 +36,7 @@ from limelight.config import Corpus, RunConfig, override
 from limelight.evaluation.labels import evaluate_labels, score_labels
 from limelight.memory import hold_memory_for_work
 from limelight.models.build import count_parameters
-from limelight.pipelines.load_reader import load_classifier
+from limelight.pipelines.load import load_classifier
 from limelight.recipes import find_recipe
 from limelight.text.pair import Pair
 from limelight.training.run import train

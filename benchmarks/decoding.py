@@ -129,7 +129,7 @@ def measure(translate: Translate, way: str, size: Size, data: Path) -> dict[str,
 def limelight(precision: str, *, shortlist: bool = False) -> Callable[[Path], Translate]:
     def load(folder: Path) -> Translate:
         from limelight.memory import hold_memory_for_work
-        from limelight.pipelines.load_translator import load_translator
+        from limelight.pipelines.load import load_translator
 
         hold_memory_for_work()
         translator = load_translator(

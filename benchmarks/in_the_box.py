@@ -23,7 +23,7 @@ from limelight.files import remove
 from limelight.interop import export_limelight
 from limelight.memory import hold_memory_for_work
 from limelight.models.build import count_parameters
-from limelight.pipelines.load_translator import load_translator
+from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
 from limelight.recipes import find_recipe
 from limelight.storage.model import load_model

@@ -22,7 +22,7 @@ import sacrebleu
 
 from benchmarks.machine import describe_machine
 from benchmarks.output import write_result
-from limelight.pipelines.load_translator import load_translator
+from limelight.pipelines.load import load_translator
 from limelight.text import read_pairs
 from limelight.text.protectors import DEFAULT, find_spans
 from limelight.text.words import word_spans

@@ -14,7 +14,7 @@ from limelight.batching.batch import Batch, make_batch
 from limelight.config import TransformerConfig
 from limelight.models.build import build_model
 from limelight.models.interface import Seq2Seq
-from limelight.pipelines.load_translator import load_translator
+from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
 from limelight.tokens import END, Tokenizers, train_tokenizer
 from limelight.training.loss import batch_loss

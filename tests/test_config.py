@@ -226,7 +226,12 @@ def test_a_setting_of_a_transformer_is_refused_by_a_recurrent_model() -> None:
         ({"training": {"heads": 1}}, "unknown setting training.heads; did you mean training.threads?"),
         ({"training": {"joint": True}}, "unknown setting training.joint; did you mean tokens.joint?"),
         ({"model": {"heads": 2}}, "model: say which family the model is of"),
-        ({"model": {"family": "transfomer"}}, "'transformer', 'recurrent'"),
+        (
+            {"model": {"family": "transfomer"}},
+            "there is no family 'transfomer'; there are 'transformer', 'decoder_only',",
+        ),
+        ({"model": {"family": ["transformer"]}}, "model: say which family the model is of"),
+        ({"model": "transformer"}, "model: say which family the model is of"),
         (
             {"model": {"family": "recurrent", "heads": 3}},
             "model.heads is no setting of a model of the family recurrent",

@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from limelight.pipelines.classifier import Classification, Classifier
-    from limelight.pipelines.generator import Generated, TextGenerator, load_generator
-    from limelight.pipelines.load import load
-    from limelight.pipelines.load_reader import load_classifier, load_mask_filler
-    from limelight.pipelines.load_translator import load_translator
+    from limelight.pipelines.generator import Generated, TextGenerator
+    from limelight.pipelines.load import load, load_classifier, load_generator, load_mask_filler, load_translator
     from limelight.pipelines.mask_filler import Filled, MaskFiller
     from limelight.pipelines.translator import Translation, Translator
 
@@ -50,10 +48,10 @@ def __getattr__(name: str) -> Any:
         "Translation": "translator",
         "Translator": "translator",
         "load": "load",
-        "load_classifier": "load_reader",
-        "load_generator": "generator",
-        "load_mask_filler": "load_reader",
-        "load_translator": "load_translator",
+        "load_classifier": "load",
+        "load_generator": "load",
+        "load_mask_filler": "load",
+        "load_translator": "load",
     }
     if name not in places:
         raise AttributeError(f"module 'limelight' has no attribute {name!r}")

@@ -8,7 +8,7 @@ from transformers import MarianMTModel, MarianTokenizer
 
 from limelight.config import Corpus, DataConfig, RunConfig
 from limelight.interop import export_huggingface, import_huggingface
-from limelight.pipelines.load_translator import load_translator
+from limelight.pipelines.load import load_translator
 from limelight.storage.model import load_model
 from limelight.tokens import ListedTokenizer
 from limelight.training.parent import fitting_recipe, read_parent

@@ -18,7 +18,7 @@ from limelight.batching.batch import Batch
 from limelight.interop import export_huggingface, import_huggingface
 from limelight.interop.marian_tokenizer import pieces_of, write_tokenizers
 from limelight.models.interface import Seq2Seq
-from limelight.pipelines.load_translator import load_translator
+from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
 from limelight.storage.model import load_model
 from tests.interop.helpers import (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight.pipelines.load_reader import load_classifier
+from limelight.pipelines.load import load_classifier
 from tests.cli.conftest import Limelight
 from tests.cli.readers import train_reader
 

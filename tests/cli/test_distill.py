@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight.pipelines.load_translator import load_translator
+from limelight.pipelines.load import load_translator
 from limelight.resumable import places_of
 from limelight.text.readers import read_pairs
 from tests.cli.conftest import Limelight

@@ -146,14 +146,16 @@ def test_switching_heads_off_still_works(seed: int) -> None:
     assert not torch.allclose(ready(batch), ready(batch, keep_heads=heads))
 
 
-def test_a_family_without_packed_parts_is_refused(seed: int) -> None:
+def test_a_family_without_packed_parts_is_searched_as_it_is(seed: int) -> None:
     class Another(Transformer):
         pass
 
     model = make_model(transformer())
     other = Another(model.encoder, model.decoder, model.output, start_id=model.start_id, end_id=model.end_id)
-    with pytest.raises(TypeError, match="nothing says how a Another is made of packed parts"):
-        prepare(other, "fp32")
+    assert prepare(other.train(), "fp32") is other
+    assert not other.training
+    with pytest.raises(UserError, match="a Another is searched in fp32 alone, not in int8"):
+        prepare(other, "int8")
 
 
 def test_packed_weights_have_no_matrix(model: Seq2Seq) -> None:

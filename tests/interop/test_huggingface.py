@@ -12,7 +12,7 @@ from limelight.config import RecurrentConfig
 from limelight.errors import RunError, UserError
 from limelight.interop import export_huggingface, huggingface, import_huggingface
 from limelight.interop.names import marian_rows
-from limelight.pipelines.load_translator import load_translator
+from limelight.pipelines.load import load_translator
 from limelight.storage.model import StoredModel, load_model
 from limelight.storage.weights import named_weights, read_weights, save_weights
 from limelight.tokens import Tokenizers

@@ -13,7 +13,7 @@ from limelight.config import (
     TrainingConfig,
     TransformerConfig,
 )
-from limelight.pipelines.load_translator import load_translator
+from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
 from limelight.tokens import BACK_TRANSLATED, Tokenizers
 from limelight.training.run import train

@@ -14,7 +14,7 @@ from limelight.config import (
     TrainingConfig,
     TransformerConfig,
 )
-from limelight.pipelines.load_translator import load_translator
+from limelight.pipelines.load import load_translator
 from limelight.training.run import train
 
 LETTERS = "abcde"

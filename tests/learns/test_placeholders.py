@@ -18,7 +18,7 @@ from limelight.config import (
     TrainingConfig,
     TransformerConfig,
 )
-from limelight.pipelines.load_translator import load_translator
+from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
 from limelight.text.marks import PLACEHOLDER, annotated, placeholder
 from limelight.tokens import Tokenizer, Tokenizers

@@ -24,7 +24,8 @@ from limelight.decoding.sampling import Sampling
 from limelight.errors import RunError, UserError
 from limelight.models.build import build_model
 from limelight.models.language_model import LanguageModel
-from limelight.pipelines.generator import Generated, TextGenerator, load_generator
+from limelight.pipelines.generator import Generated, TextGenerator
+from limelight.pipelines.load import load_generator
 from limelight.storage.model import save_model
 from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.tokens.text import RESERVED, decode_text, encode_text

@@ -70,15 +70,16 @@ def test_precision_is_that_of_the_search(runs: Path, family: str) -> None:
 
 
 def test_what_would_change_nothing_is_refused(runs: Path) -> None:
-    with pytest.raises(
-        UserError, match="a shortlist is for translators, and this is a model of the family decoder_only"
+    for family, option in (
+        ("decoder_only", {"shortlist": True}),
+        ("encoder_only", {"shortlist": True}),
+        ("recurrent_language_model", {"threads": 1}),
+        ("encoder_only", {"precision": "bf16"}),
     ):
-        load(runs / "decoder_only", shortlist=True)
-    with pytest.raises(
-        UserError, match="a shortlist is for translators, and this is a model of the family encoder_only"
-    ):
-        load(runs / "encoder_only", shortlist=True)
-    with pytest.raises(UserError, match="precision=bf16 is that of searching, and this encoder_only model searches no"):
-        load(runs / "encoder_only", precision="bf16")
+        [(name, value)] = option.items()
+        with pytest.raises(UserError, match=f"{name}={value} is no option of a model of the family {family}"):
+            load(runs / family, **option)
+    with pytest.raises(UserError, match="2 models: translators alone can be an ensemble"):
+        load([runs / "decoder_only", runs / "decoder_only"])
     with pytest.raises(UserError, match="shortlist"):  # there is none in the folder
         load(runs / "transformer", shortlist=True)

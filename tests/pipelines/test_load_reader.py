@@ -9,7 +9,7 @@ from limelight.errors import UserError
 from limelight.interop import export_limelight
 from limelight.models.build import build_model
 from limelight.pipelines.classifier import Classifier
-from limelight.pipelines.load_reader import load_classifier, load_mask_filler, load_reader
+from limelight.pipelines.load import load_classifier, load_mask_filler, load_reader
 from limelight.pipelines.mask_filler import MaskFiller
 from limelight.storage.model import load_model, save_model
 from limelight.tokens import Tokenizers

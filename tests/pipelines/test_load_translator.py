@@ -13,7 +13,7 @@ from limelight.errors import UserError
 from limelight.inference.linear import Bf16Linear, Fp32Linear, TorchInt8Linear
 from limelight.interop.compact_folder import export_limelight
 from limelight.models.build import build_model
-from limelight.pipelines.load_translator import load_translator
+from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
 from limelight.storage.model import load_model, save_model
 from limelight.tokens import Tokenizers, train_tokenizer

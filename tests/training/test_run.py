@@ -14,7 +14,7 @@ import torch
 from limelight.config import RunConfig, dump_config, load_config
 from limelight.errors import UserError
 from limelight.files import sha256
-from limelight.pipelines.load_translator import load_translator
+from limelight.pipelines.load import load_translator
 from limelight.signals import Stopped
 from limelight.training.checkpoint import Progress, find_damage
 from limelight.training.lock import only_trainer

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from limelight.cli import drawing, options
-from limelight.cli.models import WRITERS, Machine, find_models, open_generator, open_reader, open_translator
+from limelight.cli.models import Machine, find_models, open_generator, open_reader, open_translator
 from limelight.cli.output import can_color, can_show, show
 from limelight.errors import UserError
 
@@ -56,11 +56,11 @@ def attention(
     from limelight.inspection import save, save_grid
 
     folders, configs = find_models(model, bundled=True)
-    family, machine = configs[0].model.family, Machine(device, threads)
-    if family == "encoder_only":
+    learns_from, machine = configs[0].model.learns_from, Machine(device, threads)
+    if "labels" in learns_from:
         _refuse_sides("an encoder alone", target, beam, source_lang, target_lang, end=True)
         seen, of_map = open_reader(folders, machine).attention(sentence), kind or drawing.Kind.ENCODER_SELF
-    elif family in WRITERS:
+    elif "text" in learns_from:
         _refuse_sides("a language model", target, beam, source_lang, target_lang, end=end)
         seen, of_map = open_generator(folders, machine).attention(sentence), kind or drawing.Kind.DECODER_SELF
     else:

@@ -12,7 +12,7 @@ import typer
 
 from limelight.cli import options, search_options
 from limelight.cli.arguments import by_direction, corpora
-from limelight.cli.models import WRITERS, Machine, find_models, open_classifier, open_generator, open_translator
+from limelight.cli.models import Machine, find_models, open_classifier, open_generator, open_translator
 from limelight.cli.output import lines_to, show
 from limelight.errors import TextWarning, UserError
 
@@ -87,8 +87,8 @@ def evaluate(
 
 def _measure_of(config: RunConfig) -> Measure:
     """What is measured depends on what the model is for."""
-    family = config.model.family
-    return _text if family in WRITERS else _labels if family == "encoder_only" else _translations
+    measures: dict[str, Measure] = {"pairs": _translations, "labels": _labels, "text": _text}
+    return next(measures[kind] for kind in measures if kind in config.model.learns_from)
 
 
 def _translations(

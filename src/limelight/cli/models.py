@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from limelight.pipelines.translator import Translator
 
 
-WRITERS = ("decoder_only", "recurrent_language_model")
-"""The families whose models are language models."""
-
-
 class Machine(NamedTuple):
     """What a command computes on, as its options say it."""
 
@@ -118,7 +114,7 @@ def open_translator(
     device = machine.begin()
     import torch
 
-    from limelight.pipelines.load_translator import load_translator
+    from limelight.pipelines.load import load_translator
 
     threads = torch.get_num_threads()
     translator = load_translator(folders, device, precision=precision, shortlist=shortlist, threads=threads)
@@ -130,7 +126,7 @@ def open_translator(
 def open_generator(folders: list[str], machine: Machine, precision: str | None = None) -> TextGenerator:
     """The same for a model that writes."""
     device = machine.begin()
-    from limelight.pipelines.generator import load_generator
+    from limelight.pipelines.load import load_generator
 
     generator = load_generator(_only(folders), device, precision=precision)
     _say_if_slow(precision, generator.device)
@@ -141,7 +137,7 @@ def open_generator(folders: list[str], machine: Machine, precision: str | None =
 def open_reader(folders: list[str], machine: Machine) -> MaskFiller | Classifier:
     """The same for an encoder alone, whatever it is for."""
     device = machine.begin()
-    from limelight.pipelines.load_reader import load_reader
+    from limelight.pipelines.load import load_reader
 
     return load_reader(_only(folders), device)
 
@@ -150,7 +146,7 @@ def open_reader(folders: list[str], machine: Machine) -> MaskFiller | Classifier
 def open_mask_filler(folders: list[str], machine: Machine) -> MaskFiller:
     """The same for a model that fills in."""
     device = machine.begin()
-    from limelight.pipelines.load_reader import load_mask_filler
+    from limelight.pipelines.load import load_mask_filler
 
     return load_mask_filler(_only(folders), device)
 
@@ -159,7 +155,7 @@ def open_mask_filler(folders: list[str], machine: Machine) -> MaskFiller:
 def open_classifier(folders: list[str], machine: Machine) -> Classifier:
     """The same for a model that chooses labels."""
     device = machine.begin()
-    from limelight.pipelines.load_reader import load_classifier
+    from limelight.pipelines.load import load_classifier
 
     return load_classifier(_only(folders), device)
 

@@ -13,12 +13,11 @@ from typing import Any, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from limelight.config.models import ModelConfig
+from limelight.config.models import FAMILIES, ModelSection
 from limelight.config.run import RunConfig
 from limelight.errors import UserError
 from limelight.untrusted import MAX_YAML_BYTES, read_plain, read_yaml, shown
 
-FAMILIES = [kind.model_fields["family"].default for kind in get_args(get_args(ModelConfig)[0])]
 FORMAT = 2
 """What `config.yaml` is written in. Format 1, which named no format, is read as well."""
 MAX_FAULTS = 20
@@ -65,7 +64,10 @@ def config_from(values: dict[Any, Any], where: str = "configuration") -> RunConf
     try:
         return RunConfig.model_validate({key: value for key, value in values.items() if key != "format"})
     except ValidationError as error:
-        faults = [shown(_describe(fault), 500) for fault in error.errors()[:MAX_FAULTS]]
+        model = values.get("model")
+        named = model.get("family") if isinstance(model, dict) else None
+        family = named if isinstance(named, str) and named in FAMILIES else None
+        faults = [shown(_describe(fault, family), 500) for fault in error.errors()[:MAX_FAULTS]]
         more = error.error_count() - len(faults)
         raise UserError(f"{where}: " + "; ".join(faults) + (f"; and {more} more" if more else "")) from None
 
@@ -131,6 +133,8 @@ def _value(text: str, assignment: str) -> Any:
 
 def _sections_in(annotation: Any) -> list[type[BaseModel]]:
     """The sections a field can hold: one, one of several families, or a list of them."""
+    if annotation is ModelSection:
+        return list(FAMILIES.values())
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [kind for part in get_args(annotation) for kind in _sections_in(part)]
@@ -148,19 +152,19 @@ def _unknown(name: str, place: str, siblings: list[str], family: str | None) -> 
     return f"unknown setting {name}; {hint}"
 
 
-def _describe(fault: Any) -> str:
-    """One fault of the schema in words a person can act on: place, bound, value."""
+def _describe(fault: Any, family: str | None) -> str:
+    """One fault of the schema in words a person can act on: place, bound, value. `family` is that of the model."""
     loc = list(fault["loc"])
-    family = loc.pop(1) if loc[0] == "model" and len(loc) > 2 else None  # the union's tag, not a key of the file
     place = ".".join(str(part) for part in loc)
     if fault["type"] == "extra_forbidden":
         kinds: list[type[BaseModel]] = [RunConfig]
         for part in (part for part in loc[:-1] if isinstance(part, str)):  # numbers count the corpora of a list
             kinds = [inner for kind in kinds for inner in _sections_in(kind.model_fields[part].annotation)]
-        here = [kind for kind in kinds if family in (None, getattr(kind.model_fields.get("family"), "default", None))]
+        of_family = (None, family) if loc[0] == "model" else (None,)
+        here = [kind for kind in kinds if getattr(kind.model_fields.get("family"), "default", None) in of_family]
         siblings = [key for kind in here for key in kind.model_fields]
         return _unknown(place, place.rpartition(".")[0], siblings, family)
-    if fault["type"] == "union_tag_not_found":
+    if fault["type"] == "family_not_found":
         families = " or ".join(f"`family: {name}`" for name in FAMILIES)
         return f"{place}: say which family the model is of, {families}"
     value = fault["input"]

@@ -1,8 +1,9 @@
 """The settings of each family of models: who translates, who writes, who reads."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, PlainValidator, SerializeAsAny
+from pydantic_core import PydanticCustomError
 
 from limelight.config.section import Depth, Section, Width
 
@@ -29,7 +30,33 @@ def _known_score(name: str) -> str:
 ScoreName = Annotated[str, AfterValidator(_known_score)]
 
 
-class _Stack(Section):
+FAMILIES: dict[str, "type[ModelSection]"] = {}
+"""The settings of each family that has been imported, by its name; `limelight.models.families` says the rest of it."""
+
+LearnsFrom = Literal["pairs", "labels", "text"]
+"""Pairs of texts, texts with labels, or plain text."""
+
+
+class ModelSection(Section):
+    """The settings of a family of models. A subclass with a name in `family` is registered when it is defined."""
+
+    family: str
+    learns_from: ClassVar[tuple[LearnsFrom, ...]]
+    """What models of the family can learn from."""
+
+    @property
+    def width(self) -> int:
+        """Of the vectors between layers."""
+        raise NotImplementedError
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        family = cls.model_fields["family"].default
+        if isinstance(family, str):
+            FAMILIES[family] = cls
+
+
+class _Stack(ModelSection):
     """What all stacks of attention have in common. Defaults are the base model of Vaswani et al. 2017, table 3."""
 
     d_model: Width = 512
@@ -60,6 +87,7 @@ class _Stack(Section):
 class TransformerConfig(_Stack):
     """Encoder with decoder (Vaswani et al. 2017)."""
 
+    learns_from: ClassVar[tuple[LearnsFrom, ...]] = ("pairs",)
     family: Literal["transformer"] = "transformer"
     encoder_layers: Depth = 6
     decoder_layers: Depth = 6
@@ -72,6 +100,7 @@ class TransformerConfig(_Stack):
 class DecoderOnlyConfig(_Stack):
     """Decoder alone: each position looks at those before it (Liu et al. 2018; Radford et al. 2018)."""
 
+    learns_from: ClassVar[tuple[LearnsFrom, ...]] = ("text",)
     family: Literal["decoder_only"] = "decoder_only"
     layers: Depth = 6
     tie: bool = True
@@ -81,15 +110,17 @@ class DecoderOnlyConfig(_Stack):
 class EncoderOnlyConfig(_Stack):
     """Encoder alone: each position looks at all (Devlin et al. 2019)."""
 
+    learns_from: ClassVar[tuple[LearnsFrom, ...]] = ("text", "labels")
     family: Literal["encoder_only"] = "encoder_only"
     layers: Depth = 6
     pooling: Literal["mean", "first"] = "mean"
     """What a classifier knows of a text: the mean over all positions, or the vector of the first."""
 
 
-class RecurrentConfig(Section):
+class RecurrentConfig(ModelSection):
     """Encoder-decoder with recurrent cells; the wiring says whose decoder it is."""
 
+    learns_from: ClassVar[tuple[LearnsFrom, ...]] = ("pairs",)
     family: Literal["recurrent"] = "recurrent"
     cell: Literal["rnn", "gru", "lstm"] = "gru"
     wiring: Literal["fixed", "bahdanau", "luong"] = "bahdanau"
@@ -114,9 +145,10 @@ class RecurrentConfig(Section):
         return self.hidden
 
 
-class RecurrentLanguageModelConfig(Section):
+class RecurrentLanguageModelConfig(ModelSection):
     """Cells alone, each reading the piece before: what wrote text before attention did (Mikolov et al. 2010)."""
 
+    learns_from: ClassVar[tuple[LearnsFrom, ...]] = ("text",)
     family: Literal["recurrent_language_model"] = "recurrent_language_model"
     cell: Literal["rnn", "gru", "lstm"] = "lstm"
     layers: Depth = 2
@@ -132,7 +164,20 @@ class RecurrentLanguageModelConfig(Section):
         return self.hidden
 
 
-ModelConfig = Annotated[
-    TransformerConfig | RecurrentConfig | DecoderOnlyConfig | RecurrentLanguageModelConfig | EncoderOnlyConfig,
-    Field(discriminator="family"),
-]
+def _of_its_family(value: Any) -> ModelSection:
+    """The section of the family that `value` names. A union of classes would have to list all families here."""
+    if isinstance(value, ModelSection):
+        return value
+    family = value.get("family") if isinstance(value, dict) else None
+    if not isinstance(family, str):
+        raise PydanticCustomError("family_not_found", "its family is missing")
+    if family not in FAMILIES:
+        names = ", ".join(map(repr, FAMILIES))
+        raise PydanticCustomError(
+            "family_unknown", "there is no family {name}; there are {names}", {"name": repr(family), "names": names}
+        )
+    return FAMILIES[family].model_validate(value)
+
+
+ModelConfig = Annotated[SerializeAsAny[ModelSection], PlainValidator(_of_its_family)]
+"""The settings of a model of any family."""

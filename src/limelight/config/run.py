@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from limelight.config.augmentation import AugmentationConfig
-from limelight.config.models import ModelConfig, TransformerConfig
+from limelight.config.models import LearnsFrom, ModelConfig, TransformerConfig
 from limelight.config.section import Section
 
 
@@ -207,3 +207,9 @@ class RunConfig(Section):
     weights: Literal["fp32", "bf16", "int8"] = "fp32"
     """In which numbers a model folder keeps its weights: training keeps them whole, `limelight export --to limelight`
     makes the smaller forms. A model is searched in the same, if nothing else is said."""
+
+    @property
+    def learns(self) -> LearnsFrom:
+        """Which of all that models of its family learn from this run has: `data.text`, or what `data.train` holds."""
+        kinds = self.model.learns_from
+        return next((kind for kind in kinds if (kind == "text") == bool(self.data.text)), kinds[0])

@@ -33,15 +33,17 @@ def prepare(model: Seq2Seq, precision: str) -> Seq2Seq:
     On a CPU embeddings, normalization, attention and softmax stay in fp32, and so do recurrent cells; with `int8` about
     a hundredth of the size of each linear layer's output is lost to rounding. On a GPU `bf16` is the whole model.
 
-    Raises `UserError` for a precision that is not available on the device.
+    Raises `UserError` for a precision that is not available on the device, or for this model.
     """
     linear = linear_of(precision)
     weight = next(model.parameters(), None)
     if weight is None or weight.device.type == "cpu":
         pack = _PACK.get(type(model))
-        if pack is None:
-            raise TypeError(f"nothing says how a {type(model).__name__} is made of packed parts")
-        return pack(model, linear).eval()
+        if pack is not None:
+            return pack(model, linear).eval()
+        if precision != "fp32":
+            raise UserError(f"a {type(model).__name__} is searched in fp32 alone, not in {precision}")
+        return model.eval()
     if precision == "int8":
         raise UserError("precision int8 is for the CPU; on a GPU use bf16, or hide it with CUDA_VISIBLE_DEVICES=''")
     return model if precision == "fp32" else _cast(model, torch.bfloat16).eval()
@@ -62,7 +64,7 @@ _PACK: dict[type[Seq2Seq], Callable[[Any, MakeLinear], Seq2Seq]] = {
     DecoderOnly: pack_decoder_only,
     RecurrentLanguageModel: pack_recurrent_language_model,
 }
-"""How the models of each family are made of packed parts."""
+"""How the models of each family are made of packed parts. A family that is not here is searched as it is."""
 
 
 def _cast(model: Seq2Seq, dtype: torch.dtype) -> Seq2Seq:

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal, NamedTuple, cast
+from typing import Literal, NamedTuple
 
 import torch
 
@@ -14,16 +13,13 @@ from limelight.decoding.request import Request
 from limelight.decoding.sampling import Sampling
 from limelight.decoding.settings import SearchSettings
 from limelight.errors import UserError
-from limelight.inference.precision import search_precision
 from limelight.inference.prepare import prepare
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.maps import text_map
-from limelight.models.build import choose_device
 from limelight.models.eval_mode import eval_mode
 from limelight.models.language_model import LanguageModel
 from limelight.models.room import longest_sequence
 from limelight.pipelines.writer import Writer
-from limelight.storage.model import StoredModel, load_model, require_command
 from limelight.tokens import Tokenizers
 from limelight.tokens.text import decode_text, encode_text
 
@@ -247,30 +243,6 @@ class _Draft:
         return Growth(self.sample, text, whole)
 
 
-def load_generator(
-    path: str | Path, device: torch.device | None = None, *, precision: str | None = None
-) -> TextGenerator:
-    """The text generator of a run or model folder that holds a language model.
-
-    It goes to `device`; to a GPU where there is one and nothing else is asked; `precision` as for `load_translator`.
-    Raises `UserError` for a folder that holds no model, or one that does not write, naming the command that uses it.
-    """
-    target = device if device is not None else choose_device("auto")
-    stored = load_model(path, target)
-    return TextGenerator(
-        _writing(stored),
-        stored.tokenizers,
-        window=window_of(stored.config),
-        precision=precision or search_precision(stored.config.weights, target),
-    )
-
-
 def window_of(config: RunConfig) -> int | None:
     """How many pieces a language model has learned to see at once; None for one that carries a state."""
     return None if isinstance(config.model, RecurrentLanguageModelConfig) else config.batching.block
-
-
-def _writing(stored: StoredModel) -> LanguageModel:
-    """The model, if it is one that writes. Raises `UserError` that names the command for one that does not."""
-    require_command(stored, "generate")
-    return cast(LanguageModel, stored.model)

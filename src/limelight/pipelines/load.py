@@ -1,21 +1,36 @@
 """A folder becomes what its model is for."""
 
 from collections.abc import Sequence
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 
-from limelight.config import load_config
+from limelight.box import DEFAULT
+from limelight.config import RunConfig, directions_of, load_config
+from limelight.decoding.ensemble import Ensemble
 from limelight.errors import UserError
-from limelight.pipelines.generator import load_generator
-from limelight.pipelines.load_reader import load_reader
-from limelight.pipelines.load_translator import load_translator
-from limelight.storage.layout import CONFIG, find_model
+from limelight.inference.precision import search_precision
+from limelight.models.build import choose_device
+from limelight.models.families import family_of, resolve, use_of
+from limelight.models.interface import Seq2Seq
+from limelight.models.language_model import LanguageModel
+from limelight.models.transformer import encoder_only
+from limelight.pipelines.classifier import Classifier
+from limelight.pipelines.generator import TextGenerator, window_of
+from limelight.pipelines.mask_filler import MaskFiller
+from limelight.pipelines.translator import Translator
+from limelight.storage.layout import BEST, CONFIG, SHORTLIST, find_model
+from limelight.storage.model import StoredModel, load_model, require_command
+from limelight.storage.shortlist import read_shortlist
+from limelight.tokens import Tokenizers
+
+Folders = str | Path | Sequence[str | Path]
 
 
 def load(
-    paths: str | Path | Sequence[str | Path],
+    paths: Folders = DEFAULT,
     device: torch.device | None = None,
     *,
     precision: str | None = None,
@@ -24,23 +39,202 @@ def load(
 ) -> Any:
     """What the model of a run or model folder is for: a `Translator`, `TextGenerator`, `MaskFiller` or `Classifier`.
 
-    Several folders are an ensemble of translators. `device`, `precision`, `shortlist` and `threads` are those of
-    `load_translator`; the last two are for translators alone, and `precision` for what searches. Whoever wants to say
-    which of the four it is, to a type checker too, calls its own function, which `limelight` has as well:
-    `load_translator`, `load_generator`, `load_mask_filler`, `load_classifier`. Raises `UserError` as these do.
+    Without an argument it is the bundled model. Several folders are an ensemble of translators. `device`, `precision`,
+    `shortlist` and `threads` are those of `load_translator`; the last two are for translators alone, and `precision`
+    for what searches. Whoever wants to say which of the four it is, to a type checker too, calls its own function,
+    which `limelight` has as well: `load_translator`, `load_generator`, `load_mask_filler`, `load_classifier`. Raises
+    `UserError` as these do.
     """
-    if not isinstance(paths, str | Path) and len(paths) != 1:
-        return load_translator(paths, device, precision=precision, shortlist=shortlist, threads=threads)
-    path = paths if isinstance(paths, str | Path) else paths[0]
-    family = load_config(find_model(path) / CONFIG).model.family
-    if family in ("transformer", "recurrent"):
-        return load_translator(path, device, precision=precision, shortlist=shortlist, threads=threads)
-    if shortlist:
-        raise UserError(f"{path}: a shortlist is for translators, and this is a model of the family {family}")
-    if threads is not None:
-        raise UserError(f"{path}: threads={threads} is for translators, and this is a model of the family {family}")
-    if family != "encoder_only":
-        return load_generator(path, device, precision=precision)
-    if precision is not None:
-        raise UserError(f"{path}: precision={precision} is that of searching, and this {family} model searches nothing")
-    return load_reader(path, device)
+    folders = _folders(paths)
+    options = {"precision": precision, "shortlist": shortlist or None, "threads": threads}
+    given = {name: value for name, value in options.items() if value is not None}
+    _require_options(folders[0], load_config(find_model(folders[0]) / CONFIG), given)
+    stored = _load(folders, device)
+    use = use_of(stored[0].config.model, stored[0].model)
+    for other in stored[1:]:
+        require_command(other, use.name)
+    return _named(resolve(use.pipeline)(stored, **given), folders)
+
+
+def load_translator(
+    paths: Folders,
+    device: torch.device | None = None,
+    *,
+    precision: str | None = None,
+    shortlist: bool = False,
+    threads: int | None = None,
+) -> Translator:
+    """The translator of a run or model folder; of several, their ensemble, with the settings of the first.
+
+    It goes to `device`; to a GPU where there is one and nothing else is asked. `precision` is that of searching:
+    `fp32`; `bf16`; or `int8`, the fastest on a CPU; by default the form in which the folder keeps its weights, where
+    the device computes that fast (`inference.precision.search_precision`). With `shortlist` only pieces on the one that
+    stands in the folder are scored; `threads` is for the owner of the process, see `Translator`. Raises `UserError` for
+    folders that hold no model, for an ensemble of models whose tokenizers differ, for a precision that is not to be had
+    on the device, and for a shortlist that is missing, damaged, or not for one model alone.
+    """
+    folders = _folders(paths)
+    made = make_translator(_load(folders, device), precision=precision, shortlist=shortlist, threads=threads)
+    return _named(made, folders)
+
+
+def load_generator(
+    path: str | Path, device: torch.device | None = None, *, precision: str | None = None
+) -> TextGenerator:
+    """The text generator of a run or model folder that holds a language model.
+
+    `device` and `precision` as for `load_translator`. Raises `UserError` for a folder that holds no model, or one that
+    does not write, naming the command that uses it.
+    """
+    return make_generator(_load([path], device), precision=precision)
+
+
+def load_reader(path: str | Path, device: torch.device | None = None) -> MaskFiller | Classifier:
+    """A masked model as `MaskFiller`, a classifier as `Classifier`; both know the vectors of sentences.
+
+    `device` as for `load_translator`. Raises `UserError` for a folder that holds no model, or one of another family.
+    """
+    [stored] = _load([path], device)
+    if isinstance(stored.model, encoder_only.Classifier):
+        return make_classifier([stored])
+    if isinstance(stored.model, encoder_only.MaskedModel):
+        return make_mask_filler([stored])
+    config = stored.config.model
+    raise UserError(
+        f"{path}: this is a model of the family {config.family}, which neither fills in nor classifies; "
+        f"use it with {family_of(config).commands}"
+    )
+
+
+def load_mask_filler(path: str | Path, device: torch.device | None = None) -> MaskFiller:
+    """The same for a masked model. Raises `UserError` for a classifier, too."""
+    reader = load_reader(path, device)
+    if isinstance(reader, Classifier):
+        raise UserError(f"{path}: this is a classifier, which fills nothing in; use it with `limelight classify`")
+    return reader
+
+
+def load_classifier(path: str | Path, device: torch.device | None = None) -> Classifier:
+    """The same for a classifier. Raises `UserError` for a masked model, too."""
+    reader = load_reader(path, device)
+    if isinstance(reader, MaskFiller):
+        raise UserError(
+            f"{path}: this is a masked model, which knows no labels; use it with `limelight fill`, or begin a "
+            "classifier with it: `limelight train --from`"
+        )
+    return reader
+
+
+def make_translator(
+    stored: Sequence[StoredModel], *, precision: str | None = None, shortlist: bool = False, threads: int | None = None
+) -> Translator:
+    """The translator of a stored model, or the ensemble of several. Raises `UserError` as `load_translator` does."""
+    first = stored[0]
+    for each in stored:
+        require_command(each, "translate")
+    for other in stored[1:]:
+        _require_alike(first, other)
+    if shortlist and len(stored) > 1:
+        raise UserError(f"{len(stored)} models and a shortlist: an ensemble takes none; give one model")
+    models = [cast(Seq2Seq, each.model) for each in stored]
+    made = Translator(
+        models[0] if len(models) == 1 else Ensemble(models),
+        first.tokenizers,
+        first.config.decoding,
+        precision=_precision(first, precision),
+        shortlist=read_shortlist(first.folder / SHORTLIST, first.tokenizers) if shortlist else None,
+        threads=threads,
+        directions=directions_of(first.config.data),
+    )
+    made.knows_placeholders = len(models) == 1 and first.config.augmentation.placeholders > 0
+    return made
+
+
+def make_generator(stored: Sequence[StoredModel], *, precision: str | None = None) -> TextGenerator:
+    """The text generator of a stored model. Raises `UserError` for one that does not write."""
+    one = _only(stored)
+    require_command(one, "generate")
+    return TextGenerator(
+        cast(LanguageModel, one.model),
+        one.tokenizers,
+        window=window_of(one.config),
+        precision=_precision(one, precision),
+    )
+
+
+def make_mask_filler(stored: Sequence[StoredModel]) -> MaskFiller:
+    """The mask filler of a stored masked model."""
+    one = _only(stored)
+    return MaskFiller(cast(encoder_only.MaskedModel, one.model), one.tokenizers.source)
+
+
+def make_classifier(stored: Sequence[StoredModel]) -> Classifier:
+    """The classifier of a stored one."""
+    one = _only(stored)
+    return Classifier(cast(encoder_only.Classifier, one.model), one.tokenizers.source)
+
+
+def _folders(paths: Folders) -> list[str | Path]:
+    folders = [paths] if isinstance(paths, str | Path) else list(paths)
+    if not folders:
+        raise UserError("no model to load: give the folder of a run")
+    return folders
+
+
+def _load(folders: Sequence[str | Path], device: torch.device | None) -> list[StoredModel]:
+    target = device if device is not None else choose_device("auto")
+    return [load_model(folder, target) for folder in folders]
+
+
+def _require_options(path: str | Path, config: RunConfig, given: dict[str, Any]) -> None:
+    """Raises `UserError` for an option that nothing made of such a model has: it would change nothing."""
+    uses = family_of(config.model).uses.values()
+    known = {name for use in uses for name in signature(resolve(use.pipeline)).parameters}
+    for name, value in given.items():
+        if name not in known:
+            raise UserError(f"{path}: {name}={value} is no option of a model of the family {config.model.family}")
+
+
+def _named(made: Any, folders: Sequence[str | Path]) -> Any:
+    """The same, which says in attention maps where it comes from; an ensemble has no name."""
+    if isinstance(made, Translator) and len(folders) == 1:
+        made.name = str(folders[0])
+    return made
+
+
+def _only(stored: Sequence[StoredModel]) -> StoredModel:
+    if len(stored) > 1:
+        raise UserError(f"{len(stored)} models: translators alone can be an ensemble; give one model")
+    return stored[0]
+
+
+def _precision(stored: StoredModel, asked: str | None) -> str:
+    return asked or search_precision(stored.config.weights, next(stored.model.parameters()).device)
+
+
+def _require_alike(first: StoredModel, other: StoredModel) -> None:
+    """Raises `UserError` for two models that cannot be an ensemble."""
+    names = [str(each.folder.parent if each.folder.name == BEST else each.folder) for each in (first, other)]
+    message = f"{' and '.join(names)} cannot be an ensemble"
+    if not _same_pieces(first.tokenizers, other.tokenizers):
+        raise UserError(
+            f"{message}: their tokenizers differ in size or pieces "
+            f"({_sizes(first.tokenizers)} against {_sizes(other.tokenizers)}); train them with the same one"
+        )
+    ours, theirs = directions_of(first.config.data), directions_of(other.config.data)
+    if max(len(ours), len(theirs)) > 1 and set(ours) != set(theirs):
+        raise UserError(
+            f"{message}: one translates {', '.join(map(str, ours))}, the other {', '.join(map(str, theirs))}"
+        )
+
+
+def _same_pieces(some: Tokenizers, others: Tokenizers) -> bool:
+    """Whether every id stands for the same piece on both sides."""
+    return all(
+        one.size == other.size and one.pieces(range(one.size)) == other.pieces(range(other.size))
+        for one, other in zip(some, others, strict=True)
+    )
+
+
+def _sizes(tokenizers: Tokenizers) -> str:
+    return f"{tokenizers.source.size} source and {tokenizers.target.size} target ids"

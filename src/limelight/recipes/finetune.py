@@ -20,8 +20,8 @@ def finetune(parent: RunConfig | None = None) -> RunConfig:
     the one of `--from`.
     """
     parent = parent or RunConfig()
-    family = parent.model.family
-    translates = family in ("transformer", "recurrent")
+    learns_from = parent.model.learns_from
+    translates = "pairs" in learns_from
     return RunConfig(
         recipe="finetune",
         tokens=parent.tokens,
@@ -35,7 +35,7 @@ def finetune(parent: RunConfig | None = None) -> RunConfig:
             validate_every=100,
             checkpoint_every=500,
             bleu_sentences=500 if translates else 0,
-            best_by="bleu" if translates else "macro_f1" if family == "encoder_only" else "loss",
+            best_by="bleu" if translates else "macro_f1" if "labels" in learns_from else "loss",
             patience=10,
             average=1,
         ),

@@ -13,10 +13,11 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from limelight.config import EncoderOnlyConfig, RunConfig, dump_config, load_config
+from limelight.config import RunConfig, dump_config, load_config
 from limelight.errors import RunError, UserError
 from limelight.files import cause, write_folder, write_whole
 from limelight.models.build import build_model
+from limelight.models.families import family_of, use_of
 from limelight.models.interface import Model
 from limelight.models.transformer.encoder_only import Classifier
 from limelight.storage.compact import expand
@@ -24,15 +25,6 @@ from limelight.storage.layout import CARD, CONFIG, LABELS, TOKENIZER, WEIGHTS, f
 from limelight.storage.weights import named_weights, put_weights, read_weights, require_fit, save_weights
 from limelight.text.labels import dump_labels, read_labels
 from limelight.tokens import Tokenizers, load_tokenizers, save_tokenizers
-
-COMMANDS = {
-    "transformer": "`limelight translate`",
-    "recurrent": "`limelight translate`",
-    "decoder_only": "`limelight generate`",
-    "recurrent_language_model": "`limelight generate`",
-    "encoder_only": "`limelight fill` or `limelight classify`",
-}
-"""What is done with the models of each family."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +61,7 @@ def load_model(path: str | Path, device: torch.device | None = None) -> StoredMo
 
 def _chooses(config: RunConfig, weights: Mapping[str, Tensor]) -> bool:
     """Whether these are weights of a classifier: an encoder alone without what a masked model guesses pieces with."""
-    return isinstance(config.model, EncoderOnlyConfig) and "output_bias" not in weights
+    return "labels" in config.model.learns_from and "output_bias" not in weights
 
 
 def _read_labels(path: Path, weights: Mapping[str, Tensor]) -> tuple[str, ...]:
@@ -82,12 +74,12 @@ def _read_labels(path: Path, weights: Mapping[str, Tensor]) -> tuple[str, ...]:
 
 
 def require_command(stored: StoredModel, command: str) -> None:
-    """Raises `UserError` for a model that is for something else than `limelight VERB`, naming what it is for."""
-    family = stored.config.model.family
-    if COMMANDS[family] != f"`limelight {command}`":
+    """Raises `UserError` for a model that is for something else than `limelight COMMAND`, naming what it is for."""
+    config = stored.config.model
+    if use_of(config, stored.model).name != command:
         raise UserError(
-            f"{stored.folder}: this is a model of the family {family}, which does not {command}; "
-            f"use it with {COMMANDS[family]}"
+            f"{stored.folder}: this is a model of the family {config.family}, which does not {command}; "
+            f"use it with {family_of(config).commands}"
         )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from limelight.config import Corpus, EncoderOnlyConfig, ModelConfig, RunConfig, TokensConfig, load_config
+from limelight.config import Corpus, ModelConfig, RunConfig, TokensConfig, load_config
 from limelight.differences import describe_differences
 from limelight.errors import UserError
 from limelight.recipes import find_recipe
@@ -71,7 +71,7 @@ def _model_differences(parent: RunConfig, config: RunConfig) -> Iterator[tuple[s
             continue  # a size that follows from another setting, which is listed, is not listed
         if name == "output_bias" and now[name]:
             continue  # a new bias is zero
-        if name == "pooling" and not (parent.data.train and isinstance(old, EncoderOnlyConfig)):
+        if name == "pooling" and not (parent.data.train and parent.learns == "labels"):
             continue  # what a masked model never used
         yield f"model.{name}", before[name], now[name]
 
@@ -127,7 +127,7 @@ def parent_warnings(config: RunConfig) -> Iterator[str]:
 def named_as_in(parent: RunConfig, corpora: tuple[Corpus, ...]) -> tuple[Corpus, ...]:
     """The corpora, those without names of languages with the names that the parent's text has."""
     known = {(corpus.source, corpus.target) for corpus in parent.data.train}
-    if len(known) != 1 or isinstance(parent.model, EncoderOnlyConfig):
+    if len(known) != 1 or parent.learns != "pairs":
         return corpora
     source, target = known.pop()
     return tuple(
@@ -140,7 +140,7 @@ def named_as_in(parent: RunConfig, corpora: tuple[Corpus, ...]) -> tuple[Corpus,
 
 def _directions(config: RunConfig) -> set[tuple[str, str]]:
     """The directions of translation whose languages are named."""
-    if isinstance(config.model, EncoderOnlyConfig):
+    if config.learns != "pairs":
         return set()
     pairs = {(_plain(corpus.source), _plain(corpus.target)) for corpus in config.data.train}
     return {pair for pair in pairs if pair != UNNAMED}

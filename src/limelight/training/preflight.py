@@ -9,9 +9,6 @@ import torch
 
 from limelight.config import (
     Corpus,
-    DecoderOnlyConfig,
-    EncoderOnlyConfig,
-    RecurrentLanguageModelConfig,
     RunConfig,
     TokensConfig,
     check_directions,
@@ -47,7 +44,7 @@ def check_run(config: RunConfig, folder: Path) -> None:
     """
     require_one_kind(config)
     require_other_files(config)
-    if not isinstance(config.model, EncoderOnlyConfig):
+    if config.learns == "pairs":
         check_directions(config.data)
     _check_files(config, folder)
     choose_precision(config.training.precision, choose_device(config.training.device))
@@ -63,8 +60,8 @@ def check_run(config: RunConfig, folder: Path) -> None:
 def require_one_kind(config: RunConfig) -> None:
     """Raises `UserError` where the text is of another kind than the model takes, or there is none."""
     family, data = config.model.family, config.data
-    takes_text = isinstance(config.model, DecoderOnlyConfig | RecurrentLanguageModelConfig | EncoderOnlyConfig)
-    takes_pairs = not takes_text or isinstance(config.model, EncoderOnlyConfig)
+    takes_text = "text" in config.model.learns_from
+    takes_pairs = config.model.learns_from != ("text",)
     if not data.text and not data.train:
         ways = ["--text FILE..."] * takes_text + ["--train FILE (or two files)"] * takes_pairs
         raise UserError(f"there is nothing to train on: a model of the family {family} learns from {' or '.join(ways)}")
@@ -82,7 +79,7 @@ def require_one_kind(config: RunConfig) -> None:
         raise UserError("--valid is for pairs and --text for plain text: give text for validation with --valid-text")
     if data.train and data.valid_text:
         raise UserError("--valid-text is for plain text and --train for pairs: give pairs for validation with --valid")
-    if any(corpus.tag for corpus in data.train) and isinstance(config.model, EncoderOnlyConfig):
+    if any(corpus.tag for corpus in data.train) and config.learns != "pairs":
         raise UserError("--back-translated is for models that translate: give text with labels with --train")
     if any(corpus.tag for corpus in data.valid):
         raise UserError("data.valid: a corpus for validation has no tag, as the text to be translated later has none")
@@ -143,7 +140,7 @@ def _tokenizers(config: RunConfig, folder: Path) -> Tokenizers:
     if config.begin_with:
         return load_tokenizers(find_model(config.begin_with) / TOKENIZER)
     tokens = config.tokens
-    pairs = () if isinstance(config.model, EncoderOnlyConfig) else config.data.train
+    pairs = config.data.train if config.learns == "pairs" else ()
     languages = sorted({language for corpus in pairs for language in (corpus.source, corpus.target)})
     if tokens.vocabulary_size is not None:
         require_size(tokens.vocabulary_size, len(reserved_pieces(languages, further_pieces(config.data))))
@@ -198,7 +195,7 @@ def _check_marks(config: RunConfig, tokenizers: Tokenizers) -> None:
     vocabulary does not have."""
     if not config.augmentation.needs_alignments:
         return
-    if not config.data.train or isinstance(config.model, EncoderOnlyConfig):
+    if not config.data.train or config.learns != "pairs":
         raise UserError(
             "augmentation.placeholders and augmentation.terms are for pairs of sentences that translate one another: "
             "set both to 0"

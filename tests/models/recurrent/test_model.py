@@ -9,7 +9,8 @@ from torch.nn import functional
 
 from limelight.config import RecurrentConfig
 from limelight.errors import UserError
-from limelight.models.recurrent import Recurrent, build_recurrent
+from limelight.models.recurrent import Recurrent
+from limelight.models.recurrent.build import build_recurrent
 from limelight.models.recurrent.cells import KINDS
 from limelight.models.recurrent.decoder import Bridge
 from tests.models.helpers import exact_model, make_model, random_batch
@@ -205,4 +206,4 @@ def test_bf16_autocast_trains_and_stays_near_fp32(wiring: str, cell: str, seed: 
 
 def test_three_way_tying_needs_vocabularies_of_one_size() -> None:
     with pytest.raises(UserError, match="three-way shares one embedding between vocabularies of 13 and 17 pieces; set"):
-        build_recurrent(RecurrentConfig(tie="three-way"), 13, 17, end_id=0)
+        build_recurrent(RecurrentConfig(tie="three-way"), 13, 17)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from limelight.config import RunConfig
-from limelight.pipelines.load_reader import load_classifier, load_mask_filler
+from limelight.pipelines.load import load_classifier, load_mask_filler
 from limelight.signals import Stopped
 from limelight.storage.model import load_model
 from tests.training.helpers import go, last_weights, log_of, trace_of

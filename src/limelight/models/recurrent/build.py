@@ -1,0 +1,138 @@
+"""From configuration to recurrent models: the one place that unpacks their settings."""
+
+from collections.abc import Sequence
+
+from torch import nn
+
+from limelight.attention.scores import build_score, score_class
+from limelight.config import RecurrentConfig, RecurrentLanguageModelConfig
+from limelight.errors import UserError
+from limelight.layers.embedding import TokenEmbedding
+from limelight.models.recurrent.cells import KINDS, CellStack, build_layers
+from limelight.models.recurrent.decoder import (
+    BahdanauDecoder,
+    Bridge,
+    FixedDecoder,
+    InputFeedingDecoder,
+    LuongDecoder,
+    RecurrentDecoder,
+)
+from limelight.models.recurrent.encoder import RecurrentEncoder
+from limelight.models.recurrent.language_model import RecurrentLanguageModel
+from limelight.models.recurrent.model import Recurrent
+from limelight.tokens.tokenizer import END
+
+
+def build_recurrent(
+    config: RecurrentConfig, source_size: int, target_size: int, labels: Sequence[str] = ()
+) -> Recurrent:
+    """A fresh model with random weights. Sizes count all ids of a vocabulary, padding included.
+
+    Raises:
+        UserError: three-way tying of vocabularies that differ in size.
+    """
+    if config.tie == "three-way" and source_size != target_size:
+        raise UserError(
+            f"model.tie=three-way shares one embedding between vocabularies of {source_size} and {target_size} pieces; "
+            "set tokens.joint=true, or model.tie=two-way"
+        )
+    embedding = TokenEmbedding(target_size, config.embedding, scale=False)
+    tied = config.tie == "three-way"
+    source_embedding = embedding if tied else TokenEmbedding(source_size, config.embedding, scale=False)
+    encoder = _encoder(config, source_embedding)
+    features = _features(config)
+    output = _output(features, target_size) if config.tie == "none" else None
+    return Recurrent(
+        encoder,
+        _decoder(config, features),
+        embedding,
+        output,
+        dropout=config.dropout,
+        start_id=target_size - 1,
+        end_id=END,
+    )
+
+
+def build_language_model(
+    config: RecurrentLanguageModelConfig, source_size: int, target_size: int, labels: Sequence[str] = ()
+) -> RecurrentLanguageModel:
+    """Cells alone."""
+    narrows = config.tie and config.hidden != config.embedding
+    return RecurrentLanguageModel(
+        TokenEmbedding(target_size, config.embedding, scale=False),
+        CellStack(_cells(config), dropout=config.dropout),
+        nn.Linear(config.hidden, config.embedding) if narrows else None,
+        None if config.tie else _output(config.hidden, target_size),
+        dropout=config.dropout,
+        end_id=END,
+    )
+
+
+def _cells(config: RecurrentLanguageModelConfig) -> nn.RNNBase:
+    return build_layers(
+        config.cell,
+        config.embedding,
+        config.hidden,
+        layers=config.layers,
+        bidirectional=False,
+        dropout=config.dropout,
+    )
+
+
+def _output(width: int, size: int) -> nn.Linear:
+    """The final linear layer: a class for each piece but padding."""
+    output = nn.Linear(width, size - 1, bias=False)
+    nn.init.xavier_uniform_(output.weight)
+    return output
+
+
+def _needs_one_width(config: RecurrentConfig) -> bool:
+    """A dot product compares vectors of one width: a linear layer brings two directions to that of the decoder."""
+    return config.wiring != "fixed" and config.bidirectional and score_class(config.score).equal_sizes
+
+
+def _features(config: RecurrentConfig) -> int:
+    """Luong's h~ is as wide as the state; a readout, and whatever meets a tied embedding, as wide as that."""
+    return config.hidden if config.wiring == "luong" and config.tie == "none" else config.embedding
+
+
+def _encoder(config: RecurrentConfig, embedding: TokenEmbedding) -> RecurrentEncoder:
+    layers = build_layers(
+        config.cell,
+        config.embedding,
+        config.hidden,
+        layers=config.encoder_layers,
+        bidirectional=config.bidirectional,
+        dropout=config.dropout,
+    )
+    narrow = nn.Linear(2 * config.hidden, config.hidden, bias=False) if _needs_one_width(config) else None
+    return RecurrentEncoder(embedding, layers, narrow, dropout=config.dropout)
+
+
+def _decoder(config: RecurrentConfig, features: int) -> RecurrentDecoder:
+    summary = config.hidden * (2 if config.bidirectional else 1)
+    context = config.hidden if _needs_one_width(config) else summary
+    fed = {"fixed": context, "bahdanau": context, "luong": features if config.input_feeding else 0}[config.wiring]
+    layers = build_layers(
+        config.cell,
+        config.embedding + fed,
+        config.hidden,
+        layers=config.decoder_layers,
+        bidirectional=False,
+        dropout=config.dropout,
+    )
+    cells = CellStack(layers, dropout=config.dropout)
+    parts = KINDS[config.cell].state_parts
+    bridge = Bridge(
+        [nn.Linear(summary, config.decoder_layers * config.hidden) for _ in range(parts)], layers=config.decoder_layers
+    )
+    read = config.hidden + context + (0 if config.wiring == "luong" else config.embedding)
+    readout = nn.Linear(read, features)
+    if config.wiring == "fixed":
+        return FixedDecoder(cells, bridge, readout=readout)
+    score = build_score(config.score, config.hidden, context, config.score_size or config.hidden)
+    if config.wiring == "bahdanau":
+        return BahdanauDecoder(cells, bridge, score=score, readout=readout)
+    if config.input_feeding:
+        return InputFeedingDecoder(cells, bridge, score=score, readout=readout, fed_size=features)
+    return LuongDecoder(cells, bridge, score=score, readout=readout)
