@@ -164,9 +164,6 @@ def _describe(fault: Any, family: str | None) -> str:
         here = [kind for kind in kinds if getattr(kind.model_fields.get("family"), "default", None) in of_family]
         siblings = [key for kind in here for key in kind.model_fields]
         return _unknown(place, place.rpartition(".")[0], siblings, family)
-    if fault["type"] == "family_not_found":
-        families = " or ".join(f"`family: {name}`" for name in FAMILIES)
-        return f"{place}: say which family the model is of, {families}"
     value = fault["input"]
     said = "" if isinstance(value, dict) else f", not {shown(repr(value))}"
     message = fault["msg"].removeprefix("Value error, ")  # from a check of our own

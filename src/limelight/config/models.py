@@ -3,7 +3,6 @@
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, PlainValidator, SerializeAsAny
-from pydantic_core import PydanticCustomError
 
 from limelight.config.section import Depth, Section, Width
 
@@ -170,12 +169,9 @@ def _of_its_family(value: Any) -> ModelSection:
         return value
     family = value.get("family") if isinstance(value, dict) else None
     if not isinstance(family, str):
-        raise PydanticCustomError("family_not_found", "its family is missing")
+        raise ValueError("say which family the model is of, " + " or ".join(f"`family: {name}`" for name in FAMILIES))
     if family not in FAMILIES:
-        names = ", ".join(map(repr, FAMILIES))
-        raise PydanticCustomError(
-            "family_unknown", "there is no family {name}; there are {names}", {"name": repr(family), "names": names}
-        )
+        raise ValueError(f"there is no family {family!r}; there are {', '.join(map(repr, FAMILIES))}")
     return FAMILIES[family].model_validate(value)
 
 
