@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from limelight.cli.serve import is_loopback, named_model
-from limelight.pipelines.load_translator import load_translator
+from limelight.pipelines.load import load_translator
 from tests.cli.conftest import Limelight
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ from queue import SimpleQueue
 
 import pytest
 
-from limelight.pipelines.load_translator import load_translator
+from limelight.pipelines.load import load_translator
 from limelight.serving.links import ProcessLink, ThreadLink, process_link, thread_link
 from limelight.serving.load import Loading
 from limelight.serving.tasks import Report, Task

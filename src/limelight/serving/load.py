@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from limelight.config.directions import UNNAMED
-from limelight.pipelines.load_translator import load_translator
+from limelight.pipelines.load import load_translator
 from limelight.serving.tasks import Report
 from limelight.serving.worker import Worker
 from limelight.storage.detector import read_detector
