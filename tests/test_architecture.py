@@ -36,6 +36,7 @@ FLOOR_OF = {unit: floor for floor, units in enumerate(FLOORS) for unit in units}
 WITHOUT_TORCH = FLOORS[0] | FLOORS[1]
 IMPORT_NAMES = {
     "pyyaml": "yaml",
+    "markdown-it-py": "markdown_it",
     "prometheus-client": "prometheus_client",
     "python-multipart": "python_multipart",
 }  # distributions that are imported under another name

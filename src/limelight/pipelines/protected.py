@@ -19,10 +19,11 @@ from limelight.batching.batch import make_batch
 from limelight.errors import UserError
 from limelight.models.eval_mode import eval_mode
 from limelight.pipelines.place_marks import Attended, Slot, place_marks
-from limelight.text.marks import MARK, PLACEHOLDER, mark_number, placeholder, without_marks
+from limelight.text.marks import MARK, PLACEHOLDER, has_marks, mark_number, placeholder, without_marks
 from limelight.text.protect import Protected, Span, divide, protect, restore
 from limelight.text.protectors import Protector
 from limelight.text.sentences import Sentences, split_sentences
+from limelight.text.units.unit import is_code
 from limelight.tokens.marked import decode_marked, encode_marked, knows_marks
 from limelight.tokens.tokenizer import PLACEHOLDERS
 
@@ -127,18 +128,25 @@ def translate_protected(
     no placeholders.
     """
     language = options.get("source_lang") or "en"
-    protected = [protect_text(text, protectors, language) for text in texts]
-    if not knows_marks(translator.tokenizers.source) or not knows_marks(translator.tokenizers.target):
+    return translate_prepared(translator, [protect_text(text, protectors, language) for text in texts], **options)
+
+
+def translate_prepared(
+    translator: Translator, protected: Sequence[ProtectedText], **options: Any
+) -> list[ProtectedTranslation]:
+    """The same for texts that are protected already."""
+    sentences = list(chain.from_iterable(each.sentences for each in protected))
+    known = knows_marks(translator.tokenizers.source) and knows_marks(translator.tokenizers.target)
+    if not known and any(map(has_marks, sentences)):
         raise UserError("the vocabulary of this model has no placeholders (<ph0> ...): it cannot protect spans")
     beam = options.get("beam_size") or translator.config.beam_size
-    sampled = options.get("sampling") is not None
-    options.setdefault("n_best", 1 if sampled else beam)
-    sentences = list(chain.from_iterable(each.sentences for each in protected))
-    translations = iter(translator.translate(sentences, **{**options, "marked": True, "lines": True}))
+    if known:
+        options.setdefault("n_best", 1 if options.get("sampling") is not None else beam)
+    different = list(dict.fromkeys(sentences))
+    translated = translator.translate(different, **{**options, "marked": known, "lines": True})
+    found = dict(zip(different, translated, strict=True))
     direction = {name: options.get(name) for name in ("source_lang", "target_lang")}
-    return [
-        finish_text(translator, each, [next(translations) for _ in each.sentences], **direction) for each in protected
-    ]
+    return [finish_text(translator, each, [found[text] for text in each.sentences], **direction) for each in protected]
 
 
 def _part(text: str, protectors: Sequence[Protector], language: str) -> Part:
@@ -177,7 +185,7 @@ def _inside(text: str, spans: Sequence[Span]) -> tuple[int, int]:
 def _tag(character: str, spans: Sequence[Span]) -> Span | None:
     """The span of a placeholder, if it is a tag."""
     span = spans[mark_number(character)] if PLACEHOLDER.match(character) else None
-    return span if span is not None and span.text.startswith("<") else None
+    return span if span is not None and (span.text.startswith("<") or is_code(span.text)) else None
 
 
 def _renumbered(text: str, numbers: Sequence[int]) -> str:

@@ -63,6 +63,12 @@ _BY_SUFFIX = {
 SEGMENT_FORMATS = (".tmx", ".xlf", ".xliff", ".po", ".ts", ".csv")
 """Endings of files that hold segments in languages that they name themselves."""
 
+DOCUMENT_SUFFIXES = (
+    *(".docx", ".po", ".pot", ".html", ".htm", ".xhtml", ".md", ".markdown", ".srt", ".vtt", ".json", ".arb", ".yaml"),
+    *(".yml", ".xlf", ".xliff", ".tmx", ".ts"),
+)
+"""Endings of files that are translated as documents (`text/units/`), and not line by line."""
+
 BOTH_SIDES = (".tsv", ".jsonl", *SEGMENT_FORMATS)
 """Endings of files that hold both sides of parallel text."""
 

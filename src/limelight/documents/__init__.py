@@ -1,0 +1,1 @@
+"""Documents: connects the units of files to a translator."""

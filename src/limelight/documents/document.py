@@ -1,0 +1,149 @@
+"""A file as its units, and as bytes again with their translations.
+
+What is read is bounded, and refused as a whole where something is wrong with it: nothing is written then.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from limelight.errors import UserError
+from limelight.text.units.docx import PARTS, docx_units
+from limelight.text.units.registry import DOCX, FORMATS, Decoded, Options, decode_file, find_units, suffix_of
+from limelight.text.units.unit import FormatError, Unit, splice
+from limelight.untrusted import read_plain, shown
+
+MAX_FILE = 64 << 20
+"""Bytes of a file."""
+MAX_MEMBERS = 10_000
+MAX_UNPACKED = 256 << 20
+"""Bytes of all that is in a zip file."""
+MAX_RATIO = 200
+"""How much smaller than itself a text in a zip file may be."""
+
+
+class Part(NamedTuple):
+    """A text in a file."""
+
+    name: str
+    """In a zip file; empty where the file is the text."""
+    decoded: Decoded
+    units: Sequence[Unit]
+
+
+class Document(NamedTuple):
+    """A file that is read."""
+
+    name: str
+    data: bytes
+    parts: tuple[Part, ...]
+
+    @property
+    def units(self) -> list[Unit]:
+        """Those of all parts."""
+        return [unit for part in self.parts for unit in part.units]
+
+    def written(self, translations: Sequence[str | None]) -> bytes:
+        """The file with translations of its units; None, or the text itself, changes nothing.
+
+        Raises `UserError` for a character that the encoding of the file does not have.
+        """
+        given, changed = iter(translations), dict[str, bytes]()
+        for part in self.parts:
+            splices = []
+            for unit in part.units:
+                text = next(given)
+                if text is not None and text != unit.text:
+                    splices += list(unit.write(text))
+            if splices:
+                try:
+                    changed[part.name] = part.decoded.encode(splice(part.decoded.text, splices))
+                except FormatError as error:
+                    raise UserError(_message(self.name, error)) from None
+        if not changed:
+            return self.data
+        return changed[""] if "" in changed else _zipped(self.data, changed)
+
+
+def open_document(path: Path, options: Options) -> Document:
+    """Read a file. Raises `UserError` for one that is not what its name says, too large, or damaged."""
+    suffix, name = suffix_of(path), str(path)
+    if suffix not in FORMATS and suffix != DOCX:
+        raise UserError(f"{name}: documents are {', '.join([*FORMATS, DOCX])}, not {suffix or 'without an ending'}")
+    try:
+        data = read_plain(path, MAX_FILE)
+    except OSError as error:
+        raise UserError(f"{name}: cannot be read: {(error.strerror or str(error)).lower()}") from None
+    return read_document(data, name, options)
+
+
+def read_document(data: bytes, name: str, options: Options) -> Document:
+    """The same of bytes; `name` says by its ending what they are."""
+    suffix = suffix_of(name)
+    try:
+        if suffix == DOCX:
+            return Document(name, data, _docx_parts(data))
+        decoded = decode_file(data, suffix)
+        return Document(name, data, (Part("", decoded, find_units(decoded.text, suffix, options)),))
+    except FormatError as error:
+        raise UserError(_message(name, error)) from None
+
+
+def _message(name: str, error: FormatError) -> str:
+    return f"{name}:{error.line}: {error.reason}" if error.line else f"{name}: {error.reason}"
+
+
+def _docx_parts(data: bytes) -> tuple[Part, ...]:
+    parts = []
+    for info, content in _members(data):
+        if PARTS.fullmatch(info.filename):
+            try:
+                decoded = decode_file(content, DOCX)
+                parts.append(Part(info.filename, decoded, docx_units(decoded.text)))
+            except FormatError as error:
+                raise FormatError(f"{info.filename}: {error.reason}", error.line) from None
+    if not any(part.name == "word/document.xml" for part in parts):
+        raise FormatError("no DOCX file: it has no word/document.xml")
+    return tuple(parts)
+
+
+def _members(data: bytes) -> list[tuple[zipfile.ZipInfo, bytes]]:
+    """The texts of a zip file. Raises `FormatError` for one that is damaged, or that would fill the memory."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            infos = archive.infolist()
+            size = sum(info.file_size for info in infos)
+            if len(infos) > MAX_MEMBERS or size > MAX_UNPACKED:
+                raise FormatError(
+                    f"{len(infos):,} files of {size:,} bytes in it; at most {MAX_MEMBERS:,} of {MAX_UNPACKED:,} are "
+                    "read"
+                )
+            found = []
+            for info in infos:
+                if not PARTS.fullmatch(info.filename):
+                    continue
+                if info.file_size > MAX_FILE or info.file_size > MAX_RATIO * max(info.compress_size, 5000):
+                    raise FormatError(f"{info.filename}: {info.file_size:,} bytes from {info.compress_size:,}")
+                with archive.open(info) as file:
+                    content = file.read(info.file_size + 1)  # what the list says may be wrong
+                if len(content) != info.file_size:
+                    raise FormatError(f"{shown(info.filename)}: another size than the file says")
+                found.append((info, content))
+            return found
+    except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
+        raise FormatError(f"no zip file, as a DOCX file is, or a damaged one ({shown(str(error), 80)})") from None
+
+
+def _zipped(data: bytes, changed: dict[str, bytes]) -> bytes:
+    """The zip file with other contents; the other members in their order, with their dates."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as before, zipfile.ZipFile(stream, "w") as after:
+        for info in before.infolist():
+            content = changed.get(info.filename)
+            after.writestr(info, before.read(info) if content is None else content, compress_type=info.compress_type)
+        after.comment = before.comment
+    return stream.getvalue()

@@ -1,0 +1,79 @@
+"""Plain text: paragraphs. Lines that were broken to a width are joined, and the translation is broken to that width."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from limelight.text.units.unit import Lines, Splice, Unit, has_words, make_unit
+
+MIN_WRAPPED = 50
+"""Lines of so many characters may have been broken to a width."""
+_LINE = re.compile(r"[^\r\n]+")
+_ENDED = re.compile(r"[.!?:;。！？…][\"'”’)\]]*\s*$")
+_LIST = re.compile(r"\s*(?:[-*+•‣◦–—]|\d{1,3}[.)]|[A-Za-z][.)]|#{1,6})\s+")
+
+
+def text_units(text: str) -> list[Unit]:
+    """Its paragraphs."""
+    lines, units = Lines(text), list[Unit]()
+    for group in _groups(text):
+        begin, end = group[0].start(), group[-1].end()
+        if has_words(text[begin:end]):
+            units.append(_unit(text, group, lines.at(begin)))
+    return units
+
+
+def unwrapped(text: str) -> str:
+    """A text whose wrapped lines are joined."""
+    parts, place = list[str](), 0
+    for group in _groups(text):
+        parts += [text[place : group[0].start()], " ".join(match[0].strip() for match in group)]
+        place = group[-1].end()
+    return "".join([*parts, text[place:]])
+
+
+def _unit(text: str, group: Sequence[re.Match[str]], line: int) -> Unit:
+    begin, end = group[0].start(), group[-1].end()
+    if len(group) == 1:
+        return make_unit([text[begin:end]], lambda new: [Splice(begin, end, new)], line)
+    first = group[0][0]
+    head = first[: len(first) - len(first.lstrip())]
+    rest = group[1][0]
+    indent = rest[: len(rest) - len(rest.lstrip())]
+    between = text[group[0].end() : group[1].start()]
+    width = max(len(match[0]) for match in group)
+
+    def write(new: str) -> Iterator[Splice]:
+        lines = textwrap.wrap(
+            new.strip(), max(width, 20), initial_indent=head, subsequent_indent=indent, break_long_words=False,
+            break_on_hyphens=False,
+        )  # fmt: skip
+        yield Splice(begin, end, between.join(lines))
+
+    return make_unit([head, " ".join(match[0].strip() for match in group)], write, line)
+
+
+def _groups(text: str) -> Iterator[list[re.Match[str]]]:
+    """Lines that belong together."""
+    group: list[re.Match[str]] = []
+    for match in _LINE.finditer(text):
+        if group and not _goes_on(text, group[-1], match):
+            yield group
+            group = []
+        group.append(match)
+    if group:
+        yield group
+
+
+def _goes_on(text: str, line: re.Match[str], following: re.Match[str]) -> bool:
+    """Whether a line was broken to a width, and goes on in the next one."""
+    between = text[line.end() : following.start()]
+    return (
+        between in ("\n", "\r\n", "\r")
+        and len(line[0]) >= MIN_WRAPPED
+        and has_words(following[0])
+        and not _LIST.match(following[0])
+        and not _ENDED.search(line[0])
+    )

@@ -1,0 +1,235 @@
+"""Units of XLIFF, TMX and Qt files: segments without a translation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from limelight.text.readers.segments import matches
+from limelight.text.units.inline_xml import QT, TMX, XLIFF_1, XLIFF_2, inline_parts
+from limelight.text.units.markup import Element, escape_xml, scan_elements
+from limelight.text.units.unit import FormatError, Lines, Splice, Unit, has_words, make_unit, with_codes
+
+Around = tuple[Element, ...]
+_DONE = {"final", "signed-off", "translated", "reviewed"}
+
+
+class _File:
+    """The elements of a file, by the element they are in."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.lines = text, Lines(text)
+        self.elements = scan_elements(text)
+        self.children: dict[int, list[Element]] = {}
+        for element, around in self.elements:
+            if around:
+                self.children.setdefault(around[-1].open.begin, []).append(element)
+
+    def child(self, element: Element, name: str) -> Element | None:
+        return next((each for each in self.children.get(element.open.begin, ()) if each.name == name), None)
+
+    def all(self, *names: str) -> Iterator[tuple[Element, Around]]:
+        """In the order of their beginnings."""
+        found = [each for each in self.elements if each[0].name in names]
+        yield from sorted(found, key=lambda each: each[0].open.begin)
+
+    def content(self, element: Element | None) -> str:
+        return "" if element is None else self.text[element.begin : element.end]
+
+    def indent(self, place: int) -> str:
+        """The line break and spaces before a tag; nothing where something else stands before it."""
+        found = re.search(r"\r?\n[ \t]*\Z", self.text[max(0, place - 200) : place])
+        return found[0] if found else ""
+
+
+def xliff_units(text: str, language: str = "", *, everything: bool = False) -> list[Unit]:
+    """Segments of XLIFF 1.2 and 2.x without a target, or whose target nobody has translated yet.
+
+    The target gets the state `needs-review-translation` from `leveraged-mt` (1.2), the segment the state `translated`
+    (2.x). What is approved, final or not to be translated stays.
+    """
+    file = _File(text)
+    root = next((element for element, around in file.elements if not around), None)
+    if root is None or root.name != "xliff":
+        raise FormatError("no XLIFF: its first element is not <xliff>", 1)
+    if root.open.get("version").startswith("2"):
+        units = [unit for each in file.all("segment") for unit in _segment(file, *each, everything=everything)]
+        named = _named(root, "trgLang", language)
+    else:
+        units = [unit for each in file.all("trans-unit") for unit in _trans_unit(file, *each, everything=everything)]
+        named = [change for element, _ in file.all("file") for change in _named(element, "target-language", language)]
+    if units and named:
+        first = units[0]
+        units[0] = first._replace(write=lambda new: [*named, *first.write(new)])
+    return units
+
+
+def _named(element: Element, attribute: str, language: str) -> list[Splice]:
+    """The language of the targets, where the file names none."""
+    if not language or element.open.where(attribute):
+        return []
+    place = element.open.place + len(element.open.attributes.rstrip())
+    return [Splice(place, place, f' {attribute}="{language}"')]
+
+
+def _may_be_translated(element: Element, around: Around) -> bool:
+    """What the innermost `translate` says."""
+    for each in (element, *reversed(around)):
+        if each.open.get("translate"):
+            return each.open.get("translate") != "no"
+    return True
+
+
+def _trans_unit(file: _File, element: Element, around: Around, *, everything: bool) -> Iterator[Unit]:
+    source, target = file.child(element, "source"), file.child(element, "target")
+    if source is None or not _may_be_translated(element, around) or element.open.get("approved") == "yes":
+        return
+    state = target.open.get("state") if target else ""
+    if target and file.content(target).strip() and not everything and state in ("", *_DONE):
+        return
+    if state in ("final", "signed-off"):
+        return
+    parts = list(inline_parts(file.text, source.begin, source.end, XLIFF_1))
+    if not any(isinstance(part, str) and has_words(part) for part in parts):
+        return
+    after = file.child(element, "seg-source") or source
+    if after is not source:
+        parts = list(inline_parts(file.text, after.begin, after.end, XLIFF_1))
+
+    def write(new: str) -> Iterator[Splice]:
+        content = with_codes(new, unit.codes, escape_xml)
+        states = ' state="needs-review-translation" state-qualifier="leveraged-mt"'
+        if target is None:
+            prefix = file.text[after.open.begin + 1 : after.open.place].rpartition(":")[0]
+            name = f"{prefix}:target" if prefix else "target"
+            written = f"{file.indent(after.open.begin)}<{name}{states}>{content}</{name}>"
+            yield Splice(after.close.end, after.close.end, written)
+        else:
+            yield _replaced(file, target, content, states)
+
+    unit = make_unit(parts, write, file.lines.at(element.open.begin))
+    yield unit
+
+
+def _replaced(file: _File, target: Element, content: str, states: str) -> Splice:
+    """A target with another content and other states."""
+    attributes = re.sub(r"\s+state(?:-qualifier)?\s*=\s*(?:\"[^\"]*\"|'[^']*')", "", target.open.attributes).rstrip()
+    name = file.text[target.open.begin + 1 : target.open.place]
+    return Splice(*target.outer, f"<{name}{attributes}{states}>{content}</{name}>")
+
+
+def _segment(file: _File, element: Element, around: Around, *, everything: bool) -> Iterator[Unit]:
+    source, target = file.child(element, "source"), file.child(element, "target")
+    if source is None or not _may_be_translated(element, around):
+        return
+    state = element.open.get("state")
+    if state in ("final", "reviewed") or (target and file.content(target).strip() and not everything
+                                          and state != "initial"):  # fmt: skip
+        return
+    parts = list(inline_parts(file.text, source.begin, source.end, XLIFF_2))
+    if not any(isinstance(part, str) and has_words(part) for part in parts):
+        return
+
+    def write(new: str) -> Iterator[Splice]:
+        content = with_codes(new, unit.codes, escape_xml)
+        if target is None:
+            written = f"{file.indent(source.open.begin)}<target>{content}</target>"
+            yield Splice(source.close.end, source.close.end, written)
+        else:
+            yield _replaced(file, target, content, "")
+        if found := element.open.where("state"):
+            yield Splice(found[1], found[2], "translated")
+        else:
+            place = element.open.place + len(element.open.attributes.rstrip())
+            yield Splice(place, place, ' state="translated"')
+
+    unit = make_unit(parts, write, file.lines.at(element.open.begin))
+    yield unit
+
+
+def tmx_units(text: str, source: str, target: str) -> list[Unit]:
+    """Units of a memory that have a text in the source language, and none in the target language, which they get."""
+    file = _File(text)
+    if not any(element.name == "tmx" and not around for element, around in file.elements):
+        raise FormatError("no memory: its first element is not <tmx>", 1)
+    if not (source and target):
+        raise FormatError("a TMX file names its languages: say which with --from and --to")
+    units = list[Unit]()
+    for element, _ in file.all("tu"):
+        variants = [each for each in file.children.get(element.open.begin, ()) if each.name == "tuv"]
+        languages = [each.open.get("xml:lang") or each.open.get("lang") for each in variants]
+        from_ = [each for each, code in zip(variants, languages, strict=True) if matches(source, code)]
+        if not from_ or any(matches(target, code) for code in languages):
+            continue
+        segment = file.child(from_[0], "seg")
+        if segment is not None:
+            units += _tuv(file, element, from_[0], segment, target)
+    return units
+
+
+def _tuv(file: _File, element: Element, variant: Element, segment: Element, target: str) -> Sequence[Unit]:
+    parts = list(inline_parts(file.text, segment.begin, segment.end, TMX))
+    if not any(isinstance(part, str) and has_words(part) for part in parts):
+        return []
+    attribute = "xml:lang" if variant.open.get("xml:lang") else "lang"
+
+    def write(new: str) -> Iterator[Splice]:
+        content = with_codes(new, unit.codes, escape_xml)
+        last = [each for each in file.children[element.open.begin] if each.name == "tuv"][-1]
+        indent = file.indent(last.open.begin)
+        yield Splice(
+            last.close.end,
+            last.close.end,
+            f'{indent}<tuv {attribute}="{target}" changeid="MT"><seg>{content}</seg></tuv>',
+        )
+
+    unit = make_unit(parts, write, file.lines.at(element.open.begin))
+    return [unit]
+
+
+def qt_units(text: str, language: str = "", *, everything: bool = False) -> list[Unit]:
+    """Messages of a Qt file whose translation is missing or unfinished. They stay `unfinished`: to be looked at."""
+    file = _File(text)
+    root = next((element for element, around in file.elements if not around), None)
+    if root is None or root.name != "TS":
+        raise FormatError("no Qt translation file: its first element is not <TS>", 1)
+    units = [unit for element, _ in file.all("message") for unit in _message(file, element, everything=everything)]
+    if units and language and not root.open.where("language"):
+        place = root.open.place + len(root.open.attributes.rstrip())
+        first = units[0]
+        named = Splice(place, place, f' language="{language}"')
+        units[0] = first._replace(write=lambda new: [named, *first.write(new)])
+    return units
+
+
+def _message(file: _File, element: Element, *, everything: bool) -> Iterator[Unit]:
+    source, translation = file.child(element, "source"), file.child(element, "translation")
+    if source is None or (translation and translation.open.get("type") in ("vanished", "obsolete")):
+        return
+    forms = [] if translation is None else [
+        each for each in file.children.get(translation.open.begin, ()) if each.name == "numerusform"
+    ]  # fmt: skip
+    filled = translation is not None and any(file.content(each).strip() for each in forms or [translation])
+    unfinished = translation is not None and translation.open.get("type") == "unfinished"
+    if filled and not unfinished and not everything:
+        return
+    parts = list(inline_parts(file.text, source.begin, source.end, QT))
+    if not any(isinstance(part, str) and has_words(part) for part in parts):
+        return
+
+    def write(new: str) -> Iterator[Splice]:
+        content = with_codes(new, unit.codes, escape_xml)
+        if forms:
+            content = file.content(translation)
+            offset = translation.begin if translation else 0
+            for form in reversed(forms):
+                one = f"<numerusform>{with_codes(new, unit.codes, escape_xml)}</numerusform>"
+                content = content[: form.open.begin - offset] + one + content[form.close.end - offset :]
+        written = f'<translation type="unfinished">{content}</translation>'
+        if translation is None:
+            yield Splice(source.close.end, source.close.end, file.indent(source.open.begin) + written)
+        else:
+            yield Splice(*translation.outer, written)
+
+    unit = make_unit(parts, write, file.lines.at(element.open.begin))
+    yield unit

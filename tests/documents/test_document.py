@@ -1,0 +1,127 @@
+"""Files as units and as bytes again; files that are refused."""
+
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from limelight.documents import document
+from limelight.documents.document import open_document, read_document
+from limelight.errors import UserError
+from limelight.text.units.registry import FORMATS, Options
+from tests.text.units.helpers import upper
+
+GIVEN = Options("en", "de")
+FILES = {
+    ".txt": "one two\n",
+    ".srt": "1\n00:00:01,000 --> 00:00:02,000\none two\n",
+    ".vtt": "WEBVTT\n\n00:01.000 --> 00:02.000\none two\n",
+    ".po": 'msgid ""\nmsgstr ""\n\nmsgid "one two"\nmsgstr ""\n',
+    ".pot": 'msgid ""\nmsgstr ""\n\nmsgid "one two"\nmsgstr ""\n',
+    ".json": '{"a":   "one two"}',
+    ".arb": '{"a":   "one two"}',
+    ".md": "# one two\n",
+    ".markdown": "# one two\n",
+    ".html": "<P CLASS=x>one two",
+    ".htm": "<P CLASS=x>one two",
+    ".xhtml": "<p class='x'>one two</p>",
+    ".yaml": "a:   one two\n",
+    ".yml": "a:   one two\n",
+    ".xlf": "<xliff version='1.2'><file><body><trans-unit id='1'><source>one two</source></trans-unit></body></file>"
+    "</xliff>",
+    ".xliff": "<xliff version='2.0'><file><unit><segment><source>one two</source></segment></unit></file></xliff>",
+    ".tmx": "<tmx><body><tu><tuv xml:lang='en'><seg>one two</seg></tuv></tu></body></tmx>",
+    ".ts": "<TS><context><message><source>one two</source></message></context></TS>",
+}  # fmt: skip
+XML = '<w:document xmlns:w="x"><w:p><w:r><w:t>one two</w:t></w:r></w:p></w:document>'
+
+
+def docx(members: dict[str, str] | None = None) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.comment = b"mine"
+        for name, content in {"[Content_Types].xml": "<a/>", "word/document.xml": XML, "media/a.png": "\0\1",
+                              **(members or {})}.items():  # fmt: skip
+            archive.writestr(zipfile.ZipInfo(name, (1999, 1, 2, 3, 4, 6)), content, zipfile.ZIP_DEFLATED)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_no_edit_is_no_change_and_an_edit_changes_its_text_alone(suffix: str, newline: str) -> None:
+    data = FILES[suffix].replace("\n", newline).encode()
+    read = read_document(data, f"a{suffix}", GIVEN)
+    assert [unit.text for unit in read.units] == ["one two"]
+    assert read.written([None]) is read.data
+    assert read.written(["one two"]) == data
+    new = read.written(["EINS ZWEI"])
+    assert b"EINS ZWEI" in new
+    if suffix not in (".po", ".pot", ".xlf", ".xliff", ".tmx", ".ts"):
+        assert new == data.replace(b"one two", b"EINS ZWEI")
+
+
+def test_other_members_of_a_docx_file_stay() -> None:
+    data = docx({"word/header1.xml": XML, "word/styles.xml": XML})
+    read = read_document(data, "a.docx", GIVEN)
+    assert len(read.units) == 2
+    assert read.written([None, None]) == data
+    new = read.written([upper(unit.text) for unit in read.units])
+    with zipfile.ZipFile(io.BytesIO(data)) as before, zipfile.ZipFile(io.BytesIO(new)) as after:
+        assert before.namelist() == after.namelist()
+        assert after.comment == b"mine"
+        for name in before.namelist():
+            same = before.read(name) == after.read(name)
+            assert same == (name not in ("word/document.xml", "word/header1.xml"))
+            assert before.getinfo(name).date_time == after.getinfo(name).date_time
+        assert b">ONE TWO<" in after.read("word/document.xml")
+
+
+def bomb() -> bytes:
+    return docx({"word/document.xml": "<a>" + " " * 5_000_000 + "</a>"})
+
+
+def wrong_size() -> bytes:
+    """Its list says that the text is shorter than it is."""
+    data = docx()
+    place = data.rindex(b"PK\x01\x02", 0, data.rindex(b"word/document.xml"))
+    return data[: place + 24] + b"\x09\0\0\0" + data[place + 28 :]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "reason"),
+    [
+        ("a.docx", b"no zip", "no zip file"),
+        ("a.docx", docx()[:-40], "no zip file"),
+        ("a.docx", bomb(), "bytes from"),
+        ("a.docx", wrong_size(), "not well-formed|another size|damaged"),
+        ("a.docx", docx({"word/document.xml": "<a>"}), "word/document.xml: not well-formed"),
+        ("a.docx", docx({"word/document.xml": '<!DOCTYPE a [<!ENTITY b "c">]><a/>'}), "declares an entity"),
+        ("a.xlf", b'<!DOCTYPE a [<!ENTITY a "a"><!ENTITY b "&a;&a;">]><xliff>&b;</xliff>', "declares an entity"),
+        ("a.po", b"nonsense", "a.po:1: not a line"),
+        ("a.json", b"[" * 100_000, "levels"),
+        ("a.txt", b"a\xff", "not valid UTF-8"),
+        ("a.txt", b"x" * 200_000, "at most"),
+        ("a.html", b"<p>" + b"x " * 100_000, "at most"),
+        ("a.yaml", b"a: &a [*a", "YAML"),
+    ],
+)
+def test_hostile_files_are_refused(name: str, data: bytes, reason: str) -> None:
+    with pytest.raises(UserError, match=reason):
+        read_document(data, name, GIVEN)
+
+
+def test_files_that_are_no_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, reason in (("a.pdf", "documents are"), ("none.txt", "cannot be read")):
+        with pytest.raises(UserError, match=reason):
+            open_document(tmp_path / name, GIVEN)
+    (tmp_path / "big.txt").write_text("x" * 2000)
+    monkeypatch.setattr(document, "MAX_FILE", 1000)
+    with pytest.raises(UserError, match="at most"):
+        open_document(tmp_path / "big.txt", GIVEN)
+
+
+def test_what_the_encoding_lacks_names_the_file() -> None:
+    data = b'msgid ""\nmsgstr "charset=ISO-8859-1"\n\nmsgid "one two"\nmsgstr ""\n'
+    with pytest.raises(UserError, match=r"a\.po: the translation has"):
+        read_document(data, "a.po", GIVEN).written(["\u20ac"])

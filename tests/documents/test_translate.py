@@ -1,0 +1,146 @@
+"""Files and folders through a translator: whole or not there, resumable, with a report."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from limelight.documents import translate as module
+from limelight.documents.journal import Journal
+from limelight.documents.translate import Work, translate_document, translate_folder
+from limelight.errors import UserError
+from limelight.pipelines.protected import ProtectedText, ProtectedTranslation
+from limelight.text.units.registry import Options
+from tests.text.units.helpers import upper
+
+
+class Capitals:
+    """Translates into capitals; stops after so many calls."""
+
+    def __init__(self, stop: int = 1000) -> None:
+        self.calls, self.stop, self.texts = 0, stop, list[str]()
+
+    def __call__(self, texts: Sequence[ProtectedText]) -> list[ProtectedTranslation]:
+        self.calls += 1
+        if self.calls > self.stop:
+            raise KeyboardInterrupt
+        self.texts += [each.text for each in texts]
+        return [ProtectedTranslation(upper(each.text), each.text, ()) for each in texts]
+
+
+def work(translate: Capitals, settings: str = "") -> Work:
+    return Work(translate, Options("en", "de"), settings)
+
+
+@pytest.fixture
+def lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(module, "CHUNK", 10)
+    path = tmp_path / "a.txt"
+    path.write_text("".join(f"{number}. Line\n" for number in range(35)))
+    return path
+
+
+def test_a_file_into_a_file(lines: Path) -> None:
+    output = lines.with_name("b.txt")
+    told = []
+    report = translate_document(lines, output, work(Capitals())._replace(progress=lambda *given: told.append(given)))
+    assert output.read_text() == lines.read_text().upper()
+    assert (report.files, report.units, report.suspects) == (1, 35, [])
+    assert told[-1] == (str(lines), 35, 35)
+    assert {path.name for path in lines.parent.iterdir()} == {"a.txt", "b.txt"}
+
+
+def test_an_interruption_loses_no_more_than_a_chunk(lines: Path) -> None:
+    output = lines.with_name("b.txt")
+    with pytest.raises(KeyboardInterrupt):
+        translate_document(lines, output, work(Capitals(2)))
+    assert not output.exists()
+    again = Capitals()
+    translate_document(lines, output, work(again))
+    assert len(again.texts) == 15
+    assert output.read_text() == lines.read_text().upper()
+
+
+@pytest.mark.parametrize("change", ["text", "settings", "cut"])
+def test_what_was_kept_of_another_text_or_model_is_not_used(lines: Path, change: str) -> None:
+    output = lines.with_name("b.txt")
+    with pytest.raises(KeyboardInterrupt):
+        translate_document(lines, output, work(Capitals(2)))
+    kept = lines.with_name("b.txt.progress")
+    again = Capitals()
+    if change == "text":
+        lines.write_text(lines.read_text() + "more text\n")
+    if change == "cut":
+        kept.write_text(kept.read_text()[:-5])
+    translate_document(lines, output, work(again, settings="other" if change == "settings" else ""))
+    assert len(again.texts) == {"text": 36, "settings": 35, "cut": 16}[change]
+    assert output.read_text() == lines.read_text().upper()
+
+
+def test_a_refused_file_leaves_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text("{")
+    with pytest.raises(UserError, match=r"a\.json:1"):
+        translate_document(path, tmp_path / "b.json", work(Capitals()))
+    assert [each.name for each in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_outputs_that_are_refused(lines: Path) -> None:
+    for output in (lines, lines.parent, lines.parent / "none" / "b.txt"):
+        with pytest.raises(UserError):
+            translate_document(lines, output, work(Capitals()))
+
+
+def test_what_is_suspect_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("It costs 5000 dollars.\nSee the {name} there.\nAll is well.\n")
+
+    def translate(texts: Sequence[ProtectedText]) -> list[ProtectedTranslation]:
+        answers = {"It costs 5000 dollars.": "Es kostet.", "See the {name} there.": "Siehe da {name}"}
+        return [
+            ProtectedTranslation(answers.get(each.text, "Gut."), each.text, (), failed=("{name}",) * ("{" in each.text))
+            for each in texts
+        ]
+
+    report = translate_document(path, tmp_path / "b.txt", Work(translate, Options("en", "de")))
+    assert [(each.line, each.reasons) for each in report.suspects] == [
+        (1, ("lost number 5000",)),
+        (2, ("place not known: {name}",)),
+    ]
+    assert "2 suspect" in next(report.lines())
+
+
+def test_a_folder_into_a_folder(tmp_path: Path) -> None:
+    given, output = tmp_path / "in", tmp_path / "out"
+    (given / "deep").mkdir(parents=True)
+    (given / "a.txt").write_text("one two")
+    (given / "deep" / "b.md").write_text("# three four")
+    (given / "bad.json").write_text("{")
+    (given / "c.bin").write_text("no document")
+    first = Capitals()
+    report = translate_folder(given, output, work(first))
+    assert (report.files, len(report.faults)) == (2, 1)
+    assert (output / "deep" / "b.md").read_text() == "# THREE FOUR"
+    assert sorted(path.name for path in output.rglob("*") if path.is_file()) == ["a.txt", "b.md"]
+    again = Capitals()
+    assert len(translate_folder(given, output, work(again)).left) == 2
+    assert not again.texts
+    os.utime(given / "a.txt", (2e9, 2e9))
+    translate_folder(given, output, work(again))
+    assert again.texts == ["one two"]
+
+
+def test_folders_that_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    for output in (tmp_path / "a", tmp_path / "a" / "b"):
+        with pytest.raises(UserError, match="not within"):
+            translate_folder(tmp_path / "a", output, work(Capitals()))
+    with pytest.raises(UserError, match="no documents"):
+        translate_folder(tmp_path / "a", tmp_path / "b", work(Capitals()))
+
+
+def test_a_journal_without_anything_in_it_goes(tmp_path: Path) -> None:
+    with Journal(tmp_path / "x", "key"):
+        assert (tmp_path / "x").exists()
+    assert not (tmp_path / "x").exists()

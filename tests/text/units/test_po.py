@@ -1,0 +1,76 @@
+"""Gettext catalogs: what is translated, and what msgfmt says to it."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from limelight.text.units.po import charset
+from limelight.text.units.unit import FormatError
+from tests.text.units.helpers import texts, translated, units_of
+
+HEAD = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n"Language: \\n"\n\n'
+
+
+def test_untranslated_and_fuzzy_entries_are_translated_and_become_fuzzy() -> None:
+    text = HEAD + (
+        '#. a comment\n#: a.c:1\nmsgctxt "menu"\nmsgid "open"\nmsgstr ""\n\n'
+        '#, c-format\nmsgid "close %d"\nmsgstr ""\n\n'
+        '#, fuzzy\n#| msgid "before"\nmsgid "after"\nmsgstr "davor"\n\n'
+        'msgid "yes"\nmsgstr "ja"\n\n#~ msgid "gone"\n#~ msgstr ""\n'
+    )
+    assert texts(text, ".po") == ["open", "close %d", "after"]
+    new = translated(text, ".po")
+    assert '#: a.c:1\n#, fuzzy\nmsgctxt "menu"\nmsgid "open"\nmsgstr "OPEN"\n' in new
+    assert '#, fuzzy, c-format\nmsgid "close %d"\nmsgstr "CLOSE %D"\n' in new
+    assert '#, fuzzy\nmsgid "after"\nmsgstr "AFTER"\n' in new
+    assert '"Language: de\\n"' in new
+    assert 'msgid "yes"\nmsgstr "ja"\n\n#~ msgid "gone"\n#~ msgstr ""\n' in new
+    assert texts(text, ".po", everything=True)[-1] == "yes"
+
+
+def test_plurals() -> None:
+    entry = 'msgid "one dog"\nmsgid_plural "%d dogs"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+    new = translated(HEAD + entry, ".po")
+    assert new.endswith('#, fuzzy\nmsgid "one dog"\nmsgid_plural "%d dogs"\nmsgstr[0] "ONE DOG"\nmsgstr[1] "%D DOGS"\n')
+    three = entry + 'msgstr[2] ""\n'
+    assert translated(HEAD + three, ".po").count("%D DOGS") == 3
+
+
+def test_strings_over_several_lines_and_escapes() -> None:
+    text = HEAD + 'msgid ""\n"a \\"b\\"\\n"\n"c\\td\\n"\nmsgstr ""\n'
+    assert texts(text, ".po") == ['a "b"\nc\td\n']
+    assert translated(text, ".po").endswith('msgstr ""\n"A \\"B\\"\\n"\n"C\\tD\\n"\n')
+
+
+def test_line_ends_stay_as_they_are() -> None:
+    text = (HEAD + 'msgid "a"\nmsgstr ""\n').replace("\n", "\r\n")
+    new = translated(text, ".po")
+    assert new.count("\n") == new.count("\r\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [('msgid "a"\nnonsense\n', 2), ('msgid "a"\n', 1), ('msgid "a"\nmsgstr "b"\nmsgstr "c"\n', 3), ('"a"\n', 1)],
+)
+def test_what_is_no_catalog_is_refused(text: str, line: int) -> None:
+    with pytest.raises(FormatError) as raised:
+        units_of(text, ".po")
+    assert raised.value.line == line
+
+
+def test_the_encoding_is_in_the_header() -> None:
+    assert charset(HEAD.encode()) == "UTF-8"
+    assert charset(b"msgid") == charset(b"charset=CHARSET") == ""
+
+
+@pytest.mark.skipif(not shutil.which("msgfmt"), reason="needs gettext")
+def test_msgfmt_takes_it(tmp_path: Path) -> None:
+    text = HEAD.replace("Language", 'Plural-Forms: nplurals=2; plural=(n != 1);\\n"\n"Language') + (
+        '#, c-format\nmsgid "a %d\\n"\nmsgstr ""\n\nmsgid "b"\nmsgid_plural "%d b"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+    )
+    new = translated(text, ".po").replace("%D", "%d").replace("#, fuzzy, c-format", "#, c-format")
+    (tmp_path / "a.po").write_text(new.replace("#, fuzzy\n", ""), encoding="utf-8")
+    ended = subprocess.run(["msgfmt", "-c", "-o", "/dev/null", tmp_path / "a.po"], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr

@@ -1,0 +1,43 @@
+"""Subtitles: sentences over several cues, tags, dialog."""
+
+from tests.text.units.helpers import texts, translated
+
+SRT = (
+    "\ufeff1\n00:00:01,000 --> 00:00:02,000\nI wanted to go home, but\n\n"
+    "2\n00:00:02,000 --> 00:00:03,000\nthe bus was late.\n\n"
+    "3\n00:00:03,000 --> 00:00:04,000\n{\\an8}<i>Where is\nTom?</i>\n\n"
+    "4\n00:00:05,000 --> 00:00:06,000\n- Are you tired?\n- No.\n\n"
+    "5\n00:00:07,000 --> 00:00:08,000\n...\n"
+)
+VTT = "WEBVTT\n\nNOTE no\n\nSTYLE\n::cue {}\n\n00:01.000 --> 00:02.000 align:start\n<v Tom>Hello there\n"
+
+
+def test_a_sentence_over_cues_is_one_unit() -> None:
+    assert texts(SRT, ".srt") == ["I wanted to go home, but the bus was late.", "||Where is Tom?|",
+                                  "- Are you tired?", "- No."]  # fmt: skip
+    new = translated(SRT, ".srt")
+    assert "I WANTED TO GO HOME, BUT\n\n2\n" in new
+    assert "\nTHE BUS WAS LATE.\n\n3\n" in new
+    assert "\n{\\an8}<i>WHERE IS TOM?</i>\n\n4\n" in new
+    assert new.endswith("- ARE YOU TIRED?\n- NO.\n\n5\n00:00:07,000 --> 00:00:08,000\n...\n")
+
+
+def test_webvtt_keeps_its_notes_and_voices() -> None:
+    assert texts(VTT, ".vtt") == ["|Hello there"]
+    assert translated(VTT, ".vtt") == VTT.replace("Hello there", "HELLO THERE")
+
+
+def test_long_lines_are_broken_evenly() -> None:
+    text = "1\n00:00:01,000 --> 00:00:02,000\n" + "word " * 14 + "end\nx y\n"
+    new = translated(text, ".srt").split("\n")[2:-1]
+    assert len(new) == 2 or max(map(len, new)) <= 80
+    assert " ".join(new).split() == text.upper().split("\n", 2)[2].split()
+
+
+def test_all_words_come_out_once_in_order() -> None:
+    cues = ["one two three four", "five", "six seven eight nine ten eleven twelve", "end."]
+    text = "".join(f"{n}\n00:00:0{n},000 --> 00:00:0{n},500\n{cue}\n\n" for n, cue in enumerate(cues, 1))
+    new = translated(text, ".srt")
+    words = [line for line in new.split("\n") if line.isupper() or line.endswith(".")]
+    assert " ".join(words) == " ".join(cues).upper()
+    assert len(words) == 4
