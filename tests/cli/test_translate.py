@@ -266,7 +266,7 @@ def test_the_target_language_is_checked(limelight: Limelight, trained: Path, tex
         ),
         ("--model {corpus}/test.tsv", "not a run or model folder"),
         ("--model {trained} nothing.txt", "nothing.txt: there is no such file (looked in "),
-        ("--model {trained} {corpus}", "is a folder; name the files in it"),
+        ("--model {trained} {corpus}", "name the folder for its translation: -o "),
         ("--model {trained} -o nowhere/out.txt", "nowhere/out.txt: cannot be written: no such file or directory"),
         ("--model {trained} -o {corpus}", "is a folder; give -o the name of a file"),
         ("--model {trained} --n-best 9 --beam 4", "--n-best 9: a beam holds as many as it is wide, and --beam is 4"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -19,44 +19,70 @@ if TYPE_CHECKING:
     from limelight.pipelines.translator import Translator
 
 
-def is_document(path: Path | None) -> bool:
-    """Whether a path is translated as a document, and not line by line."""
-    return path is not None and (path.is_dir() or path.suffix.lower() in DOCUMENT_SUFFIXES)
+Everything = Annotated[
+    bool, typer.Option("--all", help="In documents that hold both sides, also translate what has a translation.")
+]
+Protect = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--protect", help="In documents, what this regular expression finds stays as it is; may be repeated.",
+        metavar="REGEX",
+    ),
+]  # fmt: skip
+ReportFile = Annotated[
+    Path | None,
+    typer.Option("--report", help="Where the list of suspect translations of a document goes.", metavar="FILE"),
+]
 
 
-def check_output(path: Path, output: Path | None) -> Path:
-    """Raises `UserError` where it is not said what the translation is to be called, before a model is loaded."""
+class Job(NamedTuple):
+    """What is to be translated, and into what."""
+
+    path: Path
+    output: Path
+    everything: bool
+    protect: Sequence[str]
+    report: Path | None
+
+
+def job_of(
+    path: Path | None, output: Path | None, *, everything: bool, protect: Sequence[str] | None, report: Path | None
+) -> Job | None:
+    """The job for a document or a folder; None for what is translated line by line.
+
+    Raises `UserError` where it is not said what the translation is to be called, and for options of documents without
+    one, before a model is loaded.
+    """
+    if path is None or not (path.is_dir() or path.suffix.lower() in DOCUMENT_SUFFIXES):
+        given = {"--all": everything, "--protect": protect, "--report": report}
+        if any(given.values()):
+            name = next(name for name, value in given.items() if value)
+            raise UserError(f"{name} is for documents ({', '.join(DOCUMENT_SUFFIXES)}) and folders")
+        return None
     if output is None:
         named = f"{path}.NEW" if path.is_dir() else f"{path.with_suffix('')}.NEW{path.suffix}"
         raise UserError(f"{path}: name the {'folder' if path.is_dir() else 'file'} for its translation: -o {named}")
-    return output
+    return Job(path, output, everything, protect or (), report)
 
 
-def translate_documents(
-    path: Path,
-    output: Path,
-    translator: Translator,
-    *,
-    everything: bool = False,
-    protect: Sequence[str] = (),
-    report: Path | None = None,
-    **options: Any,
-) -> None:
-    """Translate them and say what was suspect. Raises `RunError` where a file of a folder could not be translated."""
+def translate_documents(job: Job, new_translator: Callable[[], Translator], asked: Mapping[str, Any]) -> None:
+    """Translate them and say what was suspect. Raises `RunError` where files of a folder could not be translated."""
     from limelight.documents.translate import Work, translate_document, translate_folder
     from limelight.pipelines.protected import translate_prepared
     from limelight.text.protectors import DEFAULT, pattern
     from limelight.text.units.registry import Options
 
+    protectors = [*DEFAULT, *map(pattern, job.protect)]
+    translator = new_translator()
     work = Work(
-        lambda texts: translate_prepared(translator, texts, **options),
-        Options(options.get("source_lang") or "", options.get("target_lang") or "", everything),
-        settings=repr((translator.name, sorted(options.items()))),
-        protectors=[*DEFAULT, *map(pattern, protect)],
+        lambda texts: translate_prepared(translator, texts, **asked),
+        Options(asked["source_lang"], asked["target_lang"], job.everything),
+        settings=repr((translator.name, sorted(asked.items()))),
+        protectors=protectors,
         progress=_Progress(),
     )
-    found = (translate_folder if path.is_dir() else translate_document)(path, output, work)
-    _tell(found, report)
+    found = (translate_folder if job.path.is_dir() else translate_document)(job.path, job.output, work)
+    _tell(found, job.report)
     if found.faults:
         raise RunError(f"{len(found.faults)} files could not be translated")
 

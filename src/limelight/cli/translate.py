@@ -6,11 +6,12 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from limelight.cli import options, search_options
+from limelight.cli import documents, options, search_options
 from limelight.cli.input import file_or_text, greet, live_lines_of
 from limelight.cli.models import Machine, find_models, open_translator
 from limelight.cli.output import Write, lines_to
@@ -28,6 +29,8 @@ EXAMPLES = """
   limelight translate --model runs/en-de --sample --seed 7 --json input.txt
   limelight translate --model runs/en-de --shortlist input.txt > output.txt
   limelight translate --model runs/many --from en --to fr input.txt
+  limelight translate --model runs/en-de manual.docx -o manual.de.docx
+  limelight translate --model runs/en-de docs/ -o docs.de/ --report suspect.txt
   limelight translate --model runs/en-de --lines --no-guards test.en > test.de
 """
 FORMAT = 1
@@ -62,41 +65,37 @@ def translate(
     top_k: search_options.TopK = None,
     top_p: search_options.TopP = None,
     seed: search_options.Seed = None,
+    everything: documents.Everything = False,
+    protect: documents.Protect = None,
+    report: documents.ReportFile = None,
     device: options.Device = None,
     threads: options.Threads = None,
 ) -> None:
-    """Translate text: a file, a few words, or standard input, line by line."""
+    """Translate text, line by line: a file, a few words, or standard input. Or documents: a file, or a folder."""
     file, text = file_or_text(argument, text)
     search_options.check_search(beam=beam, n_best=n_best, patience=patience, prune=prune, sample=sample)
     drawing = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
-    sampling = search_options.sampling_of(drawing, sample=sample)
+    asked: dict[str, Any] = {
+        "source_lang": source, "target_lang": target, "beam_size": beam, "length_penalty": length_penalty,
+        "length_offset": length_offset, "patience": patience, "prune": prune, "max_length_factor": max_length_factor,
+        "max_length_extra": max_length_extra, "no_repeat_ngram": no_repeat_ngram,
+        "sampling": search_options.sampling_of(drawing, sample=sample), "batch_tokens": batch_tokens,
+        "guards": not no_guards,
+    }  # fmt: skip
+    job = documents.job_of(file, output, everything=everything, protect=protect, report=report)
     folders, _ = find_models(model, source=source, target=target, translates=True, bundled=True)
+    new_translator = partial(open_translator, folders, Machine(device, threads), precision, shortlist=shortlist)
+    if job is not None:
+        documents.translate_documents(job, new_translator, asked)
+        return
     given = live_lines_of(file, text)
     with lines_to(output) as write:
-        translator = open_translator(folders, Machine(device, threads), precision, shortlist=shortlist)
+        translator = new_translator()
         greet(file, text)
-        translations = translator.translate_stream(
-            given,
-            source_lang=source,
-            target_lang=target,
-            beam_size=beam,
-            n_best=n_best,
-            length_penalty=length_penalty,
-            length_offset=length_offset,
-            patience=patience,
-            prune=prune,
-            max_length_factor=max_length_factor,
-            max_length_extra=max_length_extra,
-            no_repeat_ngram=no_repeat_ngram,
-            sampling=sampling,
-            batch_tokens=batch_tokens,
-            lines=lines,
-            guards=not no_guards,
-        )
-        _write(translations, write, as_json=as_json, all_of_them=n_best > 1)
+        _write(translator.translate_stream(given, n_best=n_best, lines=lines, **asked), write, as_json, n_best > 1)
 
 
-def _write(translations: Iterator[Translation], write: Write, *, as_json: bool, all_of_them: bool) -> None:
+def _write(translations: Iterator[Translation], write: Write, as_json: bool, all_of_them: bool) -> None:
     warnings = Counter[str]()
     lines = 0
     for number, translation in enumerate(translations):

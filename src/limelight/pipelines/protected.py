@@ -139,9 +139,6 @@ def translate_prepared(
     known = knows_marks(translator.tokenizers.source) and knows_marks(translator.tokenizers.target)
     if not known and any(map(has_marks, sentences)):
         raise UserError("the vocabulary of this model has no placeholders (<ph0> ...): it cannot protect spans")
-    beam = options.get("beam_size") or translator.config.beam_size
-    if known:
-        options.setdefault("n_best", 1 if options.get("sampling") is not None else beam)
     different = list(dict.fromkeys(sentences))
     translated = translator.translate(different, **{**options, "marked": known, "lines": True})
     found = dict(zip(different, translated, strict=True))

@@ -1,0 +1,55 @@
+"""`limelight translate` with documents: a file into a file, a folder into a folder."""
+
+from pathlib import Path
+
+import pytest
+
+from limelight.cli.documents import job_of
+from limelight.errors import UserError
+from tests.cli.conftest import Limelight
+
+PO = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\nmsgid "The old dog sees {x}."\nmsgstr ""\n'
+
+
+def test_a_file_into_a_file(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
+    path, output = tmp_path / "a.po", tmp_path / "b.po"
+    path.write_text(PO, encoding="utf-8")
+    ended = limelight("translate", "--model", trained, path, "-o", output)
+    assert (ended.code, ended.out) == (0, "")
+    assert "1 files, 1 segments" in ended.err
+    new = output.read_text(encoding="utf-8")
+    assert "#, fuzzy" in new
+    assert new.count("{x}") == 2
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["a.po", "b.po"]
+
+
+def test_a_folder_into_a_folder_and_a_report(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.md").write_text("# A bird sings.\n")
+    (tmp_path / "in" / "bad.json").write_text("{")
+    ended = limelight("translate", "--model", trained, tmp_path / "in", "-o", tmp_path / "out", "--report",
+                      tmp_path / "report.txt")  # fmt: skip
+    assert ended.code == 1
+    assert "1 files could not be translated" in ended.err
+    assert "bad.json:1: no valid JSON" in (tmp_path / "report.txt").read_text()
+    assert (tmp_path / "out" / "a.md").read_text().startswith("# ")
+
+
+def test_what_is_refused_before_a_model_is_loaded(tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    with pytest.raises(UserError, match=r"-o .*a\.NEW\.md"):
+        job_of(path, None, everything=False, protect=None, report=None)
+    with pytest.raises(UserError, match="--protect is for documents"):
+        job_of(tmp_path / "a.tsv", None, everything=False, protect=["x"], report=None)
+    assert job_of(tmp_path / "a.txt", None, everything=False, protect=None, report=None) is None
+    job = job_of(tmp_path, path, everything=True, protect=["x"], report=path)
+    assert job is not None
+    assert (job.everything, job.protect) == (True, ["x"])
+
+
+def test_a_wrong_expression_is_a_mistake_of_the_user(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("a b")
+    ended = limelight("translate", "--model", trained, tmp_path / "a.md", "-o", tmp_path / "b.md", "--protect", "(")
+    assert ended.code == 2
+    assert "no regular expression" in ended.err
+    assert not (tmp_path / "b.md").exists()
