@@ -67,6 +67,7 @@ OWNERS = {
     "limelight.decoding.workers": "for an owner of the process, who says so with `threads`",
     "limelight.serving.engine_process": "an engine of the service owns its process",
     "limelight.serving.load": "the same, or a thread of the service",
+    "limelight.training.draws": "a run seeds what each batch draws",
     "limelight.training.run": "a run owns its process while it lasts",
     "limelight.training.precision": "the same",
 }

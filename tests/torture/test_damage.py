@@ -57,8 +57,7 @@ class Damaged:
         again.mkdir(exist_ok=True)
         checkpoint._save(again / PARTS[0], checkpoint.named_weights(self.model))
         checkpoint._save(again / PARTS[1], checkpoint._optimizer_tensors(self.model, optimizer))
-        checkpoint._save(again / PARTS[2], checkpoint.generator_states(torch.device("cpu")))
-        return all(sha256(again / part) == sha256(self.older / part) for part in PARTS[:3])
+        return all(sha256(again / part) == sha256(self.older / part) for part in PARTS[:2])
 
 
 @pytest.fixture(scope="module")

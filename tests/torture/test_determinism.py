@@ -41,7 +41,6 @@ def test_the_same_seed_is_the_same_run(full: bool, measured: Measured, tmp_path:
     note = "each process with other hashes (PYTHONHASHSEED); there are no loader processes"
     if full:
         between = differences(runs[2][0], runs[1][0])
-        assert "random.safetensors" not in between  # rounding may differ with the threads, but never what was drawn
         note += f"; two threads and one give {'runs that differ in rounding' if between else 'the same run'}"
     for threads, (first, *others) in runs.items():
         found = [sorted(differences(other, first)) for other in others]

@@ -12,7 +12,7 @@ import pytest
 
 from limelight.batching.stream import Position
 from limelight.config import RunConfig
-from limelight.training import checkpoint, loop, run
+from limelight.training import checkpoint, distributed, loop, run
 from limelight.training.checkpoint import Progress, restore_newest
 from tests.torture.conftest import Measured
 from tests.torture.processes import differences
@@ -47,8 +47,8 @@ def leave_out(what: str, patch: pytest.MonkeyPatch, saved: int) -> None:
         return progress
 
     rate_of = loop.rate_of
-    if what == "random state":
-        patch.setattr(checkpoint, "restore_generators", nothing)
+    if what == "draws":  # their only state is the number of the update
+        patch.setattr(distributed, "seed_draws", nothing)
     elif what == "schedule":  # its only state is the number of the update
         patch.setattr(loop, "rate_of", lambda config, step, *rest, **more: rate_of(config, step - saved, *rest, **more))
     elif what == "data position":
@@ -61,7 +61,7 @@ def leave_out(what: str, patch: pytest.MonkeyPatch, saved: int) -> None:
         assert what == "nothing"
 
 
-@pytest.mark.parametrize("what", ["nothing", "random state", "schedule", "data position", "Adam state", "weights"])
+@pytest.mark.parametrize("what", ["nothing", "draws", "schedule", "data position", "Adam state", "weights"])
 def test_the_comparison_fails_with_anything_left_out(
     what: str,
     wholes: dict[str, Whole],

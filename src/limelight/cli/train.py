@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -125,10 +126,15 @@ def _train(resolved: RunConfig, short: RunConfig | None, out: Path | None, *, qu
     from limelight.memory import hold_memory_for_work
 
     hold_memory_for_work()
+    from limelight.training.distributed import PeerEndedError
     from limelight.training.run import train as run
 
     try:
         run(resolved, out, quiet=quiet, short=short)
+    except PeerEndedError:
+        if os.environ.get("RANK", "0") != "0":
+            raise SystemExit(1) from None  # the first process says it
+        raise
     except Stopped as stopped:
         if (out / "config.yaml").exists():
             stopped.add_note(f"`limelight train --out {out}` goes on where it stopped")

@@ -14,12 +14,17 @@ def eval_mode(model: nn.Module) -> Iterator[torch.device]:
     Afterwards every module has the mode it had, also where only a part of the model was training.
     """
     training = [module for module in model.modules() if module.training]
-    weight = next(model.parameters(), None)
     for module in training:  # one by one: of a model that is not training nothing is written, at each sentence
         module.training = False
     try:
         with torch.inference_mode():
-            yield torch.device("cpu") if weight is None else weight.device
+            yield device_of(model)
     finally:
         for module in training:
             module.training = True
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """Where a model is; one without parameters is on the CPU."""
+    weight = next(model.parameters(), None)
+    return torch.device("cpu") if weight is None else weight.device

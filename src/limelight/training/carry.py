@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from limelight.batching.batch import Batch
+from limelight.errors import UserError
 from limelight.models.recurrent.cells import Carried
 from limelight.shapes import Float, Int
 from limelight.training.loss import Learner
@@ -54,3 +55,12 @@ class Carrying:
     def output_weights(self) -> tuple[Float[Tensor, "vocab features"], Float[Tensor, " vocab"] | None]:
         """Those of the model."""
         return self.model.output_weights()
+
+
+def require_apart(model: object, processes: int) -> None:
+    """Raises `UserError` where several processes would train a model whose batches follow from one another."""
+    if processes > 1 and isinstance(model, ReadsOn):
+        raise UserError(
+            f"{processes} processes, but a recurrent language model begins each batch where the one before ended, so "
+            "no two can be computed at once: train it with one process"
+        )

@@ -3,13 +3,12 @@
     checkpoints/step-00000500/
         weights.safetensors     the model
         optimizer.safetensors   Adam's moments and counts, by the names of the weights
-        random.safetensors      the states of torch's generators
         carried.safetensors     what a recurrent language model remembers of the text; empty for all others
         progress.json           format, counters, position in the data, the record of validations
         manifest.json           SHA-256 of each of these; a folder without it, or with another sum, is not a checkpoint
 
-The learning rate has no state: it is a function of the update. The loss scale of fp16 is in `progress.json`.
-numpy and Python need none either: what is drawn with them follows from the seed and the position in the data.
+The learning rate has no state: it is a function of the update. Neither has anything random: what is drawn follows from
+the seed, the update and the position in the data. The loss scale of fp16 is in `progress.json`.
 """
 
 import json
@@ -32,16 +31,15 @@ from limelight.errors import RunError, UserError
 from limelight.files import FORMER, PARTIAL, cause, remove, sha256, write_folder
 from limelight.models.recurrent.cells import Carried
 from limelight.storage.weights import named_weights, put_weights, read_weights
-from limelight.training.generators import device_of, generator_states, restore_generators
 from limelight.training.loss_scale import FIRST
 from limelight.untrusted import shown
 
 CHECKPOINTS = "checkpoints"
 MANIFEST = "manifest.json"
-FORMAT = 2
+FORMAT = 3
 """Raised once for a version that draws other random numbers or stores something else. A checkpoint of another format
 cannot be resumed bit for bit and is refused. One without a format has format 1."""
-PARTS = ("weights.safetensors", "optimizer.safetensors", "random.safetensors", "carried.safetensors", "progress.json")
+PARTS = ("weights.safetensors", "optimizer.safetensors", "carried.safetensors", "progress.json")
 
 
 @dataclass(slots=True)
@@ -98,6 +96,12 @@ class Progress:
             raise ValueError(f"{', '.join(other)} is known to one side alone")
         return cls(**{**values, "position": Position(**values["position"])})
 
+    def take(self, values: dict[str, Any]) -> None:
+        """Become what these values say, of `to_json`."""
+        other = Progress.from_json(values)
+        for each in fields(self):
+            setattr(self, each.name, getattr(other, each.name))
+
 
 def save_checkpoint(
     folder: Path,
@@ -125,9 +129,8 @@ def save_checkpoint(
     def fill(partial: Path) -> None:
         _save(partial / PARTS[0], weights)
         _save(partial / PARTS[1], moments)
-        _save(partial / PARTS[2], generator_states(device_of(model)))
-        _save(partial / PARTS[3], {f"{number:02}": part for number, part in enumerate(carried)})
-        (partial / PARTS[4]).write_text(json.dumps(progress.to_json(), indent=1), encoding="utf-8")
+        _save(partial / PARTS[2], {f"{number:02}": part for number, part in enumerate(carried)})
+        (partial / PARTS[3]).write_text(json.dumps(progress.to_json(), indent=1), encoding="utf-8")
         sums = {name: sha256(partial / name) for name in PARTS}
         (partial / MANIFEST).write_text(json.dumps(sums, indent=1), encoding="utf-8")
 
@@ -174,7 +177,6 @@ def restore_newest(
         progress = _read_progress(place)
         put_weights(model, read_weights(place / PARTS[0])[0], where=str(place / PARTS[0]))
         _restore_optimizer(model, optimizer, read_weights(place / PARTS[1])[0], place)
-        restore_generators(read_weights(place / PARTS[2])[0], device_of(model))
         return progress
     if places:
         raise RunError(
@@ -203,8 +205,8 @@ def check_format(folder: Path) -> None:
 def _stored_format(place: Path) -> Any:
     """The format of a checkpoint; of a damaged one the current format, as nothing can be said about it."""
     try:
-        text = (place / PARTS[4]).read_bytes()
-        if json.loads((place / MANIFEST).read_text(encoding="utf-8"))[PARTS[4]] != sha256(place / PARTS[4]):
+        text = (place / PARTS[3]).read_bytes()
+        if json.loads((place / MANIFEST).read_text(encoding="utf-8"))[PARTS[3]] != sha256(place / PARTS[3]):
             return FORMAT
         return json.loads(text).get("format", 1)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
@@ -213,7 +215,7 @@ def _stored_format(place: Path) -> Any:
 
 def restore_carried(folder: Path, progress: Progress, device: torch.device) -> Carried:
     """What was carried from batch to batch at the checkpoint that `restore_newest` has put back."""
-    carried = read_weights(_place(folder, progress) / PARTS[3])[0]
+    carried = read_weights(_place(folder, progress) / PARTS[2])[0]
     return tuple(carried[name].clone().to(device) for name in sorted(carried))
 
 
@@ -231,7 +233,7 @@ def stored_progress(folder: Path) -> list[Progress]:
 
 
 def _read_progress(place: Path) -> Progress:
-    path = place / PARTS[4]
+    path = place / PARTS[3]
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         return Progress.from_json(values if isinstance(values, dict) else {})

@@ -1,7 +1,8 @@
 """The training loop: update, validate, save, until there is nothing left to do or somebody asks to stop."""
 
+import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 
 from limelight.batching.batch import Batch
@@ -20,7 +21,7 @@ from limelight.training.budget import (
 )
 from limelight.training.carry import FORGET, Carrying, ReadsOn
 from limelight.training.checkpoint import CHECKPOINTS, Progress, save_checkpoint
-from limelight.training.generators import generator_states, restore_generators
+from limelight.training.distributed import Division
 from limelight.training.keep import drop_snapshots, finish_model, keep_snapshot, save_if_best, score_of_best
 from limelight.training.loss import Learner
 from limelight.training.loss_scale import next_scale
@@ -47,16 +48,18 @@ def run_training(run: Run) -> str:
                 _validate_if_due(run)
                 if _is_over(run, first):
                     break
-                _one_update(run, batches)
+                signal = _one_update(run, batches)
                 if progress.step % run.config.training.checkpoint_every == 0:
                     _save(run)
                 _say_what_to_expect(run)
-                run.stop.check()
+                if signal:
+                    raise Stopped(signal)
             _validate_if_due(run)
-        finish_model(run)
+        _first_does(run, finish_model)
     except Stopped:
         progress.seconds = run.clock.seconds()
         _save(run)
+        run.group.wait()  # until the first process has saved: whoever started them ends all when one is gone
         raise
     progress.seconds = run.clock.seconds()
     if not _why_over(run):  # the rest of the minutes was too short for another update
@@ -119,33 +122,32 @@ def _say_what_to_expect(run: Run) -> None:
     run.report.say(text)
 
 
-def _one_update(run: Run, batches: Iterator[tuple[Batch, Position]]) -> None:
+def _one_update(run: Run, batches: Iterator[tuple[Batch, Position]]) -> int:
+    """Returns the number of a signal that one of the processes has heard; 0 where none has. One that comes while
+    a single process computes raises `Stopped`, and the update is done whole when the run goes on."""
     training, progress, began = run.config.training, run.progress, run.clock.seconds()
     rate = rate_of(run.config, progress.step + 1, progress.seconds, reserve=_closing_seconds(run))
     set_rate(run.optimizer, rate)
-    before = generator_states(run.device)
-    try:
-        micro, position = _next_batches(run, batches)
-        computing = _computing(run)
-        result = update(
-            computing,
-            micro,
-            run.optimizer,
-            label_smoothing=training.label_smoothing,
-            clip_norm=training.clip_norm,
-            interruptible=run.stop.interruptible(),
-            loss_scale=progress.loss_scale if run.precision == "fp16" else 1.0,
-        )
-    except Stopped:
-        restore_generators(before, run.device)  # as if this update had not begun: it is done whole when the run goes on
-        raise
+    drawn, position = _next_batches(run, batches)
+    computing = _computing(run)
+    result = update(
+        computing,
+        drawn,
+        run.optimizer,
+        label_smoothing=training.label_smoothing,
+        clip_norm=training.clip_norm,
+        interruptible=run.interruptible(),
+        loss_scale=progress.loss_scale if run.precision == "fp16" else 1.0,
+        division=Division(run.group, run.device, (training.seed, progress.step)),
+    )
     if isinstance(computing, Carrying):
         run.carried = computing.state
     progress.step += 1
     progress.position = position
     progress.pieces += result.pieces
-    progress.seconds = run.clock.seconds()
-    run.pace.add(progress.seconds - began)
+    now = run.clock.seconds()
+    progress.seconds, spent, signal = run.group.agree(now, now - began, run.stop.number)
+    run.pace.add(spent)
     _count(progress, result)
     if run.precision == "fp16":
         progress.loss_scale, progress.scale_updates = next_scale(
@@ -153,6 +155,7 @@ def _one_update(run: Run, batches: Iterator[tuple[Batch, Position]]) -> None:
         )
     run.report.update(progress, result, rate)
     _require_numbers(progress)
+    return signal
 
 
 def _computing(run: Run) -> Learner:
@@ -163,9 +166,9 @@ def _computing(run: Run) -> Learner:
 
 def _next_batches(run: Run, batches: Iterator[tuple[Batch, Position]]) -> tuple[list[Batch], Position]:
     """The batches of an update and the position after them. To wait for them is no reason to let a signal wait."""
-    with run.stop.interruptible():
+    with run.interruptible():
         drawn = [next(batches) for _ in range(run.config.training.accumulate)]
-    return [batch.to(run.device) for batch, _ in drawn], drawn[-1][1]
+    return [batch for batch, _ in drawn], drawn[-1][1]
 
 
 def _count(progress: Progress, result: UpdateResult) -> None:
@@ -194,10 +197,25 @@ def _validate_if_due(run: Run) -> None:
     A run that begins with another model is also validated before its first update, so that training which makes that
     model worse never replaces it. No average includes the weights at that point.
     """
-    progress = run.progress
-    if not _is_due(run):
-        return
-    began = run.clock.seconds()
+    if _is_due(run):
+        _first_does(run, _validate)
+
+
+def _first_does(run: Run, work: Callable[[Run], None]) -> None:
+    """The first process validates and keeps models; what it then knows of the run, all know."""
+
+    def in_words() -> str:
+        work(run)
+        return json.dumps(run.progress.to_json())
+
+    if run.group.size == 1:
+        work(run)
+    else:
+        run.progress.take(json.loads(run.group.from_first(in_words)))
+
+
+def _validate(run: Run) -> None:
+    progress, began = run.progress, run.clock.seconds()
     seen = validate(run)
     score = score_of(run, seen)
     if progress.step:
@@ -247,6 +265,8 @@ def _count_gain(progress: Progress, seen: Validation | None, score: float, *, by
 
 
 def _save(run: Run) -> None:
+    if not run.group.is_first:
+        return
     keep = run.config.training.keep_checkpoints
     save_checkpoint(run.folder / CHECKPOINTS, run.model, run.optimizer, run.progress, run.carried, keep=keep)
     drop_snapshots(run)

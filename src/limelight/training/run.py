@@ -16,6 +16,7 @@ from limelight.preparation.pairs import Prepared
 from limelight.signals import StopRequest
 from limelight.storage.layout import BEST, CONFIG, WEIGHTS
 from limelight.training.begin import PARENT, borrow_weights, keep_parent_card, vocabulary_warnings
+from limelight.training.carry import require_apart
 from limelight.training.checkpoint import (
     CHECKPOINTS,
     Progress,
@@ -25,6 +26,7 @@ from limelight.training.checkpoint import (
     restore_newest,
 )
 from limelight.training.choose_recipe import choose_by_budget
+from limelight.training.distributed import Group, group_warnings, joined_group
 from limelight.training.half import HalfCopy
 from limelight.training.lock import only_trainer
 from limelight.training.loop import run_training, why_over
@@ -56,8 +58,18 @@ def train(config: RunConfig, folder: str | Path, *, quiet: bool = False, short: 
     A run owns its process while it lasts: it seeds torch's generator, changes torch's number of threads (which is put
     back) and listens to signals. Raises `UserError` for the caller's mistakes, `RunError` when the work fails,
     `Stopped` when a signal ended it with everything saved.
+
+    Started by torchrun, the processes train one model together (`training/distributed.py`): the first of them does all
+    that is said here, the others take up the run that it has prepared.
     """
-    folder = Path(folder)
+    with joined_group() as group:
+        if group.is_first:
+            return _lead(config, Path(folder), group, quiet=quiet, short=short)
+        return _follow(Path(folder), group)
+
+
+def _lead(config: RunConfig, folder: Path, group: Group, *, quiet: bool, short: RunConfig | None) -> Progress:
+    """Prepare the run and train it: the only process, or the first."""
     config = config.model_copy(update={"weights": "fp32"})  # also where it came from the folder of a smaller form
     _require_end(config)
     _require_run_or_nothing(folder)
@@ -74,7 +86,7 @@ def train(config: RunConfig, folder: str | Path, *, quiet: bool = False, short: 
             if not locked:
                 report.say(f"{folder}: this file system cannot lock files; see to it that nobody else trains there")
             with StopRequest() as stop:
-                return _train(config, short, folder, report, stop)
+                return _trained(_prepared(config, short, folder, report, stop, group))
         except OSError as error:
             raise RunError(
                 f"{error.filename or folder}: {cause(error)}; what was saved is intact: once that is mended, the same "
@@ -84,7 +96,23 @@ def train(config: RunConfig, folder: str | Path, *, quiet: bool = False, short: 
             report.close()
 
 
-def _train(config: RunConfig, short: RunConfig | None, folder: Path, report: Report, stop: StopRequest) -> Progress:
+def _follow(folder: Path, group: Group) -> Progress:
+    """Train with the first process, which has written down what to train. Nothing is written here."""
+    with settings_put_back(), StopRequest() as stop:
+        with stop.interruptible(nothing_to_save=True):
+            group.wait()
+            config = load_config(folder / CONFIG)
+            if config.training.threads:
+                torch.set_num_threads(config.training.threads)
+            report = Report(folder, config.training, quiet=True)
+            run = _set_up(config, folder, prepare_data(config, folder, report.say), report, stop, group)
+        return _trained(run)
+
+
+def _prepared(
+    config: RunConfig, short: RunConfig | None, folder: Path, report: Report, stop: StopRequest, group: Group
+) -> Run:
+    """The run, with all that it needs in its folder; the other processes may come now."""
     with stop.interruptible(nothing_to_save=True):
         clear_leftovers(folder)
         if config.begin_with and not (folder / CONFIG).exists():
@@ -95,17 +123,28 @@ def _train(config: RunConfig, short: RunConfig | None, folder: Path, report: Rep
             keep_detector(config, prepared.stores, prepared.tokenizers, folder, report.say)
         if short is not None:
             config = choose_by_budget(config, short, prepared, report.say)
-        run = _set_up(config, folder, prepared, report, stop)
+        for line in group_warnings(config.training.accumulate, group):
+            report.say(line)
+        run = _set_up(config, folder, prepared, report, stop, group)
         # Last: until it is there, other settings may be tried.
         write_whole(folder / CONFIG, dump_config(config))
+        group.wait()
+        return run
+
+
+def _trained(run: Run) -> Progress:
+    config, folder, report = run.config, run.folder, run.report
+    run.group.equalize(list(run.model.parameters()))
     reason = why_over(config.training, run.progress, epoch=run.epoch)
     if reason and run.progress.finished:
         report.say(f"nothing left to do: {reason}. Give a larger bound to train {folder} on.")
         return run.progress
-    report.begin(run.progress)
+    if run.group.is_first:
+        report.begin(run.progress)
     run.progress.finished = ""
     with fp32_products(run.precision):
         reason = run_training(run)
+    run.group.wait()
     report.say(f"done: {reason}; the model is in {folder / 'best'}")
     if not run.task.validates:
         report.say(
@@ -170,14 +209,17 @@ def _has_learned(folder: Path) -> bool:
     return (folder / BEST).exists() or (folder / WEIGHTS).exists() or newest_step(folder / CHECKPOINTS) > 0
 
 
-def _set_up(config: RunConfig, folder: Path, prepared: Tokenised, report: Report, stop: StopRequest) -> Run:
+def _set_up(
+    config: RunConfig, folder: Path, prepared: Tokenised, report: Report, stop: StopRequest, group: Group
+) -> Run:
     training = config.training
     torch.manual_seed(training.seed)
-    device = choose_device(training.device)
+    device = group.device(choose_device(training.device))
     precision = choose_precision(training.precision, device)
     if slow := slow_precision(training.precision, device):
         report.say(f"training.{slow}")
     model = fresh_model(config, prepared).to(device)
+    require_apart(model, group.size)
     for parameter in model.parameters():
         parameter.register_post_accumulate_grad_hook(_allow_signals)
     optimizer = make_optimizer(
@@ -191,7 +233,8 @@ def _set_up(config: RunConfig, folder: Path, prepared: Tokenised, report: Report
     task = build_task(config, prepared, model)
     progress = restore_newest(folder / CHECKPOINTS, model, optimizer, warn=report.say)
     if progress is None and config.begin_with:
-        keep_parent_card(config.begin_with, folder)
+        if group.is_first:
+            keep_parent_card(config.begin_with, folder)
         borrow_weights(model, config.begin_with, report.say)
         if isinstance(prepared, Prepared):
             for line in vocabulary_warnings(config.begin_with, prepared.tokenizers, prepared.stores):
@@ -199,6 +242,7 @@ def _set_up(config: RunConfig, folder: Path, prepared: Tokenised, report: Report
     went_on = f"going on after update {progress.step}" if progress else "beginning"
     report.say(
         f"{went_on}: {config.recipe}, {count_parameters(model):,} parameters, {task.amount}, {precision} on {device}"
+        + (f", {group.size} processes" if group.size > 1 else "")
     )
     if task.measured_by:
         report.say(f"BLEU and chrF in validation: {task.measured_by}")
@@ -217,6 +261,7 @@ def _set_up(config: RunConfig, folder: Path, prepared: Tokenised, report: Report
         half=HalfCopy(model, HALVES[precision]) if precision in HALVES else None,
         carried=restore_carried(folder / CHECKPOINTS, progress, device) if progress else (),
         epoch=max(1.0, task.batches_per_epoch() / training.accumulate),
+        group=group,
     )
 
 

@@ -1,5 +1,6 @@
 """All that a run in motion consists of."""
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from limelight.signals import StopRequest
 from limelight.tokens import Tokenizers
 from limelight.training.budget import Clock, Pace
 from limelight.training.checkpoint import Progress
+from limelight.training.distributed import ALONE, Group
 from limelight.training.half import HalfCopy
 from limelight.training.report import Report
 from limelight.training.tasks.task import Task, Validation
@@ -19,8 +21,7 @@ from limelight.training.tasks.task import Task, Validation
 
 @dataclass(slots=True)
 class Run:
-    """Only `progress`, the weights, the optimizer, what is carried and the random state change; all of them are in a
-    checkpoint."""
+    """Only `progress`, the weights, the optimizer and what is carried change; all of them are in a checkpoint."""
 
     folder: Path
     config: RunConfig
@@ -43,6 +44,12 @@ class Run:
     """How long updates take in this process."""
     clock: Clock = field(default_factory=lambda: Clock(0.0))
     """Started by the loop; `progress.seconds` is what it showed last."""
+    group: Group = ALONE
+    """The processes that train together."""
+
+    def interruptible(self) -> AbstractContextManager[None]:
+        """Where a signal may end the work on the spot. Of several processes none may: the others would wait for it."""
+        return self.stop.interruptible() if self.group.size == 1 else nullcontext()
 
 
 def validate(run: Run) -> Validation | None:

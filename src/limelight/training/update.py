@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from limelight.batching.batch import Batch
+from limelight.training.distributed import UNDIVIDED, Division
 from limelight.training.loss import Learner, batch_loss
 
 
@@ -37,25 +38,28 @@ def update(
     clip_norm: float,
     interruptible: AbstractContextManager[object],
     loss_scale: float = 1.0,
+    division: Division = UNDIVIDED,
 ) -> UpdateResult:
     """Sum the gradients of all batches, divide by all their pieces, clip, step.
 
     The gradient is that of one batch holding all the sentences, however they were divided. Within `interruptible` the
     weights do not change: whatever it raises, nothing but the random state has moved. What learns is what `optimizer`
     was made for: `model` itself, or the weights that it stands in for (`HalfCopy`). Gradients are computed at
-    `loss_scale` times their size, which nothing but their rounding in fp16 knows of.
+    `loss_scale` times their size, which nothing but their rounding in fp16 knows of. With a `division` this process
+    computes its share of the batches, and takes part in the sum.
     """
     pieces = sum(batch.target_pieces for batch in batches)
     optimizer.zero_grad(set_to_none=True)
     losses = []
     with interruptible:
-        for batch in batches:
+        for batch in division.own(batches):
             loss = batch_loss(model, batch, label_smoothing=label_smoothing)
             (loss / pieces * loss_scale).backward()
             losses.append(loss.detach())
-    loss_sum = sum(loss.item() for loss in losses)  # read when all work is on its way: a GPU is waited for once
-    limit = clip_norm if clip_norm > 0 else math.inf
     learned = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    own = torch.stack(losses).cpu().double().sum() if losses else torch.zeros((), dtype=torch.float64)
+    loss_sum = division.group.sum_gradients(learned, own).item()  # read when all is on its way
+    limit = clip_norm if clip_norm > 0 else math.inf
     if loss_scale != 1:
         torch._foreach_mul_([parameter.grad for parameter in learned if parameter.grad is not None], 1 / loss_scale)
     norm = nn.utils.clip_grad_norm_(learned, limit).item()

@@ -1,0 +1,230 @@
+"""Several processes that train one model (data parallelism): who computes which batches, what is summed, who decides.
+
+    torchrun --nproc-per-node 4 -m limelight train ... --set training.accumulate=4
+
+Every process draws the same stream of batches. An update has G = `training.accumulate` of them: process r of W computes
+batches r, r + W, ... Each loss is a sum, divided by the tokens of all G batches before the backward pass, so one sum of
+gradients over the processes makes the update of one process. Weights and optimizer are the same everywhere. The first
+process alone writes, measures time and validates; what it decides by, the others take over.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import NamedTuple, TypeVar
+
+import torch
+from torch import Tensor, distributed
+
+from limelight.batching.batch import Batch
+from limelight.errors import RunError, UserError
+from limelight.signals import Stopped
+from limelight.training.draws import seed_draws
+
+T = TypeVar("T")
+STOPPED = "stopped by signal "
+WAIT = timedelta(days=1)
+"""How long processes wait for one another: as long as the first one may take to read the text or to validate. Of one
+that has ended, the others learn within a second, as its connections close."""
+
+
+class Agreed(NamedTuple):
+    """What all processes know after an update."""
+
+    seconds: float
+    """Of training so far, by the clock of the first process."""
+    spent: float
+    """On this update, by the same clock."""
+    signal: int
+    """The largest number of a signal that any of them has heard; 0 where none has."""
+
+
+class Group:
+    """The processes of a run. One process is a group, too: for it nothing here does anything."""
+
+    def __init__(self, rank: int = 0, size: int = 1, local_rank: int = 0) -> None:
+        self.rank, self.size, self.local_rank = rank, size, local_rank
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this process writes, measures and decides."""
+        return self.rank == 0
+
+    def share(self, items: Sequence[T]) -> Sequence[T]:
+        """Those of an update's batches that this process computes."""
+        return items[self.rank :: self.size]
+
+    def device(self, chosen: torch.device) -> torch.device:
+        """A GPU for each process of a machine."""
+        if self.size > 1 and chosen.type == "cuda" and chosen.index is None:
+            return torch.device("cuda", self.local_rank)
+        return chosen
+
+    def sum_gradients(self, parameters: Sequence[Tensor], loss: Tensor) -> Tensor:
+        """Sum gradients over all processes, in place, and the loss, which is returned: one exchange for all.
+
+        A parameter without a gradient in every process keeps none; a process without a batch adds nothing.
+        """
+        if self.size == 1:
+            return loss
+        device = parameters[0].device
+        present = torch.tensor([parameter.grad is not None for parameter in parameters], device=device)
+        parts = [
+            torch.zeros(parameter.numel(), device=device) if parameter.grad is None else parameter.grad.flatten()
+            for parameter in parameters
+        ]
+        numbers = torch.cat([loss.reshape(1).to(device, parts[0].dtype), *parts, present])
+        with _told():
+            distributed.all_reduce(numbers)
+        found = numbers[-len(parameters) :].tolist()
+        first = 1
+        for parameter, there in zip(parameters, found, strict=True):
+            if there:
+                parameter.grad = numbers[first : first + parameter.numel()].view_as(parameter)
+            first += parameter.numel()
+        return numbers[0]
+
+    def agree(self, seconds: float, spent: float, signal: int) -> Agreed:
+        """The first process's times, and whether anybody is to stop."""
+        if self.size == 1:
+            return Agreed(seconds, spent, signal)
+        times = torch.tensor([seconds, spent] if self.is_first else [0.0, 0.0], dtype=torch.float64)
+        heard = torch.zeros(self.size, dtype=torch.float64)
+        heard[self.rank] = signal
+        numbers = torch.cat([times, heard])
+        with _told():
+            distributed.all_reduce(numbers)
+        return Agreed(numbers[0].item(), numbers[1].item(), int(numbers[2:].max()))
+
+    def wait(self) -> None:
+        """Until all processes are here."""
+        if self.size > 1:
+            with _told():
+                distributed.barrier()
+
+    def from_first(self, work: Callable[[], str]) -> str:
+        """What `work` returns in the first process, where alone it is called, in all of them.
+
+        A signal that stops it there stops all: each raises `Stopped`.
+        """
+        if self.size == 1:
+            return work()
+        if not self.is_first:
+            text = self._broadcast("")
+            if text.startswith(STOPPED):
+                raise Stopped(int(text.removeprefix(STOPPED)))
+            return text
+        try:
+            text = work()
+        except Stopped as stopped:
+            self._broadcast(f"{STOPPED}{stopped.number}")
+            raise
+        return self._broadcast(text)
+
+    def equalize(self, tensors: Sequence[Tensor]) -> None:
+        """Give every process the first one's values, in place: machines may round the first weights differently."""
+        if self.size > 1:
+            with _told():
+                for tensor in tensors:
+                    distributed.broadcast(tensor.data, src=0)
+
+    def _broadcast(self, text: str) -> str:
+        """The first process's text. As bytes: nothing is pickled."""
+        content = torch.tensor(list(text.encode()), dtype=torch.uint8)
+        length = torch.tensor([len(content)])
+        with _told():
+            distributed.broadcast(length, src=0)
+            content = content if self.is_first else torch.empty(int(length), dtype=torch.uint8)
+            distributed.broadcast(content, src=0)
+        return bytes(content.tolist()).decode()
+
+
+ALONE = Group()
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """Which batches of one update this process computes, and where."""
+
+    group: Group = ALONE
+    device: torch.device | None = None
+    """Where the batches go; None leaves them where they are."""
+    draws: tuple[int, int] | None = None
+    """The run's seed and the updates done before: what a batch draws at random follows from these and its place in the
+    update, whichever process computes it. None draws on from where torch's generator is."""
+
+    def own(self, batches: Sequence[Batch]) -> Iterator[Batch]:
+        """The batches one after the other, each with the generators seeded for it."""
+        for place in self.group.share(range(len(batches))):
+            batch = batches[place] if self.device is None else batches[place].to(self.device)
+            if self.draws is not None:
+                seed, step = self.draws
+                seed_draws(batch.source.device, seed=seed, step=step, batch=place)
+            yield batch
+
+
+UNDIVIDED = Division()
+
+
+class PeerEndedError(RunError):
+    """Another process of the training has ended before its time; it, or whoever started it, says why."""
+
+
+@contextmanager
+def joined_group() -> Iterator[Group]:
+    """The processes that torchrun, or another launcher that sets the same variables, has started with this one.
+
+    Raises `UserError` where the variables are not whole.
+    """
+    size = _number("WORLD_SIZE", 1)
+    if size <= 1:
+        yield ALONE
+        return
+    missing = [name for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if not os.environ.get(name)]
+    if missing:
+        raise UserError(
+            f"WORLD_SIZE={size} says that this is one of {size} processes, but {', '.join(missing)} is not set: start "
+            "them with torchrun, or unset WORLD_SIZE to train with one"
+        )
+    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() and distributed.is_nccl_available() else "gloo"
+    local_rank = _number("LOCAL_RANK", 0)
+    if torch.cuda.is_available():
+        torch.cuda.set_device(local_rank % torch.cuda.device_count())
+    with _told():
+        distributed.init_process_group(backend, timeout=WAIT)
+    try:
+        yield Group(_number("RANK", 0), size, local_rank)
+    finally:
+        distributed.destroy_process_group()
+
+
+def group_warnings(accumulate: int, group: Group) -> Iterator[str]:
+    """What makes a run slower than its processes could be."""
+    if accumulate < group.size:
+        idle = group.size - accumulate
+        yield (
+            f"training.accumulate={accumulate}: an update has so many batches, and {group.size} processes share them: "
+            f"{idle} of them have nothing to do. Give --set training.accumulate={group.size}, with batching.tokens "
+            "smaller by as much if an update is to be as large as it is now"
+        )
+
+
+def _number(name: str, default: int) -> int:
+    text = os.environ.get(name, "")
+    if text and not text.isdecimal():
+        raise UserError(f"{name}={text} is not a whole number; a launcher as torchrun sets it")
+    return int(text) if text else default
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Within it, a lost connection is an error that says what it means."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise PeerEndedError(
+            "another process of this training has ended. What was saved is intact: the same command goes on from the "
+            "last checkpoint"
+        ) from error
