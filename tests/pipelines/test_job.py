@@ -57,3 +57,18 @@ def test_a_job_has_requests_and_then_a_translation() -> None:
     assert job.requests == []
     assert job.translation is not None
     assert job.translation.text == "(1,)"
+
+
+def test_a_job_that_is_done_keeps_its_translation() -> None:
+    """Whoever drives several jobs may hand each of them the answers to what it asked for, be it nothing."""
+
+    def steps() -> Steps[Translation]:
+        yield [Request([1], 5)]
+        return Translation("found", 0.0, (), 0.0, "source", True)
+
+    job = Job(steps())
+    job.receive([answer(job.requests[0])])
+    for _ in range(2):
+        assert job.translation is not None
+        assert job.translation.text == "found"
+        job.receive([])

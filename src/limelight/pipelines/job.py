@@ -38,7 +38,8 @@ class Job:
         """What was found for each of `requests`, in their order; afterwards there are others, or a translation."""
         if len(found) != len(self.requests):
             raise ValueError(f"{len(found)} answers to {len(self.requests)} requests")
-        self._advance(found)
+        if self.requests:  # else it is done, and stays so
+            self._advance(found)
 
     def _advance(self, found: Sequence[Found] | None) -> None:
         try:
