@@ -17,7 +17,7 @@ from limelight.config import (
 )
 
 TRANSFORMER = TransformerConfig(encoder_layers=2, decoder_layers=2, d_model=128, heads=4, d_ff=512, dropout=0.1)
-"""The paper's own choices (normalisation after, one embedding for all), at a quarter of its width."""
+"""The paper's own choices (normalization after, one embedding for all), at a quarter of its width."""
 RECURRENT = RecurrentConfig(
     cell="lstm", wiring="luong", score="dot", input_feeding=False, bidirectional=False,
     embedding=128, hidden=256, dropout=0.1,

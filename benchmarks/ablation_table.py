@@ -26,7 +26,7 @@ MEASURED_HEAD = ("PPL (val)", "BLEU (test)", "parameters, M", "target tokens/s",
 IN_WORDS = {
     "sinusoidal": "sinusoids", "learned": "learned positions", "rotary": "rotary positions",
     "post": "norm after", "pre": "norm before",
-    "three-way": "one matrix of pieces", "two-way": "two", "none": "three",
+    "three-way": "tied embeddings", "two-way": "two matrices", "none": "untied embeddings",
 }  # fmt: skip
 
 Results = Mapping[str, Mapping[str, Any]]

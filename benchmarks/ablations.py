@@ -9,8 +9,8 @@ difference counts where one more run of the base would not differ so much, 95 ti
 
 A row is a process of one thread and a run in OUT/NAME. What is done is not done again, and a run that was stopped goes
 on where it stopped: give the same command. A row that fails leaves its reason, and the others go on. Perplexity is that
-of a piece of `val`, BLEU that of `test_2016_flickr` (beam 4, length penalty 0.6, as in the paper); target tokens/s are
-those of an update, in processor seconds, so that neighbours count as little as possible. Figures go to
+of a token of `val`, BLEU that of `test_2016_flickr` (beam 4, length penalty 0.6, as in the paper); target tokens/s are
+those of an update, in processor seconds, so that neighbors count as little as possible. Figures go to
 `benchmarks/results/ablations.json`, the table to `OUT/table.md`.
 """
 
@@ -136,7 +136,7 @@ def trial(rows: Sequence[Row], data: Path) -> dict[str, float]:
 
 
 def multiplied(config: RunConfig, prepared: Prepared) -> int:
-    """Weights that a piece meets in a product: all, but for embeddings that are only looked up."""
+    """Weights that a token meets in a product: all, but for embeddings that are only looked up."""
     with torch.device("meta"):
         model = build_model(config.model, prepared.tokenizers)
     vocabulary = prepared.tokenizers.target.size

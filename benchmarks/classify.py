@@ -12,7 +12,7 @@ MULTI30K holds `train.en.gz`; TATOEBA `en-de.train.tsv.gz` and `en-fr.train.tsv.
 | few      | the same with a thousand texts to learn from                                                 |
 
 Labels are equally frequent, and no text stands in two parts. The regression sees which words a text has (`words`), or
-which words and pairs of neighbours (`pairs`); its decay is chosen by the texts for validation. The classifier is the
+which words and pairs of neighbors (`pairs`); its decay is chosen by the texts for validation. The classifier is the
 recipe of that name; `begun` begins with a masked model (`bert-tiny`) of sentences that are in no part.
 """
 
@@ -135,7 +135,7 @@ def divide(by_label: dict[str, list[str]], sizes: dict[str, int], seed: int = 1)
 
 
 def words_of(text: str, longest: int) -> set[str]:
-    """The words and marks of a text, in lower case; with `longest` 2 each pair of neighbours, too."""
+    """The words and marks of a text, in lower case; with `longest` 2 each pair of neighbors, too."""
     words = re.findall(r"\w+|[^\w\s]", text.lower())
     pairs = [f"{one} {other}" for one, other in zip(["", *words], [*words, ""], strict=True)]
     return {*words, *(pairs if longest > 1 else [])}

@@ -2,7 +2,7 @@
 
     python -m benchmarks.decoding --data DATA --small runs/bench/small --base runs/bench/base
 
-The runs are Transformers with normalisation after each sub-layer, as transformers' Marian model has it; what the peers
+The runs are Transformers with normalization after each sub-layer, as transformers' Marian model has it; what the peers
 translate with is made of them by `limelight export`. Each way runs in a process of its own, round after round, on real
 sentences with their real lengths: all of them in batches, and some one at a time. Times are those of translating,
 tokens and text included, loading not; figures are medians over the rounds, ratios medians of the ratios in a round.
@@ -26,10 +26,10 @@ from benchmarks.output import RESULTS, table, write_result
 from limelight.text.readers import read_pairs
 
 LIMIT = 128
-"""Most pieces of a translation, for every way."""
+"""Most tokens of a translation, for every way."""
 
 Translate = Callable[[Sequence[str], int], list[tuple[str, int]]]
-"""Sentences and a beam to texts and how many pieces each has, its end included."""
+"""Sentences and a beam to texts and how many tokens each has, its end included."""
 
 
 class Size(NamedTuple):

@@ -2,9 +2,9 @@
 
     python -m benchmarks.extrapolation DATA --out runs/extrapolation
 
-Copying: random pieces, up to 20 of them in training and up to 60 afterwards, from some seeds; the share of sequences
-that greedy search copies without a mistake, and the share of pieces that stand in their place. Multi30k, English to
-German: trained on pairs with at most 15 pieces on each side, then the loss per target piece by the length of the longer
+Copying: random tokens, up to 20 of them in training and up to 60 afterwards, from some seeds; the share of sequences
+that greedy search copies without a mistake, and the share of tokens that stand in their place. Multi30k, English to
+German: trained on pairs with at most 15 tokens on each side, then the loss per target token by the length of the longer
 side, on `val`, `test_2016_flickr` and `test_2017_flickr`; beside it sinusoids trained on all lengths, with as many
 updates. Learned positions have vectors for all lengths that are asked for, but beyond those of training they are as
 they were drawn. DATA holds the files of Multi30k, as for `benchmarks.run_all`.
@@ -62,13 +62,13 @@ MAX_COPIED = 20
 LENGTHS = (5, 10, 15, 20, 21, 22, 25, 30, 40, 50, 60)
 ROWS, ASKED = 64, 100
 RATE, WARMUP = 2e-3, 100
-LONGEST_READ = 15
+MAX_READ = 15
 BUCKETS = ((1, 10), (11, 15), (16, 20), (21, 25), (26, 30), (31, 35), (36, 45))
 TESTS = ("val", "test_2016_flickr", "test_2017_flickr")
 EVERYTHING = "sinusoidal, trained on all lengths"
 
 FEWEST = 20  # pairs: the loss of fewer is noise
-SHORT = f"batching.max_length={LONGEST_READ + 1}"
+SHORT = f"batching.max_length={MAX_READ + 1}"
 """The end is counted."""
 READERS = {
     "sinusoidal": ("model.positions=sinusoidal", SHORT),
@@ -79,9 +79,9 @@ READERS = {
 IN_WORDS = {"whole": "sequences without a mistake", "places": "pieces in their place"}
 LOOKS = {
     "sinusoidal": ("tab:blue", "o-"), "learned": ("tab:orange", "s-"), "rotary": ("tab:green", "^-"),
-    EVERYTHING: ("grey", "o:"),
+    EVERYTHING: ("gray", "o:"),
 }  # fmt: skip
-"""Colour, and marks on a line."""
+"""Color, and marks on a line."""
 
 Points = dict[int, float]
 """Some figure by length."""
@@ -95,7 +95,7 @@ class Copied(NamedTuple):
     whole: Points
     """Share of sequences without a mistake, end included."""
     places: Points
-    """Share of pieces that stand where they should."""
+    """Share of tokens that stand where they should."""
 
 
 def main(
@@ -126,7 +126,7 @@ def main(
         f" --updates {updates} --steps {steps}",
         "machine": describe_machine(),
         "copying": {"longest in training": MAX_COPIED, "sequences of each length": ASKED, **shares},
-        "multi30k": {"longest in training": LONGEST_READ, "unit": "nats per target piece", "loss": losses},
+        "multi30k": {"longest in training": MAX_READ, "unit": "nats per target piece", "loss": losses},
         "table": tables(shares, losses),
     }
     write_result("extrapolation", result, folder=results)
@@ -165,7 +165,7 @@ def copies(lengths: Sequence[int]) -> Batch:
 
 
 def copied(model: Seq2Seq, batch: Batch) -> tuple[float, float]:
-    """The share of sequences without a mistake, and of pieces in their place."""
+    """The share of sequences without a mistake, and of tokens in their place."""
     limits = batch.target_valid.sum(dim=1) + 9
     found = greedy_search(model, batch.source, batch.source_valid, max_lengths=limits)
     wanted = [row[valid][:-1].tolist() for row, valid in zip(batch.target_out, batch.target_valid, strict=True)]
@@ -183,7 +183,7 @@ def copied(model: Seq2Seq, batch: Batch) -> tuple[float, float]:
 def losses_by_length(name: str, *, data: Path, out: Path, steps: int) -> Points:
     """Train on pairs that are short, or on all, and score pairs of every length.
 
-    Returns the loss per target piece of each bucket in which there are any, by its longest length.
+    Returns the loss per target token of each bucket in which there are any, by its longest length.
     """
     hold_memory_for_work()
     folder = out / name.replace(",", "").replace(" ", "-")
@@ -199,7 +199,7 @@ def losses_by_length(name: str, *, data: Path, out: Path, steps: int) -> Points:
 
 
 def buckets_of(pairs: Sequence[Pair], tokenizers: Tokenizers) -> dict[int, list[Pair]]:
-    """The pairs by the bucket of their longer side, in pieces; buckets without enough of them are left out."""
+    """The pairs by the bucket of their longer side, in tokens; buckets without enough of them are left out."""
     sides = zip(
         tokenizers.source.encode_batch([pair.source for pair in pairs]),
         tokenizers.target.encode_batch([pair.target for pair in pairs]),
@@ -250,19 +250,19 @@ def draw(copied: Shares, losses: Mapping[str, Points], picture: Path) -> None:
         _finish(axes, f"copying: {IN_WORDS[measure]}", f"pieces (training: 1 to {MAX_COPIED})", MAX_COPIED)
     for name, points in losses.items():
         _line(reading, name, points)
-    side = f"most pieces on a side (training: 1 to {LONGEST_READ})"
-    _finish(reading, "Multi30k en-de: loss per target piece", side, LONGEST_READ)
+    side = f"most tokens on a side (training: 1 to {MAX_READ})"
+    _finish(reading, "Multi30k en-de: loss per target piece", side, MAX_READ)
     picture.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(picture, metadata={"Date": None} if picture.suffix == ".svg" else None)
 
 
 def _line(axes: Axes, name: str, points: Points) -> None:
-    colour, style = LOOKS[name]
-    axes.plot([*points], [*points.values()], style, color=colour, markersize=4, label=name)
+    color, style = LOOKS[name]
+    axes.plot([*points], [*points.values()], style, color=color, markersize=4, label=name)
 
 
 def _finish(axes: Axes, title: str, what: str, longest: int) -> None:
-    axes.axvline(longest, color="grey", linestyle=":")
+    axes.axvline(longest, color="gray", linestyle=":")
     axes.set_title(title, fontsize=10)
     axes.set_xlabel(what)
     axes.grid(alpha=0.3)

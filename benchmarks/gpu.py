@@ -3,7 +3,7 @@
     python -m benchmarks.gpu
     python -m benchmarks.gpu --device cpu --size tiny --seconds 2
 
-The models are the recipes'; the text is made up, with lengths as those of news: source pieces log-normal around 22,
+The models are the recipes'; the text is made up, with lengths as those of news: source tokens log-normal around 22,
 targets near them, the same in every run. Every part runs in a process of its own and for a bounded time. A part for
 which no time is left, or which fails, leaves a reason in place of its figures; the whole takes less than 8 minutes.
 
@@ -155,7 +155,7 @@ def training(size: str, device: torch.device, seconds: float, *, way: str, token
 
     for number in range(max(WARM_UP, len(batches) if way != "eager" else 0)):
         step(batches[number % len(batches)])
-    waits = synchronisations(lambda: step(batches[0]), device)
+    waits = synchronizations(lambda: step(batches[0]), device)
     done, took = _repeat(lambda number: step(batches[number % len(batches)]), seconds, device)
     work = [batches[number % len(batches)] for number in range(done)]
     operations = sum(training_operations(config, model.output_size, batch) for batch in work)
@@ -174,7 +174,7 @@ def training(size: str, device: torch.device, seconds: float, *, way: str, token
 
 
 def training_operations(config: TransformerConfig, vocabulary: int, batch: Batch) -> float:
-    """Floating-point operations of an update for its real pieces: 6 for each weight that a piece meets, and 12 for each
+    """Floating-point operations of an update for its real tokens: 6 for each weight that a token meets, and 12 for each
     pair of positions, component and layer of attention (half of that where the future is not seen)."""
     square, wide = config.d_model**2, config.d_model * config.d_ff
     memory = config.decoder_layers * 2 * square  # the decoder's keys and values of the source
@@ -185,7 +185,7 @@ def training_operations(config: TransformerConfig, vocabulary: int, batch: Batch
     return float((6 * (encoder * sources + decoder * targets) + 12 * config.d_model * pairs).sum())
 
 
-def synchronisations(work: Callable[[], object], device: torch.device) -> int | None:
+def synchronizations(work: Callable[[], object], device: torch.device) -> int | None:
     """How often the host waits for the device meanwhile, as CUDA's own debug mode counts it; None on a CPU."""
     if device.type != "cuda":
         return None

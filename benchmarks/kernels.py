@@ -159,7 +159,7 @@ def linear(rows: int, outputs: int) -> dict[str, float]:
 
 @torch.inference_mode()
 def best_of_many() -> dict[str, float]:
-    """The best 5 of 4 hypotheses' 32,000 continuations, for 64 sentences; and what it takes to normalise them."""
+    """The best 5 of 4 hypotheses' 32,000 continuations, for 64 sentences; and what it takes to normalize them."""
     logits, before, active = torch.randn(256, 32_000), torch.randn(256), Active.of(np.full(64, 4))
     return {
         "in blocks": median_us(lambda: top.best_continuations(logits, before, active, 4)),
@@ -196,7 +196,7 @@ def dropout() -> dict[str, float]:
 
 
 def loss(width: int, vocabulary: int) -> dict[str, float]:
-    """Linear layer and cross-entropy of 3,200 pieces in bf16: over all logits, and in parts of so many rows."""
+    """Linear layer and cross-entropy of 3,200 tokens in bf16: over all logits, and in parts of so many rows."""
     features = torch.randn(3200, width, dtype=torch.bfloat16, requires_grad=True)
     weight = (torch.randn(vocabulary, width) * width**-0.5).bfloat16().requires_grad_()
     targets = torch.randint(vocabulary, (3200,))

@@ -72,7 +72,7 @@ def main(
         "benchmark": "loss curves",
         "command": "python -m benchmarks.loss_curves SOURCE TARGET",
         "machine": describe_machine(),
-        "unit": "training loss per target piece, label smoothing 0.1, natural logarithm",
+        "unit": "training loss per target token, label smoothing 0.1, natural logarithm",
         "updates": updates,
         **compare(curves),
         "losses": {name: [round(loss, 5) for loss in losses] for name, losses in curves.items()},
@@ -85,7 +85,7 @@ def main(
 def learn(
     config: RunConfig, tokenizers: Tokenizers, batches: Sequence[Batch], *, seed: int, precision: str
 ) -> list[float]:
-    """The loss of each update, per piece."""
+    """The loss of each update, per token."""
     torch.manual_seed(seed)
     model = build_model(config.model, tokenizers).train()
     training = config.training

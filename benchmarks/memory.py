@@ -1,14 +1,14 @@
-"""Memory by length: how much a process grows at its peak while it works on texts of 512 to 8,192 pieces.
+"""Memory by length: how much a process grows at its peak while it works on texts of 512 to 8,192 tokens.
 
     python -m benchmarks.memory
 
 Every figure is taken in a process of its own: the highest resident memory during the work less the resident memory
-before it, when the model is there and has worked once on a short text; up to 4,096 pieces the median of three. What
+before it, when the model is there and has worked once on a short text; up to 4,096 tokens the median of three. What
 grows with the length doubles with it, what grows with its square becomes four times as much. Freed memory goes back as
 the system has it: the commands keep it (`limelight.memory`), and how large the holes are that they then keep as well is
 a matter of chance.
 
-A Transformer of 8 heads x 64 (2 + 2 layers, d_ff 2,048, 8,000 pieces, dropout 0.1) gets two rows, of which one is an
+A Transformer of 8 heads x 64 (2 + 2 layers, d_ff 2,048, 8,000 tokens, dropout 0.1) gets two rows, of which one is an
 eighth shorter: masks and dropout are at work. Beside it stands attention alone, one row forward and backward: ours,
 torch's kernel with dropout on the weights, and the equation as it is written, which holds all of them.
 """

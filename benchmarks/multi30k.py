@@ -123,7 +123,7 @@ def _quality(translator: Translator, data: Path) -> dict[str, Any]:
 
 
 def _record_variant(found: Any, pairs: list[Any]) -> dict[str, Any]:
-    """Lower-cased and tokenised, as Wu et al. 2021 report 41.02; theirs are Moses' tokens, these sacreBLEU's `intl`."""
+    """Lower-cased and tokenized, as Wu et al. 2021 report 41.02; theirs are Moses' tokens, these sacreBLEU's `intl`."""
     metric = corpus_bleu(found.translations, [pair.target for pair in pairs], lowercase=True, tokenize="intl")
     return {"score": round(metric.score, 4), "signature": metric.signature}
 
@@ -153,7 +153,7 @@ def _print(result: dict[str, Any]) -> None:
         scores = result[test]
         variant = scores["bleu_tokenized_lowercase"]
         print(f"{test}: BLEU {scores['bleu']:.2f} ({scores['bleu_signature']}), chrF {scores['chrf']:.2f}")
-        print(f"{'':{len(test)}}  lower-cased {scores['bleu_lowercase']:.2f}, tokenised {variant['score']:.2f}")
+        print(f"{'':{len(test)}}  lower-cased {scores['bleu_lowercase']:.2f}, tokenized {variant['score']:.2f}")
     for bucket in result["by_length"]:
         print(f"  {bucket['words']:>6} source words, {bucket['sentences']:4} sentences: BLEU {bucket['bleu'] or 0:.2f}")
 

@@ -24,7 +24,7 @@ from benchmarks.output import RESULTS, table
 
 NEEDED = ("train", "val", "test_2016_flickr", "test_2017_flickr")
 PATIENCE = 3
-"""A step that takes so many times longer than it should is given up."""
+"""A step that takes this many times longer than expected is stopped."""
 
 
 class Step(NamedTuple):
@@ -91,7 +91,7 @@ def all_steps(data: Path, runs: Path) -> dict[str, Step]:
             [*peers, "base"], 10, "training-peers-base", training,
         ),
         "training-marian": Step(
-            "training beside Marian, 3 + 3 layers, d=256, 8,000 pieces, where it is installed",
+            "training beside Marian, 3 + 3 layers, d=256, 8,000 tokens, where it is installed",
             ["benchmarks.marian", *sides, "--size", "small"], 6, "marian-small",
         ),
         "bleu-per-minute": Step(
@@ -133,7 +133,7 @@ def work(step: Step, log: Path) -> str:
                 stdout=said, stderr=subprocess.STDOUT, check=True, timeout=60 * PATIENCE * step.minutes,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            return f"given up after {(time.monotonic() - begin) / 60:.0f} minutes; see {log}"
+            return f"stopped after {(time.monotonic() - begin) / 60:.0f} minutes; see {log}"
         except subprocess.CalledProcessError:
             lines = log.read_text(encoding="utf-8").strip().splitlines()
             return f"failed: {lines[-1] if lines else 'without a word'}; see {log}"

@@ -159,7 +159,7 @@ def _timed(size: Size, batches: Sequence[Batch], step: Callable[[Batch], float])
 
 
 def _operations(size: Size, batch: Batch) -> float:
-    """Floating-point operations of an update's linear layers for real pieces: 6 for each weight and piece."""
+    """Floating-point operations of an update's linear layers for real tokens: 6 for each weight and token."""
     square, wide = size.d_model**2, size.d_model * size.d_ff
     encoder, decoder = size.layers * (4 * square + 2 * wide), size.layers * (6 * square + 2 * wide)
     memory = size.layers * 2 * square  # the decoder's keys and values of the source

@@ -2,7 +2,7 @@
 
     python -m benchmarks.training_speed train.en.gz train.de.gz --recipe small
 
-Prints the share of places that hold a real piece, page faults per update, and the same with freed memory handed back to
+Prints the share of places that hold a real token, page faults per update, and the same with freed memory handed back to
 the system (`limelight.memory`), each in a process of its own, in turn.
 """
 

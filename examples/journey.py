@@ -53,7 +53,7 @@ def show(station: str, values: Tensor, *, note: str = "") -> None:
 
 @torch.inference_mode()
 def travel(translator: Translator, text: str) -> None:
-    """Print every station from a text to its translation, taking the most probable piece at each step."""
+    """Print every station from a text to its translation, taking the most probable token at each step."""
     model, (source_side, target_side) = translator.model, translator.tokenizers
     if getattr(model.encoder, "positions", None) is None:
         sys.exit("journey: this is the journey through a Transformer with added positions; give the folder of one")

@@ -2,7 +2,7 @@
 
 python examples/translate_a_file.py runs/en-de input.txt output.tsv
 
-Writes one line for each line read: the mean probability of a piece, TAB, the translation. Lines are read, translated
+Writes one line for each line read: the mean probability of a token, TAB, the translation. Lines are read, translated
 and written a chunk at a time, so that a file of any size will do.
 """
 

@@ -1,4 +1,4 @@
-"""The rules that keep the code small: floors without circles, budgets, and nothing that could run a stranger's code.
+"""The rules that keep the code small: levels without cycles, budgets, and nothing that could run untrusted code.
 
 Every rule is a function from sources (module name -> text) to complaints. It is tried on a few lines that break it, so
 that it is known to be able to fail, and then on the whole of `src/limelight`.
@@ -18,7 +18,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 Sources = dict[str, str]
 
-FLOORS = (
+LEVELS = (
     {"differences", "errors", "files", "memory", "resumable", "screen", "shapes", "signals", "untrusted"},
     {"box", "config", "page", "text", "tokens"},
     {"batching", "attention", "capabilities", "layers", "recipes"},
@@ -32,8 +32,8 @@ FLOORS = (
     {"synthesis", "training"},
     {"cli", "limelight", "__main__"},  # `limelight` is the face, src/limelight/__init__.py
 )
-FLOOR_OF = {unit: floor for floor, units in enumerate(FLOORS) for unit in units}
-WITHOUT_TORCH = FLOORS[0] | FLOORS[1]
+LEVEL_OF = {unit: level for level, units in enumerate(LEVELS) for unit in units}
+WITHOUT_TORCH = LEVELS[0] | LEVELS[1]
 IMPORT_NAMES = {
     "pyyaml": "yaml",
     "markdown-it-py": "markdown_it",
@@ -133,12 +133,12 @@ def unit_of(module: str) -> str:
 def upward_imports(sources: Sources) -> list[str]:
     complaints = []
     for name in sources:
-        if unit_of(name) not in FLOOR_OF:
-            complaints.append(f"{name}: {unit_of(name)!r} stands on no floor; give it one in FLOORS")
+        if unit_of(name) not in LEVEL_OF:
+            complaints.append(f"{name}: {unit_of(name)!r} is on no level; give it one in LEVELS")
             continue
         for other in sorted(inner_imports(name, sources)):
-            if FLOOR_OF.get(unit_of(other), 99) > FLOOR_OF[unit_of(name)]:
-                complaints.append(f"{name} imports {other}, which stands on a higher floor")
+            if LEVEL_OF.get(unit_of(other), 99) > LEVEL_OF[unit_of(name)]:
+                complaints.append(f"{name} imports {other}, which is on a higher level")
     return complaints
 
 
@@ -307,22 +307,22 @@ def declared(project: dict) -> tuple[set[str], set[str]]:
 
 def test_an_import_upwards_is_found() -> None:
     bad = {"limelight.text.clean": "def f():\n    from limelight.models import build", "limelight.models": ""}
-    assert upward_imports(bad) == ["limelight.text.clean imports limelight.models, which stands on a higher floor"]
+    assert upward_imports(bad) == ["limelight.text.clean imports limelight.models, which is on a higher level"]
 
 
 def test_a_relative_import_upwards_is_found() -> None:
     bad = {"limelight.text": "", "limelight.text.clean": "from ..cli import main", "limelight.cli": ""}
-    assert upward_imports(bad) == ["limelight.text.clean imports limelight.cli, which stands on a higher floor"]
+    assert upward_imports(bad) == ["limelight.text.clean imports limelight.cli, which is on a higher level"]
 
 
 def test_nobody_imports_the_face_but_for_the_version() -> None:
     bad = {"limelight": "", "limelight.models": "import limelight", "limelight.cli": "import limelight"}
-    assert upward_imports(bad) == ["limelight.models imports limelight, which stands on a higher floor"]
+    assert upward_imports(bad) == ["limelight.models imports limelight, which is on a higher level"]
     assert not upward_imports({"limelight": "", "limelight.models": "from limelight import __version__"})
 
 
 def test_a_package_without_a_floor_is_found() -> None:
-    assert "stands on no floor" in upward_imports({"limelight.attic": ""})[0]
+    assert "is on no level" in upward_imports({"limelight.attic": ""})[0]
 
 
 def test_a_circle_of_files_is_found() -> None:
@@ -491,7 +491,7 @@ def test_doors_only_hand_on_names() -> None:
     assert busy_doors(LIMELIGHT) == []
 
 
-def test_nothing_runs_or_fetches_what_strangers_wrote() -> None:
+def test_nothing_runs_or_fetches_untrusted_input() -> None:
     assert unsafe_calls(LIMELIGHT) == []
 
 

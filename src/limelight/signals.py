@@ -13,7 +13,7 @@ from typing import NoReturn
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 GRACE = 9.0
-"""Seconds from a signal to the end of the process, whatever it is doing: ten are promised."""
+"""Seconds from a signal to the end of the process, whatever it is doing: the limit is ten."""
 AT_ONCE = 1.0
 """The same where there is nothing to save."""
 ECHO = 0.1

@@ -1,4 +1,4 @@
-"""Files that a stranger may have written: opened without waiting, read no further than a bound, and plain data only."""
+"""Untrusted files: opened without waiting, read up to a bound, and plain data only."""
 
 import errno
 import os
@@ -49,7 +49,7 @@ def read_yaml(text: str) -> Any:
 
 
 def shown(text: str, most: int = 200) -> str:
-    """A stranger's text fit for a message: cut, and without what a terminal would obey."""
+    """Untrusted text for a message: shortened, without control characters."""
     cut = text if len(text) <= most else text[:most] + "..."
     return "".join(character if character.isprintable() else "\ufffd" for character in cut)
 

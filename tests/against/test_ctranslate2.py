@@ -32,7 +32,7 @@ def pieces(stored: StoredModel) -> tuple[list[list[str]], list[list[str]]]:
 
 
 def log_probabilities(stored: StoredModel) -> list[torch.Tensor]:
-    """Of each target piece and the end, sentence by sentence."""
+    """Of each target token and the end, sentence by sentence."""
     batch = text_batch(stored)
     with torch.no_grad():
         found = stored.model.project(stored.model(batch)).log_softmax(-1)

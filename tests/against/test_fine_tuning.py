@@ -23,7 +23,7 @@ PAIRS = list(zip(ENGLISH, GERMAN, strict=True))
 
 @pytest.fixture
 def parent(tmp_path: Path, seed: int) -> Path:
-    """A folder of the shape of OPUS-MT's: `halves` sinusoids, swish, one list of pieces, a bias of the output."""
+    """A folder of the shape of OPUS-MT's: `halves` sinusoids, swish, one list of tokens, a bias of the output."""
     vocabulary = write_opus_tokenizer(tmp_path / "opus-mt")
     marian = make_marian(len(vocabulary), tie="three-way", activation_function="swish")
     with torch.no_grad():

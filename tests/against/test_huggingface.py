@@ -47,7 +47,7 @@ def read_there(folder: Path) -> tuple[MarianMTModel, MarianTokenizer]:
 
 
 def require_same_logits(ours: Seq2Seq, theirs: MarianMTModel, batch: Batch) -> None:
-    """Of every piece that can be predicted; the other side's classes for padding and fillers are left out.
+    """Of every token that can be predicted; the other side's classes for padding and fillers are left out.
 
     In double precision: the weights are the same, and what fp32 rounds differently says nothing of them.
     """
@@ -132,7 +132,7 @@ def make_marian(size: int, *, tie: str, **changes: object) -> MarianMTModel:
 
 
 def test_a_model_of_the_shape_of_opus_mt_is_imported(tmp_path: Path, seed: int) -> None:
-    """One list of pieces for both sides in an order of its own, a sentencepiece model for each as its library makes it,
+    """One list of tokens for both sides in an order of its own, a sentencepiece model for each as its library makes it,
     language codes, a bias of the output, embeddings shared: what has been published a thousand times."""
     folder = tmp_path / "opus-mt"
     vocabulary = write_opus_tokenizer(folder)
@@ -161,7 +161,7 @@ def test_a_model_of_the_shape_of_opus_mt_is_imported(tmp_path: Path, seed: int) 
 
 
 def write_opus_tokenizer(folder: Path) -> dict[str, int]:
-    """The files of a tokenizer whose sentencepiece models number their pieces in another way than the list."""
+    """The files of a tokenizer whose sentencepiece models number their tokens in another way than the list."""
     folder.mkdir()
     names: list[str] = []
     for name, texts in (("source.spm", ENGLISH), ("target.spm", GERMAN)):
@@ -189,7 +189,7 @@ def test_a_trained_model_translates_to_the_same_text(tmp_path: Path) -> None:
     patient = stored.config.decoding.model_copy(update={"patience": 1000.0})  # as "never" is
     translator = Translator(stored.model, stored.tokenizers, patient)
     inputs = tokenizer(texts, return_tensors="pt", padding=True)
-    # A limit that none is to reach: at it transformers forces the end, which is a piece more.
+    # A limit that none is to reach: at it transformers forces the end, which is a token more.
     settings = {"max_new_tokens": 40, "early_stopping": "never", "length_penalty": 0.0}
     for beam in (1, 3):
         ours = [found for found in translator.translate(texts, beam_size=beam, length_penalty=0.0) if found.finished]

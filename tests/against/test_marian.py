@@ -1,6 +1,6 @@
 """The whole Transformer against the Marian model of transformers, built from a configuration with random weights.
 
-It is the published architecture with everything our conventions share with Marian: layer normalisation after each
+It is the published architecture with everything our conventions share with Marian: layer normalization after each
 sub-layer, sinusoids in halves, one scaled embedding for source, target and output, padding as the last id and as start.
 """
 

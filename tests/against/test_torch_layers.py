@@ -36,7 +36,7 @@ def copy_rest(ours: EncoderLayer | DecoderLayer, theirs: nn.Module, sublayers: I
         copy_linear(sublayer.norm, getattr(theirs, f"norm{number}"))
 
 
-def randomise(module: nn.Module) -> None:
+def randomize(module: nn.Module) -> None:
     """Biases and norms begin at zero and one, which would hide a mistake."""
     for parameter in module.parameters():
         nn.init.normal_(parameter, std=0.5)
@@ -57,7 +57,7 @@ def test_encoder_layer(norm_first: bool, activation: str, seed: int) -> None:
     theirs = nn.TransformerEncoderLayer(
         D_MODEL, HEADS, D_FF, dropout=0.0, activation=activation, batch_first=True, norm_first=norm_first
     ).double()
-    randomise(theirs)
+    randomize(theirs)
     ours = EncoderLayer(
         MultiHeadAttention(D_MODEL, HEADS),
         FeedForward(D_MODEL, D_FF, activation=activation),
@@ -79,7 +79,7 @@ def test_decoder_layer(norm_first: bool, seed: int) -> None:
     theirs = nn.TransformerDecoderLayer(
         D_MODEL, HEADS, D_FF, dropout=0.0, batch_first=True, norm_first=norm_first
     ).double()
-    randomise(theirs)
+    randomize(theirs)
     ours = DecoderLayer(
         MultiHeadAttention(D_MODEL, HEADS),
         MultiHeadAttention(D_MODEL, HEADS),

@@ -152,7 +152,7 @@ def test_the_kernel_is_taken_where_it_is_faster(
 @pytest.mark.parametrize("want_weights", [False, True])
 @pytest.mark.parametrize("query", [1, QUERY])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_who_may_look_nowhere_gets_zeros_and_finite_gradients(
+def test_a_query_without_keys_gets_zeros_and_finite_gradients(
     want_weights: bool, query: int, dtype: torch.dtype, seed: int
 ) -> None:
     inputs = [tensor.to(dtype).requires_grad_() for tensor in random_inputs(query=query)]

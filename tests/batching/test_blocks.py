@@ -1,4 +1,4 @@
-"""Blocks of plain text: every piece once, from any position the same, and each in its context."""
+"""Blocks of plain text: every token once, from any position the same, and each in its context."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -16,11 +16,11 @@ from limelight.batching.stream import Position
 from limelight.errors import UserError
 
 WAYS = (ShuffledBlocks, ContinuousBlocks)
-sizes = st.tuples(st.integers(2, 13), st.integers(1, 60), st.integers(0, 211))  # block, tokens, pieces beyond a block
+sizes = st.tuples(st.integers(2, 13), st.integers(1, 60), st.integers(0, 211))  # block, tokens, tokens beyond a block
 
 
 def text_of(length: int) -> np.ndarray:
-    """Every piece is its own place, so that each can be told from every other."""
+    """Every token is its own place, so that each can be told from every other."""
     return np.arange(length, dtype="<u2")
 
 
@@ -124,7 +124,7 @@ def test_of_no_text_there_are_no_blocks() -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_a_text_shorter_than_a_block_is_refused(way: type[BlockStream]) -> None:
     with pytest.raises(
-        UserError, match=r"has 12 pieces, .* a block takes 13; give more text, or a smaller batching\.b"
+        UserError, match=r"has 12 tokens, .* a block takes 13; give more text, or a smaller batching\.b"
     ):
         way(text_of(12), tokens=24, block=12, seed=1)
     assert len(epoch_of(way(text_of(13), tokens=24, block=12, seed=1))) == 1

@@ -85,7 +85,7 @@ def test_most_places_hold_a_real_piece(pairs: int, tokens: int, spread: float, l
 
 def test_the_real_fraction_counts_places() -> None:
     sources, targets = np.array([2, 4, 5]), np.array([3, 3, 1])
-    # Two rows of 4 + 3 places, one of 5 + 1: 20 places for 18 pieces.
+    # Two rows of 4 + 3 places, one of 5 + 1: 20 places for 18 tokens.
     assert real_fraction(sources, targets, [np.array([0, 1]), np.array([2])]) == 18 / 20
 
 

@@ -14,7 +14,7 @@ from limelight.batching.label_stream import LabelStream
 from limelight.batching.labels import begun, label_batch
 from limelight.batching.store import StoreWriter, TokenStore
 from limelight.batching.stream import Position
-from limelight.tokens import END, Tokenizers, normalise, train_tokenizer
+from limelight.tokens import END, Tokenizers, normalize, train_tokenizer
 
 TEXTS = [f"{'abcd efg'[: number % 8]} {number * 7919 % 101}" for number in range(83)]
 
@@ -107,7 +107,7 @@ def test_sampling_segments_texts_anew_and_leaves_labels(store: TokenStore, token
         assert sorted(rows) == list(range(len(TEXTS)))
         for label, row in rows.items():
             assert row[0] == row[-1] == END
-            assert tokenizers.source.decode(row) == normalise(TEXTS[label])
+            assert tokenizers.source.decode(row) == normalize(TEXTS[label])
             assert len(row) <= 25
 
 

@@ -158,7 +158,7 @@ def test_what_is_chosen_and_what_becomes_of_it(seed: int) -> None:
     total, now = int(chosen.sum()), hidden[chosen]
     masked = now == 2
     assert ordinary[now[~masked]].all()
-    stays = 0.1 + 0.1 / 35  # a replacement may be the piece itself
+    stays = 0.1 + 0.1 / 35  # a replacement may be the token itself
     for number, expected in ((masked.sum(), 0.8), ((now == ids[chosen]).sum(), stays)):
         assert abs(number - expected * total) < 6 * math.sqrt(expected * (1 - expected) * total)
     # Every place is as likely as another.
@@ -221,7 +221,7 @@ def test_rows_without_room_are_refused() -> None:
 
 
 def test_a_text_without_anything_to_guess_is_refused() -> None:
-    with pytest.raises(UserError, match="no line of the text has a piece that could be guessed"):
+    with pytest.raises(UserError, match="no line of the text has a token that could be guessed"):
         stream(documents=("\n\n", f"{MASK}\n"))
 
 
@@ -229,7 +229,7 @@ def test_the_vocabulary_of_a_translator_is_refused() -> None:
     translators = train_tokenizer(
         ["abc"], kind="characters", vocabulary_size=None, languages=["en"], byte_fallback=True, seed=1, sentences=1
     )
-    with pytest.raises(UserError, match="this vocabulary has no piece"):
+    with pytest.raises(UserError, match="this vocabulary has no token"):
         MaskedStream(np.array([END, 40, END]), translators, **SETTINGS)
 
 

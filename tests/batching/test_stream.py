@@ -21,13 +21,13 @@ from limelight.tokens import Tokenizers
 
 BEGINNING = Position()
 EN_DE = Languages("en", "de")
-RATES = dict.fromkeys(AugmentationConfig.model_fields.keys() - set(MARKING), 0.3)  # `Letters` has no reserved pieces
+RATES = dict.fromkeys(AugmentationConfig.model_fields.keys() - set(MARKING), 0.3)  # `Letters` has no reserved tokens
 SIZES = (23, 40, 7)  # pairs in each corpus
 WEIGHTS = (2.0, 0.5, 1.5)
 
 
 class Letters:
-    """A piece for each letter; sampling drops letters, as the seed says."""
+    """A token for each letter; sampling drops letters, as the seed says."""
 
     kind, size, padding = "letters", 41, 40
 
@@ -187,7 +187,7 @@ def test_what_sampling_makes_too_long_keeps_its_stored_pieces(stores: list[Token
     for _, batch, _ in take(doubling, epochs=1):
         for valid in (batch.source_valid, batch.target_valid):
             lengths = valid.sum(1)
-            # Stored targets have up to 15 pieces; doubled ones are taken as long as they have at most 15 and an end.
+            # Stored targets have up to 15 tokens; doubled ones are taken as long as they have at most 15 and an end.
             assert lengths.max() <= 16
     assert len(stores[0].targets[22]) * 2 + 1 > 16
 

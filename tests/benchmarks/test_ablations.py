@@ -215,4 +215,4 @@ def test_what_is_only_looked_up_costs_nothing(data: Path, tmp_path: Path, small:
     }
     assert found["base-1"] == found["two-way"]
     assert abs(found["untied"] - found["base-1"]) <= SMALL.d_model  # an output matrix has no row for padding
-    assert 0 < found["norm-first"] - found["base-1"] <= 4 * SMALL.d_model  # the last normalisation
+    assert 0 < found["norm-first"] - found["base-1"] <= 4 * SMALL.d_model  # the last normalization

@@ -54,7 +54,7 @@ def test_a_model_may_write_more_than_it_should(seed: int, monkeypatch: pytest.Mo
 
 
 class Words:
-    """Words for pieces."""
+    """Words for tokens."""
 
     @staticmethod
     def encode_batch(texts: list[str]) -> list[list[str]]:

@@ -180,7 +180,7 @@ def test_a_text_that_a_language_model_reads(limelight: Limelight, writing: Path,
         ),
         (["dog", "--no-end"], "--no-end: a language model reads one text and translates nothing; leave it out"),
         (["dog", "--kind", "cross"], "this model has no attention of the kind cross; it has decoder_self"),
-        ([" "], "the text is blank: there is nothing to look at"),
+        ([" "], "the text is blank: there is nothing to attend to"),
         (["A dog runs on the grass."], "is longer than the 16 learned positions of this model"),
     ],
 )

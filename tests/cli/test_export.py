@@ -22,7 +22,7 @@ def test_a_run_goes_to_ctranslate2(limelight: Limelight, trained: Path, tmp_path
     assert "| recipe | tiny |" in page
 
 
-def test_a_run_that_normalises_first_is_refused_as_a_marian_model(
+def test_a_run_that_normalizes_first_is_refused_as_a_marian_model(
     limelight: Limelight, trained: Path, tmp_path: Path
 ) -> None:
     """The recipe's norm decides: the way out stands in the message."""

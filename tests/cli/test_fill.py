@@ -57,7 +57,7 @@ def test_lines_come_from_standard_input(limelight: Limelight, filling: Path, typ
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["A dog."], "there is no [MASK] in this text: write it where a piece is to be guessed"),
+        (["A dog."], "there is no [MASK] in this text: write it where a token is to be guessed"),
         (["[MASK]", "--top", "0"], "0 is not a whole number from 1 up"),
         (["[MASK]", "--model", "{filling}"], "2 models: one reads at a time; give --model once"),
     ],

@@ -79,7 +79,7 @@ def test_a_file_is_written(limelight: Limelight, writing: Path, tmp_path: Path) 
 
 
 def test_what_is_written_is_seen_at_once(limelight: Limelight, writing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each part is written and flushed before the next piece is asked for."""
+    """Each part is written and flushed before the next token is asked for."""
     seen = []
     step = Engine.step
 

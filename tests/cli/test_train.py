@@ -224,7 +224,7 @@ def test_mistakes_are_told_and_leave_no_run(
 
 
 def test_a_language_model_reads_a_text_of_one_long_line(limelight: Limelight, tmp_path: Path, seed: int) -> None:
-    """As text8 is: from the file to pieces, two updates, and an evaluation that reads all of it."""
+    """As text8 is: from the file to tokens, two updates, and an evaluation that reads all of it."""
     words = " ".join(random.Random(seed).choices(["once", "upon", "a", "time", "there", "was", "water"], k=450_000))
     (tmp_path / "text8").write_text(words, encoding="utf-8")
     sizes = "model.layers=1 model.d_model=16 model.heads=2 model.d_ff=20 model.max_positions=16 batching.block=16"

@@ -169,8 +169,8 @@ def test_the_search_follows_its_options(limelight: Limelight, trained: Path, tex
         return [json.loads(line)["score"] for line in lines]
 
     lines = limelight("translate", "--model", trained, text, "--json", "--length-penalty", 0).out.splitlines()
-    unnormalised = [json.loads(line) for line in lines]
-    assert all(each["score"] == each["log_probability"] for each in unnormalised)
+    unnormalized = [json.loads(line) for line in lines]
+    assert all(each["score"] == each["log_probability"] for each in unnormalized)
     wide, narrow = scores("--beam", 6, "--length-penalty", 0), scores("--beam", 1, "--length-penalty", 0)
     assert all(some >= other - 1e-4 for some, other in zip(wide, narrow, strict=True))
     assert scores("--batch-tokens", 1) == pytest.approx(scores(), abs=1e-4)
@@ -237,7 +237,7 @@ def test_models_with_other_pieces_are_no_ensemble(
     save_model(tmp_path / "other", build_model(model, both), both, RunConfig(model=model), notes={}, card="")
     ended = limelight("translate", "--model", trained, "--model", tmp_path / "other", text)
     assert ended.code == 2
-    assert "cannot be an ensemble: their tokenizers differ in size or pieces" in ended.err
+    assert "cannot be an ensemble: their tokenizers differ in size or tokens" in ended.err
 
 
 def test_the_target_language_is_checked(limelight: Limelight, trained: Path, text: Path, tmp_path: Path) -> None:

@@ -101,14 +101,14 @@ def penalised(log_probability: float, pieces: int, alpha: float, offset: float =
 
 
 def all_endings(model: TableModel, kind: int, longest: int, alpha: float) -> Iterator[tuple[float, tuple[int, ...]]]:
-    """Score and pieces of every sequence of at most `longest` pieces and an end."""
+    """Score and tokens of every sequence of at most `longest` tokens and an end."""
     for length in range(longest + 1):
         for ids in product(range(1, model.output_size), repeat=length):
             yield penalised(math.fsum(log_probabilities(model, kind, [*ids, 0])), length + 1, alpha), ids
 
 
 class Characters:
-    """Ids 2, 3, ... for the letters a, b, ...; a space is an unknown piece; the last id is padding."""
+    """Ids 2, 3, ... for the letters a, b, ...; a space is an unknown token; the last id is padding."""
 
     size, padding = 12, 11
 

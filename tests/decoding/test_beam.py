@@ -180,7 +180,7 @@ def test_more_patience_never_finds_worse(seed: int) -> None:
 
 
 def test_with_a_patience_of_one_a_search_takes_as_many_steps_as_it_needs(seed: int) -> None:
-    """The end is as probable as all pieces together, and the penalty so strong that longer ones could still win."""
+    """The end is as probable as all tokens together, and the penalty so strong that longer ones could still win."""
     logits = torch.zeros(1, 1009, 5, dtype=torch.float64)
     logits[..., 0] = math.log(4)
     steps = {}
@@ -279,7 +279,7 @@ def test_a_model_that_predicts_no_numbers_is_told(seed: int, beam: int, dtype: t
         search(model, 0, 1, 2, longest=5, beam=beam)
 
 
-def test_what_is_given_up_is_not_asked_for(seed: int) -> None:
+def test_what_is_pruned_is_not_computed(seed: int) -> None:
     logits = random_model(1, 5, spread=3).logits
     logits[..., 0] = -60  # none ends
     everything, few = TableModel(logits), TableModel(logits)
@@ -335,7 +335,7 @@ def test_what_does_not_end_is_returned_unfinished(seed: int) -> None:
 
 
 def test_live_hypotheses_fill_up_the_n_best_and_none_appears_twice() -> None:
-    """The only piece is 1; it ends after one or two of them, of which the limit permits two."""
+    """The only token is 1; it ends after one or two of them, of which the limit permits two."""
     logits = torch.tensor([0.0, 1.0]).expand(1, 1009, 2)
     (hypotheses,) = search(TableModel(logits), 0, longest=2, beam=4, n_best=4)
     assert sorted(hypothesis.ids for hypothesis in hypotheses) == [(), (1,), (1, 1)]

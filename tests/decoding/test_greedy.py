@@ -73,7 +73,7 @@ def test_order_and_company_in_the_batch_do_not_matter(seed: int) -> None:
 
 
 def test_the_limit_counts_pieces_without_the_end() -> None:
-    """A hypothesis of as many pieces as the limit allows may still end; one that would go on is cut there."""
+    """A hypothesis of as many tokens as the limit allows may still end; one that would go on is cut there."""
     logits = torch.full((1, 1009, 3), -9.0, dtype=torch.float64)
     logits[..., 1] = 9
     model = TableModel(logits)

@@ -17,12 +17,12 @@ def test_without_its_offset_it_is_a_power_of_the_length(length: float, alpha: fl
 
 
 @pytest.mark.parametrize("offset", [0.0, 1.0, 5.0])
-def test_alpha_zero_does_not_normalise(offset: float) -> None:
+def test_alpha_zero_does_not_normalize(offset: float) -> None:
     assert [LengthPenalty(0.0, offset).at(length) for length in (0.0, 1.0, 97.0)] == [1.0] * 3
 
 
 def test_nothing_is_divided_by_zero() -> None:
-    """A hypothesis of no pieces, cut off at a limit of none, still has a score."""
+    """A hypothesis of no tokens, cut off at a limit of none, still has a score."""
     assert LengthPenalty(1.0, 0.0).at(0.0) == 1.0
 
 

@@ -169,7 +169,7 @@ def test_so_few_are_looked_at_behind_one_that_does_not_fit(seed: int) -> None:
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
-def test_a_cancelled_request_has_released_its_slot_at_the_next_step(seed: int, beam_size: int) -> None:
+def test_a_canceled_request_has_released_its_slot_at_the_next_step(seed: int, beam_size: int) -> None:
     model = random_model(KINDS, VOCABULARY)
     model.logits[..., 0] = -60
     settings = SearchSettings(beam_size=beam_size)

@@ -37,7 +37,7 @@ def test_draws_follow_the_distribution(seed: int, sampling: Sampling) -> None:
 
 
 def test_whole_hypotheses_follow_the_model(seed: int) -> None:
-    """Every sequence of at most one piece, drawn as often as the model says."""
+    """Every sequence of at most one token, drawn as often as the model says."""
     model = random_model(1, 5)
     found = sample_search(
         model, *sources(*[0] * 20_000), max_lengths=limits(*[1] * 20_000), sampling=Sampling(seed=seed)

@@ -101,7 +101,7 @@ def random_requests(how: str, count: int, tokens: int) -> list[Request]:
     ]
 
 
-# ---- which pieces are on a list
+# ---- which tokens are on a list
 
 
 def test_a_list_is_what_its_pieces_may_become_and_what_is_always_there(seed: int) -> None:
@@ -274,7 +274,7 @@ def test_a_list_that_cannot_be_searched_is_refused(seed: int, listed: list[int],
 
 
 def test_probabilities_are_those_of_the_list(seed: int) -> None:
-    """Normalised over it: greater than those of the whole vocabulary by what the others have. Another list beside it
+    """Normalized over it: greater than those of the whole vocabulary by what the others have. Another list beside it
     changes nothing."""
     model, kept = scored(), [0, 1, 4, 9, 16]
     requests = [Request([2], 4), Request([3], 4)]
@@ -355,14 +355,14 @@ def test_a_translator_takes_it(seed: int, precision: str | None) -> None:
 def test_lists_for_another_model_are_refused() -> None:
     model = scored()
     for shortlist, fault in (
-        (lists({0: [0]}, sources=4), "the shortlist: it is for 4 source pieces, and the model has 5"),
+        (lists({0: [0]}, sources=4), "the shortlist: it is for 4 source tokens, and the model has 5"),
         (lists({0: [17]}), "the shortlist: candidates has the id 17, and the model's are from 0 to 16"),
         (lists({0: [-2, 30]}), "candidates has the id -2"),
         (lists({0: [0]}, always=[17]), "always has the id 17"),
-        (Shortlist(np.zeros((5, 0), dtype=np.int32), np.zeros(0, dtype=np.int32)), "0 candidates for each piece"),
+        (Shortlist(np.zeros((5, 0), dtype=np.int32), np.zeros(0, dtype=np.int32)), "0 candidates for each token"),
         (
             lists({0: [1] * (MAX_CANDIDATES + 1)}),
-            f"257 candidates for each piece; there are from 1 to {MAX_CANDIDATES}",
+            f"257 candidates for each token; there are from 1 to {MAX_CANDIDATES}",
         ),
     ):
         with pytest.raises(UserError, match=fault):

@@ -16,7 +16,7 @@ from limelight.decoding.top import (
     Continuations,
     in_full,
     most_probable,
-    normalised,
+    normalized,
     top_logits_with_ties,
 )
 from limelight.errors import RunError
@@ -65,7 +65,7 @@ def test_the_most_probable_of_impossible_ones() -> None:
 
 
 def continued(log_probabilities: Tensor, before: Tensor, count: int) -> list[list[tuple[int, int]]]:
-    """Parent and piece of the best sums of each sentence, by a stable sort of all of them."""
+    """Parent and token of the best sums of each sentence, by a stable sort of all of them."""
     vocab = log_probabilities.shape[-1]
     sums = (log_probabilities + before[..., None]).flatten(1)
     return [[(place // vocab, place % vocab) for place in row] for row in by_sorting(sums, count)]
@@ -198,19 +198,19 @@ def test_sums_are_taken_in_fp32_or_better(seed: int, given: torch.dtype, full: t
     assert in_full(torch.zeros(2, 3, dtype=given)).dtype == full
     logits = (9 * torch.randn(2, 3, FEW + 5)).to(given)
     expected = logits.double().log_softmax(dim=-1)
-    found = normalised(logits.clone())
+    found = normalized(logits.clone())
     assert found.dtype == full
     torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-5)
 
 
-def test_normalising_makes_no_second_table(seed: int) -> None:
+def test_normalizing_makes_no_second_table(seed: int) -> None:
     logits = torch.randn(3, 2, 11)
     place = logits.data_ptr()
-    assert normalised(logits).data_ptr() == place
+    assert normalized(logits).data_ptr() == place
 
 
 def test_a_random_search_finds_what_sorting_finds(seed: int) -> None:
-    """Any width, vocabulary and number, any of the hypotheses active; some ties, some impossible pieces."""
+    """Any width, vocabulary and number, any of the hypotheses active; some ties, some impossible tokens."""
     random.seed(seed)
     for _ in range(30):
         width, vocab = random.choice((1, 2, 5)), random.choice((5, 300, FEW + random.randrange(2 * BLOCK)))

@@ -1,4 +1,4 @@
-"""A model whose every probability can be written down: what it predicts depends on the piece read and on the source."""
+"""A model whose every probability can be written down: what it predicts depends on the token read and on the source."""
 
 import torch
 from torch import Tensor, nn

@@ -56,6 +56,6 @@ def test_edges_that_do_not_rise_are_named(edges):
         score_by_length(["a"], ["a"], ["a"], upper_edges=edges)
 
 
-def test_the_tokenisation_reaches_the_buckets():
+def test_the_tokenization_reaches_the_buckets():
     bucket = score_by_length(["a"], ["大海很大"], ["大海不大"], tokenize="zh")[0]
     assert bucket.bleu == corpus_bleu(["大海很大"], ["大海不大"], tokenize="zh").score

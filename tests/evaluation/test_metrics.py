@@ -70,11 +70,11 @@ def test_the_order_of_sentences_does_not_matter(order):
 
 
 @pytest.mark.parametrize("tokenize", ["13a", "intl", "zh", "char", "none"])
-def test_other_tokenisations_stand_in_the_signature(tokenize):
+def test_other_tokenizations_stand_in_the_signature(tokenize):
     assert f"tok:{tokenize}|" in corpus_bleu(HYPOTHESES, REFERENCES, tokenize=tokenize).signature
 
 
-def test_a_guess_that_text_is_tokenised_is_not_printed(caplog):
+def test_a_guess_that_text_is_tokenized_is_not_printed(caplog):
     corpus_bleu(["a lamp ."] * 200, ["a lamp ."] * 200)
     assert not caplog.records
 
@@ -89,12 +89,12 @@ def test_what_cannot_be_scored_is_named(score):
         score(HYPOTHESES, [["a"], [], ["b"]])
 
 
-def test_an_unknown_tokenisation_names_the_known_ones():
-    with pytest.raises(UserError, match="tokenize='14a' is no tokenisation for BLEU; there are 13a, intl, zh"):
+def test_an_unknown_tokenization_names_the_known_ones():
+    with pytest.raises(UserError, match="tokenize='14a' is no tokenization for BLEU; there are 13a, intl, zh"):
         corpus_bleu(HYPOTHESES, REFERENCES, tokenize="14a")
 
 
-def test_a_tokenisation_that_needs_more_says_what(monkeypatch):
+def test_a_tokenization_that_needs_more_says_what(monkeypatch):
     def missing(**settings):
         raise RuntimeError("\nJapanese tokenization requires extra dependencies.\n\n    pip install sacrebleu[ja]")
 

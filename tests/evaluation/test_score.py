@@ -72,7 +72,7 @@ def test_neither_padding_nor_company_nor_order_changes_a_score(seed, name):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_the_probabilities_of_all_next_pieces_sum_to_one(seed, name):
-    """p of every one-piece beginning, of the end at once, and of the unknown piece, which no text spells."""
+    """p of every one-piece beginning, of the end at once, and of the unknown token, which no text spells."""
     model = build_model(MODELS[name], LETTERS).double().eval()
     letters = [LETTERS.target.decode([identifier]) for identifier in range(2, LETTERS.target.padding)]
     scores = score_pieces(model, LETTERS, [Pair("ab", text, "test.tsv", 1) for text in ["", *letters]])

@@ -12,7 +12,7 @@ ALPHABET = "▁abcdefghijklmnopqrstuvwxyz.ABCDEFGH"
 
 
 class Letters:
-    """Each letter is a piece, a space is `▁` before the word it opens; two ids stand before them, padding behind."""
+    """Each letter is a token, a space is `▁` before the word it opens; two ids stand before them, padding behind."""
 
     kind = "letters"
     size = len(ALPHABET) + 3

@@ -238,7 +238,7 @@ def test_a_notebook_shows_the_picture_of_words(seed, monkeypatch):
     assert attention._repr_png_() is None, "without matplotlib the notebook shows the line"
 
 
-def test_the_decoder_may_not_look_ahead(seed):
+def test_the_decoder_may_not_attend_to_later_positions(seed):
     attention = random_map(seed)
     assert attention.may_attend("cross").all()
     assert attention.may_attend("encoder_self").all()
@@ -321,7 +321,7 @@ def test_empty_sides_leave_the_end_alone(seed):
 
 
 def test_a_text_looks_at_itself(seed):
-    """Row i holds what was looked at when piece i was read: nothing of it is there later."""
+    """Row i holds what was looked at when token i was read: nothing of it is there later."""
     model = build_model(WRITER, ONE_VOCABULARY).train()
     ids = LETTERS.target.encode("ab cde")
     attention = text_map(model, LETTERS.target, ids)

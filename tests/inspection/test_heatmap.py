@@ -117,19 +117,19 @@ def test_light_falls_where_attention_is(tmp_path):
 
 
 @pytest.mark.parametrize("theme", ["dark", "light"])
-def test_masked_cells_are_grey_and_no_weight_is(seed, theme, tmp_path):
+def test_masked_cells_are_gray_and_no_weight_is(seed, theme, tmp_path):
     attention = random_map(seed, target="ef g")
     figure = draw_average(attention, "decoder_self", theme=theme)
     (tmp_path / "map.png").write_bytes(picture_bytes(figure, "png"))
     pixels = (imread(tmp_path / "map.png")[..., :3] * 255).round()
-    grey = round(float(MASKED[theme]) * 255)
+    gray = round(float(MASKED[theme]) * 255)
     size = len(attention.read_pieces)
-    share = (np.abs(pixels - grey).max(axis=-1) <= 1).sum() / (0.3 * 150) ** 2
-    assert share == pytest.approx(size * (size - 1) / 2, rel=0.1), "as much grey as there are masked cells"
+    share = (np.abs(pixels - gray).max(axis=-1) <= 1).sum() / (0.3 * 150) ** 2
+    assert share == pytest.approx(size * (size - 1) / 2, rel=0.1), "as much gray as there are masked cells"
     unmasked = draw_average(attention, "cross", theme=theme)
     (tmp_path / "map.png").write_bytes(picture_bytes(unmasked, "png"))
     pixels = (imread(tmp_path / "map.png")[..., :3] * 255).round()
-    assert (np.abs(pixels - grey).max(axis=-1) <= 1).mean() < 0.01
+    assert (np.abs(pixels - gray).max(axis=-1) <= 1).mean() < 0.01
 
 
 def test_the_light_theme_is_white_where_nothing_is():
@@ -138,7 +138,7 @@ def test_the_light_theme_is_white_where_nothing_is():
         image = draw_weights(eye, ["a", "b"], ["c", "d"], theme=theme).axes[0].images[0]
         light = [image.cmap(image.norm(weight))[:3] for weight in (0.0, 1.0)]
         assert sum(light[lightest]) > 2.3
-        assert np.argmax([sum(colour) for colour in light]) == lightest
+        assert np.argmax([sum(color) for color in light]) == lightest
 
 
 def test_the_sentence_and_the_model_stand_in_the_title(seed):
@@ -173,5 +173,5 @@ def test_a_missing_matplotlib_is_named(seed, monkeypatch):
 def test_a_kind_or_a_side_that_is_not_there_is_named(seed):
     with pytest.raises(UserError, match="no attention of the kind encoder_self"):
         draw_grid(random_map(seed, encoder=(0, 0)), "encoder_self")
-    with pytest.raises(UserError, match="nothing to draw: a side of this map has no pieces"):
+    with pytest.raises(UserError, match="nothing to draw: a side of this map has no tokens"):
         draw_average(random_map(seed, source="").without_end())

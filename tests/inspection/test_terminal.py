@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 from limelight.errors import UserError
 from limelight.inspection import text_picture
-from limelight.inspection.terminal import ASCII, BLOCKS, COLORS, GREY, NARROWEST, shade
+from limelight.inspection.terminal import ASCII, BLOCKS, COLORS, GRAY, NARROWEST, shade
 from tests.inspection.fakes import random_map, softmax
 
 PIECES = st.lists(st.text(min_size=0, max_size=17), min_size=1, max_size=23)
@@ -20,9 +20,9 @@ def test_no_line_is_wider_than_asked_whatever_the_pieces(rows, columns, width, s
     weights = softmax(np.random.default_rng(seed).normal(size=(len(rows), len(columns))))
     picture = shade(weights, rows, columns, width=width)
     assert max(cell_len(line) for line in picture.split("\n")) <= width
-    assert "\x1b" not in picture, "nothing but text: no colours, no control codes"
-    coloured = shade(weights, rows, columns, width=max(width, 30), shades=None)
-    assert max(cell_len(plain(line)) for line in coloured.split("\n")) <= max(width, 30)
+    assert "\x1b" not in picture, "nothing but text: no colors, no control codes"
+    colored = shade(weights, rows, columns, width=max(width, 30), shades=None)
+    assert max(cell_len(plain(line)) for line in colored.split("\n")) <= max(width, 30)
 
 
 def test_every_cell_is_drawn_once_with_the_shade_of_its_weight():
@@ -71,15 +71,15 @@ def luminance(color: int) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def test_colours_are_one_scale_from_nothing_to_one_dark_to_light():
+def test_colors_are_one_scale_from_nothing_to_one_dark_to_light():
     assert [luminance(color) for color in COLORS] == sorted({luminance(color) for color in COLORS})
     weights = np.asarray([[0.0, 0.3, 1.0], [0.3, 0.3, 0.3]], dtype=np.float32)
     may_attend = np.asarray([[True, True, True], [True, True, False]])
     lines = shade(weights, ["x", "y"], ["a", "b", "c"], may_attend=may_attend, shades=None).splitlines()
     used = [[int(color) for color in re.findall(r"48;5;(\d+)m", line)] for line in lines]
     third = COLORS[int(0.3 * len(COLORS))]
-    assert used[1:3] == [[COLORS[0], third, COLORS[-1]], [third, third, GREY]]
-    assert GREY not in COLORS
+    assert used[1:3] == [[COLORS[0], third, COLORS[-1]], [third, third, GRAY]]
+    assert GRAY not in COLORS
     assert used[-1] == list(COLORS)
     assert (plain(lines[-1])[0], plain(lines[-1])[-1]) == ("0", "1")
     assert all(line.count("\x1b[0m") == len(colors) for line, colors in zip(lines, used, strict=True))

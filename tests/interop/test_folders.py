@@ -20,8 +20,8 @@ def test_a_card_holds_the_one_before_it(stored: StoredModel, tmp_path: Path) -> 
     assert card.startswith("# For somebody\n")
     assert "Use it so." in card
     assert card.endswith("# Whose it is\n")
-    (stored.folder / "README.md").write_bytes(b"licence: \xff")
-    assert imported_card(stored.folder, "from there").endswith("licence: \ufffd")
+    (stored.folder / "README.md").write_bytes(b"license: \xff")
+    assert imported_card(stored.folder, "from there").endswith("license: \ufffd")
     (stored.folder / "README.md").unlink()
     assert imported_card(stored.folder, "from there").startswith("# model: from there\n")
 

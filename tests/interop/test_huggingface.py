@@ -185,8 +185,8 @@ def change_config(folder: Path, **changes: object) -> None:
             lambda w: w.update({"final_logits_bias": torch.zeros(1, 5)}),
             "final_logits_bias has 5 numbers, and there are",
         ),
-        (lambda w: w.update({"model.shared.weight": torch.ones(5, 12)}), r"is \(5, 12\), and there are 387 pieces"),
-        (lambda w: w.update({"model.shared.weight": torch.ones(())}), r"is \(\), and there are 387 pieces"),
+        (lambda w: w.update({"model.shared.weight": torch.ones(5, 12)}), r"is \(5, 12\), and there are 387 tokens"),
+        (lambda w: w.update({"model.shared.weight": torch.ones(())}), r"is \(\), and there are 387 tokens"),
         (lambda w: w.update({"model.decoder.layers.0.fc1.bias": torch.ones(3)}), r"is \(3,\), expected \(17,\)"),
         (lambda w: w["model.shared.weight"][0, 0].fill_(torch.nan), "NaN or infinity"),
     ],
@@ -202,7 +202,7 @@ def test_weights_that_are_not_those_of_the_model(folder: Path, tmp_path: Path, c
     ("changes", "fault"),
     [
         ({"vocab_size": 99, "decoder_vocab_size": 99}, "vocab_size is 99, and the vocabulary of that side has 387"),
-        ({"decoder_start_token_id": 387}, "decoder_start_token_id=387 is the id of no piece"),
+        ({"decoder_start_token_id": 387}, "decoder_start_token_id=387 is the id of no token"),
         ({"eos_token_id": 2}, "eos_token_id is 2, and </s> has the id 0"),
         ({"d_model": 24}, "expected"),
         ({"encoder_layers": 3}, r"missing: model\.encoder\.layers\.2\.fc1"),
@@ -217,7 +217,7 @@ def test_configurations_that_belong_to_other_files(folder: Path, tmp_path: Path,
 
 def test_start_ids_that_no_list_has_are_told_before_they_are_used(folder: Path, tmp_path: Path) -> None:
     change_config(folder, decoder_start_token_id=-1)
-    with pytest.raises(UserError, match="decoder_start_token_id=-1 is the id of no piece"):
+    with pytest.raises(UserError, match="decoder_start_token_id=-1 is the id of no token"):
         import_huggingface(folder, tmp_path / "back")
 
 

@@ -153,7 +153,7 @@ def test_files_that_do_not_belong_together(
 
 
 def test_a_list_of_its_own_is_kept(folder: Path, joint: Tokenizers) -> None:
-    """Other pieces in another order: the model splits as before, the list numbers."""
+    """Other tokens in another order: the model splits as before, the list numbers."""
     ids = vocabulary_of(folder)
     names = [*list(ids)[:2], ">>deu<<", *list(ids)[-2:300:-1], *list(ids)[2:290], "犬", "<pad>"]
     (folder / "vocab.json").write_text(json.dumps({name: number for number, name in enumerate(names)}))

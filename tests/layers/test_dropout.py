@@ -47,7 +47,7 @@ def test_the_gradient_goes_where_the_values_went(seed: int) -> None:
     torch.testing.assert_close(outputs, inputs * kept * scale)
 
 
-def test_neighbours_are_independent(seed: int) -> None:
+def test_neighbors_are_independent(seed: int) -> None:
     """Eight decisions come from one draw: none of them may tell about another."""
     kept = (Dropout(0.5)(ones()) != 0).double().view(-1, 8)
     together = torch.corrcoef(kept.T)

@@ -84,7 +84,7 @@ def test_a_table_that_grew_while_translating_still_serves_training() -> None:
 
 @pytest.mark.parametrize("positions", [SinusoidalPositions(11, ready=3), LearnedPositions(11, longest=31)])
 def test_rows_may_stand_at_different_places(positions: SinusoidalPositions | LearnedPositions, seed: int) -> None:
-    """A later piece gets what it would have got among all: step by step equals all at once."""
+    """A later token gets what it would have got among all: step by step equals all at once."""
     embedded, places = torch.randn(5, 13, 11), torch.tensor([12, 0, 3, 3, 7])
     together = positions(embedded)
     for most in (13, 17):
@@ -104,7 +104,7 @@ def test_learned_positions_end_with_a_clear_message() -> None:
     positions = LearnedPositions(4, longest=5)
     assert positions(torch.zeros(1, 5, 4)).shape == (1, 5, 4)
     assert positions.at(torch.zeros(2, 1, 4), torch.tensor([0, 4]), most=7).shape == (2, 1, 4)
-    with pytest.raises(UserError, match=r"a sequence of 6 pieces is longer than the 5 learned positions of this model"):
+    with pytest.raises(UserError, match=r"a sequence of 6 tokens is longer than the 5 learned positions of this model"):
         positions(torch.zeros(1, 6, 4))
     with pytest.raises(
         UserError, match=r"shorten it, or train with model.positions=sinusoidal or a larger model.max_po"

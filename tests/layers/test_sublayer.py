@@ -1,4 +1,4 @@
-"""Residual connection and layer normalisation, after the sub-layer and before it."""
+"""Residual connection and layer normalization, after the sub-layer and before it."""
 
 import torch
 from torch.nn import functional
@@ -13,11 +13,11 @@ def make(*, norm_first: bool, dropout: float = 0.0) -> Sublayer:
     return sublayer
 
 
-def normalised(sublayer: Sublayer, values: torch.Tensor) -> torch.Tensor:
+def normalized(sublayer: Sublayer, values: torch.Tensor) -> torch.Tensor:
     """LayerNorm written out: biased variance, epsilon inside the root."""
-    centred = values - values.mean(-1, keepdim=True)
-    variance = centred.square().mean(-1, keepdim=True)
-    return centred / (variance + 1e-5).sqrt() * sublayer.norm.weight + sublayer.norm.bias
+    centered = values - values.mean(-1, keepdim=True)
+    variance = centered.square().mean(-1, keepdim=True)
+    return centered / (variance + 1e-5).sqrt() * sublayer.norm.weight + sublayer.norm.bias
 
 
 def test_after_as_in_the_paper(seed: int) -> None:
@@ -25,14 +25,14 @@ def test_after_as_in_the_paper(seed: int) -> None:
     sublayer = make(norm_first=False)
     inputs, output = torch.randn(2, 2, 3, 7, dtype=torch.float64)
     assert sublayer.before(inputs) is inputs
-    torch.testing.assert_close(sublayer.after(inputs, output), normalised(sublayer, inputs + output))
+    torch.testing.assert_close(sublayer.after(inputs, output), normalized(sublayer, inputs + output))
 
 
 def test_before(seed: int) -> None:
     """x + f(LayerNorm(x))."""
     sublayer = make(norm_first=True)
     inputs, output = torch.randn(2, 2, 3, 7, dtype=torch.float64)
-    torch.testing.assert_close(sublayer.before(inputs), normalised(sublayer, inputs))
+    torch.testing.assert_close(sublayer.before(inputs), normalized(sublayer, inputs))
     torch.testing.assert_close(sublayer.after(inputs, output), inputs + output)
 
 
@@ -43,7 +43,7 @@ def test_dropout_thins_the_output_and_never_the_residual(seed: int) -> None:
     torch.testing.assert_close(sublayer.after(output, inputs), output)
 
 
-def test_normalised_after_is_normalised(seed: int) -> None:
+def test_normalized_after_is_normalized(seed: int) -> None:
     sublayer = Sublayer(torch.nn.LayerNorm(64), dropout=0.0, norm_first=False)
     inputs = 5 + 3 * torch.randn(2, 3, 64)
     torch.testing.assert_close(

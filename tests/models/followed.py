@@ -21,7 +21,7 @@ def assert_same(one: Tensor, other: Tensor, tolerance: float = EXACT) -> None:
 
 
 def random_sources(model: Seq2Seq, lengths: Sequence[int]) -> list[list[int]]:
-    """So many pieces, and the end; a prompt has none, and one piece less: it may be empty."""
+    """So many tokens, and the end; a prompt has none, and one token less: it may be empty."""
     if isinstance(model, LanguageModel):
         return random_rows([length - 1 for length in lengths], model.source_padding + 1)
     return [[*row, model.end_id] for row in random_rows(lengths, model.source_padding + 1)]
@@ -33,7 +33,7 @@ def begun(model: Seq2Seq, sources: list[list[int]], width: int) -> State:
 
 class Followed:
     """Every step is held to what `truth`, the model itself unless another is given, makes of the source and all the
-    pieces of each hypothesis at once."""
+    tokens of each hypothesis at once."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Followed:
         return cls(model, random_sources(model, (3, 5)), random.choice((1, 2, 3)), **how)
 
     def step(self) -> None:
-        """Every active hypothesis reads a piece, if there is any; those that have just begun read the start."""
+        """Every active hypothesis reads a token, if there is any; those that have just begun read the start."""
         if not any(self.active):
             return
         for hypotheses in self.read:
@@ -69,7 +69,7 @@ class Followed:
         active = Active.of(np.array(self.active))
         features, self.state = self.model.step_some(last, self.state, active)
         assert len(features) == sum(self.active)
-        # What was read without the start is a target; the features behind its last piece predict what comes next.
+        # What was read without the start is a target; the features behind its last token predict what comes next.
         alive = [
             (int(active.firsts[row]) + column, source, self.read[row][column][1:])
             for row, source in enumerate(self.sources)

@@ -125,7 +125,7 @@ def exact_model(config: ModelConfig, source_size: int = 31, target_size: int = 2
 
 
 def random_rows(lengths: Sequence[int], size: int) -> list[list[int]]:
-    """Rows of random pieces, neither end nor padding."""
+    """Rows of random tokens, neither end nor padding."""
     return [torch.randint(1, size - 1, (length,)).tolist() for length in lengths]
 
 

@@ -36,7 +36,7 @@ def begun(model: Transformer, width: int, lengths: tuple[int, ...] = (6, 1, 4)) 
 
 
 def read(model: Transformer, state: TransformerState, steps: int) -> TransformerState:
-    """The state after random pieces."""
+    """The state after random tokens."""
     for _ in range(steps):
         ids = torch.randint(1, model.target_padding, (len(state.ages), state.past.width))
         _, state = model.step(ids, state)
@@ -131,7 +131,7 @@ def test_columns_are_picked_for_each_sentence(empty: Columns) -> None:
     assert torch.equal(picked.append(more).view()[:, :, 3:], more)
 
 
-# ---- who may look at which
+# ---- which positions may attend to which
 
 
 def test_one_hypothesis_of_one_age_needs_no_table(seed: int) -> None:
@@ -179,7 +179,7 @@ def test_what_nobody_looks_at_any_more_is_dropped(seed: int) -> None:
     assert not state.past.may_attend[2].any()
 
 
-def test_columns_do_not_grow_with_what_a_beam_gave_up(seed: int) -> None:
+def test_columns_do_not_grow_with_what_a_beam_dropped(seed: int) -> None:
     """All hypotheses go on from the first, at every step: of each position one column is still looked at."""
     width, state = 4, None
     model = transformer()

@@ -19,5 +19,5 @@ def test_the_smallest_table_of_positions_bounds_a_model() -> None:
 
 def test_room_counts_the_end() -> None:
     require_room([3] * 16, 17, "text 1")
-    with pytest.raises(UserError, match=r"text 3 has 18 pieces with its end, .* takes at most 17 .*: split"):
+    with pytest.raises(UserError, match=r"text 3 has 18 tokens with its end, .* takes at most 17 .*: split"):
         require_room([3] * 17, 17, "text 3")

@@ -50,5 +50,5 @@ def test_what_cannot_be_done_is_told() -> None:
     with pytest.raises(UserError, match="chunk must be at least 1 line, not 0"):
         next(classifier().classify_stream(TEXTS, chunk=0))
     short = classifier(positions="learned", max_positions=5)
-    with pytest.raises(UserError, match="text 4 has 7 pieces with its end"):
+    with pytest.raises(UserError, match="text 4 has 7 tokens with its end"):
         list(short.classify_stream(["a", "cat", "dog", "a cat sees a cat"], chunk=2))

@@ -82,7 +82,7 @@ def next_log_probabilities(model: LanguageModel, context: Sequence[int]) -> list
 
 
 def contexts(prompt: Sequence[int], window: int | None):
-    """The context of each further piece: `send` it. What is longer than the window is cut to its last half."""
+    """The context of each further token: `send` it. What is longer than the window is cut to its last half."""
     context = [0, *prompt]
     if window is not None and len(context) > window:
         context = context[-max(1, window // 2) :]
@@ -148,7 +148,7 @@ def test_samples_are_given_the_log_probability_of_what_was_drawn(
 
 
 def test_what_is_drawn_is_drawn_as_the_model_says(seed: int) -> None:
-    """One piece, many times: the counts are those of the probabilities, within six deviations."""
+    """One token, many times: the counts are those of the probabilities, within six deviations."""
     generator = TextGenerator(exact(ROTARY), CHARACTERS, window=9)
     found = generator.generate("the", samples=1000, max_pieces=1, sampling=Sampling(seed=seed))
     expected = next_log_probabilities(generator.model, [0, *encode_text(CHARACTERS.target, "the")])
@@ -161,7 +161,7 @@ def test_what_is_drawn_is_drawn_as_the_model_says(seed: int) -> None:
 def test_the_end_comes_as_often_at_the_edge_of_a_window_as_elsewhere(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each piece is drawn once: as many steps as pieces and ends, and no piece beyond the limit."""
+    """Each token is drawn once: as many steps as tokens and ends, and no token beyond the limit."""
     drawn = []
     original = greedy.draw
     monkeypatch.setattr(greedy, "draw", lambda rows, *how: (drawn.append(len(rows)), original(rows, *how))[1])

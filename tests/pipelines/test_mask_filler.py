@@ -1,4 +1,4 @@
-"""What stands behind a mask: the probabilities of the model, the kind of piece that can stand there, and the text."""
+"""What stands behind a mask: the probabilities of the model, the kind of token that can stand there, and the text."""
 
 import pytest
 import torch
@@ -19,7 +19,7 @@ def filler(kind: str = "wordpiece", **changed: object) -> MaskFiller:
 
 
 class Preferring(MaskedModel):
-    """Gives each piece of a list a larger logit than any before it, at every place; remembers what it read."""
+    """Gives each token of a list a larger logit than any before it, at every place; remembers what it read."""
 
     def prefer(self, ids: list[int]) -> None:
         self.read_rows: list[list[int]] = []
@@ -37,7 +37,7 @@ class Preferring(MaskedModel):
 
 
 def preferring(kind: str, pieces: list[str]) -> MaskFiller:
-    """A model that likes these pieces, the last one best."""
+    """A model that likes these tokens, the last one best."""
     found = filler(kind)
     found.model.__class__ = Preferring
     every = found.tokenizer.pieces(range(found.tokenizer.size))
@@ -111,7 +111,7 @@ def test_only_what_stands_for_text_is_guessed(kind: str) -> None:
     assert UNKNOWN not in (guesses[0][0].text,)
 
 
-def test_the_source_is_kept_and_the_text_normalised(seed: int) -> None:
+def test_the_source_is_kept_and_the_text_normalized(seed: int) -> None:
     filled = filler().fill("a  cat\t[MASK]")
     assert filled.source == "a  cat\t[MASK]"
     assert filled.text.startswith("a cat ")
@@ -136,14 +136,14 @@ def test_a_vocabulary_without_a_piece_of_the_kind_takes_another(seed: int) -> No
 
 def test_what_cannot_be_filled_is_refused() -> None:
     found = filler()
-    with pytest.raises(UserError, match=r"there is no \[MASK\] in this text: write it where a piece is to be guessed"):
+    with pytest.raises(UserError, match=r"there is no \[MASK\] in this text: write it where a token is to be guessed"):
         found.fill("a cat")
     with pytest.raises(UserError, match=r"there is no \[MASK\]"):
         found.fill("")
     with pytest.raises(UserError, match="top=0: at least one guess is made"):
         found.fill("a [MASK]", top=0)
     short = filler(positions="learned", max_positions=5)
-    with pytest.raises(UserError, match="this text has 7 pieces with its end, and this model takes at most 5"):
+    with pytest.raises(UserError, match="this text has 7 tokens with its end, and this model takes at most 5"):
         short.fill("a cat sees a [MASK]")
 
 
@@ -151,5 +151,5 @@ def test_the_vocabulary_of_a_translator_knows_no_mask() -> None:
     words = train_tokenizer(
         TEXTS, kind="bpe", vocabulary_size=None, languages=["de"], byte_fallback=False, seed=1, sentences=5
     )
-    with pytest.raises(UserError, match=r"this vocabulary has no piece \[MASK\]"):
+    with pytest.raises(UserError, match=r"this vocabulary has no token \[MASK\]"):
         MaskFiller(masked_model(), words)

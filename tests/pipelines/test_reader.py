@@ -60,5 +60,5 @@ def test_settings_out_of_bounds_are_refused(reader: Reader[MaskedModel]) -> None
 
 def test_a_text_longer_than_the_model_takes_is_named() -> None:
     short = Reader(masked_model(positions="learned", max_positions=5), tokenizer())
-    with pytest.raises(UserError, match="text 2 has 7 pieces with its end, and this model takes at most 5"):
+    with pytest.raises(UserError, match="text 2 has 7 tokens with its end, and this model takes at most 5"):
         short.vectors(["a cat", "a cat sees a cat"])

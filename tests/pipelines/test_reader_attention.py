@@ -31,8 +31,8 @@ def test_words_merge_and_the_end_goes(seed: int) -> None:
 
 
 def test_what_cannot_be_looked_at_is_refused() -> None:
-    with pytest.raises(UserError, match="the text is blank: there is nothing to look at; give a sentence"):
+    with pytest.raises(UserError, match="the text is blank: there is nothing to attend to; give a sentence"):
         Reader(masked_model(), tokenizer()).attention(" ")
     short = Reader(masked_model(positions="learned", max_positions=5), tokenizer())
-    with pytest.raises(UserError, match="this text has 7 pieces with its end"):
+    with pytest.raises(UserError, match="this text has 7 tokens with its end"):
         short.attention("a cat sees a cat")

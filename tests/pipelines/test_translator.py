@@ -56,7 +56,7 @@ def test_it_is_the_search_between_two_tokenizers(seed: int) -> None:
 
 @pytest.mark.parametrize("patience", [0.5, 1.0, 2.0])
 def test_patience_is_a_setting(seed: int, patience: float) -> None:
-    """Each further piece costs nothing, and a strong penalty rewards it: only patience ends a search early."""
+    """Each further token costs nothing, and a strong penalty rewards it: only patience ends a search early."""
     logits = torch.zeros(1, 1009, 11, dtype=torch.float64)
     logits[..., 0] = math.log(10)
     model = TableModel(logits)
@@ -70,7 +70,7 @@ def test_patience_is_a_setting(seed: int, patience: float) -> None:
 
 @pytest.mark.parametrize(("n_best", "prune", "alone"), [(1, 0.5, True), (1, 1000, False), (2, 0.5, False)])
 def test_pruning_is_a_setting_for_who_wants_the_best_alone(n_best: int, prune: float, alone: bool) -> None:
-    """One piece is a thousand times as probable as all others together: one hypothesis alone stays within reach."""
+    """One token is a thousand times as probable as all others together: one hypothesis alone stays within reach."""
     logits = torch.zeros(1, 1009, 11, dtype=torch.float64)
     logits[..., 3] = math.log(10_000)
     model = TableModel(logits)
@@ -298,17 +298,17 @@ def bounded(longest: int) -> Translator:
 
 
 def test_a_text_that_is_too_long_is_named_by_its_place() -> None:
-    with pytest.raises(UserError, match="text 4 has 8 pieces with its end, and this model takes at most 7"):
+    with pytest.raises(UserError, match="text 4 has 8 tokens with its end, and this model takes at most 7"):
         bounded(7).translate(TEXTS)
-    with pytest.raises(UserError, match="text 4 has 8 pieces"):
+    with pytest.raises(UserError, match="text 4 has 8 tokens"):
         list(bounded(7).translate_stream(TEXTS, chunk=3))
-    with pytest.raises(UserError, match="prefix 1 has 9 pieces"):
+    with pytest.raises(UserError, match="prefix 1 has 9 tokens"):
         bounded(8).translate("a", prefix="cabbageh")
 
 
 @pytest.mark.parametrize("beam_size", [1, 3])
 def test_a_translation_stays_within_the_positions_of_the_model(seed: int, beam_size: int) -> None:
-    """One that would never end by itself: 7 pieces and the look for its end are 8 steps."""
+    """One that would never end by itself: 7 tokens and the look for its end are 8 steps."""
     one = bounded(8)
     one.model.logits[..., 0] = -99
     found = one.translate(["face", "c"], beam_size=beam_size)
@@ -339,7 +339,7 @@ def test_attention_follows_a_target_that_is_given(attentive: Translator) -> None
 
 def test_there_is_nothing_to_look_at_in_a_blank_text(attentive: Translator) -> None:
     for target in (None, "bad"):
-        with pytest.raises(UserError, match="the text is blank: there is nothing to look at"):
+        with pytest.raises(UserError, match="the text is blank: there is nothing to attend to"):
             attentive.attention(" ", target=target)
 
 

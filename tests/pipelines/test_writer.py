@@ -78,7 +78,7 @@ def test_a_space_that_the_prompt_has_already_is_not_said_again() -> None:
 
 
 class Words:
-    """A tokenizer whose pieces are these texts."""
+    """A tokenizer whose tokens are these texts."""
 
     kind = "words"
 

@@ -118,7 +118,7 @@ def test_an_empty_corpus(config: RunConfig, tmp_path: Path) -> None:
 
 
 def test_a_corpus_of_which_nothing_is_left_names_the_reasons_every_time(config: RunConfig, tmp_path: Path) -> None:
-    """Also at the second start, when its pieces would already stand there."""
+    """Also at the second start, when its tokens would already stand there."""
     nothing = corpus(tmp_path / "same.tsv", b"same\tsame\n\tempty\n")
     both = with_data(config, train=(*config.data.train, *nothing))
     for _ in range(2):
@@ -138,9 +138,9 @@ def test_pairs_of_too_many_pieces_are_left_out_and_counted(config: RunConfig, tm
     kept = int((longest <= limit).sum())
     assert 0 < kept < 61
     assert len(found.stores[0]) == kept
-    assert f"left out {61 - kept}: more than {limit} pieces, the end counted (batching.max_length)" in said
+    assert f"left out {61 - kept}: more than {limit} tokens, the end counted (batching.max_length)" in said
     shortest = config.model_copy(update={"batching": config.batching.model_copy(update={"max_length": 2})})
-    with pytest.raises(UserError, match=r"no pair is left .*\n.*left out 61: more than 2 pieces"):
+    with pytest.raises(UserError, match=r"no pair is left .*\n.*left out 61: more than 2 tokens"):
         prepared(shortest, tmp_path / "shortest")
 
 
@@ -150,7 +150,7 @@ def test_the_second_start_makes_nothing_anew(
     prepared(config, tmp_path / "run")
     (tmp_path / "run" / "config.yaml").touch()
     monkeypatch.setattr(module, "train_tokenizer", None)
-    monkeypatch.setattr(module, "_tokenise", None)
+    monkeypatch.setattr(module, "_tokenize", None)
     found, said = prepared(config, tmp_path / "run")
     assert (len(found.stores[0]), said) == (61, "")
 
@@ -172,7 +172,7 @@ def test_what_has_changed_is_made_anew_and_said(change: str, config: RunConfig, 
     else:
         config = config.model_copy(update={"batching": config.batching.model_copy(update={"max_length": 9})})
     found, said = prepared(config, tmp_path / "run")
-    assert "train.tsv: text, cleaning or vocabulary has changed; making its pieces anew" in said
+    assert "train.tsv: text, cleaning or vocabulary has changed; making its tokens anew" in said
     assert (len(found.stores[0]) == 62) == (change == "text")
 
 
@@ -192,7 +192,7 @@ class Killed(BaseException):
     pass
 
 
-@pytest.mark.parametrize("name", ["save_tokenizers", "_tokenise", "_fingerprint"])
+@pytest.mark.parametrize("name", ["save_tokenizers", "_tokenize", "_fingerprint"])
 def test_killed_while_preparing_the_next_start_prepares(
     name: str, config: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -351,7 +351,7 @@ def test_other_languages_of_the_same_file_are_another_corpus(config: RunConfig, 
     prepared(with_data(config, train=(forth,)), tmp_path / "run")
     back = with_data(config, train=(forth.model_copy(update={"source": "de", "target": "en"}),), valid=())
     found, said = prepared(back, tmp_path / "run")
-    assert "text, cleaning or vocabulary has changed; making its pieces anew" in said
+    assert "text, cleaning or vocabulary has changed; making its tokens anew" in said
     assert found.stores[0].texts(np.arange(1))[0] == ["zwei \U000f0000und\U000f0001 1"]
 
 

@@ -1,4 +1,4 @@
-"""From files of plain text to pieces: nothing is lost, done twice, or left half done."""
+"""From files of plain text to tokens: nothing is lost, done twice, or left half done."""
 
 import gzip
 import os
@@ -75,7 +75,7 @@ def test_a_file_is_one_document_and_its_last_tenth_is_for_validation(kind: str, 
     assert found.tokenizers.source is found.tokenizers.target
     assert found.tokenizers.target.pieces([reserved_id(found.tokenizers.target, MASK)]) == [MASK]
     assert said[0] == f"learned a {kind} vocabulary of {found.tokenizers.target.padding}"
-    assert said[1] == f"to train on: 1 documents, {cut:,} characters, {len(found.train.ids):,} pieces"
+    assert said[1] == f"to train on: 1 documents, {cut:,} characters, {len(found.train.ids):,} tokens"
 
 
 @pytest.mark.parametrize("kind", ["characters", "bpe", "unigram", "wordpiece"])
@@ -130,7 +130,7 @@ def test_bytes_are_counted_as_they_were_read(tmp_path: Path) -> None:
     assert text_of(found, "train") == [TEXT]
     assert text_of(found, "valid") == ["f\u2047nf \u2047\none\n"]
     assert (found.valid.characters, found.valid.utf8_bytes, found.valid.unknown) == (11, 14, 2)
-    assert said[-1] == "for validation: 1 documents, 11 characters, 13 pieces, 2 of them unknown"
+    assert said[-1] == "for validation: 1 documents, 11 characters, 13 tokens, 2 of them unknown"
 
 
 def test_every_file_is_divided_by_itself(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_what_has_changed_is_made_anew_and_said(change: str, tmp_path: Path) -> 
         "documents": {"documents": "line"},
     }
     after, said = prepared(configured(tmp_path, **data[change]), run)
-    assert "text.txt: text, its division or vocabulary has changed; making its pieces anew" in said[0]
+    assert "text.txt: text, its division or vocabulary has changed; making its tokens anew" in said[0]
     assert after.train.ids.tolist() != before.train.ids.tolist()
 
 

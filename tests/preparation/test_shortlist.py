@@ -65,7 +65,7 @@ def run(made: Path, tmp_path: Path) -> Path:
 
 
 def candidates(file: Path, folder: Path, text: str) -> set[str]:
-    """The pieces that a text may become."""
+    """The tokens that a text may become."""
     tokenizers = load_tokenizers(folder / "tokenizer")
     listed = read_shortlist(file, tokenizers).of([tokenizers.source.encode(text)], tokenizers.target.padding)
     return set(tokenizers.target.pieces(np.flatnonzero(listed).tolist()))
@@ -78,7 +78,7 @@ def test_a_run_teaches_what_its_words_become(run: Path, monkeypatch: pytest.Monk
     file = make_shortlist(run, [], said.append)
     assert file == run / "best" / SHORTLIST
     assert said[0].startswith("learned from 120 pairs: a sentence's list has ")
-    assert said[0].endswith(f" of {load_tokenizers(run / 'tokenizer').target.padding} pieces on average")
+    assert said[0].endswith(f" of {load_tokenizers(run / 'tokenizer').target.padding} tokens on average")
     tokenizers = load_tokenizers(run / "tokenizer")
     for word, other in WORDS.items():
         found = candidates(file, run, word)
@@ -142,7 +142,7 @@ def test_pieces_of_another_vocabulary_are_refused(run: Path) -> None:
         Pieces(np.array([tokenizers.source.padding]), np.array([2])),
         Pieces(np.array([2]), np.array([2, tokenizers.target.padding])),
     ):
-        with pytest.raises(UserError, match="the stored pieces are those of another vocabulary"):
+        with pytest.raises(UserError, match="the stored tokens are those of another vocabulary"):
             learn_shortlist([pair], tokenizers)
 
 

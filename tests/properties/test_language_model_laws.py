@@ -83,7 +83,7 @@ def test_without_a_source_a_text_is_its_target(model: LanguageModel) -> None:
     assert_same(model.forward_with_attention(batch)[0], features)
 
 
-def test_neither_padding_nor_neighbours_change_a_text(model: LanguageModel) -> None:
+def test_neither_padding_nor_neighbors_change_a_text(model: LanguageModel) -> None:
     targets = texts((3, 6, 0, 4))
     together = model(without_source(model, targets))
     for row, target in enumerate(targets):

@@ -1,7 +1,7 @@
 """Laws that hold for every model, whatever it computes: one test each, over all the configurations there are.
 
 Models are random, in float64 and without dropout, so that equal means equal to rounding. Sizes are different primes on
-every axis where the model allows it: 3 rows, 7 source and 5 target positions, 31 and 29 pieces, widths 11 or 13.
+every axis where the model allows it: 3 rows, 7 source and 5 target positions, 31 and 29 tokens, widths 11 or 13.
 """
 
 from dataclasses import replace

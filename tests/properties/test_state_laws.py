@@ -1,7 +1,7 @@
 """Laws of the state that a decoder carries: sentences with hypotheses, which join, change places and leave.
 
 One test each over every model, random and in float64. What must come out is always told by the plainest way there is:
-from the source and all the pieces of each hypothesis at once.
+from the source and all the tokens of each hypothesis at once.
 """
 
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ def test_reorder_moves_hypotheses_of_a_sentence(model: Seq2Seq, seed: int) -> No
     followed.step()
 
 
-def test_hypotheses_that_are_given_up_change_no_other(model: Seq2Seq, seed: int) -> None:
+def test_hypotheses_that_are_pruned_change_no_other(model: Seq2Seq, seed: int) -> None:
     followed = Followed(model, random_sources(model, LENGTHS), 4)
     for _ in range(4):
         followed.step()

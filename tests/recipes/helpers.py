@@ -10,7 +10,7 @@ from tests.models.helpers import Vocabulary
 
 
 def outline(config: RunConfig, pieces: int) -> Model:
-    """The model of a recipe with a vocabulary of so many pieces, on the device that holds nothing."""
+    """The model of a recipe with a vocabulary of so many tokens, on the device that holds nothing."""
     both = Vocabulary(pieces + 1)
     tokenizers = Tokenizers(both, both if config.tokens.joint else Vocabulary(pieces + 1))
     with torch.device("meta"):

@@ -26,7 +26,7 @@ def test_a_recipe_has_the_parameters_its_sizes_ask_for(recipe, sizes: tuple[int,
 
 @pytest.mark.parametrize(("recipe", "millions", "tolerance"), [(base, 65, 0.03), (big, 213, 0.01)])
 def test_the_papers_table_3(recipe, millions: int, tolerance: float) -> None:
-    """`base` by its own sizes and 37,000 pieces has 63 million; the paper prints 65 and says "about 37,000"."""
+    """`base` by its own sizes and 37,000 tokens has 63 million; the paper prints 65 and says "about 37,000"."""
     config = recipe()
     assert config.tokens.vocabulary_size == 37_000
     assert count_parameters(outline(config, pieces=37_000)) == pytest.approx(millions * 1e6, rel=tolerance)

@@ -119,7 +119,7 @@ class Running:
         """Requests by outcome, and how many are on their way."""
         outcomes = {
             name: self.metric("limelight_requests_total", outcome=name)
-            for name in ("accepted", "rejected", "cancelled", "failed")
+            for name in ("accepted", "rejected", "canceled", "failed")
         }
         return {**outcomes, "in_progress": self.metric("limelight_requests_in_progress")}
 

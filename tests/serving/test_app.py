@@ -85,7 +85,7 @@ def test_who_leaves_stops_its_computation() -> None:
     with running({"one": translator(model)}) as service:
         model.gate.clear()
         leave_after(service, lambda: service.counts()["in_progress"] == 1)
-        wait_until(lambda: service.counts()["cancelled"] == 1)
+        wait_until(lambda: service.counts()["canceled"] == 1)
         steps = model.steps
         model.gate.set()
         wait_until(lambda: service.service.catalog.models[0].pool.decoding == 0)

@@ -33,7 +33,7 @@ class FakeLink(Link):
     def texts(self) -> list[str]:
         return [task.text for task in self.tasks if task.kind != "cancel"]
 
-    def cancelled(self) -> list[int]:
+    def canceled(self) -> list[int]:
         return [task.id for task in self.tasks if task.kind == "cancel"]
 
     def answer(self, *texts: str) -> None:
@@ -58,14 +58,14 @@ class Bench:
         self.pool.start()
         for link in self.links:
             link.heard(Report(0, "loaded", {"directions": []}))
-        await settle()
+        await check_resumable()
         return self
 
     def ask(self, client: str, *texts: str) -> asyncio.Task[list[Any]]:
         return asyncio.ensure_future(self.pool.run(client, [Sentence("translate", text) for text in texts]))
 
 
-async def settle() -> None:
+async def check_resumable() -> None:
     for _ in range(20):
         await asyncio.sleep(0)
 
@@ -84,12 +84,12 @@ def test_results_come_in_the_order_of_the_sentences() -> None:
     async def main() -> None:
         bench = await Bench().loaded()
         work = bench.ask("me", "a", "b", "c")
-        await settle()
+        await check_resumable()
         for text in "cab":
             bench.links[0].answer(text)
         assert await work == ["A", "B", "C"]
         assert (bench.pool.waiting, bench.pool.decoding) == (0, 0)
-        assert bench.links[0].cancelled() == []
+        assert bench.links[0].canceled() == []
         assert await bench.ask("me") == []
 
     in_loop(main)
@@ -99,13 +99,13 @@ def test_clients_take_turns_for_the_engine() -> None:
     async def main() -> None:
         bench = await Bench().loaded()
         greedy = bench.ask("greedy", *(f"g{number}" for number in range(3 * WINDOW)))
-        await settle()
+        await check_resumable()
         modest = bench.ask("modest", "m")
-        await settle()
+        await check_resumable()
         link = bench.links[0]
         assert link.texts() == [f"g{number}" for number in range(WINDOW)]
         link.answer("g0", "g1")
-        await settle()
+        await check_resumable()
         assert link.texts()[WINDOW:] == [f"g{WINDOW}", "m"]
         link.answer("m")
         assert await modest == ["M"]
@@ -118,7 +118,7 @@ def test_engines_share_the_sentences() -> None:
     async def main() -> None:
         bench = await Bench(engines=2).loaded()
         work = bench.ask("me", *map(str, range(10)))
-        await settle()
+        await check_resumable()
         assert [len(link.texts()) for link in bench.links] == [5, 5]
         for link in bench.links:
             link.answer(*map(str, range(10)))
@@ -131,11 +131,11 @@ def test_a_full_queue_refuses_and_one_client_cannot_fill_it() -> None:
     async def main() -> None:
         bench = await Bench(queue=10, client_queue=6).loaded()
         filling = bench.ask("other", *["x"] * 6)
-        await settle()
+        await check_resumable()
         for _ in range(WINDOW // 6):
             bench.ask("other", *["x"] * 6)
-            await settle()
-        await settle()
+            await check_resumable()
+        await check_resumable()
         assert bench.pool.decoding == WINDOW
         waiting = bench.pool.waiting
         assert 0 < waiting <= 6
@@ -143,7 +143,7 @@ def test_a_full_queue_refuses_and_one_client_cannot_fill_it() -> None:
         assert (refusal.status, refusal.code) == (429, "too_many_requests")
         assert 1 <= (refusal.retry_after or 0) <= 30
         modest = bench.ask("modest", "m")
-        await settle()
+        await check_resumable()
         assert not modest.done()
         refusal = await refused(bench.ask("third", *["x"] * 10))
         assert (refusal.status, refusal.code) == (503, "overloaded")
@@ -157,15 +157,15 @@ def test_who_leaves_is_taken_out_of_queue_and_engine() -> None:
     async def main() -> None:
         bench = await Bench().loaded()
         work = bench.ask("me", *map(str, range(WINDOW + 5)))
-        await settle()
+        await check_resumable()
         assert (bench.pool.waiting, bench.pool.decoding) == (5, WINDOW)
         work.cancel()
-        await settle()
+        await check_resumable()
         assert (bench.pool.waiting, bench.pool.decoding) == (0, 0)
         link = bench.links[0]
-        assert len(link.cancelled()) == WINDOW == len(link.texts())
+        assert len(link.canceled()) == WINDOW == len(link.texts())
         link.answer("0")  # which comes too late, and harms nobody
-        await settle()
+        await check_resumable()
 
     in_loop(main)
 
@@ -177,7 +177,7 @@ def test_the_deadline_counts_the_queue_and_stops_the_work() -> None:
         refusal = await refused(work)
         assert (refusal.status, refusal.code) == (504, "deadline")
         assert (bench.pool.waiting, bench.pool.decoding) == (0, 0)
-        assert len(bench.links[0].cancelled()) == WINDOW
+        assert len(bench.links[0].canceled()) == WINDOW
 
     in_loop(main)
 
@@ -186,7 +186,7 @@ def test_who_waits_too_long_for_a_turn_is_told() -> None:
     async def main() -> None:
         bench = await Bench(queue_seconds=0.05).loaded()
         first = bench.ask("me", *map(str, range(WINDOW)))
-        await settle()
+        await check_resumable()
         refusal = await refused(bench.ask("other", "x"))
         assert (refusal.status, refusal.code) == (503, "queue_timeout")
         assert not first.done()
@@ -201,7 +201,7 @@ def test_what_an_engine_refuses_is_the_callers_and_what_fails_is_ours() -> None:
         bench = await Bench().loaded()
         for kind, status in (("refused", 400), ("failed", 500)):
             work = bench.ask("me", kind, "other")
-            await settle()
+            await check_resumable()
             task = next(each for each in bench.links[0].tasks if each.text == kind)
             bench.links[0].heard(Report(task.id, kind, "why"))  # type: ignore[arg-type]
             refusal = await refused(work)
@@ -215,7 +215,7 @@ def test_an_engine_that_ends_is_replaced_and_its_sentences_get_503() -> None:
     async def main() -> None:
         bench = await Bench(engines=2).loaded()
         works = [bench.ask("me", text) for text in "ab"]
-        await settle()
+        await check_resumable()
         dead, alive = bench.links
         dead.heard(Report(0, "closed", "killed"))
         (lost,) = [work for work, text in zip(works, "ab", strict=True) if text in dead.texts()]
@@ -228,7 +228,7 @@ def test_an_engine_that_ends_is_replaced_and_its_sentences_get_503() -> None:
         await asyncio.sleep(0.05)
         assert len(bench.links) == 3
         bench.links[2].heard(Report(0, "loaded", {}))
-        await settle()
+        await check_resumable()
         assert bench.pool.ready
 
     in_loop(main)
@@ -241,7 +241,7 @@ def test_without_an_engine_nothing_is_taken() -> None:
         assert not bench.pool.ready
         assert (await refused(bench.ask("me", "x"))).status == 503
         bench.links[0].heard(Report(0, "closed", "there is no such model"))
-        await settle()
+        await check_resumable()
         assert bench.pool.trouble == "there is no such model"
         bench.pool.close()
 
@@ -252,25 +252,25 @@ def test_a_reload_changes_engines_without_a_gap() -> None:
     async def main() -> None:
         bench = await Bench().loaded()
         work = bench.ask("me", "old")
-        await settle()
+        await check_resumable()
         bench.pool.reload(bench.new_link)
         old, new = bench.links
         during = bench.ask("me", "during")
-        await settle()
+        await check_resumable()
         assert old.texts() == ["old", "during"]
         new.heard(Report(0, "loaded", {}))
-        await settle()
+        await check_resumable()
         assert not old.closed, "it still has work"
         after = bench.ask("me", "after")
-        await settle()
+        await check_resumable()
         assert new.texts() == ["after"]
         old.answer("old", "during")
         new.answer("after")
         assert [await each for each in (work, during, after)] == [["OLD"], ["DURING"], ["AFTER"]]
-        await settle()
+        await check_resumable()
         assert old.closed
         old.heard(Report(0, "closed", ""))
-        await settle()
+        await check_resumable()
         assert bench.pool.ready
         assert len(bench.links) == 2
 
@@ -282,10 +282,10 @@ def test_a_reload_that_fails_keeps_what_there_is() -> None:
         bench = await Bench().loaded()
         bench.pool.reload(bench.new_link)
         bench.links[1].heard(Report(0, "closed", "the folder is damaged"))
-        await settle()
+        await check_resumable()
         assert "reload_failed" in bench.logged
         work = bench.ask("me", "x")
-        await settle()
+        await check_resumable()
         bench.links[0].answer("x")
         assert await work == ["X"]
         assert not bench.links[0].closed

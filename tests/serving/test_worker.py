@@ -91,7 +91,7 @@ def test_numbers_that_go_wrong_fail_alone() -> None:
     assert {report.id: report.kind for report in reports} == {1: "failed", 2: "done"}
 
 
-def test_a_cancelled_task_is_worked_on_no_more() -> None:
+def test_a_canceled_task_is_worked_on_no_more() -> None:
     """Its slot is free at the next step: the step after the cancellation reads no row of it."""
     model = table(3, endless=True)
     reports: list[Report] = []

@@ -30,7 +30,7 @@ def test_one_that_is_not_there_names_the_way(tmp_path: Path) -> None:
 
 
 class Other(Characters):
-    """As many pieces, others of them."""
+    """As many tokens, others of them."""
 
     def pieces(self, ids):
         return [piece.upper() for piece in super().pieces(ids)]
@@ -51,9 +51,9 @@ HOSTILE: dict[str, tuple[dict[str, Tensor], str]] = {
     "long": ({"candidates": INTS.long(), "always": NONE}, "candidates is torch.int64 of shape"),
     "one axis": ({"candidates": INTS[:, 0].clone(), "always": NONE}, r"shape \(11,\), expected int32 with axes: 2"),
     "two axes": ({"candidates": INTS, "always": INTS.clone()}, r"always is torch.int32 of shape \(11, 2\)"),
-    "rows": ({"candidates": INTS[1:].clone(), "always": NONE}, "for 10 source pieces, and the model has 11"),
-    "no columns": ({"candidates": INTS[:, :0].clone(), "always": NONE}, "0 candidates for each piece"),
-    "many columns": ({"candidates": INTS[:, :1].repeat(1, 300), "always": NONE}, "300 candidates for each piece"),
+    "rows": ({"candidates": INTS[1:].clone(), "always": NONE}, "for 10 source tokens, and the model has 11"),
+    "no columns": ({"candidates": INTS[:, :0].clone(), "always": NONE}, "0 candidates for each token"),
+    "many columns": ({"candidates": INTS[:, :1].repeat(1, 300), "always": NONE}, "300 candidates for each token"),
     "above": ({"candidates": INTS + 11, "always": NONE}, "candidates has the id 11, and the model's are from 0 to 10"),
     "below": ({"candidates": INTS - 1, "always": NONE}, "candidates has the id -1"),
     "always": ({"candidates": INTS, "always": torch.tensor([2**31 - 1], dtype=torch.int32)}, "id 2147483647"),
@@ -62,7 +62,7 @@ HOSTILE: dict[str, tuple[dict[str, Tensor], str]] = {
 
 
 @pytest.mark.parametrize("case", HOSTILE)
-def test_a_strangers_file_is_refused_by_name(tmp_path: Path, case: str) -> None:
+def test_an_untrusted_file_is_refused_by_name(tmp_path: Path, case: str) -> None:
     tensors, fault = HOSTILE[case]
     save_weights(tmp_path / "s", tensors)
     with pytest.raises(UserError, match=f"^{tmp_path / 's'}: .*{fault}"):

@@ -109,7 +109,7 @@ def test_shapes_are_compared_without_a_model_in_memory() -> None:
         require_fit(huge, {"weight": torch.zeros(3, 2)}, where="here")
 
 
-def test_names_of_a_stranger_are_told_without_what_a_terminal_obeys() -> None:
+def test_untrusted_names_are_told_without_what_a_terminal_obeys() -> None:
     with pytest.raises(UserError, match=r"unknown a\ufffd\[2Jb$"):
         put_weights(nn.Linear(2, 3), {"a\x1b[2Jb": torch.zeros(1)}, where="here")
 

@@ -42,7 +42,7 @@ def train(sentences: Iterable[str], *, size: int | None = None) -> CharacterToke
 
 @given(texts.filter(str.strip))
 def test_nothing_is_lost(text: str) -> None:
-    """Not even what every other tokenizer normalises."""
+    """Not even what every other tokenizer normalizes."""
     tokenizer = train([text])
     ids = tokenizer.encode(text)
     assert tokenizer.decode(ids) == text

@@ -73,7 +73,7 @@ def test_the_model_splits_and_the_list_numbers(pieces: list[str], rules: str, fo
     tokenizer = ListedTokenizer(listed_model(model, pieces), reserved=[])
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     for text in [*TEXTS, *OTHERS]:
-        clean = unicodedata.normalize("NFC", " ".join(text.split()))  # what our own normalisation does to these
+        clean = unicodedata.normalize("NFC", " ".join(text.split()))  # what our own normalization does to these
         expected = [pieces.index(piece) if piece in pieces else 1 for piece in processor.encode(clean, out_type=str)]
         assert tokenizer.encode(unicodedata.normalize(form, text)) == expected, text
     assert tokenizer.encode_batch(TEXTS) == [tokenizer.encode(text) for text in TEXTS]

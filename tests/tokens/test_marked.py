@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from limelight.errors import UserError
 from limelight.text.marks import TERM_BEGIN, TERM_END, annotated, placeholder, show_marks
-from limelight.tokens import TaggedTokenizer, Tokenizer, load_tokenizer, normalise, train_tokenizer
+from limelight.tokens import TaggedTokenizer, Tokenizer, load_tokenizer, normalize, train_tokenizer
 from limelight.tokens.listed import ListedTokenizer, listed_model
 from limelight.tokens.marked import (
     decode_marked,
@@ -128,7 +128,7 @@ MARKED = st.lists(
 @given(MARKED)
 def test_every_marked_text_survives_where_every_character_does(text: str) -> None:
     tokenizer = BPE
-    assert decode_marked(tokenizer, encode_marked(tokenizer, text)) == normalise(text)
+    assert decode_marked(tokenizer, encode_marked(tokenizer, text)) == normalize(text)
 
 
 BPE = trained("bpe", byte_fallback=True)

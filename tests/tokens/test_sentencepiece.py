@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from limelight.errors import UserError
 from limelight.inspection.words import group_pieces
-from limelight.tokens import END, PLACEHOLDERS, UNKNOWN, SentencePieceTokenizer, normalise, train_tokenizer
+from limelight.tokens import END, PLACEHOLDERS, UNKNOWN, SentencePieceTokenizer, normalize, train_tokenizer
 from limelight.tokens.sentencepiece import count_pieces
 
 LANGUAGES = ("en", "de")
@@ -61,7 +61,7 @@ MIXED_TEXT = st.lists(
 @given(st.one_of(ANY_TEXT, MIXED_TEXT))
 def test_no_text_is_lost(tokenizer: SentencePieceTokenizer, text: str) -> None:
     ids = tokenizer.encode(text)
-    assert tokenizer.decode(ids) == normalise(text)
+    assert tokenizer.decode(ids) == normalize(text)
     assert all(UNKNOWN < identifier < tokenizer.padding for identifier in ids)
 
 
@@ -70,14 +70,14 @@ def test_no_text_is_lost_by_sampling(
     tokenizer: SentencePieceTokenizer, texts: list[str], amount: float, seed: int
 ) -> None:
     sampled = tokenizer.encode_sampled(texts, amount=amount, seed=seed)
-    assert [tokenizer.decode(ids) for ids in sampled] == [normalise(text) for text in texts]
+    assert [tokenizer.decode(ids) for ids in sampled] == [normalize(text) for text in texts]
 
 
 @given(MIXED_TEXT, st.sampled_from(RESERVED), MIXED_TEXT)
 def test_tags_and_placeholders_in_a_text_are_ordinary_text(
     tokenizer: SentencePieceTokenizer, before: str, piece: str, after: str
 ) -> None:
-    text = normalise(before + piece + after)
+    text = normalize(before + piece + after)
     for ids in (tokenizer.encode(text), *tokenizer.encode_sampled([text], amount=0.5, seed=3)):
         assert tokenizer.reserved_id(piece) not in ids
         assert tokenizer.decode(ids) == text

@@ -17,9 +17,7 @@ from limelight.tokens import (
 )
 from limelight.tokens.metadata import StoredTokenizer, write_stored
 
-TEXTS = [
-    f"the {colour} {thing} is {colour}" for colour in ("red", "green", "grün") for thing in ("cat", "house", "tree")
-]
+TEXTS = [f"the {color} {thing} is {color}" for color in ("red", "green", "grün") for thing in ("cat", "house", "tree")]
 KINDS = ("bpe", "unigram", "wordpiece", "characters")
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.errors import UserError
-from limelight.tokens import END, LINE, MASK, PLACEHOLDERS, UNKNOWN, Tokenizer, normalise, train_tokenizer
+from limelight.tokens import END, LINE, MASK, PLACEHOLDERS, UNKNOWN, Tokenizer, normalize, train_tokenizer
 from limelight.tokens.text import (
     RESERVED,
     decode_text,
@@ -34,11 +34,11 @@ def train(kind: str, sentences: list[str] = SENTENCES, reserved: tuple[str, ...]
 
 
 TOKENIZERS = {kind: train(kind) for kind in ("bpe", "unigram", "wordpiece", "characters")}
-NORMALISING = {kind: tokenizer for kind, tokenizer in TOKENIZERS.items() if kind != "characters"}
+NORMALIZING = {kind: tokenizer for kind, tokenizer in TOKENIZERS.items() if kind != "characters"}
 
 
 def by_lines(text: str) -> str:
-    return "\n".join(normalise(line) for line in text.split("\n"))
+    return "\n".join(normalize(line) for line in text.split("\n"))
 
 
 @given(texts.filter(str.strip))
@@ -104,11 +104,11 @@ def test_ordinary_pieces_are_all_others(kind: str) -> None:
 def test_only_characters_need_no_piece_for_a_line_end() -> None:
     assert line_end(TOKENIZERS["characters"]) is None
     assert line_end(train("characters", ["no line end"], reserved=(MASK,))) is None
-    for tokenizer in NORMALISING.values():
+    for tokenizer in NORMALIZING.values():
         assert tokenizer.pieces([line_end(tokenizer)]) == [LINE]
 
 
-@pytest.mark.parametrize("kind", NORMALISING)
+@pytest.mark.parametrize("kind", NORMALIZING)
 def test_the_vocabulary_of_a_translator_is_refused(kind: str) -> None:
     tokenizer = train(kind, reserved=())
     with pytest.raises(UserError, match=r"no piece <line>: it is that of a translator, and not made for plain text"):

@@ -1,4 +1,4 @@
-"""Normalisation, reserved pieces, and the grouping of pieces into words."""
+"""Normalization, reserved pieces, and the grouping of pieces into words."""
 
 import itertools
 import re
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.errors import UserError
-from limelight.tokens import BACK_TRANSLATED, END, PLACEHOLDERS, UNKNOWN, language_tag, normalise
+from limelight.tokens import BACK_TRANSLATED, END, PLACEHOLDERS, UNKNOWN, language_tag, normalize
 from limelight.tokens.tokenizer import group_words, is_control, require_ids, reserved_pieces
 
 
@@ -31,14 +31,14 @@ def test_special_ids_are_those_of_marian() -> None:
         ("😀 \u200d x", "😀 \u200d x"),
     ],
 )
-def test_normalise(text: str, normal: str) -> None:
-    assert normalise(text) == normal
+def test_normalize(text: str, normal: str) -> None:
+    assert normalize(text) == normal
 
 
 @given(st.text(st.characters()))
-def test_normalising_twice_is_normalising_once(text: str) -> None:
-    once = normalise(text)
-    assert normalise(once) == once
+def test_normalizing_twice_is_normalizing_once(text: str) -> None:
+    once = normalize(text)
+    assert normalize(once) == once
     assert unicodedata.is_normalized("NFC", once)
     assert "  " not in once
     assert once == once.strip(" ")

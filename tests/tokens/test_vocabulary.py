@@ -79,7 +79,7 @@ def test_a_script_of_thousands_of_characters_has_room_for_merges(kind: str, seed
     assert len(known.intersection(words)) > 500
 
 
-def test_sentences_are_normalised_and_empty_ones_left_out() -> None:
+def test_sentences_are_normalized_and_empty_ones_left_out() -> None:
     assert training_sentences(iter([" a  b ", "", "\t", "cafe\u0301"]), seed=1) == ["a b", "café"]
 
 

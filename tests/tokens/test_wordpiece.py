@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.errors import UserError
-from limelight.tokens import END, PLACEHOLDERS, UNKNOWN, WordPieceTokenizer, normalise, train_tokenizer
+from limelight.tokens import END, PLACEHOLDERS, UNKNOWN, WordPieceTokenizer, normalize, train_tokenizer
 
 RESERVED = ("<2en>", "<2de>", *PLACEHOLDERS)
 LETTERS = "abdefgiklmnoprstuäABDEFGIKLMNOPRSTUÄ.!?"
@@ -44,7 +44,7 @@ def tokenizer() -> WordPieceTokenizer:
 @given(st.text(st.sampled_from(LETTERS + " ")))
 def test_known_characters_are_never_lost(tokenizer: WordPieceTokenizer, text: str) -> None:
     ids = tokenizer.encode(text)
-    assert tokenizer.decode(ids) == normalise(text)
+    assert tokenizer.decode(ids) == normalize(text)
     assert UNKNOWN not in ids
 
 
@@ -52,7 +52,7 @@ def test_known_characters_are_never_lost(tokenizer: WordPieceTokenizer, text: st
 def test_each_unknown_character_and_no_other_becomes_the_unknown_piece(
     tokenizer: WordPieceTokenizer, text: str
 ) -> None:
-    expected = "".join(letter if letter in LETTERS + " " else "\u2047" for letter in normalise(text))
+    expected = "".join(letter if letter in LETTERS + " " else "\u2047" for letter in normalize(text))
     ids = tokenizer.encode(text)
     assert tokenizer.decode(ids) == expected
     assert ids.count(UNKNOWN) == expected.count("\u2047")
@@ -62,7 +62,7 @@ def test_each_unknown_character_and_no_other_becomes_the_unknown_piece(
 def test_tags_and_placeholders_in_a_text_are_ordinary_text(
     tokenizer: WordPieceTokenizer, before: str, piece: str, after: str
 ) -> None:
-    text = normalise(before + piece + after)
+    text = normalize(before + piece + after)
     ids = tokenizer.encode(text)
     assert tokenizer.reserved_id(piece) not in ids
     assert tokenizer.decode(ids) == "".join(letter if letter in LETTERS + " " else "\u2047" for letter in text)
@@ -205,7 +205,7 @@ def test_a_file_of_brackets_is_not_parsed() -> None:
         WordPieceTokenizer(b"[" + b"[]," * 100_000 + b"[]]", reserved=[])
 
 
-def test_no_expression_of_a_strangers_is_run(tokenizer: WordPieceTokenizer, tmp_path: Path) -> None:
+def test_no_untrusted_expression_is_run(tokenizer: WordPieceTokenizer, tmp_path: Path) -> None:
     """(a+)+b takes a time that doubles with each further a."""
     content = stored(tokenizer, tmp_path)
     split = {"type": "Split", "pattern": {"Regex": "(?:a+)+b"}, "behavior": "Isolated", "invert": False}

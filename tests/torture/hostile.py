@@ -34,7 +34,7 @@ MODELS: dict[str, ModelConfig] = {
     "wordpiece": TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=8, heads=2, d_ff=12, norm="pre"),
 }
 CLASSIFIER = "classifier"
-"""The kind of a good folder that chooses among labels; those of translators have the kind of their pieces."""
+"""The kind of a good folder that chooses among labels; those of translators have the kind of their tokens."""
 CHOICES = ("blue", "green", "red")
 
 TEXTS = [

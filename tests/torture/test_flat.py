@@ -52,7 +52,7 @@ def resident_megabytes() -> float:
 
 
 def watch(updates: int, folder: Path, *, leak: bool) -> list[Sample]:
-    """A run in a process of its own, with validations, checkpoints, snapshots and sampled sub-words all along."""
+    """A run in a process of its own, with validations, checkpoints, snapshots and sampled subwords all along."""
     config = tiny_run(
         folder / "text", max_steps=updates, accumulate=1, log_every=10, patience=10**6,
         validate_every=max(10, updates // 100), checkpoint_every=max(15, updates // 80),

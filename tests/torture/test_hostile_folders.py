@@ -138,9 +138,9 @@ TARGETS = {
     "description": ("bpe", METADATA),
     "pieces": ("bpe", PIECES["bpe"]),
     "labels": (CLASSIFIER, LABELS),
-    "bpe pieces with their sum": ("bpe", None),
-    "unigram pieces with their sum": ("unigram", None),
-    "wordpiece pieces with their sum": ("wordpiece", None),
+    "bpe tokens with their sum": ("bpe", None),
+    "unigram tokens with their sum": ("unigram", None),
+    "wordpiece tokens with their sum": ("wordpiece", None),
 }
 
 

@@ -151,7 +151,7 @@ def real_processes(name: str, base: Path, whole: Path, measured: Measured) -> No
     shutil.copytree(base, base.with_name("healthy"))
     healthy, most = for_real(["train", "--out", str(base.with_name("healthy")), "--max-steps", "2"])
     assert (nothing.code, healthy.code) == (0, 0), (nothing, healthy)
-    # Most of the last piece of 256 MiB by which the heap grew (`limelight.memory`) was not needed.
+    # Most of the last part of 256 MiB by which the heap grew (`limelight.memory`) was not needed.
     least, most = least - 150 * MEGABYTE, max(least, most - 250 * MEGABYTE)
     limits, held, fitted = 6, 0, 0
     for number in range(limits):

@@ -19,7 +19,7 @@ from tests.training.helpers import tiny_run, write_pairs
 IN_TIME, AT_ONCE = 10.0, 1.0
 """Seconds that are promised: after the first signal, after the second."""
 PHASES = {
-    "data preparation": {"prepare.read_pairs": 3, "prepare.train_tokenizer": 1, "prepare._tokenise": 1,
+    "data preparation": {"prepare.read_pairs": 3, "prepare.train_tokenizer": 1, "prepare._tokenize": 1,
                          "prepare.read_valid": 1, "tasks.valid_set.validation_batches": 1},
     "first step": {"loop.update": 1, "update.batch_loss": 1},
     "step": {"update.batch_loss": 24},

@@ -40,7 +40,7 @@ def write_pairs(path: Path, count: int, first: int = 0) -> str:
 
 
 def tiny_run(folder: Path, model: ModelConfig = TRANSFORMER, **training: Any) -> RunConfig:
-    """Dropout, accumulation, sub-word sampling and clipping on; a fraction of an epoch between validations."""
+    """Dropout, accumulation, subword sampling and clipping on; a fraction of an epoch between validations."""
     folder.mkdir(exist_ok=True)
     settings = {
         "max_steps": 12, "learning_rate": 5e-3, "warmup": 4, "accumulate": 2, "validate_every": 4,

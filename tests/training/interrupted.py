@@ -17,7 +17,7 @@ MOMENTS: dict[str, tuple[Any, str]] = {
     "best model": (keep, "save_model"),
     "validation": (valid_set, "mean_loss"),
     "vocabulary": (pairs, "save_tokenizers"),
-    "corpus": (pairs, "_tokenise"),
+    "corpus": (pairs, "_tokenize"),
     "alignments": (align, "learn_aligner"),
     "final": (loop, "finish_model"),
 }

@@ -38,7 +38,7 @@ def write_labels(path: Path, count: int, first: int = 0) -> str:
 
 
 def label_run(folder: Path, model: EncoderOnlyConfig = READING, **training: Any) -> RunConfig:
-    """Twelve updates; dropout, sub-word sampling, accumulation and clipping on; more than one epoch."""
+    """Twelve updates; dropout, subword sampling, accumulation and clipping on; more than one epoch."""
     folder.mkdir(exist_ok=True)
     settings = {
         "max_steps": 12, "learning_rate": 5e-3, "warmup": 4, "accumulate": 2, "validate_every": 4,

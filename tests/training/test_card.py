@@ -49,8 +49,8 @@ def test_where_a_model_comes_from() -> None:
     assert found["weights"] == "update 1234"
     assert found["validation BLEU (sacreBLEU zh, 5 of 9 sentences)"] == "31.42"
     assert found["validation chrF"] == "52.07"
-    assert found["validation loss per piece"] == "2.7183"
-    assert found["training"] == "1,234 updates, 56,789 target pieces, 1.5 minutes"
+    assert found["validation loss per token"] == "2.7183"
+    assert found["training"] == "1,234 updates, 56,789 target tokens, 1.5 minutes"
     assert found["seed"] == "77"
     assert "torch " in found["made with"]
 
@@ -60,14 +60,14 @@ def test_what_was_not_measured_is_not_claimed() -> None:
     found = rows(card(config))
     assert found["validated on"] == "nothing"
     assert found["validation BLEU"] == "not measured"
-    assert found["validation loss per piece"] == "not measured"
+    assert found["validation loss per token"] == "not measured"
 
 
 @pytest.mark.parametrize(
     ("kind", "title", "command", "figure"),
     [
         ("writer", "plays.txt: a model of the family decoder_only", "limelight generate", "validation bits per byte"),
-        ("masked", "plays.txt: a masked model (encoder_only)", "limelight fill", "validation loss per guessed piece"),
+        ("masked", "plays.txt: a masked model (encoder_only)", "limelight fill", "validation loss per guessed token"),
         ("labels", "A classifier of texts (encoder_only)", "limelight classify", "validation macro-F1"),
     ],
 )

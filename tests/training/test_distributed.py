@@ -100,7 +100,7 @@ def losses_of(run: Path) -> list[float]:
 
 
 def run_of(folder: Path, accumulate: int, **training: Any) -> RunConfig:
-    """Dropout, sub-word sampling and clipping are on. Five batches are shared unevenly."""
+    """Dropout, subword sampling and clipping are on. Five batches are shared unevenly."""
     return tiny_run(folder / "text", max_steps=6, validate_every=3, accumulate=accumulate, **training)
 
 

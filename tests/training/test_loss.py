@@ -19,17 +19,17 @@ def model(seed: int) -> Seq2Seq:
 
 
 def looped(model: Seq2Seq, batch, smoothing: float) -> float:
-    """-sum q log p, q = (1 - e) on the true piece and e / V on every piece (Szegedy et al. 2016, section 7)."""
+    """-sum q log p, q = (1 - e) on the true token and e / V on every token (Szegedy et al. 2016, section 7)."""
     logits = model.project(model(batch)).tolist()
     total = 0.0
     for row, valid, out in zip(logits, batch.target_valid.tolist(), batch.target_out.tolist(), strict=True):
         for scores, real, true in zip(row, valid, out, strict=True):
             if not real:
                 continue
-            normaliser = math.log(math.fsum(math.exp(score) for score in scores))
+            normalizer = math.log(math.fsum(math.exp(score) for score in scores))
             for piece, score in enumerate(scores):
                 wanted = smoothing / len(scores) + (1 - smoothing) * (piece == true)
-                total -= wanted * (score - normaliser)
+                total -= wanted * (score - normalizer)
     return total
 
 

@@ -96,7 +96,7 @@ def test_marks_need_reserved_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 class Unreserved:
-    """A tokenizer with all but the reserved pieces."""
+    """A tokenizer with all but the reserved tokens."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer

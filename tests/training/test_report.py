@@ -64,7 +64,7 @@ def test_every_so_many_updates_make_a_line(
         do(report, progress, loss)
     lines = log_of(tmp_path)
     assert [(line["event"], line["step"], line["epoch"]) for line in lines] == [("training", 2, 2), ("training", 4, 2)]
-    assert [line["loss"] for line in lines] == [2.0, 3.0]  # 40 and 60 over 20 pieces
+    assert [line["loss"] for line in lines] == [2.0, 3.0]  # 40 and 60 over 20 tokens
     assert [line["target_tokens_per_second"] for line in lines] == [5, 5]
     assert {line["learning_rate"] for line in lines} == {1e-3}
     assert progress.loss_sum == 7.0

@@ -1,6 +1,6 @@
 """A run that is interrupted goes on as if it had not been: the same losses and weights, to the last bit.
 
-Dropout, accumulation, sub-word sampling, every augmentation and clipping are on; checkpoints, validations and epochs
+Dropout, accumulation, subword sampling, every augmentation and clipping are on; checkpoints, validations and epochs
 end at different updates. The loss decides which model is best, as it falls at every validation. A killed process is
 played here by an exception; `tests/torture` kills real ones, and leaves one thing after another out of a restore to see
 the comparison fail.

@@ -248,7 +248,7 @@ def test_a_validation_pair_that_the_model_cannot_take_is_named_at_once(config: R
     short = config.batching.model_copy(update={"max_length": 40})
     with open(config.data.valid[0].files[0], "a", encoding="utf-8") as file:
         file.write("one " * 50 + "\teins\n")
-    with pytest.raises(UserError, match=r"valid\.tsv:8: this validation pair has \d+ pieces .* at most 40"):
+    with pytest.raises(UserError, match=r"valid\.tsv:8: this validation pair has \d+ tokens .* at most 40"):
         go(config.model_copy(update={"model": learned, "batching": short}), tmp_path / "run")
 
 

@@ -27,7 +27,7 @@ def model(seed: int) -> Seq2Seq:
 
 
 def batches(model: Seq2Seq, *sizes: int) -> list:
-    """One batch of each size; every source has five pieces, every target three and its end."""
+    """One batch of each size; every source has five tokens, every target three and its end."""
     return [random_batch(model, [5] * size, [3] * size) for size in sizes]
 
 
@@ -143,7 +143,7 @@ def test_what_interrupts_comes_before_the_weights_change(model: Seq2Seq) -> None
 def test_an_update_never_holds_the_logits_of_all_its_pieces(
     precision: str, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither them, nor their gradient, nor a row of numbers as wide as the vocabulary for each piece."""
+    """Neither them, nor their gradient, nor a row of numbers as wide as the vocabulary for each token."""
     monkeypatch.setattr(cross_entropy, "ROWS", 13)  # more than the matrix itself has, seen from its other side
     learning = make_model(CONFIG, target_size=101).train()
     computing = learning if precision == "fp32" else HalfCopy(learning).refreshed()

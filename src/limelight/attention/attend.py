@@ -1,4 +1,4 @@
-"""Score, mask, softmax, sum: the soft look-up that every model here is made of."""
+"""Score, mask, softmax, sum: the weighted sum that every model here is made of."""
 
 from collections.abc import Callable
 from typing import Any
@@ -35,11 +35,12 @@ def attend(
     """softmax(score(queries, keys)) values (Vaswani et al. 2017, equation 1, for any score).
 
     Args:
-        queries, keys, values: what asks, what is compared, what is summed.
+        queries, keys, values: keys are compared with queries, values are summed.
         score: any function `(queries, keys) -> (..., query, key)`.
-        may_attend: broadcastable to `(..., query, key)`, True = may look. A query that may look nowhere gets zeros.
+        may_attend: broadcastable to `(..., query, key)`, True = may attend. A query that may attend to no key gets
+            zeros.
         bias: added to the scores before the softmax, broadcastable likewise; takes the readable path.
-        causal: each query also sees no later key; the last query stands at the last key.
+        causal: no query attends to later keys; the last query is at the position of the last key.
         want_weights: take the readable path and return the weights; else None, and the fused kernel where it is faster.
 
     Returns:

@@ -35,7 +35,7 @@ class Batch:
 
     @property
     def target_pieces(self) -> int:
-        """Predicted pieces, end included: what losses are divided by and speeds are counted in."""
+        """Predicted tokens, end included: what losses are divided by and speeds are counted in."""
         return int(self.target_valid.sum())
 
 

@@ -17,12 +17,12 @@ from limelight.errors import UserError
 class BlockStream(ABC):
     """Batches cut from one text; a pure function of (text, seed, position).
 
-    An epoch predicts every piece once, but for a few at the ends of the text.
+    An epoch predicts every token once, but for a few at the ends of the text.
 
     Args:
-        ids: (pieces,) the text, as `TextStore` has it.
+        ids: (tokens,) the text, as `TextStore` has it.
         tokens: budget of a batch, which has `tokens / block` rows, or one.
-        block: pieces that a row predicts.
+        block: tokens that a row predicts.
         seed: of the order.
 
     Raises `UserError` for a text shorter than one block.
@@ -31,7 +31,7 @@ class BlockStream(ABC):
     def __init__(self, ids: np.ndarray, *, tokens: int, block: int, seed: int) -> None:
         if len(ids) <= block:
             raise UserError(
-                f"the text to train on has {len(ids):,} pieces, the ends of documents counted, and a block takes "
+                f"the text to train on has {len(ids):,} tokens, the ends of documents counted, and a block takes "
                 f"{block + 1:,}; give more text, or a smaller batching.block"
             )
         self.ids, self.block, self.seed = np.asarray(ids), block, seed
@@ -58,11 +58,11 @@ class BlockStream(ABC):
 
     @abstractmethod
     def _width(self, number: int) -> int:
-        """How many pieces the rows of a batch of the epoch predict."""
+        """How many tokens the rows of a batch of the epoch predict."""
 
 
 class ShuffledBlocks(BlockStream):
-    """Blocks in a random order, cut at other places in each epoch. The first pieces of a block are read without what
+    """Blocks in a random order, cut at other places in each epoch. The first tokens of a block are read without what
     stood before them."""
 
     def _starts(self, epoch: int) -> np.ndarray:
@@ -97,7 +97,7 @@ class ContinuousBlocks(BlockStream):
 
 
 def blocks_in_order(ids: np.ndarray, *, tokens: int, block: int) -> Iterator[Batch]:
-    """A whole text from its beginning to its end, each piece but the first predicted once: for validation.
+    """A whole text from its beginning to its end, each token but the first predicted once: for validation.
 
     What does not fill a block is a batch of one shorter row.
     """
@@ -111,5 +111,5 @@ def blocks_in_order(ids: np.ndarray, *, tokens: int, block: int) -> Iterator[Bat
 
 
 def cut_blocks(ids: np.ndarray, starts: np.ndarray, width: int) -> Batch:
-    """The blocks that begin at `starts` (rows,) and predict `width` pieces each."""
+    """The blocks that begin at `starts` (rows,) and predict `width` tokens each."""
     return make_blocks(ids[starts[:, None] + np.arange(width + 1)])

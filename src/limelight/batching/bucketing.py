@@ -2,17 +2,17 @@
 
 A padded place costs as much as a real one. Sorting by one side leaves the other side's padding, so the pairs are
 divided again and again, each time along the side and at the length that saves most, until every part fits. Batches are
-about four fifths full on average: a fuller one would have to take in longer neighbours.
+about four fifths full on average: a fuller one would have to take in longer neighbors.
 """
 
 import numpy as np
 
 Lengths = np.ndarray
-"""(pairs,) whole numbers: pieces of each sentence, the end piece counted."""
+"""(pairs,) whole numbers: tokens of each sentence, the end token counted."""
 
-_PADDING = 1.06  # places to be expected for a real piece, when the batches of a part are counted beforehand
+_PADDING = 1.06  # places to be expected for a real token, when the batches of a part are counted beforehand
 _UNFILLED = 0.2  # what an expected batch more than needed costs, against the places it saves
-_SMALLEST = 0.25  # share of the pieces that a part has at least, so that dividing ends after a few levels
+_MIN_SHARE = 0.25  # share of the tokens that a part has at least, so that dividing ends after a few levels
 _COUNTED = 20_000
 _FREEDOM = 0.001  # a cut may be worse than the best by so much; else many batches would be the same each epoch
 
@@ -65,7 +65,7 @@ def _costs(sources: Lengths, targets: Lengths, tokens: int) -> np.ndarray:
     needed = np.ceil(batches[:-1]) + np.ceil(batches[-1] - batches[:-1])
     cost = places * (1 + _UNFILLED * (needed / batches[-1] - 1))
     share = pieces[:-1] / pieces[-1]
-    even = (share >= _SMALLEST) & (share <= 1 - _SMALLEST)
+    even = (share >= _MIN_SHARE) & (share <= 1 - _MIN_SHARE)
     return np.where(even, cost, np.inf) if even.any() else cost
 
 
@@ -77,7 +77,7 @@ def count_batches(source_lengths: Lengths, target_lengths: Lengths, *, tokens: i
 
 
 def real_fraction(source_lengths: Lengths, target_lengths: Lengths, batches: list[np.ndarray]) -> float:
-    """The share of places, both sides together, that hold a real piece and not padding."""
+    """The share of places, both sides together, that hold a real token and not padding."""
     real = int(source_lengths.sum() + target_lengths.sum())
     held = sum(len(rows) * int(source_lengths[rows].max() + target_lengths[rows].max()) for rows in batches)
     return real / held if held else 1.0

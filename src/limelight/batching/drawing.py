@@ -43,7 +43,7 @@ class DrawnRows(NamedTuple):
 class Drawing:
     """How rows are varied when they are drawn.
 
-    sampling: amount of sub-word sampling; 0 takes the stored segmentation.
+    sampling: amount of subword sampling; 0 takes the stored segmentation.
     rates: share of pairs for each augmentation, see `augment`; empty for none.
     max_length: most ids of a side, prefix and end counted. A pair that gets longer is taken as it is stored.
     """
@@ -59,7 +59,7 @@ class Drawing:
 
     @property
     def marks(self) -> bool:
-        """Whether it puts marks into the text, which needs word alignments and the reserved pieces."""
+        """Whether it puts marks into the text, which needs word alignments and the reserved tokens."""
         return any(self.rates.get(name, 0.0) > 0 for name in MARKING)
 
 

@@ -11,7 +11,7 @@ from limelight.tokens.tokenizer import END
 
 
 def begun(row: Sequence[int]) -> list[int]:
-    """The pieces of a text behind the end that such rows begin with; `make_batch` adds the one behind them."""
+    """The tokens of a text behind the end that such rows begin with; `make_batch` adds the one behind them."""
     return [END, *row]
 
 

@@ -1,4 +1,4 @@
-"""Sentences with some pieces behind a mask, for a model that has to guess them (Devlin et al. 2019, section 3.1)."""
+"""Sentences with some tokens behind a mask, for a model that has to guess them (Devlin et al. 2019, section 3.1)."""
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ from limelight.errors import UserError
 from limelight.tokens.text import ordinary_pieces, reserved_id
 from limelight.tokens.tokenizer import END, LINE, MASK, UNKNOWN, Tokenizer
 
-_MASKED, _REPLACED = 0.8, 0.1  # of the chosen pieces; the rest of them stay as they are
+_MASKED, _REPLACED = 0.8, 0.1  # of the chosen tokens; the rest of them stay as they are
 _ENDS = 2  # of a row
-_LOOK = 1 << 22  # pieces looked at together when the lines of a text are searched for
+_LOOK = 1 << 22  # tokens looked at together when the lines of a text are searched for
 
 
 @dataclass(frozen=True, slots=True)
 class Masking:
-    """How pieces are chosen and hidden.
+    """How tokens are chosen and hidden.
 
-    Of each row the share is chosen, rounded, and one piece at least. Of these 80 % become the mask, 10 % another
-    ordinary piece drawn evenly, 10 % stay as they are.
+    Of each row the share is chosen, rounded, and one token at least. Of these 80 % become the mask, 10 % another
+    ordinary token drawn evenly, 10 % stay as they are.
     """
 
     share: float
@@ -35,7 +35,7 @@ class Masking:
         """Choose and hide: the source is what is left to be seen, and the target stands at the same places.
 
         Args:
-            ids: (batch, length), padded. A row without any ordinary piece has none chosen.
+            ids: (batch, length), padded. A row without any ordinary token has none chosen.
         """
         may = self.ordinary[ids]
         counts = may.sum(axis=1)
@@ -54,13 +54,13 @@ class Masking:
 class MaskedStream:
     """Batches of the lines of a text; a pure function of (text, settings, position).
 
-    A row is an end id, the pieces of a line, an end id. A line with more than `max_length` pieces, the ends counted, is
-    divided into several rows. Lines without a piece to be guessed are left out.
+    A row is an end id, the tokens of a line, an end id. A line with more than `max_length` tokens, the ends counted, is
+    divided into several rows. Lines without a token to be guessed are left out.
 
     Args:
-        ids: (pieces,) the text, as `TextStore` has it.
+        ids: (tokens,) the text, as `TextStore` has it.
         tokens: budget of a batch, as rows times the longest one.
-        share: of the pieces that are to be guessed.
+        share: of the tokens that are to be guessed.
         seed: of order and masks.
         chunk_rows: rows shuffled and sorted together.
 
@@ -92,7 +92,7 @@ class MaskedStream:
         full = _with_ordinary(self.ids, begins, lengths, self.masking.ordinary)
         self.begins, self.lengths = begins[full], lengths[full]
         if not len(self.begins):
-            raise UserError("no line of the text has a piece that could be guessed")
+            raise UserError("no line of the text has a token that could be guessed")
 
     def __len__(self) -> int:
         """Rows of an epoch."""
@@ -141,7 +141,7 @@ class MaskedStream:
 
 
 def _lines(ids: np.ndarray, breaks: np.ndarray, *, longest: int) -> tuple[np.ndarray, np.ndarray]:
-    """(rows,) where the pieces of each row begin, and how many they are; `breaks` (size,) says where a line ends."""
+    """(rows,) where the tokens of each row begin, and how many they are; `breaks` (size,) says where a line ends."""
     looks = range(0, len(ids), _LOOK)
     found = np.concatenate([first + np.flatnonzero(breaks[ids[first : first + _LOOK]]) for first in looks])
     begins = np.concatenate([[0], found + 1])
@@ -153,7 +153,7 @@ def _lines(ids: np.ndarray, breaks: np.ndarray, *, longest: int) -> tuple[np.nda
 
 
 def _with_ordinary(ids: np.ndarray, begins: np.ndarray, lengths: np.ndarray, ordinary: np.ndarray) -> np.ndarray:
-    """(rows,) whether a row has an ordinary piece."""
+    """(rows,) whether a row has an ordinary token."""
     full = np.zeros(len(begins), dtype=bool)
     step = max(1, _LOOK // max(1, int(lengths.max(initial=1))))
     for first in range(0, len(begins), step):

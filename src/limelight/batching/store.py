@@ -1,7 +1,7 @@
-"""The corpus, tokenised once, in memory-mapped files: larger than memory is fine, and a start takes no time.
+"""The corpus, tokenized once, in memory-mapped files: larger than memory is fine, and a start takes no time.
 
 A store is a folder of flat files. Rows of different lengths lie end to end in one file of values, beside a file of
-offsets. The texts are kept too, for sub-word sampling segments them anew in every epoch.
+offsets. The texts are kept too, for subword sampling segments them anew in every epoch.
 """
 
 import json
@@ -23,7 +23,7 @@ VERSION = 1
 DESCRIPTION = "store.json"
 MARKED = "marked.rows"
 WAY_OUT = "delete the folder, it is made anew from the corpus"
-_AFTERWARDS = "nothing is lost: once there is room, the same command makes the pieces anew"
+_AFTERWARDS = "nothing is lost: once there is room, the same command makes the tokens anew"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def abandon(file: BinaryIO) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TokenStore:
-    """One corpus: pieces and text of both sides, row by row."""
+    """One corpus: tokens and text of both sides, row by row."""
 
     sources: Ragged
     targets: Ragged

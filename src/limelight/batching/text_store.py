@@ -1,6 +1,6 @@
-"""Plain text, tokenised once: one flat memory-mapped file of ids, however long.
+"""Plain text, tokenized once: one flat memory-mapped file of ids, however long.
 
-It begins with an end id, and each document ends with one: so every piece of the text has something before it.
+It begins with an end id, and each document ends with one: so every token of the text has something before it.
 """
 
 from collections.abc import Sequence
@@ -20,17 +20,17 @@ _FIGURES = ("pieces", "documents", "characters", "utf8_bytes", "unknown")
 
 @dataclass(frozen=True, slots=True)
 class TextStore:
-    """Some text as pieces, and what is known of it."""
+    """Some text as tokens, and what is known of it."""
 
     ids: np.ndarray
-    """(pieces,): an end id, then the documents, an end id after each."""
+    """(tokens,): an end id, then the documents, an end id after each."""
     documents: int
     characters: int
     """Of the text as it was read, line ends included."""
     utf8_bytes: int
     """Of the same."""
     unknown: int
-    """Characters or pieces that the vocabulary does not know."""
+    """Characters or tokens that the vocabulary does not know."""
 
 
 NO_TEXT = TextStore(np.array([END], dtype="<u2"), 0, 0, 0, 0)
@@ -54,7 +54,7 @@ class TextWriter(FolderWriter):
         abandon(self._file)
 
     def append(self, ids: Sequence[int], *, ends: bool, characters: int, utf8_bytes: int) -> None:
-        """Add some pieces of a document, and what they were as text; `ends` when it is the end of the document."""
+        """Add some tokens of a document, and what they were as text; `ends` when it is the end of the document."""
         with self.writing():
             unknown = self._write([*ids, END] if ends else ids)
         for name, more in zip(_FIGURES[1:], (ends, characters, utf8_bytes, unknown), strict=True):

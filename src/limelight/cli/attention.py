@@ -28,7 +28,7 @@ EXAMPLES = """
   limelight attention --model runs/en-de "A dog runs." -o map.html
   limelight attention --model runs/plays "To be, or not to be" --layer 0
 """
-WITH_LESS_MEMORY = "Give a shorter sentence: a map has a weight for each pair of pieces in each head"
+WITH_LESS_MEMORY = "Give a shorter sentence: a map has a weight for each pair of tokens in each head"
 
 
 def attention(
@@ -49,7 +49,7 @@ def attention(
     device: options.Device = None,
     threads: options.Threads = None,
 ) -> None:
-    """Show what a model attends to while it translates a sentence, or reads a text."""
+    """Show the attention weights of a model for a sentence or a text."""
     _require_picture(output, kind=kind, layer=layer, head=head, grid=grid)
     if theme is not None and (output is None or output.suffix.lower() == ".json"):
         raise UserError(f"--theme {theme.value}: the text in a terminal has no theme, nor has .json; give it a picture")
@@ -74,7 +74,7 @@ def attention(
         )
         of_map = kind or drawing.Kind.CROSS
     seen = replace(seen, model=seen.model or folders[0])
-    seen = seen if end else seen.without_end()  # before words are merged: the pieces of a word then weigh alike
+    seen = seen if end else seen.without_end()  # before words are merged: the tokens of a word then weigh alike
     page = output is not None and output.suffix.lower() == ".html"  # which offers both
     seen = seen.merge_words() if words and not page else seen
     if output is None:

@@ -16,7 +16,9 @@ EXAMPLES = """
       --text mono.de.zst -o new.tsv.zst
   limelight train --train a.en a.de --back-translated new.tsv.gz --out runs/b
 """
-WITH_LESS_MEMORY = "What was done is kept. Give a smaller --batch-tokens or --beam; then the work begins anew"
+WITH_LESS_MEMORY = (
+    "Finished work is kept. A smaller --batch-tokens or --beam needs less memory, but starts again from the beginning"
+)
 SEED = 1
 """Of sampling where none is given: a corpus that draws afresh could not be taken up where it stopped."""
 
@@ -48,8 +50,8 @@ def back_translate(
     device: options.Device = None,
     threads: options.Threads = None,
 ) -> None:
-    """Translate text of a target language back into the source language, with a model of the reverse direction: pairs
-    to train on. Interrupted, the same command goes on where it stopped."""
+    """Translate text of the target language into the source language with a model of the reverse direction, as
+    training text (back-translation). After an interruption, the same command continues."""
     if not text:
         raise UserError("which text? Give --text FILE..., in the language that the new model is to translate into")
     search_options.check_search(beam=beam, n_best=1, patience=patience, prune=prune, sample=sample)

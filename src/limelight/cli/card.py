@@ -13,7 +13,7 @@ EXAMPLES = """
   limelight card
   limelight card --model runs/en-de
 """
-WITH_LESS_MEMORY = "A card is a page of text: something else on this machine needs the memory"
+WITH_LESS_MEMORY = "Printing a card needs little memory: other programs on this machine use it"
 
 
 def card(model: options.OneModel = None) -> None:

@@ -26,7 +26,7 @@ def classify(
     device: options.Device = None,
     threads: options.Threads = None,
 ) -> None:
-    """Choose a label for each line: the label, a tab, its probability."""
+    """Classify each line: prints the label, a tab, and its probability."""
     folders, _ = find_models(model)
     lines = live_lines_of(file)
     with lines_to(output) as write:

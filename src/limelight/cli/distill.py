@@ -27,7 +27,9 @@ EXAMPLES = """
   limelight distill --model runs/many --train en-de=a.tsv en-fr=b.tsv \\
       --both-directions -o new.tsv.zst
 """
-WITH_LESS_MEMORY = "What was done is kept. Give a smaller --batch-tokens or --beam; then the work begins anew"
+WITH_LESS_MEMORY = (
+    "Finished work is kept. A smaller --batch-tokens or --beam needs less memory, but starts again from the beginning"
+)
 
 
 def distill(
@@ -56,8 +58,8 @@ def distill(
     device: options.Device = None,
     threads: options.Threads = None,
 ) -> None:
-    """Translate text into a training corpus for a smaller or faster model (knowledge distillation). Interrupted, the
-    same command goes on where it stopped."""
+    """Translate text into a training corpus for a smaller or faster model (knowledge distillation). After an
+    interruption, the same command continues."""
     _check_text(train, text, choose_by=choose_by, n_best=n_best, both=both_directions)
     search_options.check_search(beam=beam, n_best=n_best or 2 * bool(choose_by), patience=patience, prune=prune)
     folders, configs = find_models(model, source=source, target=target, translates=bool(text))

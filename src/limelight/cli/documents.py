@@ -20,18 +20,19 @@ if TYPE_CHECKING:
 
 
 Everything = Annotated[
-    bool, typer.Option("--all", help="In documents that hold both sides, also translate what has a translation.")
+    bool,
+    typer.Option("--all", help="In bilingual documents, also translate segments that have a translation.", metavar=""),
 ]
 Protect = Annotated[
     list[str] | None,
     typer.Option(
-        "--protect", help="In documents, what this regular expression finds stays as it is; may be repeated.",
+        "--protect", help="Regular expression of text to keep as it is in documents. Can be repeated.",
         metavar="REGEX",
     ),
 ]  # fmt: skip
 ReportFile = Annotated[
     Path | None,
-    typer.Option("--report", help="Where the list of suspect translations of a document goes.", metavar="FILE"),
+    typer.Option("--report", help="Write a list of suspect translations of a document to this file.", metavar="FILE"),
 ]
 
 

@@ -8,7 +8,7 @@ import typer
 
 from limelight.cli.arguments import whole_number
 
-DRAWING = "What is drawn"
+DRAWING = "Selection"
 
 
 class Kind(StrEnum):
@@ -27,18 +27,18 @@ class Theme(StrEnum):
 
 
 Sentence = Annotated[
-    str, typer.Argument(help="The source sentence; for a language model the text it reads.", metavar="SENTENCE")
+    str, typer.Argument(help="The source sentence, or the text that a language model reads.", metavar="SENTENCE")
 ]
 Forced = Annotated[
     str | None,
-    typer.Option("--target", help="Look at this translation instead of the model's own.", metavar="TEXT"),
+    typer.Option("--target", help="Show attention for this translation instead of the model's.", metavar="TEXT"),
 ]
 Picture = Annotated[
     Path | None,
     typer.Option(
         "--output",
         "-o",
-        help="A picture (.png, .svg), a page (.html), or every number (.json); else text.",
+        help="Write a picture (.png, .svg), a page (.html) or all weights (.json). Default: text.",
         metavar="FILE",
     ),
 ]
@@ -46,7 +46,7 @@ KindOfMap = Annotated[
     Kind | None,
     typer.Option(
         "--kind",
-        help="Target to source (if nothing is said), source to source, or target to target, as in a text alone.",
+        help="Target to source (default), source to source, or target to target (default of language models).",
         metavar="cross|encoder_self|decoder_self",
         rich_help_panel=DRAWING,
     ),
@@ -55,7 +55,7 @@ Layer = Annotated[
     int | None,
     typer.Option(
         "--layer",
-        help="One layer, from 0; the mean of all when not given.",
+        help="Layer number, from 0. Default: the mean of all layers.",
         parser=whole_number(0),
         metavar="N",
         rich_help_panel=DRAWING,
@@ -65,32 +65,35 @@ Heads = Annotated[
     list[int] | None,
     typer.Option(
         "--head",
-        help="One head, from 0; may be given several times; the mean of all when not given.",
+        help="Head number, from 0; can be repeated. Default: the mean of all heads.",
         parser=whole_number(0),
         metavar="N",
         rich_help_panel=DRAWING,
     ),
 ]
 Grid = Annotated[
-    bool, typer.Option("--grid", help="All layers and heads in one picture.", metavar="", rich_help_panel=DRAWING)
+    bool, typer.Option("--grid", help="Draw every layer and head in one picture.", metavar="", rich_help_panel=DRAWING)
 ]
 PictureTheme = Annotated[
     Theme | None,
     typer.Option(
         "--theme",
-        help="Colors of a picture: dark (if nothing is said), or light for print.",
+        help="Colors of a picture: dark (default), or light for print.",
         metavar="dark|light",
         rich_help_panel=DRAWING,
     ),
 ]
 Words = Annotated[
-    bool, typer.Option("--words/--pieces", help="Whole words or sub-words.", metavar="", rich_help_panel=DRAWING)
+    bool,
+    typer.Option(
+        "--words/--pieces", help="Merge tokens to words, or show subword tokens.", metavar="", rich_help_panel=DRAWING
+    ),
 ]
 End = Annotated[
     bool,
     typer.Option(
         "--end/--no-end",
-        help="With the source's </s>, or without and rescaled.",
+        help="Show the end token </s>, or leave it out and normalize the rows.",
         metavar="",
         rich_help_panel=DRAWING,
     ),

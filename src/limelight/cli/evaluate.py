@@ -60,8 +60,8 @@ def evaluate(
     device: options.Device = None,
     threads: options.Threads = None,
 ) -> None:
-    """Measure a model on text it has not seen: a translator by BLEU and chrF, a classifier by accuracy and F1, a
-    language model by its loss."""
+    """Evaluate a model on held-out text: BLEU and chrF of a translator, accuracy and F1 of a classifier, the loss of a
+    language model."""
     folders, configs = find_models(model, bundled=True)
     how = {
         "--beam": beam,

@@ -18,7 +18,7 @@ EXAMPLES = """
   limelight export --model runs/en-de --to limelight --quantization int8 \\
       -o en-de-small
 """
-WITH_LESS_MEMORY = "Exporting holds the weights two or three times: do it on a machine with more memory"
+WITH_LESS_MEMORY = "Exporting needs memory for two or three copies of the weights: use a machine with more"
 
 
 class Format(StrEnum):
@@ -49,23 +49,23 @@ To = Annotated[
     Format,
     typer.Option(
         "--to",
-        help="CTranslate2, a Marian model for transformers, or a folder of our own in fewer bytes.",
+        help="CTranslate2, a Marian model for transformers, or a smaller Limelight model folder.",
         metavar="ctranslate2|huggingface|limelight",
     ),
 ]
-Folder = Annotated[Path, typer.Option("--output", "-o", help="The folder to write; it must be new.", metavar="FOLDER")]
+Folder = Annotated[Path, typer.Option("--output", "-o", help="Output folder; it must not exist.", metavar="FOLDER")]
 Bits = Annotated[
     Quantization | None,
     typer.Option(
         "--quantization",
-        help="How CTranslate2 and we store weights; float32 if nothing else is said. int8 is a quarter of it.",
+        help="Format of stored weights. Default: float32; int8 is a quarter of its size.",
         metavar="int8|float16|...",
     ),
 ]
 
 
 def export(to: To, output: Folder, model: options.OneModel = None, quantization: Bits = None) -> None:
-    """Write a model for another tool, CTranslate2 or transformers, or smaller for our own."""
+    """Convert a model for CTranslate2 or transformers, or to a smaller Limelight model."""
     bits = quantization or Quantization.FLOAT32
     if to is Format.HUGGINGFACE and quantization is not None:
         raise UserError(

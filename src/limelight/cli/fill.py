@@ -34,7 +34,7 @@ def fill(
     device: options.Device = None,
     threads: options.Threads = None,
 ) -> None:
-    """Guess what stands behind each [MASK] of a text."""
+    """Predict the tokens behind each [MASK] of a text."""
     folders, _ = find_models(model)
     texts = lines_of(None) if text is None else iter([text])
     with lines_to(output) as write:

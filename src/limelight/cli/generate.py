@@ -32,7 +32,7 @@ EXAMPLES = """
 WITH_LESS_MEMORY = "Give fewer --samples, or smaller --max-pieces"
 
 TEMPERATURE = 0.8
-"""Cooler than what was learned: the pieces that nobody would write have little chance, and texts still differ."""
+"""Cooler than what was learned: the tokens that nobody would write have little chance, and texts still differ."""
 
 
 def generate(
@@ -52,7 +52,7 @@ def generate(
     device: options.Device = None,
     threads: options.Threads = None,
 ) -> None:
-    """Write on from a prompt, drawing pieces at a temperature of 0.8 if nothing else is said."""
+    """Continue a prompt with a language model, by sampling (temperature 0.8 by default)."""
     sampling = _sampling(greedy, samples, {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed})
     folders, _ = find_models(model)
     begin = _prompt(prompt)

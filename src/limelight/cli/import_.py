@@ -10,17 +10,17 @@ EXAMPLES = """
   limelight import opus-mt-en-de -o runs/opus-en-de
   limelight translate --model runs/opus-en-de < input.txt > output.txt
 """
-WITH_LESS_MEMORY = "Importing holds the weights two or three times: do it on a machine with more memory"
+WITH_LESS_MEMORY = "Importing needs memory for two or three copies of the weights: use a machine with more"
 
 Foreign = Annotated[
     Path,
     typer.Argument(help="Folder of a Marian model as transformers saves it.", metavar="FOLDER", show_default=False),
 ]
-Run = Annotated[Path, typer.Option("--output", "-o", help="The model folder to write; it must be new.", metavar="RUN")]
+Run = Annotated[Path, typer.Option("--output", "-o", help="Output model folder; it must not exist.", metavar="RUN")]
 
 
 def import_(folder: Foreign, output: Run) -> None:
-    """Take over a Marian model, such as those of OPUS-MT, to translate with it here."""
+    """Convert a Marian model, such as those of OPUS-MT, to a Limelight model."""
     from limelight.interop import import_huggingface
 
     import_huggingface(folder, output)

@@ -32,7 +32,7 @@ class Machine(NamedTuple):
     """CPU threads; those that torch takes by itself, one for each core, where none are given."""
 
     def begin(self) -> torch.device:
-        """Settle what belongs to the whole process, before anything is loaded. Raises `UserError` for a device that is
+        """Apply the settings of the whole process, before anything is loaded. Raises `UserError` for a device that is
         not there."""
         from limelight.memory import hold_memory_for_work
 

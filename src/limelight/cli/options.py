@@ -23,7 +23,7 @@ Beam = Annotated[
     int | None,
     typer.Option(
         "--beam",
-        help="Hypotheses side by side, 1 is greedy; the model's own number when not given.",
+        help="Beam size; 1 is greedy search. Default: the model's setting.",
         parser=whole_number(1),
         metavar="N",
     ),
@@ -32,7 +32,7 @@ LengthPenalty = Annotated[
     float | None,
     typer.Option(
         "--length-penalty",
-        help="How much longer ones are preferred; the model's own when not given.",
+        help="Exponent of the length penalty. Default: the model's setting.",
         parser=decimal(at_least=0.0, at_most=10.0),
         metavar="ALPHA",
     ),
@@ -43,7 +43,7 @@ Device = Annotated[
     str | None,
     typer.Option(
         "--device",
-        help="auto (if nothing is said: a GPU where there is one), cpu, cuda, cuda:1 (the second GPU), or mps.",
+        help="auto (default: a GPU if there is one), cpu, cuda, cuda:1 (the second GPU), or mps.",
         parser=device_name,
         metavar="NAME",
         rich_help_panel=COMPUTING,
@@ -53,7 +53,7 @@ Threads = Annotated[
     int | None,
     typer.Option(
         "--threads",
-        help="CPU threads; one for each core when not given.",
+        help="Number of CPU threads. Default: one per core.",
         parser=whole_number(1),
         metavar="N",
         rich_help_panel=COMPUTING,
@@ -72,14 +72,12 @@ class BadLinePolicy(StrEnum):
     SKIP = "skip"
 
 
-Out = Annotated[
-    Path | None, typer.Option("--out", help="Run folder: made anew, or taken up where it stopped.", metavar="RUN")
-]
+Out = Annotated[Path | None, typer.Option("--out", help="Run folder; an existing run is resumed.", metavar="RUN")]
 Preview = Annotated[
     int | None,
     typer.Option(
         "--preview",
-        help="Print N pairs as augmentation varies them, and end without training.",
+        help="Print N augmented pairs and exit without training.",
         parser=whole_number(1),
         metavar="N",
         rich_help_panel=TEXT,
@@ -90,8 +88,8 @@ Train = Annotated[
     list[str] | None,
     typer.Option(
         "--train",
-        help="Text to learn from: one file of both sides (.tsv, .jsonl, .tmx, .xliff, .po, .ts, .csv), or two files "
-        "line by line; .gz, .xz, .zst too.",
+        help="Parallel training text: one file (.tsv, .jsonl, .tmx, .xliff, .po, .ts, .csv), or two aligned text "
+        "files; also .gz, .xz, .zst.",
         metavar="FILE...",
         rich_help_panel=TEXT,
     ),
@@ -100,33 +98,40 @@ BackTranslated = Annotated[
     list[str] | None,
     typer.Option(
         "--back-translated",
-        help="More text to learn from, whose source is a machine translation: it gets the tag <bt>.",
+        help="Back-translated training text; its source sentences get the tag <bt>.",
         metavar="FILE...",
         rich_help_panel=TEXT,
     ),
 ]
 Valid = Annotated[
     list[str] | None,
-    typer.Option("--valid", help="Text to validate on, in the same forms.", metavar="FILE...", rich_help_panel=TEXT),
+    typer.Option(
+        "--valid", help="Parallel validation text, in the same formats.", metavar="FILE...", rich_help_panel=TEXT
+    ),
 ]
 PlainText = Annotated[
     list[str] | None,
     typer.Option(
         "--text",
-        help="Plain text for a model that writes or fills in; a tenth of it is held out for validation.",
+        help="Plain text for a language model or a masked model; a tenth is held out for validation.",
         metavar="FILE...",
         rich_help_panel=TEXT,
     ),
 ]
 ValidText = Annotated[
     list[str] | None,
-    typer.Option("--valid-text", help="Plain text to validate on, instead.", metavar="FILE...", rich_help_panel=TEXT),
+    typer.Option(
+        "--valid-text",
+        help="Plain validation text, instead of the held-out part.",
+        metavar="FILE...",
+        rich_help_panel=TEXT,
+    ),
 ]
 Source = Annotated[
     str,
     typer.Option(
         "--source",
-        help="Source language, e.g. en; guessed from names like train.en.",
+        help="Source language, e.g. en. Default: from file names such as train.en.",
         metavar="LANG",
         rich_help_panel=TEXT,
     ),
@@ -138,7 +143,7 @@ OnBadLine = Annotated[
     BadLinePolicy | None,
     typer.Option(
         "--on-bad-line",
-        help="Text that cannot be read: stop with its place (if nothing is said), or report and skip it.",
+        help="Lines that cannot be read: stop and name the line (default), or skip and report them.",
         metavar="stop|skip",
         rich_help_panel=TEXT,
     ),
@@ -147,7 +152,7 @@ Recipe = Annotated[
     str,
     typer.Option(
         "--recipe",
-        help=f"What is trained and how; small when not given. {describe_recipes()}.",
+        help=f"A complete configuration. Default: small. {describe_recipes()}.",
         metavar="NAME",
         rich_help_panel=MODEL,
     ),
@@ -156,7 +161,7 @@ Config = Annotated[
     Path | None,
     typer.Option(
         "--config",
-        help="A configuration in YAML instead, such as a run's config.yaml.",
+        help="A configuration file instead of a recipe, such as a run's config.yaml.",
         metavar="FILE",
         rich_help_panel=MODEL,
     ),
@@ -165,7 +170,7 @@ From = Annotated[
     str | None,
     typer.Option(
         "--from",
-        help="Begin with the weights and the vocabulary of this run or model folder.",
+        help="Start from the weights and vocabulary of this run or model folder.",
         metavar="MODEL",
         rich_help_panel=MODEL,
     ),
@@ -174,7 +179,7 @@ Settings = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
-        help="Any setting, e.g. training.seed=7; may be given several times.",
+        help="Change a setting, e.g. training.seed=7. Can be repeated.",
         metavar="KEY=VALUE",
         rich_help_panel=MODEL,
     ),
@@ -183,7 +188,7 @@ MaxMinutes = Annotated[
     float | None,
     typer.Option(
         "--max-minutes",
-        help="After so many minutes of training in all.",
+        help="Stop after M minutes of training in total.",
         parser=decimal(above=0.0),
         metavar="M",
         rich_help_panel=END,
@@ -193,7 +198,7 @@ MaxSteps = Annotated[
     int | None,
     typer.Option(
         "--max-steps",
-        help="After so many updates in all.",
+        help="Stop after N updates in total.",
         parser=whole_number(1),
         metavar="N",
         rich_help_panel=END,
@@ -204,12 +209,12 @@ MaxSteps = Annotated[
 
 Text = Annotated[
     Path | None,
-    typer.Argument(help="A sentence a line, also .gz, .xz, .zst; standard input when not given.", metavar="FILE"),
+    typer.Argument(help="Text, one sentence per line; also .gz, .xz, .zst. Default: standard input.", metavar="FILE"),
 ]
 TextOrFile = Annotated[
     str | None,
     typer.Argument(
-        help="A file, also .gz, .xz, .zst, or some words to translate; standard input when not given.",
+        help="A file (also .gz, .xz, .zst) or text to translate. Default: standard input.",
         metavar="FILE|TEXT",
         show_default=False,
     ),
@@ -217,34 +222,38 @@ TextOrFile = Annotated[
 GivenText = Annotated[
     str | None,
     typer.Option(
-        "--text", help="Text to translate, even where a file has that name or it is a single word.", metavar="TEXT"
+        "--text", help="Text to translate, even if it is a single word or the name of a file.", metavar="TEXT"
     ),
 ]
 FromLanguage = Annotated[
     str,
-    typer.Option("--from", help="Source language, where several lead to the target language.", metavar="LANG"),
+    typer.Option("--from", help="Source language, for a model with several source languages.", metavar="LANG"),
 ]
 ToLanguage = Annotated[
     str,
-    typer.Option("--to", help="Target language, for a model of several directions.", metavar="LANG"),
+    typer.Option("--to", help="Target language, for a model with several directions.", metavar="LANG"),
 ]
 Output = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Write there instead of standard output.", metavar="FILE")
+    Path | None, typer.Option("--output", "-o", help="Output file. Default: standard output.", metavar="FILE")
 ]
-AsJsonLines = Annotated[bool, typer.Option("--json", help="An object a line: text, score, tokens, ...", metavar="")]
+AsJsonLines = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object per line: text, score, tokens, ...", metavar="")
+]
 Lines = Annotated[
     bool,
-    typer.Option("--lines", help="A line is one sentence; else a line is split into its sentences.", metavar=""),
+    typer.Option(
+        "--lines", help="Translate each line as one sentence. Default: split lines into sentences.", metavar=""
+    ),
 ]
 NoGuards = Annotated[
     bool,
-    typer.Option("--no-guards", help="What the search finds, as it is: no checks, no second search.", metavar=""),
+    typer.Option("--no-guards", help="Return the result of the first search: no checks, no second search.", metavar=""),
 ]
 NBest = Annotated[
     int,
     typer.Option(
         "--n-best",
-        help="Translations of each line, as `number ||| text ||| score`.",
+        help="Number of translations per line, as `number ||| text ||| score`.",
         parser=whole_number(1),
         metavar="N",
     ),
@@ -263,19 +272,21 @@ Precision = Annotated[
     PrecisionName | None,
     typer.Option(
         "--precision",
-        help="Numbers to multiply in: [bold]fp32[/bold], [bold]bf16[/bold], or the fastest, [bold]int8[/bold].",
+        help="Precision of matrix products: [bold]fp32[/bold], [bold]bf16[/bold], or [bold]int8[/bold] (fastest).",
         metavar="P",
     ),
 ]
 Shortlisted = Annotated[
     bool,
-    typer.Option("--shortlist", help="Score likely pieces alone; `limelight shortlist` learns which.", metavar=""),
+    typer.Option(
+        "--shortlist", help="Compute logits of a lexical shortlist only; see `limelight shortlist`.", metavar=""
+    ),
 ]
 BatchTokens = Annotated[
     int,
     typer.Option(
         "--batch-tokens",
-        help="Bounds a batch, and the memory: source pieces times hypotheses.",
+        help="Batch size in source tokens times hypotheses; bounds the memory.",
         parser=whole_number(1),
         metavar="N",
     ),
@@ -285,30 +296,33 @@ BatchTokens = Annotated[
 
 Prompt = Annotated[
     str | None,
-    typer.Argument(help="Text to go on from; standard input when not given, or for -.", metavar="PROMPT"),
+    typer.Argument(help="Text to continue. Default, or for -: standard input.", metavar="PROMPT"),
 ]
 Samples = Annotated[
-    int, typer.Option("--samples", help="How many texts, drawn side by side.", parser=whole_number(1), metavar="N")
+    int,
+    typer.Option("--samples", help="Number of texts to generate for the prompt.", parser=whole_number(1), metavar="N"),
 ]
 MaxPieces = Annotated[
     int,
     typer.Option(
-        "--max-pieces", help="Most pieces of each text; 500 when not given.", parser=whole_number(1), metavar="N"
+        "--max-pieces", help="Maximum number of tokens per text. Default: 500.", parser=whole_number(1), metavar="N"
     ),
 ]
 Stop = Annotated[
     list[str] | None,
-    typer.Option("--stop", help="Text before which to stop; may be given several times.", metavar="TEXT"),
+    typer.Option("--stop", help="Stop before this text. Can be repeated.", metavar="TEXT"),
 ]
-AsJsonTexts = Annotated[bool, typer.Option("--json", help="An object a line: text, prompt, tokens, ...", metavar="")]
+AsJsonTexts = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object per line: text, prompt, tokens, ...", metavar="")
+]
 
 # --- fill ---
 
 MaskedText = Annotated[
     str | None,
-    typer.Argument(help="A text with [MASK] in it; a line each from standard input when not given.", metavar="TEXT"),
+    typer.Argument(help="A text with [MASK] tokens. Default: lines of standard input.", metavar="TEXT"),
 ]
-Top = Annotated[int, typer.Option("--top", help="Guesses for each mask.", parser=whole_number(1), metavar="N")]
+Top = Annotated[int, typer.Option("--top", help="Number of predictions per mask.", parser=whole_number(1), metavar="N")]
 
 # --- evaluate ---
 
@@ -316,8 +330,7 @@ Test = Annotated[
     list[str],
     typer.Option(
         "--test",
-        help="Parallel text: one file of both sides (.tsv, .jsonl, .tmx, .xliff, .po, .ts, .csv), or two files line by "
-        "line.",
+        help="Parallel text: one file (.tsv, .jsonl, .tmx, .xliff, .po, .ts, .csv), or two aligned text files.",
         metavar="FILE...",
     ),
 ]
@@ -325,12 +338,13 @@ Tokenize = Annotated[
     str | None,
     typer.Option(
         "--tokenize",
-        help="sacreBLEU's tokenization: 13a, intl, zh, ja-mecab, ko-mecab, char, none, flores200; chosen from the "
-        "target language when not given.",
+        help="sacreBLEU's tokenization: 13a, intl, zh, ja-mecab, ko-mecab, char, none, flores200. Default: by "
+        "target language.",
         metavar="NAME",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="All figures as one JSON object.", metavar="")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print all results as one JSON object.", metavar="")]
 Kept = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Keep the translations, a line each.", metavar="FILE")
+    Path | None,
+    typer.Option("--output", "-o", help="Write the translations to this file, one per line.", metavar="FILE"),
 ]

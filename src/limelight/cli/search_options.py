@@ -12,7 +12,7 @@ from limelight.errors import UserError
 if TYPE_CHECKING:
     from limelight.decoding.sampling import Sampling
 
-SEARCH = "Search (the model's own values when not given)"
+SEARCH = "Search (default: the model's settings)"
 """Their bounds are those of `DecodingConfig`, which `--help` has no time to import; a test holds them equal."""
 
 LengthOffset = Annotated[
@@ -29,7 +29,7 @@ Patience = Annotated[
     float | None,
     typer.Option(
         "--patience",
-        help="Stop a sentence once P times the beam have finished; 1000: only when none can improve.",
+        help="Stop a sentence when P times the beam size hypotheses have ended; 1000: exact search.",
         parser=decimal(above=0.0),
         metavar="P",
         rich_help_panel=SEARCH,
@@ -39,7 +39,7 @@ Prune = Annotated[
     float | None,
     typer.Option(
         "--prune",
-        help="Drop hypotheses whose log-probability is D below the best one's; 1000 drops none.",
+        help="Prune hypotheses whose log-probability is D below the best one's; 1000: no pruning.",
         parser=decimal(above=0.0),
         metavar="D",
         rich_help_panel=SEARCH,
@@ -49,7 +49,7 @@ MaxLengthFactor = Annotated[
     float | None,
     typer.Option(
         "--max-length-factor",
-        help="A translation has at most F times the source's tokens, plus the extra.",
+        help="Maximum length of a translation: F times the source's tokens, plus the extra.",
         parser=decimal(above=0.0, at_most=100.0),
         metavar="F",
         rich_help_panel=SEARCH,
@@ -59,7 +59,7 @@ MaxLengthExtra = Annotated[
     int | None,
     typer.Option(
         "--max-length-extra",
-        help="The extra: N more tokens.",
+        help="The extra number of tokens.",
         parser=whole_number(1, 1000),
         metavar="N",
         rich_help_panel=SEARCH,
@@ -69,7 +69,7 @@ NoRepeatNgram = Annotated[
     int | None,
     typer.Option(
         "--no-repeat-ngram",
-        help="No run of N tokens comes twice.",
+        help="Forbid repeated n-grams of N tokens.",
         parser=whole_number(1),
         metavar="N",
         rich_help_panel=SEARCH,
@@ -80,13 +80,13 @@ SAMPLING = "Sampling"
 
 Sample = Annotated[
     bool,
-    typer.Option("--sample", help="Draw translations instead of searching.", metavar="", rich_help_panel=SAMPLING),
+    typer.Option("--sample", help="Sample translations instead of searching.", metavar="", rich_help_panel=SAMPLING),
 ]
 Temperature = Annotated[
     float | None,
     typer.Option(
         "--temperature",
-        help="Below 1 sharpens, above 1 flattens.",
+        help="Divides the logits: below 1 sharpens the distribution, above 1 flattens it.",
         parser=decimal(above=0.0),
         metavar="T",
         rich_help_panel=SAMPLING,
@@ -96,7 +96,7 @@ TopK = Annotated[
     int | None,
     typer.Option(
         "--top-k",
-        help="Draw only from the K most probable pieces.",
+        help="Sample from the K most probable tokens.",
         parser=whole_number(1),
         metavar="K",
         rich_help_panel=SAMPLING,
@@ -106,7 +106,7 @@ TopP = Annotated[
     float | None,
     typer.Option(
         "--top-p",
-        help="Draw only from the most probable pieces that reach P together.",
+        help="Sample from the most probable tokens with a total probability of P.",
         parser=decimal(above=0.0, at_most=1.0),
         metavar="P",
         rich_help_panel=SAMPLING,
@@ -114,12 +114,17 @@ TopP = Annotated[
 ]
 Seed = Annotated[
     int | None,
-    typer.Option("--seed", help="Draw the same again.", parser=whole_number(0), metavar="N", rich_help_panel=SAMPLING),
+    typer.Option(
+        "--seed", help="Seed of the random numbers.", parser=whole_number(0), metavar="N", rich_help_panel=SAMPLING
+    ),
 ]
 Greedy = Annotated[
     bool,
     typer.Option(
-        "--greedy", help="Always the most probable piece, nothing drawn.", metavar="", rich_help_panel=SAMPLING
+        "--greedy",
+        help="Take the most probable token at every step instead of sampling.",
+        metavar="",
+        rich_help_panel=SAMPLING,
     ),
 ]
 

@@ -12,11 +12,11 @@ EXAMPLES = """
   limelight shortlist --model runs/en-de
   limelight shortlist --model runs/en-de --train train.en train.de
 """
-WITH_LESS_MEMORY = "Give less text, with --train: a hundred thousand pairs teach nearly as much"
+WITH_LESS_MEMORY = "Give less text with --train: 100,000 pairs are nearly as good"
 
 
 def shortlist(model: options.OneModel = None, train: options.Train = None) -> None:
-    """Learn which pieces become which, for faster translation with a large vocabulary."""
+    """Learn a lexical shortlist, for faster translation with a large vocabulary."""
     folders, _ = find_models(model)
     if len(folders) > 1:
         raise UserError(f"{len(folders)} models: each has a shortlist of its own; give --model once")

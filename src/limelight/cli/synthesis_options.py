@@ -22,7 +22,7 @@ SourceText = Annotated[
     list[str] | None,
     typer.Option(
         "--text",
-        help="Text to translate, a sentence a line; .gz, .xz, .zst too.",
+        help="Text to translate, one sentence per line; also .gz, .xz, .zst.",
         metavar="FILE...",
         rich_help_panel=TEXT,
     ),
@@ -31,7 +31,7 @@ Pairs = Annotated[
     list[str] | None,
     typer.Option(
         "--train",
-        help="Or parallel text, whose source side is translated, in the same forms as for train.",
+        help="Parallel text whose source side is translated, in the formats of `limelight train`.",
         metavar="FILE...",
         rich_help_panel=TEXT,
     ),
@@ -40,20 +40,20 @@ BothDirections = Annotated[
     bool,
     typer.Option(
         "--both-directions",
-        help="Translate the target side of --train, too, into a file of its own.",
+        help="Also translate the target side of --train, into a second file.",
         metavar="",
         rich_help_panel=TEXT,
     ),
 ]
 NewCorpus = Annotated[
     Path,
-    typer.Option("--output", "-o", help="The new corpus: .tsv, or with .gz, .xz or .zst after it.", metavar="FILE"),
+    typer.Option("--output", "-o", help="The new corpus: .tsv, .tsv.gz, .tsv.xz or .tsv.zst.", metavar="FILE"),
 ]
 ChooseBy = Annotated[
     SimilarityName | None,
     typer.Option(
         "--choose-by",
-        help="Of the n-best take the one most like the reference: by [bold]bleu[/bold] or [bold]chrf[/bold].",
+        help="Keep the n-best hypothesis most similar to the reference, by [bold]bleu[/bold] or [bold]chrf[/bold].",
         metavar="NAME",
     ),
 ]
@@ -61,7 +61,7 @@ ChosenFrom = Annotated[
     int | None,
     typer.Option(
         "--n-best",
-        help="How many --choose-by chooses from; the whole beam when not given.",
+        help="Number of hypotheses for --choose-by. Default: the beam size.",
         parser=whole_number(2),
         metavar="N",
     ),
@@ -70,7 +70,7 @@ MaxLengthRatio = Annotated[
     float | None,
     typer.Option(
         "--max-length-ratio",
-        help="Leave out pairs whose sides differ more in characters; the model's own bound when not given.",
+        help="Leave out pairs with a larger ratio of lengths in characters. Default: the model's setting.",
         parser=decimal(at_least=1.0),
         metavar="R",
         rich_help_panel=TEXT,

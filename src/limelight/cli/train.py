@@ -62,8 +62,7 @@ def train(
     device: options.Device = None,
     threads: options.Threads = None,
 ) -> None:
-    """Train a translator from parallel text, or a language model from text. On a run that exists, go on where it
-    stopped."""
+    """Train a model on parallel text, plain text or labeled text; an existing run is resumed."""
     from limelight.config import load_config, override
 
     if (source or target) and not (train or back_translated or valid):

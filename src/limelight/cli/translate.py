@@ -30,7 +30,7 @@ EXAMPLES = """
   limelight translate --model runs/en-de --shortlist input.txt > output.txt
   limelight translate --model runs/many --from en --to fr input.txt
   limelight translate --model runs/en-de manual.docx -o manual.de.docx
-  limelight translate --model runs/en-de docs/ -o docs.de/ --report suspect.txt
+  limelight translate --model runs/en-de docs/ -o out/ --report suspect.txt
   limelight translate --model runs/en-de --lines --no-guards test.en > test.de
 """
 FORMAT = 1
@@ -71,7 +71,7 @@ def translate(
     device: options.Device = None,
     threads: options.Threads = None,
 ) -> None:
-    """Translate text, line by line: a file, a few words, or standard input. Or documents: a file, or a folder."""
+    """Translate a text file, a text or standard input line by line, or a document, or a folder of documents."""
     file, text = file_or_text(argument, text)
     search_options.check_search(beam=beam, n_best=n_best, patience=patience, prune=prune, sample=sample)
     drawing = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}

@@ -70,7 +70,7 @@ class _Stack(ModelSection):
     activation: Literal["relu", "gelu", "swish"] = "relu"
     dropout: float = Field(0.1, ge=0, lt=1)
     norm: Literal["post", "pre"] = "post"
-    """Layer normalisation after each sub-layer as in the paper, or before it."""
+    """Layer normalization after each sub-layer as in the paper, or before it."""
     positions: Literal["sinusoidal", "learned", "rotary"] = "sinusoidal"
     sinusoid_layout: Literal["interleaved", "halves"] = "interleaved"
     """The paper's interleaved sines and cosines, or all sines before all cosines as in Marian."""
@@ -93,11 +93,11 @@ class TransformerConfig(_Stack):
     tie: Literal["three-way", "two-way", "none"] = "three-way"
     """Which of source embedding, target embedding and output projection are one matrix (two-way: the last two)."""
     output_bias: bool = False
-    """A bias for each piece that can be predicted, as Marian's models have one."""
+    """A bias for each token that can be predicted, as Marian's models have one."""
 
 
 class DecoderOnlyConfig(_Stack):
-    """Decoder alone: each position looks at those before it (Liu et al. 2018; Radford et al. 2018)."""
+    """Decoder-only: each position attends to those before it (Liu et al. 2018; Radford et al. 2018)."""
 
     learns_from: ClassVar[tuple[LearnsFrom, ...]] = ("text",)
     family: Literal["decoder_only"] = "decoder_only"
@@ -107,7 +107,7 @@ class DecoderOnlyConfig(_Stack):
 
 
 class EncoderOnlyConfig(_Stack):
-    """Encoder alone: each position looks at all (Devlin et al. 2019)."""
+    """Encoder-only: each position attends to all (Devlin et al. 2019)."""
 
     learns_from: ClassVar[tuple[LearnsFrom, ...]] = ("text", "labels")
     family: Literal["encoder_only"] = "encoder_only"
@@ -145,7 +145,7 @@ class RecurrentConfig(ModelSection):
 
 
 class RecurrentLanguageModelConfig(ModelSection):
-    """Cells alone, each reading the piece before: what wrote text before attention did (Mikolov et al. 2010)."""
+    """Cells alone, each reading the token before: what wrote text before attention did (Mikolov et al. 2010)."""
 
     learns_from: ClassVar[tuple[LearnsFrom, ...]] = ("text",)
     family: Literal["recurrent_language_model"] = "recurrent_language_model"

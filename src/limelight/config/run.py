@@ -70,7 +70,7 @@ class DataConfig(Section):
 
 
 class TokensConfig(Section):
-    """How text becomes pieces of words."""
+    """How text becomes tokens of words."""
 
     kind: Literal["bpe", "unigram", "wordpiece", "characters"] = "bpe"
     vocabulary_size: int | None = Field(None, ge=64)
@@ -78,7 +78,7 @@ class TokensConfig(Section):
     joint: bool = True
     """One vocabulary for both languages (needed to tie source and target embeddings)."""
     sampling: float = Field(0.0, ge=0, lt=1)
-    """Sub-word sampling in training: the dropout probability of BPE merges (Provilkov et al. 2020), or the smoothing of
+    """Subword sampling in training: the dropout probability of BPE merges (Provilkov et al. 2020), or the smoothing of
     unigram sampling (Kudo 2018). 0 always takes the best segmentation."""
     byte_fallback: bool = True
     """Spell characters the vocabulary does not know in bytes, so that no text is lost."""
@@ -90,9 +90,9 @@ class BatchingConfig(Section):
     tokens: int = Field(4096, ge=1)
     """Budget of a batch: rows times the longest target (or source, if that is longer), padding included."""
     max_length: int = Field(256, ge=1)
-    """Pairs with more pieces on a side are left out of training, and counted."""
+    """Pairs with more tokens on a side are left out of training, and counted."""
     block: int = Field(256, ge=2)
-    """Plain text is cut into rows of so many pieces, without padding; a batch has `tokens / block` of them."""
+    """Plain text is cut into rows of so many tokens, without padding; a batch has `tokens / block` of them."""
     chunk_pairs: int = Field(100_000, ge=1)
     """Pairs that are shuffled, sampled and sorted together; bounds the memory a corpus of any size needs."""
 
@@ -114,7 +114,7 @@ class TrainingConfig(Section):
     warmup: int = Field(4000, ge=0)
     """Updates in which the rate rises linearly."""
     decay_steps: int | None = Field(None, ge=1)
-    """Updates after which `cosine` and `wsd` reach their floor; when not given, at the bound of the run, in updates or
+    """Updates after which `cosine` and `wsd` reach their lowest rate. Default: the bound of the run, in updates or
     in minutes."""
     optimizer: Literal["adam", "muon"] = "adam"
     """Muon takes orthogonal steps with the matrices between layers: fewer updates, each a seventh longer on a CPU."""
@@ -128,7 +128,7 @@ class TrainingConfig(Section):
     accumulate: int = Field(1, ge=1)
     """Batches summed into one update."""
     mask_share: float = Field(0.15, gt=0, lt=1)
-    """A masked model has to guess this share of the pieces (Devlin et al. 2019, section 3.1)."""
+    """A masked model has to guess this share of the tokens (Devlin et al. 2019, section 3.1)."""
     precision: Literal["auto", "fp32", "tf32", "bf16", "fp16"] = "auto"
     """`auto` takes bf16 where the hardware multiplies it, fp16 on a GPU that has only that, fp32 else. The weights that
     learn are fp32 in any case."""
@@ -137,7 +137,7 @@ class TrainingConfig(Section):
     threads: int | None = Field(None, ge=1)
     """CPU threads; all cores when not given."""
     data_workers: int | None = Field(None, ge=0)
-    """Processes that draw sub-words and augmented pairs; when not given none on a CPU, and up to eight for a GPU, which
+    """Processes that draw subwords and augmented pairs; when not given none on a CPU, and up to eight for a GPU, which
     would wait otherwise. The batches are the same."""
     validate_every: int | None = Field(None, ge=1)
     """Updates between validations; when not given, `validate_epochs` says how often."""
@@ -176,17 +176,17 @@ class DecodingConfig(Section):
 
     beam_size: int = Field(4, ge=1, le=1000)
     length_penalty: float = Field(0.6, ge=0, le=MAX_LENGTH_PENALTY)
-    """alpha of `((k + length) / (k + 1))^alpha` (Wu et al. 2016, equation 14); 0 does not normalise."""
+    """alpha of `((k + length) / (k + 1))^alpha` (Wu et al. 2016, equation 14); 0 does not normalize."""
     length_offset: float = Field(5.0, ge=0, le=100)
     """k: 5 in that paper; 0 makes it `length^alpha`, as in fairseq, Marian, CTranslate2 and transformers."""
     patience: float = Field(1.0, gt=0)
     """A sentence is decided once `patience * beam_size` hypotheses ended (Kasai et al. 2022), or earlier where none
     can get better; a large value waits until none can."""
     prune: float = Field(4.0, gt=0)
-    """Hypotheses whose log-probability is so far below the best one's are given up (Freitag and Al-Onaizan 2017); a
-    large value gives up none. Never done where more than the best translation is asked for."""
+    """Hypotheses whose log-probability is so far below the best one's are pruned (Freitag and Al-Onaizan 2017); a
+    large value prunes none. Never done where more than the best translation is asked for."""
     max_length_factor: float = Field(1.5, gt=0, le=100)
-    """A translation has at most `factor * source pieces + extra` pieces (the paper: source + 50)."""
+    """A translation has at most `factor * source tokens + extra` tokens (the paper: source + 50)."""
     max_length_extra: int = Field(20, ge=1, le=1000)
 
 
@@ -206,7 +206,7 @@ class RunConfig(Section):
     decoding: DecodingConfig = DecodingConfig()
     weights: Literal["fp32", "bf16", "int8"] = "fp32"
     """In which numbers a model folder keeps its weights: training keeps them whole, `limelight export --to limelight`
-    makes the smaller forms. A model is searched in the same, if nothing else is said."""
+    makes the smaller forms. By default, decoding uses the same form."""
 
     @property
     def learns(self) -> LearnsFrom:

@@ -22,7 +22,7 @@ from limelight.models.language_model import LanguageModel
 from limelight.models.room import longest_sequence
 
 BATCH_TOKENS = 16384
-"""Source tokens * hypotheses that are decoded at a time, if nothing else is said."""
+"""Source tokens * hypotheses that are decoded at a time by default."""
 
 ROWS = {"cpu": 256, "cuda": 4096, "mps": 4096}
 """So many hypotheses keep a device busy; more of them only take memory, and on a CPU they leave its caches."""

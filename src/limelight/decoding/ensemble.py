@@ -53,7 +53,7 @@ class Ensemble(Seq2Seq):
     """p(y_t | y_<t, x) = mean over the members of their p(y_t | y_<t, x).
 
     Members may be of any kind and size but share their vocabularies. Features are those of all members side by side;
-    `project` gives logarithms of probabilities, which are logits that happen to be normalised.
+    `project` gives logarithms of probabilities, which are logits that happen to be normalized.
     """
 
     def __init__(self, members: Sequence[Seq2Seq]) -> None:
@@ -89,7 +89,7 @@ class Ensemble(Seq2Seq):
     def step(
         self, ids: Int[Tensor, "batch width"], state: State
     ) -> tuple[Float[Tensor, "batch width features"], EnsembleState]:
-        """One piece for every member; their features side by side."""
+        """One token for every member; their features side by side."""
         assert isinstance(state, EnsembleState)
         pairs = zip(self._each(), state.members, strict=True)
         features, states = zip(*(member.step(ids, part) for member, part in pairs), strict=True)
@@ -113,7 +113,7 @@ class Ensemble(Seq2Seq):
     ) -> tuple[Float[Tensor, "batch target features"], AttentionWeights]:
         """Raises `UserError`: every member attends in its own way."""
         raise UserError(
-            f"an ensemble of {len(self.members)} models has no attention of its own: look at one of them at a time"
+            f"an ensemble of {len(self.members)} models has no attention of its own: use one of them at a time"
         )
 
     def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:

@@ -123,7 +123,7 @@ class PathSearch(Search):
         return self._hypothesis(slot, best, self.tokens[slot, best, since:length].tolist(), since)
 
     def _hypothesis(self, slot: int, number: int, ids: list[int], before: int = 0) -> Hypothesis:
-        """What greedy search finds has the score that a beam would give it; what is drawn is not normalised."""
+        """What greedy search finds has the score that a beam would give it; what is drawn is not normalized."""
         log_probability, finished = float(self.log_probabilities[slot, number]), bool(self.ended[slot, number])
         settings = self.request(slot).settings
         tokens = float(before + len(ids) + finished)

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """A translation as the model sees it: pieces and how probable it finds them.
+    """A translation as the model sees it: tokens and how probable it finds them.
 
     Attributes:
-        ids: target pieces without start and end; a forced prefix is part of them.
+        ids: target tokens without start and end; a forced prefix is part of them.
         score: what the search ranks by. Beam search: `log_probability / length_penalty(pieces)`, the end counted as a
-            piece where there is one; greedy search and sampling rank nothing and give `log_probability`.
-        log_probability: sum over all pieces, natural logarithm; forced pieces count, and so does the end if `finished`.
+            token where there is one; greedy search and sampling rank nothing and give `log_probability`.
+        log_probability: sum over all tokens, natural logarithm; forced tokens count, and so does the end if `finished`.
         finished: whether the end was reached within the length limit.
     """
 

@@ -19,7 +19,7 @@ from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
 from limelight.decoding.search import Search
 from limelight.decoding.shortlist import Output, ShortOutput
-from limelight.decoding.top import normalised
+from limelight.decoding.top import normalized
 from limelight.models.interface import Seq2Seq
 from limelight.models.state import State
 
@@ -187,7 +187,7 @@ def take_step(
     failed failed with: they are no longer open."""
     active = search.active()
     features, state = model.step_some(torch.from_numpy(search.ids).to(device), state, active)
-    log_probabilities = normalised(output.logits(features, active))
+    log_probabilities = normalized(output.logits(features, active))
     failed = search.follow_rules(log_probabilities, active, output.ids)
     try:
         parents, decided = search.advance(log_probabilities, active, output.ids)

@@ -11,7 +11,7 @@ class LengthPenalty(NamedTuple):
     """lp(Y) = ((k + |Y|) / (k + 1))^alpha, with k = 5 (Wu et al. 2016, equation 14, without its coverage term).
 
     A sum of log-probabilities falls with every token; divided by this, long hypotheses can stand beside short ones.
-    |Y| counts tokens, the end included. alpha = 0 gives 1: nothing is normalised. With k = 0 it is |Y|^alpha, which
+    |Y| counts tokens, the end included. alpha = 0 gives 1: nothing is normalized. With k = 0 it is |Y|^alpha, which
     fairseq, Marian, CTranslate2 and transformers call the length penalty; alpha = 1 then ranks by the mean.
     """
 

@@ -75,7 +75,7 @@ class ShortOutput:
             weights = model.output_weights()
         except TypeError:
             raise UserError(
-                "an ensemble takes no shortlist, since it averages the probabilities of all pieces: give one model"
+                "an ensemble takes no shortlist, since it averages the probabilities of all tokens: give one model"
             ) from None
         self.shortlist, self.classes = shortlist, model.output_size
         self.linear, self.device = linear_of(precision)(*weights), weights[0].device

@@ -37,11 +37,11 @@ class Continuations(NamedTuple):
     """
 
     log_probabilities: Numbers
-    """(batch, rank): of the piece alone, given the hypothesis."""
+    """(batch, rank): of the token alone, given the hypothesis."""
     parents: Integers
     """(batch, rank): which hypothesis is continued."""
     ids: Integers
-    """(batch, rank): with which piece."""
+    """(batch, rank): with which token."""
     tied: Truths
     """(batch,): where equal sums leave it open which they are, or in which order."""
 
@@ -51,7 +51,7 @@ def in_full(logits: Float[Tensor, "*rows vocab"]) -> Float[Tensor, "*rows vocab"
     return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
 
-def normalised(logits: Float[Tensor, "*rows vocab"]) -> Float[Tensor, "*rows vocab"]:
+def normalized(logits: Float[Tensor, "*rows vocab"]) -> Float[Tensor, "*rows vocab"]:
     """log softmax, fp32 or better. The logits are used up: on a CPU the result is written over them.
 
     A second table of a vocabulary times a batch would cost a third more to write (`python -m benchmarks.kernels`).
@@ -63,10 +63,10 @@ def normalised(logits: Float[Tensor, "*rows vocab"]) -> Float[Tensor, "*rows voc
 def best_continuations(
     log_probabilities: Float[Tensor, "rows vocab"], before: Float[Tensor, " rows"], active: Active, count: int
 ) -> Continuations:
-    """The `count` pieces of each sentence that give the greatest sums with what its active hypotheses have already.
+    """The `count` tokens of each sentence that give the greatest sums with what its active hypotheses have already.
 
     Torch picks among equal sums as it likes. Looking at one more than is wanted shows whether it had a choice; where it
-    had, `top_logits_with_ties` has to settle it. Waits for the device once.
+    had, `top_logits_with_ties` has to decide. Waits for the device once.
 
     Raises `RunError` where a hypothesis has no log-probabilities (NaN): an order of them means nothing.
     """

@@ -28,12 +28,12 @@ class Evaluation:
     bleu_lowercase: Metric
     chrf: Metric
     perplexity: float
-    """Of the targets of the pairs under teacher forcing, per target piece; comparable with the same vocabulary only."""
+    """Of the targets of the pairs under teacher forcing, per target token; comparable with the same vocabulary only."""
     sentences: int
     unfinished: int
     """Translations that met the length limit before their end: many of them are a sign of loops."""
     tokens: int
-    """Target pieces of the translations, ends not counted."""
+    """Target tokens of the translations, ends not counted."""
     seconds: float
     """Wall-clock time of translating, from text to text."""
     by_length: tuple[LengthBucket, ...]
@@ -48,7 +48,7 @@ class Evaluation:
 
     @property
     def tokens_per_second(self) -> float:
-        """Target pieces per second of translating."""
+        """Target tokens per second of translating."""
         return self.tokens / self.seconds if self.seconds else 0.0
 
     def to_dict(self) -> dict[str, Any]:
@@ -80,7 +80,7 @@ class Evaluation:
         for name, metric in (("BLEU", self.bleu), ("BLEU lower-case", self.bleu_lowercase), ("chrF2", self.chrf)):
             lines.append(f"{name:15}{metric.score:7.2f}  {metric.signature}")
         lines += [
-            f"{'perplexity':15}{self.perplexity:7.2f}  per target piece of the references",
+            f"{'perplexity':15}{self.perplexity:7.2f}  per target token of the references",
             "",
             f"{f'source {self.length_unit}':15}{'sentences':>9}{'BLEU':>9}{'chrF2':>9}",
         ]
@@ -88,7 +88,7 @@ class Evaluation:
             f"{bucket.label:15}{bucket.sentences:9}{_shown(bucket.bleu):>9}{_shown(bucket.chrf):>9}"
             for bucket in self.by_length
         ]
-        speed = f"{self.tokens:,} pieces in {self.seconds:.1f} s: {self.tokens_per_second:,.0f} pieces/s"
+        speed = f"{self.tokens:,} tokens in {self.seconds:.1f} s: {self.tokens_per_second:,.0f} tokens/s"
         lines += ["", f"{self.sentences:,} sentences, {self.unfinished:,} without an end; {speed}"]
         return "\n".join([*lines, *provenance_lines(self.provenance), "", self.summary()])
 

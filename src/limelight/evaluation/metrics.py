@@ -1,7 +1,7 @@
 """Corpus scores of translations against references: BLEU and chrF, each with the signature that makes it repeatable.
 
 The numbers are sacreBLEU's (Post 2018), never a reimplementation: two scores may be compared only where their
-signatures agree. Text goes in as people read it (not tokenised); the metric does its own tokenisation.
+signatures agree. Text goes in as people read it (not tokenized); the metric does its own tokenization.
 
 Both sides are put into Unicode NFC first. Tokenizers write NFC, and a file may spell the same letters otherwise:
 without that, a translation equal to its reference may score near 0 in Vietnamese or Bengali.
@@ -22,7 +22,7 @@ References = Sequence[str] | Sequence[Sequence[str]]
 
 
 TOKENIZATIONS = ("13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "none", "flores200")
-"""sacreBLEU's tokenisations that run offline. It would fetch the model of `flores200`: that one is taken only where the
+"""sacreBLEU's tokenizations that run offline. It would fetch the model of `flores200`: that one is taken only where the
 model is there already."""
 _FLORES200 = Path(SACREBLEU_DIR, "models", "flores200sacrebleuspm")
 
@@ -34,7 +34,7 @@ class Metric(NamedTuple):
     score: float
     """From 0 to 100; higher is better."""
     signature: str
-    """How it was computed: number of references, case, tokenisation, smoothing, version."""
+    """How it was computed: number of references, case, tokenization, smoothing, version."""
 
 
 def corpus_bleu(
@@ -50,7 +50,7 @@ def corpus_bleu(
     sentence to sentence. `lowercase` compares without regard to case (signature `case:lc`). `tokenize` is one of
     `TOKENIZATIONS`; `13a` is for languages written with spaces.
 
-    Raises `UserError` where there is nothing to score, where the counts differ, or for an unknown tokenisation.
+    Raises `UserError` where there is nothing to score, where the counts differ, or for an unknown tokenization.
     """
     streams = _reference_streams(len(hypotheses), references)
     metric = _bleu(lowercase=lowercase, tokenize=tokenize)
@@ -89,7 +89,7 @@ def require_scorable(sentences: int, references: References, tokenize: str = "13
 
 
 def is_available(tokenize: str) -> bool:
-    """Whether BLEU can be computed with this tokenisation here: some need a package, or a model."""
+    """Whether BLEU can be computed with this tokenization here: some need a package, or a model."""
     try:
         _bleu(lowercase=False, tokenize=tokenize)
     except UserError:
@@ -99,14 +99,14 @@ def is_available(tokenize: str) -> bool:
 
 def _bleu(*, lowercase: bool, tokenize: str, sentences: bool = False) -> BLEU:
     if tokenize not in TOKENIZATIONS:
-        raise UserError(f"tokenize={tokenize!r} is no tokenisation for BLEU; there are {', '.join(TOKENIZATIONS)}")
+        raise UserError(f"tokenize={tokenize!r} is no tokenization for BLEU; there are {', '.join(TOKENIZATIONS)}")
     if tokenize == "flores200" and not _FLORES200.exists():
         raise UserError(
             f"tokenize='flores200' needs a model that is not here, and nothing is downloaded: put it at {_FLORES200}, "
             "or take char"
         )
     try:
-        # force: only silences the guess that hypotheses look tokenised, which would be printed at every validation.
+        # force: only silences the guess that hypotheses look tokenized, which would be printed at every validation.
         return BLEU(lowercase=lowercase, tokenize=tokenize, force=True, effective_order=sentences)
     except (RuntimeError, AssertionError) as error:  # not installed, or with another dictionary
         raise UserError(f"tokenize={tokenize!r} needs more than is installed: {' '.join(str(error).split())}") from None

@@ -2,7 +2,7 @@
 
     log p(y | x) = sum_t log p(y_t | y_<t, x)        natural logarithm, the end of the sentence is one of the y_t
 
-The pieces are those of the best segmentation. Neither padding nor the company in a batch changes a pair's score.
+The tokens are those of the best segmentation. A pair's score is batch-invariant and does not depend on padding.
 """
 
 import math
@@ -22,25 +22,25 @@ from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers
 
 PROJECTED_AT_ONCE = 2048
-"""Positions whose logits exist at the same time: with 32,000 pieces that is 250 MB in fp32, whatever the batch."""
+"""Positions whose logits exist at the same time: with 32,000 tokens that is 250 MB in fp32, whatever the batch."""
 
 
 class PairScore(NamedTuple):
     """How probable one target is."""
 
     log_probability: float
-    """Sum over the target's pieces and its end, natural logarithm; 0 would be certainty."""
+    """Sum over the target's tokens and its end, natural logarithm; 0 would be certainty."""
     pieces: int
     """How many there are, the end included."""
 
 
 class PieceScores(NamedTuple):
-    """How probable each piece of one target is."""
+    """How probable each token of one target is."""
 
     pieces: tuple[str, ...]
-    """The target's pieces, the last one is `</s>`."""
+    """The target's tokens, the last one is `</s>`."""
     log_probabilities: tuple[float, ...]
-    """Of each piece given the source and the pieces before it, natural logarithm."""
+    """Of each token given the source and the tokens before it, natural logarithm."""
 
 
 def score_pairs(
@@ -57,13 +57,13 @@ def score_pairs(
 def score_pieces(
     model: Seq2Seq, tokenizers: Tokenizers, pairs: Sequence[Pair], *, batch_tokens: int = 4096
 ) -> list[PieceScores]:
-    """The same, piece by piece: where in a translation the model was surprised."""
+    """The same, token by token: where in a translation the model was surprised."""
     scored = _scored(model, tokenizers, pairs, batch_tokens)
     return [PieceScores((*tokenizers.target.pieces(ids), "</s>"), tuple(values)) for ids, values in scored]
 
 
 def perplexity(scores: Sequence[PairScore]) -> float:
-    """exp of the mean negative log-probability of a piece: among how many equally likely ones the model chose.
+    """exp of the mean negative log-probability of a token: among how many equally likely ones the model chose.
 
     Comparable between models with the same target vocabulary only. Raises `UserError` where there are no scores.
     """

@@ -10,7 +10,7 @@ _STEPS = (
 )
 """From which BLEU, and what that usually means. The steps are those of Google's documentation of AutoML Translation."""
 _IN_WORDS = ("13a", "intl", "zh", "ja-mecab", "ko-mecab", "none")
-"""Tokenizations with scores on that scale; BLEU over characters or sub-words is higher."""
+"""Tokenizations with scores on that scale; BLEU over characters or subwords is higher."""
 FEW, ENOUGH = 100, 500
 """Sentences: with fewer than `FEW` a score may be off by several points; `ENOUGH` are what a small test set has."""
 MANY_UNFINISHED = 0.05

@@ -2,9 +2,9 @@
 
     loss = -(1 / N) sum_t log p(y_t | what was read before y_t)        natural logarithm, the ends of documents are y_t
 
-A Transformer reads blocks as long as it was trained on, one after the other: the first piece of a block is predicted
+A Transformer reads blocks as long as it was trained on, one after the other: the first token of a block is predicted
 from a single one before it, as nanoGPT evaluates (Karpathy 2022). A recurrent model carries its state from the first
-piece to the last. Per character and per byte the figures can be compared between vocabularies, too.
+token to the last. Per character and per byte the figures can be compared between vocabularies, too.
 """
 
 import json
@@ -42,9 +42,9 @@ class TextEvaluation:
     """What `evaluate_text` found. Lower is better."""
 
     total: float
-    """Negative log-likelihood of all pieces, natural logarithm."""
+    """Negative log-likelihood of all tokens, natural logarithm."""
     pieces: int
-    """Predicted pieces: those of the text, and the end of each document."""
+    """Predicted tokens: those of the text, and the end of each document."""
     unknown: int
     """Of them unknown to the vocabulary: what they were is not predicted, so many of them flatter a model."""
     documents: int
@@ -53,7 +53,7 @@ class TextEvaluation:
     utf8_bytes: int
     """The same in UTF-8."""
     context: int
-    """Most pieces that a prediction could be made from."""
+    """Most tokens that a prediction could be made from."""
     seconds: float
     """Wall-clock time of reading with the model."""
     provenance: Mapping[str, Any]
@@ -61,7 +61,7 @@ class TextEvaluation:
 
     @property
     def loss(self) -> float:
-        """Per predicted piece, natural logarithm; comparable with the same vocabulary only."""
+        """Per predicted token, natural logarithm; comparable with the same vocabulary only."""
         return self.total / self.pieces
 
     @property
@@ -103,14 +103,14 @@ class TextEvaluation:
     def table(self) -> str:
         """The same for people."""
         figures = {
-            "loss": f"{self.loss:.4f} per piece",
+            "loss": f"{self.loss:.4f} per token",
             "per character": f"{self.loss_per_character:.4f}",
             "perplexity": f"{self.perplexity:.4f}",
             "bits per byte": f"{self.bits_per_byte:.4f}",
         }
         unknown = f", {self.unknown:,} of them unknown" if self.unknown else ""
-        text = f"{self.documents:,} documents, {self.characters:,} characters, {self.pieces:,} pieces{unknown}"
-        speed = f"{self.pieces / self.seconds:,.0f} pieces/s" if self.seconds else ""
+        text = f"{self.documents:,} documents, {self.characters:,} characters, {self.pieces:,} tokens{unknown}"
+        speed = f"{self.pieces / self.seconds:,.0f} tokens/s" if self.seconds else ""
         lines = [f"{name:<15} {value}" for name, value in figures.items()]
         lines += ["", text, f"each predicted from at most {self.context:,}; {self.seconds:.1f} s: {speed}"]
         return "\n".join([*lines, *provenance_lines(self.provenance), "", summarize_text(self.bits_per_byte)])

@@ -2,9 +2,9 @@
 
     weights[layer, head, i, j]: the share of its attention that position i gives to position j; each row sums to one
 
-Rows ask, columns are looked at. A decoder position has two names: the piece it READS and the piece it then PREDICTS.
-Cross attention is drawn for what is predicted ("where did it look to say this?"), self-attention of the decoder over
-what is read, as nothing else is there yet. Layers and heads count from 0, as in `encoder.0.self`.
+Rows are queries, columns are keys. A decoder position has two names: the token it READS and the token it then PREDICTS.
+Cross-attention is labeled with what is predicted, self-attention of the decoder with
+what is read, since the prediction is not there yet. Layers and heads count from 0, as in `encoder.0.self`.
 """
 
 import json
@@ -45,13 +45,13 @@ class AttentionMap:
     A text that was written by a language model is a target that has no source: its S is 0.
 
     Attributes:
-        source_pieces: S pieces, the last one is `</s>` (unless dropped by `without_end`).
-        target_pieces: T pieces that are predicted, the last one is `</s>`.
-        read_pieces: T pieces that are read, the first one is `<s>`.
-        source_words, target_words, read_words: to which word, counted from 0, each piece belongs.
-        encoder_self: (layers, heads, S, S); decoder_self: (layers, heads, T, T) over the read pieces;
-        cross: (layers, heads, T, S) from predicted pieces to source pieces. All float32.
-        unit: whether a "piece" is a sub-word or, after `merge_words`, a whole word.
+        source_pieces: S tokens, the last one is `</s>` (unless dropped by `without_end`).
+        target_pieces: T tokens that are predicted, the last one is `</s>`.
+        read_pieces: T tokens that are read, the first one is `<s>`.
+        source_words, target_words, read_words: to which word, counted from 0, each token belongs.
+        encoder_self: (layers, heads, S, S); decoder_self: (layers, heads, T, T) over the read tokens;
+        cross: (layers, heads, T, S) from predicted tokens to source tokens. All float32.
+        unit: whether a "piece" is a subword or, after `merge_words`, a whole word.
         end_dropped: whether `without_end` took the source's `</s>` away.
         source_text, target_text: the sentences as text, for titles; "" where there is none, or it was not kept.
         model: which model it is of, for titles.
@@ -104,7 +104,7 @@ class AttentionMap:
         return notebook_frame(self)
 
     def to_html(self, path: str | Path, *, theme: str = "dark") -> None:
-        """Write the page of this map as one file that works without a server: every head, words or sub-words.
+        """Write the page of this map as one file that works without a server: every head, words or subwords.
 
         `theme` is `dark` or `light`; a reader can change it. The file is written whole or not at all. Raises
         `UserError` for another theme and for a place that cannot be written.
@@ -122,14 +122,15 @@ class AttentionMap:
         return tuple(kind for kind in KINDS if getattr(self, kind).shape[0])
 
     def labels(self, kind: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """What stands at the rows (who asks) and at the columns (what is looked at) of this kind."""
+        """The labels of the rows (queries) and of the columns (keys) of this kind."""
         if kind == "cross":
             return self.target_pieces, self.source_pieces
         pieces = self.source_pieces if kind == "encoder_self" else self.read_pieces
         return pieces, pieces
 
     def may_attend(self, kind: str) -> npt.NDArray[np.bool_]:
-        """(rows, columns): True where this kind of attention is permitted. The decoder may not look ahead."""
+        """(rows, columns): True where this kind of attention is permitted. The decoder may not attend to later
+        positions."""
         rows, columns = (len(side) for side in self.labels(kind))
         permitted = np.ones((rows, columns), dtype=np.bool_)
         return np.tril(permitted) if kind == "decoder_self" else permitted
@@ -170,9 +171,9 @@ class AttentionMap:
         return mean
 
     def merge_words(self) -> "AttentionMap":
-        """The same map over whole words instead of sub-words; merging twice changes nothing.
+        """The same map over whole words instead of subwords; merging twice changes nothing.
 
-        Attention TO a word is the sum over its pieces, attention FROM a word the mean over its pieces, so that rows
+        Attention TO a word is the sum over its tokens, attention FROM a word the mean over its tokens, so that rows
         still sum to one.
         """
         groups = {"source": self.source_words, "target": self.target_words, "read": self.read_words}
@@ -193,9 +194,9 @@ class AttentionMap:
     def without_end(self) -> "AttentionMap":
         """The same map as if the source had no `</s>`: its column goes and what is left of each row is made one again.
 
-        Transformers park much of their attention on `</s>` when a head has nothing to look for. Without it one sees
-        where the rest went, but no longer how little that may have been. A row that looked at nothing else becomes
-        zeros. `decoder_self` stays as it is. Drop the end before merging words: a word's pieces then weigh alike.
+        Transformers attend much to `</s>` when a head has no relevant position. Without it one sees
+        where the rest went, but no longer how little that may have been. A row that attended to nothing else becomes
+        zeros. `decoder_self` stays as it is. Drop the end before merging words: a word's tokens then weigh alike.
         """
         if self.end_dropped:
             return self
@@ -203,8 +204,8 @@ class AttentionMap:
             self,
             source_pieces=self.source_pieces[:-1],
             source_words=self.source_words[:-1],
-            encoder_self=_renormalised(self.encoder_self[..., :-1, :-1]),
-            cross=_renormalised(self.cross[..., :-1]),
+            encoder_self=_renormalized(self.encoder_self[..., :-1, :-1]),
+            cross=_renormalized(self.cross[..., :-1]),
             end_dropped=True,
         )
 
@@ -222,7 +223,7 @@ class AttentionMap:
         return tuple(link for link in links if link.weight > 0)
 
     def to_json(self) -> str:
-        """The whole map as JSON text: format, version, pieces, words, and nested lists of weights with 6 digits."""
+        """The whole map as JSON text: format, version, tokens, words, and nested lists of weights with 6 digits."""
         values: dict[str, Any] = {"format": FORMAT, "version": VERSION}
         for field in fields(self):
             value = getattr(self, field.name)
@@ -264,7 +265,7 @@ class AttentionMap:
         return cls(**known)
 
 
-def _renormalised(weights: Weights) -> Weights:
+def _renormalized(weights: Weights) -> Weights:
     sums = weights.sum(axis=-1, keepdims=True, dtype=np.float64)
     result: Weights = np.divide(weights, sums, out=np.zeros_like(weights, dtype=np.float64), where=sums > 0).astype(
         np.float32

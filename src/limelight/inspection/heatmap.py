@@ -1,8 +1,8 @@
 """Pictures of weights with matplotlib (the `plot` extra), which only this file imports.
 
-Rows ask, columns are looked at. Every picture has the same scale, from 0 to 1, so that two can be compared. In the
+Rows are queries, columns are keys. Every picture has the same scale, from 0 to 1, so that two can be compared. In the
 theme `dark` light falls on what is attended to (as in figure 3 of Bahdanau et al. 2015); `light` is for print: white
-is 0. Cells that may not be attended to are grey in both. Figures are built by hand, without pyplot, so that nothing
+is 0. Cells that may not be attended to are gray in both. Figures are built by hand, without pyplot, so that nothing
 global changes and a server may draw in any thread.
 """
 
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 Weights = npt.NDArray[np.float32]
 Truths = npt.NDArray[np.bool_]
 
-COLOURS: dict[str, str] = {"dark": "magma", "light": "Blues"}
-"""Perceptually uniform: equal steps look equal, also in grey and to the colour-blind."""
+COLORS: dict[str, str] = {"dark": "magma", "light": "Blues"}
+"""Perceptually uniform: equal steps look equal, also in gray and to the color-blind."""
 MASKED: dict[str, str] = {"dark": "0.45", "light": "0.85"}
-"""Grey levels that no weight has."""
+"""Gray levels that no weight has."""
 SCALE = 1.0
 """The largest weight there can be."""
 
@@ -80,7 +80,7 @@ def draw_weights(
     axes = _axes(figure, sizes.left, sizes.top, width, height)
     image = _heat(axes, weights, may_attend, theme)
     _label(axes, rows, columns, sizes, _families([*rows, *columns]))
-    _colour_bar(figure, image, sizes.left + width + 0.15, sizes.top, height=min(height, 2.5))
+    _color_bar(figure, image, sizes.left + width + 0.15, sizes.top, height=min(height, 2.5))
     _title(figure, title)
     return figure
 
@@ -96,7 +96,7 @@ def draw_panels(
 ) -> "Figure":
     """Weights (layers, heads, rows, columns): layers down and heads across as small heat maps.
 
-    Pieces are written at the outer edge only. The rest is as in `draw_weights`.
+    Tokens are written at the outer edge only. The rest is as in `draw_weights`.
     """
     _require_matplotlib(theme)
     layers, heads = weights.shape[:2]
@@ -112,7 +112,7 @@ def draw_panels(
             image = _heat(axes, weights[layer, head], may_attend, theme)
             _label(axes, rows if head == 0 else (), columns if layer == 0 else (), sizes, families)
             axes.set_xlabel(f"layer {layer}, head {head}", fontsize=7, labelpad=2)
-    _colour_bar(figure, image, sizes.left + heads * (width + gap), sizes.top, height=min(height * layers, 2.5))
+    _color_bar(figure, image, sizes.left + heads * (width + gap), sizes.top, height=min(height * layers, 2.5))
     _title(figure, title)
     return figure
 
@@ -132,8 +132,8 @@ def picture_bytes(figure: "Figure", form: Literal["png", "svg"]) -> bytes:
 
 
 def _require_matplotlib(theme: str) -> None:
-    if theme not in COLOURS:
-        raise UserError(f"unknown theme {theme!r}: there are {', '.join(COLOURS)}")
+    if theme not in COLORS:
+        raise UserError(f"unknown theme {theme!r}: there are {', '.join(COLORS)}")
     if not can_draw():
         raise UserError('pictures need matplotlib: pip install "limelight[plot]" (JSON and text need nothing)')
 
@@ -141,7 +141,7 @@ def _require_matplotlib(theme: str) -> None:
 def _labels(pieces: Sequence[str]) -> tuple[str, ...]:
     """Pieces as labels: not too long, and without what cannot be drawn or stand in an SVG file."""
     if not pieces:
-        raise UserError("there is nothing to draw: a side of this map has no pieces")
+        raise UserError("there is nothing to draw: a side of this map has no tokens")
     shown = map(drawable, pieces)
     return tuple(text if len(text) <= MAX_LABEL_LENGTH else text[: MAX_LABEL_LENGTH - 1] + "…" for text in shown)
 
@@ -182,7 +182,7 @@ def _title(figure: "Figure", title: str) -> None:
 def _heat(axes: "Axes", weights: Weights, may_attend: Truths | None, theme: str) -> "AxesImage":
     shown = weights if may_attend is None else np.ma.masked_where(~may_attend, weights)
     axes.set_facecolor(MASKED[theme])  # what is masked is not painted over
-    image = axes.imshow(shown, cmap=COLOURS[theme], vmin=0, vmax=SCALE, aspect="auto", interpolation="none")
+    image = axes.imshow(shown, cmap=COLORS[theme], vmin=0, vmax=SCALE, aspect="auto", interpolation="none")
     axes.spines[:].set_color("0.7")
     axes.tick_params(length=0)
     return image
@@ -192,14 +192,14 @@ def _label(axes: "Axes", rows: Sequence[str], columns: Sequence[str], sizes: _Si
     """Pieces at the left and above; where cells are smaller than letters only every second, third ... is written."""
     every = max(1, round(sizes.font / 72 / sizes.cell + 0.4))
     style: dict[str, Any] = {"fontsize": sizes.font, "fontfamily": list(families), "parse_math": False}
-    # Anchored at the baseline: centred boxes would shift the pieces that carry the low mark of a word's start.
+    # Anchored at the baseline: centered boxes would shift the tokens that carry the low mark of a word's start.
     upright: dict[str, Any] = {"rotation": 90, "rotation_mode": "anchor", "ha": "left", "va": "center_baseline"}
     axes.xaxis.tick_top()
     axes.set_xticks(range(0, len(columns), every), columns[::every], **upright, **style)
     axes.set_yticks(range(0, len(rows), every), rows[::every], **style)
 
 
-def _colour_bar(figure: "Figure", image: "AxesImage", left: float, top: float, *, height: float) -> None:
+def _color_bar(figure: "Figure", image: "AxesImage", left: float, top: float, *, height: float) -> None:
     bar = figure.colorbar(image, cax=_axes(figure, left, top, 0.12, height))
     bar.outline.set_edgecolor("0.7")
     bar.ax.tick_params(labelsize=7, length=2)

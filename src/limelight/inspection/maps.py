@@ -106,7 +106,7 @@ def reader_map(
 
 
 def _of_one_text(weights: AttentionWeights, pieces: tuple[str, ...], words: Groups, text: str) -> AttentionMap:
-    """The map of a text of which these pieces are read, each predicting the next, and the last one the end."""
+    """The map of a text of which these tokens are read, each predicting the next, and the last one the end."""
     predicted, size = (*words[1:], words[-1] + 1), len(pieces)
     return AttentionMap(
         source_pieces=(),

@@ -114,13 +114,13 @@ def thumbnails(weights: npt.NDArray[np.float32], most: int = THUMBNAIL) -> npt.N
 
 
 def places(text: str, pieces: Sequence[str]) -> list[tuple[int, int] | None]:
-    """Where each piece stands in its text, in characters; None for one that is not in it, as a tag or the end."""
+    """Where each token stands in its text, in characters; None for one that is not in it, as a tag or the end."""
     found: list[tuple[int, int] | None] = []
     behind = 0
     for piece in pieces:
         shown = readable(piece)
         first = text.find(shown, behind)
-        # Only white space may lie between two pieces: anything else was found by accident further on.
+        # Only white space may lie between two tokens: anything else was found by accident further on.
         if not shown or first < 0 or text[behind:first].strip():
             found.append(None)
             continue
@@ -171,7 +171,7 @@ def _label(piece: str, shown: str, span: tuple[int, int] | None) -> dict[str, An
 
 
 def _role(piece: str) -> str:
-    """What a piece is that stands for no text."""
+    """What a token is that stands for no text."""
     if piece in (START_PIECE, END_PIECE):
         return "start" if piece == START_PIECE else "end"
     return "tag" if piece.startswith("<2") and piece.endswith(">") else ""

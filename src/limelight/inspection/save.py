@@ -1,4 +1,4 @@
-"""The door to files: what is written follows from the name's ending."""
+"""Attention maps as files; the file extension decides the format."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -23,8 +23,8 @@ ASCII = ".:+*#"
 """The same for terminals that cannot show blocks."""
 
 COLORS = (16, 17, 54, 90, 126, 162, 168, 204, 209, 215, 222, 230)
-"""From 0 to 1: numbers of the 256 colors of a terminal, dark to light like the pictures (`heatmap.COLOURS`)."""
-GREY = 241
+"""From 0 to 1: numbers of the 256 colors of a terminal, dark to light like the pictures (`heatmap.COLORS`)."""
+GRAY = 241
 """Of a masked cell."""
 
 NARROWEST = 24
@@ -45,10 +45,10 @@ def text_picture(
 ) -> str:
     """The mean over the chosen layers and heads (see `AttentionMap.average`) as lines of at most `width` columns.
 
-    Above stand the sentence, the model, and what was averaged. Rows ask, columns (written downwards) are looked at; at
-    the right of each row stands where most of it went. What is too wide for one picture goes on in further ones below.
-    The last line tells what the shades mean. Without `shades` cells are colored, on the scale from 0 to 1 of every
-    picture. Raises `UserError` for a kind, layer or head that is not there, or a width below `NARROWEST`.
+    Above stand the sentence, the model, and what was averaged. Rows are queries, columns (written downwards) are keys;
+    at the right of each row stands where most of it went. What is too wide for one picture goes on in further ones
+    below. The last line tells what the shades mean. Without `shades` cells are colored, on the scale from 0 to 1 of
+    every picture. Raises `UserError` for a kind, layer or head that is not there, or a width below `NARROWEST`.
     """
     rows, columns = attention.labels(kind)
     weights, may_attend = attention.average(kind, layer=layer, heads=heads), attention.may_attend(kind)
@@ -75,11 +75,11 @@ def shade(
         )
     rows, columns = [drawable(row) for row in rows], [drawable(column) for column in columns]
     if not rows or not columns:
-        raise UserError("there is nothing to draw: a side of this map has no pieces")
+        raise UserError("there is nothing to draw: a side of this map has no tokens")
     peak = float(weights.max())
     if shades is None:
         cells = [[_painted(COLORS[level]) for level in row] for row in _levels(weights, 1.0, len(COLORS))]
-        masked, legend = _painted(GREY), [_color_legend()]
+        masked, legend = _painted(GRAY), [_color_legend()]
     else:
         cells = [[_block(shades[level], level) for level in row] for row in _levels(weights, peak, len(shades))]
         masked, legend = " " * CELL, _legend(peak, shades, width)

@@ -1,4 +1,4 @@
-"""Sub-words to whole words: their text, and the attention they give and get together."""
+"""Subwords to whole words: their text, and the attention they give and get together."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 Groups = tuple[int, ...]
-"""For each piece the number of its word; the pieces of a word stand together."""
+"""For each token the number of its word; the tokens of a word stand together."""
 
 START_PIECE = "<s>"
 END_PIECE = "</s>"
@@ -40,7 +40,7 @@ def drawable(text: str) -> str:
 def merge_rows_and_columns(
     weights: npt.NDArray[np.float32], row_words: Groups, column_words: Groups
 ) -> npt.NDArray[np.float32]:
-    """Attention between words: the mean over the pieces of the word that asks, the sum over those of the word asked.
+    """Attention between words: the mean over the tokens of the word that asks, the sum over those of the word asked.
 
     `weights` (..., rows, columns) become (..., words of the rows, words of the columns); rows keep their sums.
     """
@@ -51,7 +51,7 @@ def merge_rows_and_columns(
 
 
 def _membership(words: Groups) -> npt.NDArray[np.float64]:
-    """(words, pieces): 1 where the piece belongs to the word."""
+    """(words, tokens): 1 where the token belongs to the word."""
     numbers = list(dict.fromkeys(words))
     return (np.asarray(numbers)[:, None] == np.asarray(words)[None, :]).astype(np.float64)
 

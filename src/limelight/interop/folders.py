@@ -25,7 +25,7 @@ def exported_card(stored: StoredModel, what: str, use: str) -> str:
 
 
 def imported_card(folder: Path, origin: str) -> str:
-    """The page of an imported model, with all that came with it: licences want to be named."""
+    """The page of an imported model, with all that came with it: licenses want to be named."""
     return (
         f"# {folder.resolve().name}: {origin}\n\n"
         'Use it with `limelight translate --model FOLDER`, or `limelight.load("FOLDER").translate(text)`.\n'

@@ -91,7 +91,7 @@ def export_huggingface(stored: StoredModel, folder: Path) -> None:
 
 
 def _to_theirs(weights: Mapping[str, Tensor], config: TransformerConfig, *, size: int) -> dict[str, Tensor]:
-    """Our tensors under their names, with `size` pieces on both sides and sines before cosines."""
+    """Our tensors under their names, with `size` tokens on both sides and sines before cosines."""
     rows = marian_rows(config)
     require_complete(weights, [row.ours for row in rows], "the model")
     order = _sines_first(config)
@@ -162,7 +162,7 @@ def _require_weights(folder: Path) -> None:
 def _require_same(path: Path, marian: MarianConfig, source: Side, target: Side) -> None:
     """Raise `UserError` where configuration and vocabularies do not belong together."""
     faults = [
-        f"{name} is {stated:,}, and the vocabulary of that side has {side.size:,} pieces"
+        f"{name} is {stated:,}, and the vocabulary of that side has {side.size:,} tokens"
         for name, stated, side in (
             ("vocab_size", marian.source_size, source),
             ("decoder_vocab_size", marian.target_size, target),
@@ -170,7 +170,7 @@ def _require_same(path: Path, marian: MarianConfig, source: Side, target: Side) 
         if stated != side.size
     ]
     if not 0 <= marian.start < marian.target_size:
-        faults.append(f"decoder_start_token_id={marian.start} is the id of no piece")
+        faults.append(f"decoder_start_token_id={marian.start} is the id of no token")
     if marian.end != target.theirs[END]:
         faults.append(f"eos_token_id is {marian.end}, and </s> has the id {target.theirs[END]}")
     if marian.model.tie == "three-way" and not Tokenizers(source.tokenizer, target.tokenizer).one_vocabulary:
@@ -187,11 +187,11 @@ def _to_ours(
     bias = found.pop(BIAS, torch.zeros(1, target.size)).flatten()
     require_complete(found, [row.theirs for row in rows], str(path))
     if len(bias) != target.size:
-        raise UserError(f"{path}: {BIAS} has {len(bias):,} numbers, and there are {target.size:,} pieces")
+        raise UserError(f"{path}: {BIAS} has {len(bias):,} numbers, and there are {target.size:,} tokens")
     ids = {"source": source.theirs, "target": target.theirs, "output": target.theirs[:-1]}
     sizes = {"source": source.size, "target": target.size, "output": target.size}
     wrong = [
-        f"{row.theirs} is {tuple(found[row.theirs].shape)}, and there are {sizes[row.vocabulary]} pieces"
+        f"{row.theirs} is {tuple(found[row.theirs].shape)}, and there are {sizes[row.vocabulary]} tokens"
         for row in rows
         if row.vocabulary and found[row.theirs].shape[:1] != (sizes[row.vocabulary],)
     ]

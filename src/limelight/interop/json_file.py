@@ -1,4 +1,4 @@
-"""JSON of strangers: bounded, and of the type that is expected."""
+"""Untrusted JSON: bounded, and of the expected type."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ from limelight.errors import UserError
 from limelight.untrusted import read_plain, shown
 
 MAX_JSON_BYTES = 32_000_000
-"""Bytes; a vocabulary of a million pieces has about as many."""
+"""Bytes; a vocabulary of a million tokens has about as many."""
 
 
 def read_json(path: Path) -> dict[str, Any]:

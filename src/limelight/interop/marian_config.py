@@ -1,6 +1,6 @@
 """The configuration of a Marian model of transformers, in both directions.
 
-Marian's is the Transformer as it was published: normalisation after each sub-layer, embeddings times the root of the
+Marian's is the Transformer as it was published: normalization after each sub-layer, embeddings times the root of the
 width, sinusoids (all sines before all cosines).
 """
 
@@ -24,9 +24,9 @@ _SIZES = ("d_model", "encoder_layers", "decoder_layers", "encoder_attention_head
 _SPECIAL = ("eos_token_id", "decoder_start_token_id")
 # What a Marian model cannot be otherwise, and old files say in so many words.
 _FIXED = {
-    "normalize_before": (False, "normalises before each sub-layer"),
-    "normalize_embedding": (False, "normalises its embeddings"),
-    "add_final_layer_norm": (False, "normalises once more at the end"),
+    "normalize_before": (False, "normalizes before each sub-layer"),
+    "normalize_embedding": (False, "normalizes its embeddings"),
+    "add_final_layer_norm": (False, "normalizes once more at the end"),
     "static_position_embeddings": (True, "learned its positions"),
 }
 
@@ -49,7 +49,7 @@ def refused_by_marian(config: ModelConfig) -> Iterator[str]:
         return
     if config.norm == "pre":
         yield (
-            "model.norm=pre: a Marian model normalises after each sub-layer, which is another function; "
+            "model.norm=pre: a Marian model normalizes after each sub-layer, which is another function; "
             "`--to ctranslate2` takes this model, or train one with model.norm=post"
         )
     if config.positions != "sinusoidal":

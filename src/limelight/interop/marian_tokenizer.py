@@ -14,7 +14,7 @@ from typing import NamedTuple
 from limelight.errors import UserError
 from limelight.interop.json_file import read_json, write_json
 from limelight.interop.marian_config import MAX_POSITIONS
-from limelight.interop.normalisation import RULE_NAME, compiled_rules
+from limelight.interop.normalization import RULE_NAME, compiled_rules
 from limelight.tokens import (
     CharacterTokenizer,
     ListedTokenizer,
@@ -95,7 +95,7 @@ def write_tokenizers(tokenizers: Tokenizers, folder: Path) -> None:
 
 
 def write_sentencepiece(tokenizers: Tokenizers, folder: Path) -> None:
-    """Write the sentencepiece model of each side, which normalises text by itself as ours is normalised before."""
+    """Write the sentencepiece model of each side, which normalizes text by itself as ours is normalized before."""
     for tokenizer, name in zip(tokenizers, (SOURCE_MODEL, TARGET_MODEL), strict=True):
         (folder / name).write_bytes(_sentencepiece_of(tokenizer))
 
@@ -160,7 +160,7 @@ def _tokenizer(model: bytes, pieces: list[str]) -> Tokenizer:
     """The tokenizer that gives these pieces these ids."""
     known = pieces_in(model)
     if rules_of(model)[0] == RULE_NAME and list(known) == pieces:
-        bare = with_rules(model, "identity", b"")  # here text is normalised before the model sees it
+        bare = with_rules(model, "identity", b"")  # here text is normalized before the model sees it
         return SentencePieceTokenizer(bare, kind=type_of(model), reserved=[piece for piece in pieces if known[piece]])
     reserved = [piece for piece in pieces if known.get(piece) or _LANGUAGE_CODE.fullmatch(piece)]
     return ListedTokenizer(listed_model(model, pieces), reserved=reserved)

@@ -28,7 +28,7 @@ class Row(NamedTuple):
     """The axis along which the model's width lies, which another layout of sinusoids permutes; None where it does not
     lie in this tensor."""
     vocabulary: str = ""
-    """Whose pieces the rows of the tensor are: `source`, `target`, or `output` for the classes that are predicted."""
+    """Whose tokens the rows of the tensor are: `source`, `target`, or `output` for the classes that are predicted."""
 
 
 def marian_rows(config: TransformerConfig) -> list[Row]:

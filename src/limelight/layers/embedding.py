@@ -29,7 +29,7 @@ def projection_weight(output: nn.Module | None, embedding: "TokenEmbedding") -> 
 
 
 class TokenEmbedding(nn.Module):
-    """A row per piece, times sqrt(width) where asked (Vaswani et al. 2017, section 3.4).
+    """A row per token, times sqrt(width) where asked (Vaswani et al. 2017, section 3.4).
 
     Padding is the last id. Its row is zero and stays zero: it gets no gradient here, and as output class it does not
     exist (`output_weight` leaves it out), so that tying cannot teach it anything either.
@@ -48,5 +48,5 @@ class TokenEmbedding(nn.Module):
         return functional.embedding(ids, self.weight, padding_idx=self.padding) * self.scale
 
     def output_weight(self) -> Float[Tensor, "vocab model"]:
-        """The rows of all pieces that can be predicted, for a tied output projection (Press & Wolf 2017)."""
+        """The rows of all tokens that can be predicted, for a tied output projection (Press & Wolf 2017)."""
         return self.weight[: self.padding]

@@ -93,7 +93,7 @@ class LearnedPositions(nn.Module):
     def _require(self, length: int) -> None:
         if length > self.table.shape[0]:
             raise UserError(
-                f"a sequence of {length} pieces is longer than the {self.table.shape[0]} learned positions of this "
+                f"a sequence of {length} tokens is longer than the {self.table.shape[0]} learned positions of this "
                 "model; shorten it, or train with model.positions=sinusoidal or a larger model.max_positions"
             )
 

@@ -1,4 +1,4 @@
-"""The residual connection and the layer normalisation around every sub-layer."""
+"""The residual connection and the layer normalization around every sub-layer."""
 
 from torch import Tensor, nn
 

@@ -3,9 +3,9 @@
 All hypotheses of a sentence share one row of columns: each step adds a column for each of them, and a table of truth
 values says which columns are a hypothesis' own past. When hypotheses change places, only that table moves: the keys and
 values stay where they were written. What all hypotheses of a sentence begin with, a prompt, is there once for them. A
-sentence that joins later finds its prompt in the first columns, goes on in the columns of that step and may look at
-none between them, so sentences of different age stand side by side. Columns that nobody looks at any more are squeezed
-out now and then.
+sentence that joins later finds its prompt in the first columns, continues in the columns of that step and may attend to
+none between them, so sentences of different age stand side by side. Columns that no hypothesis attends to any more are
+removed from time to time.
 """
 
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ FIRST_ROOM = 16
 """Positions a buffer holds at first; it doubles when they are full."""
 
 SQUEEZE_EVERY = 4
-"""So many positions lie between looks for columns that can go."""
+"""Positions between two searches for columns that can be removed."""
 
 
 class Buffer:
@@ -102,9 +102,9 @@ def _copied(columns: Float[Tensor, "batch heads columns size"], *, room: int) ->
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """Keys and values of each decoder layer, and who may look at which.
+    """Keys and values of each decoder layer, and which positions may attend to which.
 
-    `may_attend` is None while every hypothesis looks at all columns: with one a sentence, and all of one age.
+    `may_attend` is None while every hypothesis attends to all columns: with one per sentence, and all of one age.
     """
 
     layers: tuple[tuple[Columns, Columns], ...]
@@ -150,7 +150,7 @@ class Past:
         return past._begun(fresh, places) if fresh.length else past
 
     def _begun(self, fresh: "Past", places: Int[Tensor, " fresh"]) -> "Past":
-        """The first columns of these places, which nobody looks at, become those of the fresh sentences."""
+        """The first columns of these places, which no hypothesis attends to, become those of the fresh sentences."""
         assert self.may_attend is not None
         layers = tuple(
             (keys.put(fresh_keys, places), values.put(fresh_values, places))
@@ -161,7 +161,7 @@ class Past:
         return replace(self, layers=layers, may_attend=seen)
 
     def _squeezed(self) -> "Past":
-        """Without the columns that no hypothesis of their sentence looks at, once those are half of all.
+        """Without the columns that no hypothesis of their sentence attends to, once those are half of all.
 
         What beams leave behind, and sentences that have gone, would else be compared with every query.
         """

@@ -31,8 +31,8 @@ class Use:
 
     Attributes:
         model: the class of these models.
-        prepare: from text files to tokens: `(RunConfig, run folder, say) -> Tokenised`.
-        task: what training does: `(RunConfig, Tokenised, model) -> Task`.
+        prepare: from text files to tokens: `(RunConfig, run folder, say) -> Tokenized`.
+        task: what training does: `(RunConfig, Tokenized, model) -> Task`.
         pipeline: from stored models to what a user calls: `(Sequence[StoredModel], **options)`.
         command: the command that uses it; the name of the function is the name of the command.
     """
@@ -78,7 +78,7 @@ TRANSLATE = Use(
 GENERATE = Use(
     LanguageModel,
     prepare="limelight.preparation.plain_text:prepare_text",
-    task="limelight.training.tasks.language:LanguageModelling",
+    task="limelight.training.tasks.language:LanguageModeling",
     pipeline="limelight.pipelines.load:make_generator",
     command="limelight.cli.generate:generate",
 )

@@ -30,7 +30,7 @@ class Model(nn.Module, ABC):
 
 
 class Seq2Seq(Model, Generic[MemoryT, StateT]):
-    """A model of p(target | source), one target piece at a time.
+    """A model of p(target | source), one target token at a time.
 
     Two laws hold for each (`tests/properties`): `forward` equals `step` after `step`, and neither padding nor the other
     rows of a batch change a row's result.
@@ -48,7 +48,7 @@ class Seq2Seq(Model, Generic[MemoryT, StateT]):
 
     @property
     def output_size(self) -> int:
-        """Classes `project` scores: every target piece but padding, which can never be predicted."""
+        """Classes `project` scores: every target token but padding, which can never be predicted."""
         return self.target_padding
 
     @abstractmethod
@@ -85,7 +85,7 @@ class Seq2Seq(Model, Generic[MemoryT, StateT]):
 
     @abstractmethod
     def forward(self, batch: Batch, *, keep_heads: KeepHeads | None = None) -> Float[Tensor, "batch target features"]:
-        """Features at all target positions at once, given the true pieces before each (teacher forcing)."""
+        """Features at all target positions at once, given the true tokens before each (teacher forcing)."""
 
     @abstractmethod
     def forward_with_attention(

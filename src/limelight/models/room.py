@@ -9,7 +9,7 @@ from limelight.layers.positions import LearnedPositions
 
 
 def longest_sequence(model: nn.Module) -> int | None:
-    """How many places the model has learned a vector for: more pieces than that, end included, it cannot take.
+    """How many places the model has learned a vector for: more tokens than that, end included, it cannot take.
 
     None where positions have no bound. The smallest bound of all counts, also among the members of an ensemble.
     """
@@ -21,6 +21,6 @@ def require_room(ids: Sequence[int], longest: int, what: str) -> None:
     """Raises `UserError` where ids and their end are more than `longest`."""
     if len(ids) + 1 > longest:
         raise UserError(
-            f"{what} has {len(ids) + 1} pieces with its end, and this model takes at most {longest} "
+            f"{what} has {len(ids) + 1} tokens with its end, and this model takes at most {longest} "
             "(its learned positions): split it into sentences"
         )

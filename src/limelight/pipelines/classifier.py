@@ -35,7 +35,7 @@ class Classifier(Reader[encoder_only.Classifier]):
     def classify(self, texts: Sequence[str], *, batch_tokens: int = 16384) -> list[Classification]:
         """The label of each text, in their order; of a blank text, what the model makes of nothing at all.
 
-        `batch_tokens` bounds a batch: texts * pieces of the longest. Raises `UserError` for a text longer than the
+        `batch_tokens` bounds a batch: texts * tokens of the longest. Raises `UserError` for a text longer than the
         model can take, naming its place.
         """
         return self._classify(texts, batch_tokens, first=1)

@@ -161,7 +161,7 @@ def _asked(translator: Translator, question: Question) -> tuple[Tokenizers, Requ
         [question.text], source_lang=question.source_lang, target_lang=question.target_lang, **options
     )
     if prepared.request is None:
-        raise UserError("the text is blank: there is nothing to look at; give a sentence")
+        raise UserError("the text is blank: there is nothing to attend to; give a sentence")
     tokens = max(len(prepared.request.source), len(question.target or ()), len(question.prefix))
     if tokens > MAX_TOKENS:
         raise UserError(f"the sentence has {tokens} tokens, and at most {MAX_TOKENS} are explained: give a shorter one")

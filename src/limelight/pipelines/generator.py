@@ -35,11 +35,11 @@ class Generated:
     """What was written: neither the prompt nor a stop text is part of it."""
     prompt: str
     tokens: tuple[str, ...]
-    """The pieces that were drawn, those of a stop text included, without the end."""
+    """The tokens that were drawn, those of a stop text included, without the end."""
     log_probability: float
-    """Natural logarithm of what the model gives these pieces, and the end if it came, before temperature and cuts."""
+    """Natural logarithm of what the model gives these tokens, and the end if it came, before temperature and cuts."""
     ended_by: Literal["end", "stop", "length"]
-    """The model's own end of the text, a stop text, or the limit of pieces."""
+    """The model's own end of the text, a stop text, or the limit of tokens."""
 
 
 class Growth(NamedTuple):
@@ -56,9 +56,9 @@ class TextGenerator:
     """A language model with all it takes to write text. The model is left as it was found: still training, if it was.
 
     Args:
-        window: most pieces that the model has learned to see at once; None where it carries a state as long as it
+        window: most tokens that the model has learned to see at once; None where it carries a state as long as it
             likes. When so many are used up, the last half of them is read anew as the prompt of a new state: a text of
-            any length is written in a window that never grows. That costs reading each piece once more, and what lies
+            any length is written in a window that never grows. That costs reading each token once more, and what lies
             further back than the window is forgotten.
         precision: packs the model for searching, see `Translator`.
 
@@ -91,8 +91,8 @@ class TextGenerator:
 
         Args:
             samples: how many, drawn independently.
-            max_pieces: most pieces of each.
-            sampling: how to draw; None takes the most probable piece each time (greedy search).
+            max_pieces: most tokens of each.
+            sampling: how to draw; None takes the most probable token each time (greedy search).
             stop: texts that end a text where they appear in it.
 
         Raises `UserError` for settings out of bounds, and `RunError` where the model predicts no numbers.
@@ -133,10 +133,10 @@ class TextGenerator:
         )
 
     def attention(self, text: str) -> AttentionMap:
-        """What the model looks at while it reads `text` from its beginning: `decoder_self`, and nothing in a recurrent
-        model. Raises `UserError` for a blank text, and for one longer than learned positions reach."""
+        """What the model attends to while it reads `text` from its beginning: `decoder_self`, and nothing in a
+        recurrent model. Raises `UserError` for a blank text, and for one longer than learned positions reach."""
         if not text.strip():
-            raise UserError("the text is blank: there is nothing to look at; give a sentence")
+            raise UserError("the text is blank: there is nothing to attend to; give a sentence")
         tokenizer = self.tokenizers.target
         return text_map(self.model, tokenizer, encode_text(tokenizer, text))
 
@@ -179,7 +179,7 @@ class _Draft:
     ) -> None:
         self.sample, self.done = sample, False
         self.room = 0
-        """How many pieces it may get before it has to be read anew."""
+        """How many tokens it may get before it has to be read anew."""
         self.written = 0
         """How many it has got since it was read."""
         self._windows = 0
@@ -202,7 +202,7 @@ class _Draft:
         else:
             if len(context) > self._window or self._pieces:
                 context = context[-max(1, self._window // 2) :]
-            # The last piece of a state is predicted, but not read by it.
+            # The last token of a state is predicted, but not read by it.
             self.room = min(self._left, self._window - len(context) + 1)
         self._context = context
         self._before, self._now = self._before + self._now, 0.0
@@ -211,7 +211,7 @@ class _Draft:
         return Request(context[:-1], self.room, settings, first=context[-1], substream=substream)
 
     def hear(self, piece: int, log_probability: float) -> Growth:
-        """One more piece; the log-probability is that of all that this state has written."""
+        """One more token; the log-probability is that of all that this state has written."""
         self._pieces.append(piece)
         self._context.append(piece)
         self._now = log_probability
@@ -244,5 +244,5 @@ class _Draft:
 
 
 def window_of(config: RunConfig) -> int | None:
-    """How many pieces a language model has learned to see at once; None for one that carries a state."""
+    """How many tokens a language model has learned to see at once; None for one that carries a state."""
     return None if isinstance(config.model, RecurrentLanguageModelConfig) else config.batching.block

@@ -68,7 +68,7 @@ def load_translator(
 
     It goes to `device`; to a GPU where there is one and nothing else is asked. `precision` is that of searching:
     `fp32`; `bf16`; or `int8`, the fastest on a CPU; by default the form in which the folder keeps its weights, where
-    the device computes that fast (`inference.precision.search_precision`). With `shortlist` only pieces on the one that
+    the device computes that fast (`inference.precision.search_precision`). With `shortlist` only tokens on the one that
     stands in the folder are scored; `threads` is for the owner of the process, see `Translator`. Raises `UserError` for
     folders that hold no model, for an ensemble of models whose tokenizers differ, for a precision that is not to be had
     on the device, and for a shortlist that is missing, damaged, or not for one model alone.
@@ -218,7 +218,7 @@ def _require_alike(first: StoredModel, other: StoredModel) -> None:
     message = f"{' and '.join(names)} cannot be an ensemble"
     if not _same_pieces(first.tokenizers, other.tokenizers):
         raise UserError(
-            f"{message}: their tokenizers differ in size or pieces "
+            f"{message}: their tokenizers differ in size or tokens "
             f"({_sizes(first.tokenizers)} against {_sizes(other.tokenizers)}); train them with the same one"
         )
     ours, theirs = directions_of(first.config.data), directions_of(other.config.data)
@@ -229,7 +229,7 @@ def _require_alike(first: StoredModel, other: StoredModel) -> None:
 
 
 def _same_pieces(some: Tokenizers, others: Tokenizers) -> bool:
-    """Whether every id stands for the same piece on both sides."""
+    """Whether every id stands for the same token on both sides."""
     return all(
         one.size == other.size and one.pieces(range(one.size)) == other.pieces(range(other.size))
         for one, other in zip(some, others, strict=True)

@@ -1,4 +1,4 @@
-"""What stands behind a mask: the pieces that are probable there, and the text with the best of them."""
+"""What stands behind a mask: the tokens that are probable there, and the text with the best of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ from limelight.tokens.tokenizer import SPACE
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """A piece that may stand behind a mask."""
+    """A token that may stand behind a mask."""
 
     text: str
-    """The piece as it reads in a text, without the space before it."""
+    """The token as it reads in a text, without the space before it."""
     probability: float
-    """What the model gives the piece at this place, among all pieces of the vocabulary."""
+    """What the model gives the token at this place, among all tokens of the vocabulary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Filled:
 
     source: str
     text: str
-    """With the best guess at each mask, normalised as all text is that goes through a tokenizer."""
+    """With the best guess at each mask, normalized as all text is that goes through a tokenizer."""
     masks: tuple[tuple[Guess, ...], ...]
     """For each mask its guesses, best first."""
 
@@ -57,7 +57,7 @@ class MaskFiller(Reader[MaskedModel]):
     def fill(self, text: str, *, top: int = 5) -> Filled:
         """Guess what stands at each `[MASK]` of a text, all of them at once, each from all that is not masked.
 
-        A mask stands for one piece. Behind a space, or at the beginning, that is one with which a word begins; right
+        A mask stands for one token. Behind a space, or at the beginning, that is one with which a word begins; right
         behind something else, one that goes on. Raises `UserError` for a text without a mask, for one too long, and
         for a `top` below 1.
         """
@@ -65,7 +65,7 @@ class MaskFiller(Reader[MaskedModel]):
             raise UserError(f"top={top}: at least one guess is made")
         ids, begins = self._masked(text)
         if not begins:
-            raise UserError(f"there is no {MASK} in this text: write it where a piece is to be guessed")
+            raise UserError(f"there is no {MASK} in this text: write it where a token is to be guessed")
         longest = longest_sequence(self.model)
         row = begun(ids)
         if longest is not None:
@@ -79,9 +79,9 @@ class MaskFiller(Reader[MaskedModel]):
         return Filled(text, self.tokenizer.decode(ids), tuple(guesses))
 
     def _masked(self, text: str) -> tuple[list[int], list[bool]]:
-        """The pieces of a text, and of each mask whether a word begins there.
+        """The tokens of a text, and of each mask whether a word begins there.
 
-        A tokenizer cuts the space off a mask, which in training stood for a piece with its space: a bare space before
+        A tokenizer cuts the space off a mask, which in training stood for a token with its space: a bare space before
         a mask is taken away.
         """
         ids: list[int] = []
@@ -116,5 +116,5 @@ class MaskFiller(Reader[MaskedModel]):
 
 
 def _some(wanted: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
-    """(pieces,) whether each may be guessed; a vocabulary of a few pieces may have none of the kind."""
+    """(tokens,) whether each may be guessed; a vocabulary of a few tokens may have none of the kind."""
     return wanted if wanted.any() else otherwise

@@ -1,6 +1,6 @@
 """Placeholders that a translation lost, or has where they cannot be, go where the attention of the model says.
 
-Attention is soft and often looks beside a word, so no single cell decides. A placeholder that stands alone goes where
+Attention is soft and often falls beside a word, so no single cell decides. A placeholder that stands alone goes where
 it best separates what translates the words before it from what translates the words behind it. A pair of tags goes
 around the words that attend more to what is inside of the pair than to what is outside.
 """

@@ -1,4 +1,4 @@
-"""From texts to what an encoder knows of them: rows of pieces, and vectors of sentences."""
+"""From texts to what an encoder knows of them: rows of tokens, and vectors of sentences."""
 
 from collections.abc import Iterator, Sequence
 from typing import Generic, TypeVar
@@ -31,7 +31,7 @@ class Reader(Generic[ModelT]):
         Args:
             pooling: `mean` over all positions, or that of the `first`, which is the end a row begins with. A masked
                 model never has to say anything there, so of one that is not a classifier the mean knows more.
-            batch_tokens: bounds a batch: texts * pieces of the longest.
+            batch_tokens: bounds a batch: texts * tokens of the longest.
 
         Raises `UserError` for another pooling, and for a text longer than the model can take, naming its place.
         """
@@ -46,12 +46,12 @@ class Reader(Generic[ModelT]):
         return found
 
     def attention(self, text: str) -> AttentionMap:
-        """What the model looks at while it reads `text`: `encoder_self`, from each piece to each.
+        """What the model attends to while it reads `text`: `encoder_self`, from each token to each.
 
         Raises `UserError` for a blank text, and for one longer than the model can take.
         """
         if not text.strip():
-            raise UserError("the text is blank: there is nothing to look at; give a sentence")
+            raise UserError("the text is blank: there is nothing to attend to; give a sentence")
         longest = longest_sequence(self.model)
         if longest is not None:
             require_room(begun(self.tokenizer.encode(text)), longest, "this text")

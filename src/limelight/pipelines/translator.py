@@ -74,7 +74,7 @@ class Translator:
 
         With a `precision` the model is packed for searching, in `fp32`, `bf16` or `int8`; after its weights change a
         new translator has to be made. Without one it is searched as it is at the time. With a `shortlist` nothing is
-        scored but the pieces that are on it. Raises `UserError` for a precision that is not to be had, for a shortlist
+        scored but the tokens that are on it. Raises `UserError` for a precision that is not to be had, for a shortlist
         that is for another vocabulary, or given to an ensemble, and for fewer than one thread.
 
         `threads` is for whoever owns the process and wants to translate much with all of it: on a CPU up to so many
@@ -120,7 +120,7 @@ class Translator:
         Args:
             source_lang, target_lang: the direction, for a model that has several; as much of it as makes it clear.
             prefix: target text each translation begins with, one for each text.
-            batch_tokens: bounds a batch: texts * source pieces of the longest * hypotheses of each.
+            batch_tokens: bounds a batch: texts * source tokens of the longest * hypotheses of each.
             options: `lines`, `guards`, `marked`: see `TextOptions`; `beam_size`, `n_best`, `length_penalty`,
                 `length_offset`, `patience`, `prune`, `max_length_factor`, `max_length_extra`, `sampling`: see
                 `SearchOptions`. What is not given is the model's own.
@@ -261,7 +261,7 @@ class Translator:
         Raises `UserError` for a blank text, for an ensemble, and for a direction that the model does not have.
         """
         if not text.strip():
-            raise UserError("the text is blank: there is nothing to look at; give a sentence")
+            raise UserError("the text is blank: there is nothing to attend to; give a sentence")
         tokenizers = self.towards(Direction(source_lang or "", target_lang or ""))
         if target is not None:
             target_ids: Sequence[int] = tokenizers.target.encode(target)

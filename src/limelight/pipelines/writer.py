@@ -1,4 +1,4 @@
-"""From pieces to text as they come: whole characters only, and nothing that may be the beginning of a stop text."""
+"""From tokens to text as they come: whole characters only, and nothing that may be the beginning of a stop text."""
 
 import codecs
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from limelight.tokens import Tokenizer
 from limelight.tokens.text import line_end
 
 BYTE = "<0x"
-"""How a piece that stands for a byte begins: `<0xE2>`."""
+"""How a token that stands for a byte begins: `<0xE2>`."""
 
 
 class Writer:
@@ -16,7 +16,7 @@ class Writer:
     Args:
         prompt: the ids it goes on from: they decide whether its first word has a space before it.
         stop: texts that end it, which are no part of it. What counts is which of them is complete first, however the
-            text is divided into pieces.
+            text is divided into tokens.
         after_space: whether the prompt ended with a space that its ids do not know of: the text then begins without.
     """
 
@@ -36,7 +36,7 @@ class Writer:
         self.stopped = False
 
     def hear(self, piece: int) -> str:
-        """The text that one more piece makes certain."""
+        """The text that one more token makes certain."""
         if piece == self._line:
             self._held += self._read() + "\n"
             self._before = []
@@ -49,14 +49,14 @@ class Writer:
         return self._certain()
 
     def rest(self) -> str:
-        """What was held back, when no more pieces come."""
+        """What was held back, when no more tokens come."""
         self._held += self._read()
         text = self._certain() + ("" if self.stopped else self._held)
         self._held = ""
         return text
 
     def _within_character(self, piece: int) -> bool:
-        """Whether the character that this piece belongs to needs more bytes."""
+        """Whether the character that this token belongs to needs more bytes."""
         name = self._tokenizer.pieces([piece])[0]
         if len(name) != 6 or not name.startswith(BYTE):
             self._bytes.reset()

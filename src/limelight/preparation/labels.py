@@ -34,7 +34,7 @@ class PreparedLabels:
 
 
 def prepare_labels(config: RunConfig, run: Path, say: Say) -> PreparedLabels:
-    """Read, clean, find the labels, learn the vocabulary, tokenise once; what a former start has made is used again.
+    """Read, clean, find the labels, learn the vocabulary, tokenize once; what a former start has made is used again.
 
     Raises `UserError` for text that cannot be read, for what is no label and for one that validation alone has, naming
     file and line, and where there is nothing to train on.

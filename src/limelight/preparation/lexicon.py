@@ -1,11 +1,11 @@
-"""Which pieces become which: IBM Model 1, learned from parallel text.
+"""Which tokens become which: IBM Model 1, learned from parallel text.
 
-Every target piece is taken to come from one of its sentence's source pieces, or from none of them (here: the source's
-padding id), whichever place it stands in; t(target | source) is learned by expectation and maximisation (Brown et al.
+Every target token is taken to come from one of its sentence's source tokens, or from none of them (here: the source's
+padding id), whichever place it stands in; t(target | source) is learned by expectation and maximization (Brown et al.
 1993, "The Mathematics of Statistical Machine Translation", section 4.1 and equation 17):
 
-    expectation    the share of source piece e in target piece f of a pair: t(f | e) / sum of t(f | e') over all its e'
-    maximisation   t(f | e) = the shares of e in f, over all pairs / the shares of e in all target pieces
+    expectation    the share of source token e in target token f of a pair: t(f | e) / sum of t(f | e') over all its e'
+    maximization   t(f | e) = the shares of e in f, over all pairs / the shares of e in all target tokens
 
 With a preference for the diagonal, t is multiplied by the probability that the target at place j of n comes from the
 source at place i of m, as in fast_align (Dyer et al. 2013, "A Simple, Fast, and Effective Reparameterization of IBM
@@ -24,10 +24,10 @@ import numpy.typing as npt
 Ids = npt.NDArray[np.integer]
 
 MAX_PAIRS = 200_000
-"""More pairs say little more about which pieces become which; of a larger corpus so many are drawn evenly."""
+"""More pairs say little more about which tokens become which; of a larger corpus so many are drawn evenly."""
 
 MAX_COOCCURRENCES = 64_000_000
-"""Of a source piece with a target piece: a quarter of a gigabyte, and half a minute."""
+"""Of a source token with a target token: a quarter of a gigabyte, and half a minute."""
 
 BLOCK = 4_000_000
 """Meetings that are worked on at a time."""
@@ -83,9 +83,9 @@ def learn_lexicon(
     """Model 1 of these pairs.
 
     Args:
-        nothing: a source id that no source has: it stands for no piece at all.
+        nothing: a source id that no source has: it stands for no token at all.
         classes: all target ids are below it.
-        iterations: of expectation and maximisation; they begin with all probabilities equal.
+        iterations: of expectation and maximization; they begin with all probabilities equal.
         diagonal: lambda, how much words at like places are preferred; 0 for plain Model 1.
     """
     pairs = [pair for pair in pairs if 0 < _meetings(pair) <= BLOCK]

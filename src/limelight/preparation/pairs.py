@@ -38,7 +38,7 @@ Say = Callable[[str], None]
 OnBadLine = Callable[[BadLine], None]
 Encode = Callable[[Sequence[Pair]], tuple[list[list[int]], list[list[int]]]]
 """Pairs to the rows of both sides."""
-GROUP = 10_000  # pairs tokenised at once: enough to be quick, little enough to stay small
+GROUP = 10_000  # pairs tokenized at once: enough to be quick, little enough to stay small
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Prepared:
 
 
 def prepare(config: RunConfig, run: Path, say: Say) -> Prepared:
-    """Read, clean, learn the vocabulary, tokenise once; what a former start has made is used again.
+    """Read, clean, learn the vocabulary, tokenize once; what a former start has made is used again.
 
     Raises `UserError` for text that cannot be read, naming file and line, and for a corpus with nothing left in it.
     """
@@ -190,7 +190,7 @@ def _write_tokenizers(config: RunConfig, folder: Path, say: Say) -> None:
 
 
 def further_pieces(data: DataConfig) -> tuple[str, ...]:
-    """Reserved pieces that the source vocabulary of a new run needs besides the tags of languages."""
+    """Reserved tokens that the source vocabulary of a new run needs besides the tags of languages."""
     return (BACK_TRANSLATED,) if any(corpus.tag for corpus in data.train) else ()
 
 
@@ -202,13 +202,13 @@ def nothing_left(data: DataConfig, report: CleanReport, unreadable: Counter[str]
 
 
 def silently(_line: BadLine) -> None:
-    """What was left out is told once, while the corpus is tokenised."""
+    """What was left out is told once, while the corpus is tokenized."""
 
 
 def _store(
     config: RunConfig, corpus: Corpus, encode: Encode, folder: Path, say: Say, *, ids: int, marks: bool
 ) -> TokenStore:
-    """The corpus as pieces on the disk, made anew only when text, cleaning or vocabulary have changed."""
+    """The corpus as tokens on the disk, made anew only when text, cleaning or vocabulary have changed."""
     elsewhere = store_elsewhere(folder.parent.parent, folder.name, corpus.files)
     if elsewhere:
         say(elsewhere)
@@ -217,19 +217,19 @@ def _store(
     if store_matches(folder, fingerprint):
         return open_store(folder)
     if (folder / "store.json").exists():
-        say(f"{' + '.join(corpus.files)}: text, cleaning or vocabulary has changed; making its pieces anew")
+        say(f"{' + '.join(corpus.files)}: text, cleaning or vocabulary has changed; making its tokens anew")
     report = CleanReport()
     with (
         SkipReport(folder.with_name(f"{folder.name}-skipped.txt"), say) as skipped,
         StoreWriter(folder, vocabulary_size=ids) as writer,
     ):
         pairs = cleaned(config.data, [corpus], report, skipped.add, marks=marks)
-        kept = _tokenise(pairs, encode, writer, max_length=_max_length(config, corpus))
+        kept = _tokenize(pairs, encode, writer, max_length=_max_length(config, corpus))
         said = report.summary()
         if kept < report.kept:
             limit = config.batching.max_length
             said += (
-                f"\n  left out {report.kept - kept:,}: more than {limit} pieces, the end counted (batching.max_length)"
+                f"\n  left out {report.kept - kept:,}: more than {limit} tokens, the end counted (batching.max_length)"
             )
         if skipped.total:
             said += f"\n{skipped.summary()}"
@@ -245,8 +245,8 @@ def _max_length(config: RunConfig, corpus: Corpus) -> int:
     return config.batching.max_length - (len(directions_of(config.data)) > 1) - bool(corpus.tag)
 
 
-def _tokenise(pairs: Iterator[Pair], encode: Encode, writer: StoreWriter, *, max_length: int) -> int:
-    """Write the pairs that are not too long as pieces and as text; how many those are."""
+def _tokenize(pairs: Iterator[Pair], encode: Encode, writer: StoreWriter, *, max_length: int) -> int:
+    """Write the pairs that are not too long as tokens and as text; how many those are."""
     kept = 0
     while group := list(islice(pairs, GROUP)):
         sources, targets = encode(group)
@@ -264,7 +264,7 @@ def _tokenise(pairs: Iterator[Pair], encode: Encode, writer: StoreWriter, *, max
 
 
 def vocabulary_sums(folder: Path) -> list[tuple[str, str]]:
-    """The files of the tokenizers, each with its SHA-256: what pieces on the disk depend on."""
+    """The files of the tokenizers, each with its SHA-256: what tokens on the disk depend on."""
     return sorted(
         (str(path.relative_to(folder)), hashlib.sha256(path.read_bytes()).hexdigest())
         for path in folder.rglob("*")

@@ -1,4 +1,4 @@
-"""From files of plain text to what training reads: one vocabulary, and two flat files of pieces."""
+"""From files of plain text to what training reads: one vocabulary, and two flat files of tokens."""
 
 import hashlib
 import json
@@ -42,7 +42,7 @@ class PreparedText:
 
 
 def prepare_text(config: RunConfig, run: Path, say: Say) -> PreparedText:
-    """Read, learn the vocabulary, tokenise once; what a former start has made is used again.
+    """Read, learn the vocabulary, tokenize once; what a former start has made is used again.
 
     Raises `UserError` for text that cannot be read, naming file and line, and where there is nothing to train on or to
     validate with.
@@ -89,7 +89,7 @@ class _Text:
 
 
 def _silently(_line: object) -> None:
-    """What was left out is told once, while the text is tokenised."""
+    """What was left out is told once, while the text is tokenized."""
 
 
 def _write_tokenizers(config: RunConfig, text: _Text, folder: Path, say: Say) -> None:
@@ -160,7 +160,7 @@ def _divided(line: str) -> Iterator[str]:
 
 
 def _stores(config: RunConfig, text: _Text, tokenizers: Tokenizers, run: Path, say: Say) -> tuple[TextStore, TextStore]:
-    """The text as pieces on the disk, made anew only when text, its division or the vocabulary have changed."""
+    """The text as tokens on the disk, made anew only when text, its division or the vocabulary have changed."""
     data = config.data
     shares = [share for _, share in text.held_out]
     kinds = [TRAIN, VALID] if any(shares) else [TRAIN]
@@ -174,7 +174,7 @@ def _stores(config: RunConfig, text: _Text, tokenizers: Tokenizers, run: Path, s
     if all(store_matches(folder, fingerprint) for folder in folders):
         return _opened(folders)
     if there:
-        say(f"{', '.join(data.text)}: text, its division or vocabulary has changed; making its pieces anew")
+        say(f"{', '.join(data.text)}: text, its division or vocabulary has changed; making its tokens anew")
     _require_text(text)
     with SkipReport(run / "data" / "text-skipped.txt", say) as skipped, ExitStack() as stack:
         size = tokenizers.target.size
@@ -194,7 +194,7 @@ def _opened(folders: list[Path]) -> tuple[TextStore, TextStore]:
 
 
 def _encoded(parts: Iterator[Part], tokenizer: Tokenizer) -> Iterator[tuple[Part, list[int]]]:
-    """Each part with its pieces; short ones are encoded together."""
+    """Each part with its tokens; short ones are encoded together."""
     for group in _grouped(parts):
         yield from zip(group, encode_texts(tokenizer, [part.text for part in group]), strict=True)
 
@@ -232,7 +232,7 @@ def _told(text: _Text, stores: list[TextStore]) -> Iterator[str]:
     """What was made."""
     for store, role in zip(stores, ("to train on", "for validation"), strict=False):
         unknown = f", {store.unknown:,} of them unknown" if store.unknown else ""
-        counts = f"{store.documents:,} documents, {store.characters:,} characters, {len(store.ids):,} pieces"
+        counts = f"{store.documents:,} documents, {store.characters:,} characters, {len(store.ids):,} tokens"
         yield f"{role}: {counts}{unknown}"
     blank = sum(extent.blank for extent in text.extents())
     if blank:

@@ -1,8 +1,8 @@
-"""A shortlist for a trained model: for each source piece the target pieces that it most likely becomes.
+"""A shortlist for a trained model: for each source token the target tokens that it most likely becomes.
 
-A sentence's list holds what Model 1 (`lexicon.py`) finds for its pieces, the pieces themselves where the target
-vocabulary has them too (names, numbers, the bytes of characters that no piece has, placeholders), and the most frequent
-target pieces.
+A sentence's list holds what Model 1 (`lexicon.py`) finds for its tokens, the tokens themselves where the target
+vocabulary has them too (names, numbers, the bytes of characters that no token has, placeholders), and the most frequent
+target tokens.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,7 +22,7 @@ from limelight.text.readers import read_pairs
 from limelight.tokens import END, Tokenizers, load_tokenizers
 
 CANDIDATES, FREQUENT = 128, 500
-"""For each source piece, itself included; and for all sentences."""
+"""For each source token, itself included; and for all sentences."""
 
 LOOKED_AT = 1000
 """Pairs by which it is told how long the lists are."""
@@ -32,7 +32,7 @@ def make_shortlist(model: str | Path, corpora: Sequence[Corpus], say: Callable[[
     """Learn the shortlist of a run or model folder and write it there; returns the file.
 
     Args:
-        corpora: what to learn from; where there are none, the pieces that the run was trained on, or its text.
+        corpora: what to learn from; where there are none, the tokens that the run was trained on, or its text.
 
     Raises `UserError` for a folder without a model and for text that is not to be had, `RunError` where the file cannot
     be written.
@@ -50,7 +50,7 @@ def make_shortlist(model: str | Path, corpora: Sequence[Corpus], say: Callable[[
     some = [pairs[row] for row in evenly(len(pairs), LOOKED_AT)]
     classes = tokenizers.target.padding
     length = list_length(shortlist, some, classes)
-    say(f"learned from {len(pairs):,} pairs: a sentence's list has {length:,.0f} of {classes:,} pieces on average")
+    say(f"learned from {len(pairs):,} pairs: a sentence's list has {length:,.0f} of {classes:,} tokens on average")
     save_shortlist(folder / SHORTLIST, shortlist, tokenizers)
     return folder / SHORTLIST
 
@@ -60,7 +60,7 @@ def learn_shortlist(pairs: Sequence[Pieces], tokenizers: Tokenizers) -> Shortlis
     sources, classes = tokenizers.source.padding, tokenizers.target.padding
     for pair in pairs:
         if max(pair.source, default=0) >= sources or max(pair.target, default=0) >= classes:
-            raise UserError("the stored pieces are those of another vocabulary; give the text with --train FILE")
+            raise UserError("the stored tokens are those of another vocabulary; give the text with --train FILE")
     lexicon = learn_lexicon(pairs, nothing=sources, classes=classes)
     likely = most_likely(lexicon, sources=sources, count=CANDIDATES - 1, fill=END)
     frequent = most_frequent(pairs, classes=classes, count=FREQUENT)
@@ -68,14 +68,14 @@ def learn_shortlist(pairs: Sequence[Pieces], tokenizers: Tokenizers) -> Shortlis
 
 
 def copies(tokenizers: Tokenizers) -> Ids:
-    """(source pieces,) the id of the same piece on the target side; the end where there is none."""
+    """(source tokens,) the id of the same token on the target side; the end where there is none."""
     source, target = tokenizers
     ids = {piece: number for number, piece in enumerate(target.pieces(range(target.padding)))}
     return np.array([ids.get(piece, END) for piece in source.pieces(range(source.padding))], dtype=np.int32)
 
 
 def list_length(shortlist: Shortlist, pairs: Sequence[Pieces], classes: int) -> float:
-    """How many pieces a sentence's list has, on average."""
+    """How many tokens a sentence's list has, on average."""
     return sum(int(shortlist.of([pair.source], classes).sum()) for pair in pairs) / max(len(pairs), 1)
 
 
@@ -93,7 +93,7 @@ def thinned(pairs: Iterable[Pair], most: int) -> list[Pair]:
 
 
 def _stored_pairs(run: Path, corpora: int) -> list[Pieces] | None:
-    """Pairs of the pieces that the run was trained on, drawn evenly; None where they are not all there any more."""
+    """Pairs of the tokens that the run was trained on, drawn evenly; None where they are not all there any more."""
     folders = [run / "data" / f"train-{number}" for number in range(corpora)]
     if not folders or not all((folder / "store.json").is_file() for folder in folders):
         return None
@@ -118,7 +118,7 @@ def _own_corpora(config: RunConfig) -> Sequence[Corpus]:
 
 
 def _read_pairs(corpora: Sequence[Corpus], config: RunConfig, tokenizers: Tokenizers) -> list[Pieces]:
-    """Pairs of text as pieces, drawn evenly from those that training would take."""
+    """Pairs of text as tokens, drawn evenly from those that training would take."""
     chosen = thinned(_cleaned(corpora, config), MAX_PAIRS)
     if not chosen:
         raise UserError(f"{corpora[0].files[0]}: there is no pair to learn a shortlist from")

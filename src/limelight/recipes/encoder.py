@@ -1,13 +1,13 @@
-"""Encoders alone: pieces guessed from what stands around them, and labels for texts. Sized for two cores."""
+"""Encoders alone: tokens guessed from what stands around them, and labels for texts. Sized for two cores."""
 
 from limelight.config import BatchingConfig, EncoderOnlyConfig, RunConfig, TokensConfig, TrainingConfig
 
 
 def bert_tiny() -> RunConfig:
     """Devlin et al. 2019 in the size of BERT-Tiny (Turc et al. 2019, table 1): 2 layers, 2 heads, d=128; 15 % of the
-    pieces chosen, GELU, dropout 0.1, weight decay 0.01.
+    tokens chosen, GELU, dropout 0.1, weight decay 0.01.
 
-    Our own are normalisation first, sinusoids and a high rate, for minutes instead of days, and rows that are lines.
+    Our own are normalization first, sinusoids and a high rate, for minutes instead of days, and rows that are lines.
     """
     return RunConfig(
         recipe="bert-tiny",

@@ -16,9 +16,9 @@ GROUPS = {
         ("small", "quick", "tiny", "base", "big", "deep-6-1", "deep-6-2", "deep-8-1", "demo"),
     ),
     "recurrent": ("recurrent", ("seq2seq", "bahdanau", "luong")),
-    "for plain text": ("language", ("gpt-tiny", "gpt-small", "lstm-tiny")),
-    "to fill in gaps and to label texts": ("encoder", ("bert-tiny", "classifier")),
-    "to train a model on": ("finetune", ("finetune",)),
+    "language models": ("language", ("gpt-tiny", "gpt-small", "lstm-tiny")),
+    "masked models and classifiers": ("encoder", ("bert-tiny", "classifier")),
+    "fine-tuning": ("finetune", ("finetune",)),
 }
 """The recipes of each kind, and the module of this package that holds them."""
 _MODULES = {name: module for module, names in GROUPS.values() for name in names}

@@ -11,7 +11,7 @@ from limelight.config import (
 
 
 def base() -> RunConfig:
-    """Vaswani et al. 2017, table 3, row "base": 65 M parameters, 100,000 updates of about 25,000 target pieces.
+    """Vaswani et al. 2017, table 3, row "base": 65 M parameters, 100,000 updates of about 25,000 target tokens.
 
     Learning rate, smoothing, averaging of the last five checkpoints and beam are those of sections 5.3, 5.4 and 6.1.
     """
@@ -72,7 +72,7 @@ def tiny() -> RunConfig:
 def small() -> RunConfig:
     """Our default for some ten thousand to a million pairs on a CPU: 3 + 3 layers, d=256.
 
-    Normalisation first (Xiong et al. 2020), so that a high rate is safe after a short warm-up; strong dropout and
+    Normalization first (Xiong et al. 2020), so that a high rate is safe after a short warm-up; strong dropout and
     BPE-dropout (Provilkov et al. 2020), which small corpora want. Hypotheses are ranked by their mean log-probability:
     such models are inclined to end early (`docs/translation.md`).
     """
@@ -98,7 +98,7 @@ def small() -> RunConfig:
 def quick() -> RunConfig:
     """Our own for a few minutes on a CPU and some ten thousand pairs; no paper, measured on Multi30k.
 
-    In so short a time the text is seen six times: little dropout, no sub-word sampling, orthogonal steps (Jordan et al.
+    In so short a time the text is seen six times: little dropout, no subword sampling, orthogonal steps (Jordan et al.
     2024), which need fewer updates than Adam's, and a rate that falls to nothing by the clock.
     """
     recipe = small()

@@ -74,7 +74,7 @@ class Endpoint:
         service, route = self._service, self._route
         if route.counted:
             service.metrics.begin()
-        started, trace, status, outcome = time.perf_counter(), secrets.token_hex(8), LEFT, "cancelled"
+        started, trace, status, outcome = time.perf_counter(), secrets.token_hex(8), LEFT, "canceled"
         try:
             status = await self._answer(Request(scope, receive), send, trace)
             outcome = outcome_of(status)
@@ -192,7 +192,7 @@ def _response(reply: Reply, headers: dict[str, str]) -> Response:
 
 
 async def _while_there(work: Awaitable[Reply], receive: Receive) -> Reply:
-    """The result of `work`, which is cancelled when the client leaves. Raises `ClientLeftError` then."""
+    """The result of `work`, which is canceled when the client leaves. Raises `ClientLeftError` then."""
     working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_left(receive))
     try:
         await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)

@@ -12,7 +12,7 @@ class Log:
     """Writes lines.
 
     Args:
-        stream: where to; standard error if nothing is said.
+        stream: where to; standard error by default.
         quiet: leaves out the lines of requests that ended well.
     """
 

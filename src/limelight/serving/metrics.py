@@ -1,12 +1,12 @@
 """What the service counts, for Prometheus: no text, no key and no address is part of any of it.
 
 `received` is counted when a request comes, the other four when it ends, each where that happens. So at any time
-received = accepted + rejected + cancelled + failed + in progress.
+received = accepted + rejected + canceled + failed + in progress.
 """
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-OUTCOMES = ("accepted", "rejected", "cancelled", "failed")
+OUTCOMES = ("accepted", "rejected", "canceled", "failed")
 """What becomes of a request: answered; refused (4xx, or 503 for want of room); left by its client; failed (5xx)."""
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)

@@ -60,7 +60,7 @@ def load_model(path: str | Path, device: torch.device | None = None) -> StoredMo
 
 
 def _chooses(config: RunConfig, weights: Mapping[str, Tensor]) -> bool:
-    """Whether these are weights of a classifier: an encoder alone without what a masked model guesses pieces with."""
+    """Whether these are weights of a classifier: an encoder alone without what a masked model guesses tokens with."""
     return "labels" in config.model.learns_from and "output_bias" not in weights
 
 

@@ -21,10 +21,10 @@ from limelight.untrusted import shown
 Ids = npt.NDArray[np.integer]
 
 MAX_CANDIDATES = 256
-"""For each source piece; more are no shortlist, and of a stranger's file nothing else bounds them."""
+"""For each source token; more are no shortlist, and nothing else bounds those of an untrusted file."""
 
 LISTED, FEWEST = 8192, 24
-"""Candidates of all source pieces at hand together, and of each at least. Many sentences have what one another's pieces
+"""Candidates of all source tokens at hand together, and of each at least. Many sentences have what one another's tokens
 become; one alone has room for more of its own, and needs them."""
 
 _AXES = {"candidates": 2, "always": 1}
@@ -33,12 +33,12 @@ _AXES = {"candidates": 2, "always": 1}
 
 @dataclass(frozen=True, slots=True)
 class Shortlist:
-    """Target pieces for each source piece.
+    """Target tokens for each source token.
 
     Attributes:
-        candidates: (source pieces, candidates) target ids, the likeliest first; what is left of a row is filled with
+        candidates: (source tokens, candidates) target ids, the likeliest first; what is left of a row is filled with
             the end.
-        always: (pieces,) target ids that are candidates of every sentence. The end and the unknown piece need not be
+        always: (tokens,) target ids that are candidates of every sentence. The end and the unknown token need not be
             among them: they are so all the same.
     """
 
@@ -46,19 +46,19 @@ class Shortlist:
     always: Ids
 
     def require_fit(self, sources: int, classes: int, where: str) -> None:
-        """Raises `UserError` that begins with `where` unless it is for so many source pieces and target classes."""
+        """Raises `UserError` that begins with `where` unless it is for so many source tokens and target classes."""
         rows, width = self.candidates.shape
         if rows != sources:
-            raise UserError(f"{where}: it is for {rows:,} source pieces, and the model has {sources:,}")
+            raise UserError(f"{where}: it is for {rows:,} source tokens, and the model has {sources:,}")
         if not 1 <= width <= MAX_CANDIDATES:
-            raise UserError(f"{where}: {width:,} candidates for each piece; there are from 1 to {MAX_CANDIDATES}")
+            raise UserError(f"{where}: {width:,} candidates for each token; there are from 1 to {MAX_CANDIDATES}")
         for name, ids in (("candidates", self.candidates), ("always", self.always)):
             if ids.size and not 0 <= ids.min() <= ids.max() < classes:
                 outside = ids.min() if ids.min() < 0 else ids.max()
                 raise UserError(f"{where}: {name} has the id {outside}, and the model's are from 0 to {classes - 1}")
 
     def of(self, sources: Iterable[Sequence[int] | Ids], classes: int) -> npt.NDArray[np.bool_]:
-        """(classes,) which target pieces any of the sources may become: `LISTED` of them, `FEWEST` of each piece."""
+        """(classes,) which target tokens any of the sources may become: `LISTED` of them, `FEWEST` of each token."""
         listed = np.zeros(classes, dtype=bool)
         listed[[END, UNKNOWN]] = True
         listed[self.always] = True
@@ -96,6 +96,6 @@ def read_shortlist(path: Path, tokenizers: Tokenizers) -> Shortlist:
 
 
 def _fingerprint(tokenizers: Tokenizers) -> str:
-    """SHA-256 of the pieces of both sides in the order of their ids."""
+    """SHA-256 of the tokens of both sides in the order of their ids."""
     pieces = [tokenizer.pieces(range(tokenizer.size)) for tokenizer in tokenizers]
     return hashlib.sha256(json.dumps(pieces).encode()).hexdigest()

@@ -34,7 +34,7 @@ def save_weights(path: Path, weights: Mapping[str, Tensor], notes: Mapping[str, 
     """
     contiguous = {name: tensor.contiguous() for name, tensor in weights.items()}
     try:
-        # Straight into the file: where memory runs out, the library hangs while it makes one piece of all tensors.
+        # Straight into the file: where memory runs out, the library hangs while it joins all tensors.
         fill_file(path, lambda partial: save_file(contiguous, partial, metadata={"format": "pt", **(notes or {})}))
     except (OSError, SafetensorError) as error:
         raise RunError(f"{path}: cannot write the weights: {cause(error)}; the file before it is untouched") from error

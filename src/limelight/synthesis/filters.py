@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from limelight.text.clean import differ_in_length
 from limelight.text.scripts import split_words
-from limelight.tokens import normalise
+from limelight.tokens import normalize
 
 REASONS = {
     "blank": "the input is blank",
@@ -36,7 +36,7 @@ def fault(source: str, translation: str, *, finished: bool, max_length_ratio: fl
         return "loop"
     if differ_in_length(source, translation, max_length_ratio):
         return "length_ratio"
-    return "copy" if translation == normalise(source) else ""
+    return "copy" if translation == normalize(source) else ""
 
 
 def repeats_itself(translation: str, source: str) -> bool:

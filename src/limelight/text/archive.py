@@ -25,7 +25,7 @@ _FORMATS: dict[str, tuple[Callable[[], Any], int]] = {
     ".zst": (lambda: zstandard.ZstdDecompressor().decompressobj(), 128),
 }
 """For each suffix what decompresses, and the bytes it is fed at a time. These bound to about 4 MiB what a hostile
-archive makes us hold at once, as 128 bytes of .zst can be 4 MiB of one letter; larger pieces are hardly faster."""
+archive makes us hold at once, as 128 bytes of .zst can be 4 MiB of one letter; larger blocks are hardly faster."""
 
 COMPRESSIONS = tuple(_FORMATS)
 

@@ -21,7 +21,7 @@ from limelight.tokens.tokenizer import (
     UNKNOWN,
     Tokenizer,
     language_tag,
-    normalise,
+    normalize,
 )
 from limelight.tokens.vocabulary import suggest_vocabulary_size
 from limelight.tokens.wordpiece import WordPieceTokenizer
@@ -43,7 +43,7 @@ __all__ = [
     "language_tag",
     "load_tokenizer",
     "load_tokenizers",
-    "normalise",
+    "normalize",
     "save_tokenizers",
     "suggest_vocabulary_size",
     "tagged",

@@ -30,7 +30,7 @@ from limelight.tokens.tokenizer import (
     UNKNOWN,
     UNKNOWN_PIECE,
     UNKNOWN_TEXT,
-    normalise,
+    normalize,
     require_ids,
 )
 from limelight.untrusted import shown
@@ -41,7 +41,7 @@ _KEYS = {"sentencepiece": str, "pieces": list}
 class ListedTokenizer(Pieces):
     """A `Tokenizer` that gives the ids of transformers' `MarianTokenizer`.
 
-    A language code such as `>>fra<<` that stands first in a text is one piece. Text is normalised by `normalise`, then
+    A language code such as `>>fra<<` that stands first in a text is one piece. Text is normalized by `normalize`, then
     by the model's own rules, which may fold characters together: `decode(encode(text))` need not be the text.
     """
 
@@ -101,7 +101,7 @@ class ListedTokenizer(Pieces):
 
     def _split(self, text: str) -> list[str]:
         """Pieces, first the language code if there is one."""
-        text = normalise(text)
+        text = normalize(text)
         found = []
         if text.startswith(">>") and "<<" in text:
             code, text = text[: text.index("<<") + 2], text[text.index("<<") + 2 :]
@@ -155,7 +155,7 @@ def listed_model(model: bytes, pieces: Sequence[str]) -> bytes:
     """The file of a `ListedTokenizer`.
 
     Args:
-        model: a serialised sentencepiece model.
+        model: a serialized sentencepiece model.
         pieces: by their ids, which begin with the end of a sentence and unknown, without padding.
     """
     listed = {"sentencepiece": base64.b64encode(model).decode("ascii"), "pieces": list(pieces)}

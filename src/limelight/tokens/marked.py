@@ -1,4 +1,4 @@
-"""Marked text to ids and back: placeholders and term annotations become ids of reserved pieces.
+"""Marked text to ids and back: placeholders and term annotations become ids of reserved tokens.
 
 Plain `encode` never does this. Text between marks is segmented apart. Spacing survives: a space before a mark is a bare
 `▁`, and what follows a mark without a space has no `▁` at its beginning, so "a<ph0>b" and "a <ph0> b" have different
@@ -35,7 +35,7 @@ from limelight.tokens.tokenizer import (
     UNKNOWN,
     Tokenizer,
     is_control,
-    normalise,
+    normalize,
 )
 
 __all__ = [
@@ -137,7 +137,7 @@ def decode_marked(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
 
 
 def knows_marks(tokenizer: Tokenizer) -> bool:
-    """Whether the vocabulary has the reserved pieces for marks."""
+    """Whether the vocabulary has the reserved tokens for marks."""
     with suppress(UserError):
         require_marks(tokenizer)
         return True
@@ -145,7 +145,7 @@ def knows_marks(tokenizer: Tokenizer) -> bool:
 
 
 def require_marks(tokenizer: Tokenizer) -> None:
-    """Raises `UserError` where the vocabulary lacks the reserved pieces for marks."""
+    """Raises `UserError` where the vocabulary lacks the reserved tokens for marks."""
     try:
         for piece in PLACEHOLDERS:
             tokenizer.reserved_id(piece)
@@ -161,7 +161,7 @@ def _plan(tokenizer: Tokenizer, spacing: _Spacing, text: str, segments: list[str
     """What the ids of a text are put together of. Appends to `segments`."""
     text = _END.sub(TERM_END, _BEGIN.sub(f"{TERM_BEGIN} ", text))
     if not spacing.keeps:
-        text = normalise(text)
+        text = normalize(text)
     marks = MARK.findall(text)
     plan: list[list[int] | _Segment] = []
     for place, part in enumerate(MARK.split(text)):

@@ -1,4 +1,4 @@
-"""Sub-word sampling, word by word, from one seeded generator of our own.
+"""Subword sampling, word by word, from one seeded generator of our own.
 
 The libraries draw from generators that cannot be seeded, or whose seed counts for one process only; a run that is taken
 up again would see other segmentations. Here every draw follows from the seed, in any process. Words are sampled apart,

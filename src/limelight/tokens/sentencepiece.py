@@ -27,7 +27,7 @@ from limelight.tokens.tokenizer import (
     UNKNOWN_PIECE,
     UNKNOWN_TEXT,
     is_control,
-    normalise,
+    normalize,
     require_ids,
 )
 from limelight.tokens.vocabulary import count_alphabet, require_size, suggest_vocabulary_size, too_large, too_small
@@ -36,10 +36,10 @@ from limelight.untrusted import shown
 # With bytes to fall back on, the rarest characters (one in 10,000) need no piece of their own.
 _COVERAGE_WITH_BYTES = 0.9999
 
-# Fields of a sentencepiece model, and one of its normaliser and denormaliser.
-_PIECE, _NORMALISER, _DENORMALISER, _RULES = 1, 3, 5, 2
+# Fields of a sentencepiece model, and one of its normalizer and denormalizer.
+_PIECE, _NORMALIZER, _DENORMALIZER, _RULES = 1, 3, 5, 2
 MAX_REPLACEMENT_LENGTH = 64
-"""Bytes that rules of normalisation may put for a character; the longest of NFKC is a greeting of 33."""
+"""Bytes that rules of normalization may put for a character; the longest of NFKC is a greeting of 33."""
 
 _TOO_LARGE = re.compile(r"Vocabulary size too high.*<= (\d+)")
 _TOO_SMALL = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
@@ -48,12 +48,12 @@ _TOO_SMALL = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
 class SentencePieceTokenizer(Pieces):
     """A `Tokenizer` around a sentencepiece model.
 
-    With byte fallback `decode(encode(text)) == normalise(text)` for every text; without, characters that the training
+    With byte fallback `decode(encode(text)) == normalize(text)` for every text; without, characters that the training
     text did not have become the unknown piece.
     """
 
     def __init__(self, model: bytes, *, kind: str, reserved: Sequence[str]) -> None:
-        """Wrap a serialised model whose end id is 0 and unknown id 1, as `train_sentencepiece` makes them.
+        """Wrap a serialized model whose end id is 0 and unknown id 1, as `train_sentencepiece` makes them.
 
         Args:
             kind: `bpe` or `unigram`.
@@ -97,12 +97,12 @@ class SentencePieceTokenizer(Pieces):
 
     def encode(self, text: str) -> list[int]:
         """The best segmentation of `text`, without an end id."""
-        return self._processor.encode(normalise(text))
+        return self._processor.encode(normalize(text))
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """`encode` of each text."""
         # One by one: what the library does for a list begins with some milliseconds for its threads, even for one.
-        return [self._processor.encode(normalise(text)) for text in texts]
+        return [self._processor.encode(normalize(text)) for text in texts]
 
     def encode_sampled(self, texts: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
         """A random segmentation of each text: a pure function of its arguments, in any process.
@@ -132,24 +132,24 @@ class SentencePieceTokenizer(Pieces):
 
 
 def count_pieces(model: bytes) -> int:
-    """How many pieces a serialised model lists, at most one above `MAX_PIECES`; known before the library reads it.
+    """How many pieces a serialized model lists, at most one above `MAX_PIECES`; known before the library reads it.
 
     Raises `UserError` for other bytes, and for a model whose rules could make pages of a letter.
     """
     count = 0
     for field in fields(model):
         count += field.number == _PIECE
-        if field.number == _NORMALISER:
+        if field.number == _NORMALIZER:
             _require_short(_rules(field.bytes_value()))
-        if field.number == _DENORMALISER and _rules(field.bytes_value()):
+        if field.number == _DENORMALIZER and _rules(field.bytes_value()):
             raise UserError("a sentencepiece model that rewrites what it has decoded; such rules are not taken")
         if count > MAX_PIECES:
             break
     return count
 
 
-def _rules(normaliser: bytes) -> bytes:
-    return b"".join(field.bytes_value() for field in fields(normaliser) if field.number == _RULES)
+def _rules(normalizer: bytes) -> bytes:
+    return b"".join(field.bytes_value() for field in fields(normalizer) if field.number == _RULES)
 
 
 def _require_short(rules: bytes) -> None:
@@ -172,7 +172,7 @@ def train_sentencepiece(
     """Learn a vocabulary; the same sentences give the same bytes.
 
     Args:
-        sentences: normalised, none empty.
+        sentences: normalized, none empty.
         kind: `bpe` or `unigram`.
         reserved: the pieces that are never split, which the vocabulary begins with.
         vocabulary_size: pieces without padding. Not given: what suits `pairs`, or as many as the text has.

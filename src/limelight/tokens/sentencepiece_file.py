@@ -1,4 +1,4 @@
-"""What a sentencepiece model's file says of itself, and the same file with other rules of normalisation.
+"""What a sentencepiece model's file says of itself, and the same file with other rules of normalization.
 
 The numbers of the fields stand in sentencepiece_model.proto of sentencepiece, whose library reads such files but
 changes none.
@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from limelight.errors import UserError
 from limelight.tokens.protobuf import fields
 
-PIECE, TRAINER, NORMALISER = 1, 2, 3  # fields of the whole
+PIECE, TRAINER, NORMALIZER = 1, 2, 3  # fields of the whole
 PIECE_TEXT, PIECE_KIND, USER_DEFINED = 1, 3, 4  # fields of a piece, and one of the kinds
 MODEL_TYPE = 3  # of the trainer
-RULE_NAME, RULES = 1, 2  # of the normaliser
+RULE_NAME, RULES = 1, 2  # of the normalizer
 TYPES = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}
 
 _BYTES = 2  # the wire type of text, bytes and messages
@@ -40,15 +40,15 @@ def pieces_in(model: bytes) -> dict[str, bool]:
 
 
 def rules_of(model: bytes) -> tuple[str, bytes]:
-    """The name and the compiled rules of normalisation; no rules where text stays as it is."""
-    found = {field.number: field.bytes_value() for field in fields(_message(model, NORMALISER)) if field.number < 3}
+    """The name and the compiled rules of normalization; no rules where text stays as it is."""
+    found = {field.number: field.bytes_value() for field in fields(_message(model, NORMALIZER)) if field.number < 3}
     return found.get(RULE_NAME, b"").decode("utf-8", errors="replace"), found.get(RULES, b"")
 
 
 def with_rules(model: bytes, name: str, rules: bytes) -> bytes:
-    """The same model with other rules of normalisation."""
-    normaliser = with_fields(_message(model, NORMALISER), {RULE_NAME: name.encode(), RULES: rules})
-    return with_fields(model, {NORMALISER: normaliser})
+    """The same model with other rules of normalization."""
+    normalizer = with_fields(_message(model, NORMALIZER), {RULE_NAME: name.encode(), RULES: rules})
+    return with_fields(model, {NORMALIZER: normalizer})
 
 
 def _message(model: bytes, number: int) -> bytes:

@@ -36,7 +36,7 @@ class TaggedTokenizer:
         return self.tokenizer.padding
 
     def reserved_id(self, piece: str) -> int:
-        """The id of a reserved piece. Raises `UserError` where this vocabulary has none."""
+        """The id of a reserved token. Raises `UserError` where this vocabulary has none."""
         return self.tokenizer.reserved_id(piece)
 
     def encode(self, text: str) -> list[int]:
@@ -56,7 +56,7 @@ class TaggedTokenizer:
         return self.tokenizer.decode(ids)
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """A readable piece for each id."""
+        """A readable token for each id."""
         return self.tokenizer.pieces(ids)
 
     def word_of(self, ids: Sequence[int]) -> list[int]:

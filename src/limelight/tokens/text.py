@@ -1,7 +1,7 @@
 """Whole documents to ids and back: what a tokenizer of sentences does not know of.
 
 A tokenizer that makes one space of all white space would lose the lines of a document. For those each line is encoded
-alone, and the reserved piece `<line>` stands between two of them; a tokenizer of characters spells `\\n` itself.
+alone, and the reserved token `<line>` stands between two of them; a tokenizer of characters spells `\\n` itself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def encode_text(tokenizer: Tokenizer, text: str) -> list[int]:
     Texts that end in `\\n` can be encoded one by one: their ids together are those of all of them together.
 
     Raises:
-        UserError: the vocabulary has no piece for the end of a line.
+        UserError: the vocabulary has no token for the end of a line.
     """
     return encode_texts(tokenizer, [text])[0]
 
@@ -46,7 +46,7 @@ def decode_text(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
     `decode(encode(line))` of each line, and a text that says `<line>` itself has an end of line there.
 
     Raises:
-        UserError: the vocabulary has no piece for the end of a line.
+        UserError: the vocabulary has no token for the end of a line.
     """
     line = line_end(tokenizer)
     if line is None:
@@ -64,7 +64,7 @@ def line_end(tokenizer: Tokenizer) -> int | None:
     """The id of `<line>`, or None for a tokenizer that keeps line ends itself.
 
     Raises:
-        UserError: the vocabulary has no piece for the end of a line.
+        UserError: the vocabulary has no token for the end of a line.
     """
     if tokenizer.encode("\n"):
         return None
@@ -72,7 +72,7 @@ def line_end(tokenizer: Tokenizer) -> int | None:
 
 
 def reserved_id(tokenizer: Tokenizer, piece: str) -> int:
-    """The id of a reserved piece.
+    """The id of a reserved token.
 
     Raises:
         UserError: the vocabulary has none, as it was not made for plain text.
@@ -81,7 +81,7 @@ def reserved_id(tokenizer: Tokenizer, piece: str) -> int:
         return tokenizer.reserved_id(piece)
     except UserError:
         raise UserError(
-            f"this vocabulary has no piece {piece}: it is that of a translator, and not made for plain text"
+            f"this vocabulary has no token {piece}: it is that of a translator, and not made for plain text"
         ) from None
 
 

@@ -58,7 +58,7 @@ _BREAKABLE = re.compile(f"[\t-\r\x1c- \x85\u1680\u2000-\u2006\u2008-\u200a\u2028
 
 @runtime_checkable
 class Tokenizer(Protocol):
-    """Text to ids and back. Texts are normalised first, see `normalise`; a tokenizer of characters takes them as they
+    """Text to ids and back. Texts are normalized first, see `normalize`; a tokenizer of characters takes them as they
     are."""
 
     @property
@@ -98,7 +98,7 @@ class Tokenizer(Protocol):
         """Write all there is to load it again into `folder`, which is made where it is missing."""
 
 
-def normalise(text: str) -> str:
+def normalize(text: str) -> str:
     """What a tokenizer sees, and what `decode(encode(text))` gives back.
 
     Unicode NFC; each run of breakable white space (U+2581, the mark of a space inside pieces, counts as one) becomes

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from limelight.errors import UserError
-from limelight.tokens.tokenizer import MAX_PIECES, normalise
+from limelight.tokens.tokenizer import MAX_PIECES, normalize
 
 MIN_SIZE, MAX_SIZE = 512, 64_000
 MAX_SENTENCES = 1_000_000
@@ -48,7 +48,7 @@ def count_alphabet(sentences: Iterable[str], coverage: float = 1.0) -> int:
 
 
 def training_sentences(texts: Iterable[str], seed: int) -> list[str]:
-    """The normalised texts that are not empty, or `MAX_SENTENCES` of them drawn evenly (Vitter 1985, algorithm R).
+    """The normalized texts that are not empty, or `MAX_SENTENCES` of them drawn evenly (Vitter 1985, algorithm R).
 
     Raises:
         UserError: there are none.
@@ -56,7 +56,7 @@ def training_sentences(texts: Iterable[str], seed: int) -> list[str]:
     generator = random.Random(seed)
     kept: list[str] = []
     seen = 0
-    for text in map(normalise, texts):
+    for text in map(normalize, texts):
         if not text:
             continue
         seen += 1

@@ -24,7 +24,7 @@ from limelight.tokens.tokenizer import (
     UNKNOWN_PIECE,
     UNKNOWN_TEXT,
     is_control,
-    normalise,
+    normalize,
     require_ids,
 )
 from limelight.tokens.vocabulary import count_alphabet, require_size, suggest_vocabulary_size, too_large, too_small
@@ -41,14 +41,14 @@ MAX_BRACKETS = 100_000
 class WordPieceTokenizer(Pieces):
     """A `Tokenizer` around a WordPiece model.
 
-    `decode(encode(text)) == normalise(text)` where all characters are known; each other one reads as U+2047.
+    `decode(encode(text)) == normalize(text)` where all characters are known; each other one reads as U+2047.
     """
 
     def __init__(self, model: bytes, *, reserved: Sequence[str]) -> None:
         """Wrap a `tokenizer.json` as `train_wordpiece` makes it.
 
-        Only the vocabulary is taken from it: how text is split stands in this file, and no expression of a stranger's
-        is ever run over a text.
+        Only the vocabulary is taken from it: how text is split stands in this file, and no regular expression of an
+        untrusted file is ever run over a text.
 
         Raises:
             UserError: `model` is no such file, has other special ids, or lacks a reserved piece.
@@ -71,11 +71,11 @@ class WordPieceTokenizer(Pieces):
 
     def encode(self, text: str) -> list[int]:
         """The segmentation of `text`, without an end id."""
-        return self._tokenizer.encode(normalise(text)).ids
+        return self._tokenizer.encode(normalize(text)).ids
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """`encode` of each text."""
-        encodings = self._tokenizer.encode_batch_fast([normalise(text) for text in texts])
+        encodings = self._tokenizer.encode_batch_fast([normalize(text) for text in texts])
         return [encoding.ids for encoding in encodings]
 
     def encode_sampled(self, texts: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
@@ -127,7 +127,7 @@ def train_wordpiece(
     """Learn a vocabulary; the same sentences give the same bytes.
 
     Args:
-        sentences: normalised, none empty.
+        sentences: normalized, none empty.
         reserved: the pieces that are never split, which the vocabulary begins with.
         vocabulary_size: pieces without padding. Not given: what suits `pairs`, or as many as the text has.
 

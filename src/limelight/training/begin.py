@@ -24,7 +24,7 @@ from limelight.untrusted import read_plain
 PARENT = "parent.md"
 """The card of the model that a run began with, in the run folder."""
 MAX_POOR = 0.02
-"""Share of tokens without a piece of their own above which there is a warning."""
+"""Share of unknown tokens above which there is a warning."""
 COUNTED = 1_000_000
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
 MAX_CARD = 4_000_000

@@ -43,7 +43,7 @@ def model_card(
         *((f"validation {name}", notes.get(f"valid_{figure}", "not measured")) for figure, name in figures.items()),
         (
             "training",
-            f"{progress.step:,} updates, {progress.pieces:,} target pieces, {progress.seconds / 60:.1f} minutes",
+            f"{progress.step:,} updates, {progress.pieces:,} target tokens, {progress.seconds / 60:.1f} minutes",
         ),
         ("seed", str(config.training.seed)),
         ("made with", f"limelight {__version__}, torch {torch.__version__}, Python {platform.python_version()}"),
@@ -74,7 +74,7 @@ def _kind_of(model: Model, config: RunConfig, measured_by: str) -> tuple[str, st
     files = Path(data.text[0]).name if data.text else ""
     if isinstance(model, MaskedModel):
         use = 'Use it with `limelight fill --model FOLDER "A text with a [MASK]."`, or `--from` it a classifier begins.'
-        return f"{files}: a masked model ({family})", use, {"loss": "loss per guessed piece"}
+        return f"{files}: a masked model ({family})", use, {"loss": "loss per guessed token"}
     if isinstance(model, Classifier):
         use = "Use it with `limelight classify --model FOLDER FILE`."
         figures = {"accuracy": "accuracy", "macro_f1": "macro-F1", "loss": "loss per text"}
@@ -84,7 +84,7 @@ def _kind_of(model: Model, config: RunConfig, measured_by: str) -> tuple[str, st
         return (
             f"{files}: a model of the family {family}",
             use,
-            {"bits_per_byte": "bits per byte", "loss": "loss per piece"},
+            {"bits_per_byte": "bits per byte", "loss": "loss per token"},
         )
     directions = directions_of(data)
     pair = ", ".join(" -> ".join(direction) for direction in directions) or "?"
@@ -93,7 +93,7 @@ def _kind_of(model: Model, config: RunConfig, measured_by: str) -> tuple[str, st
         f"Use it with `limelight translate --model FOLDER{to}`, or "
         f'`limelight.load("FOLDER").translate(text{language})`.'
     )
-    figures = {"bleu": f"BLEU ({measured_by})" if measured_by else "BLEU", "chrf": "chrF", "loss": "loss per piece"}
+    figures = {"bleu": f"BLEU ({measured_by})" if measured_by else "BLEU", "chrf": "chrF", "loss": "loss per token"}
     return f"{pair}: a {family} translation model", use, figures
 
 

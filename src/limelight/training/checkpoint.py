@@ -51,9 +51,9 @@ class Progress:
     seconds: float = 0.0
     """Time spent training, interruptions not counted."""
     pieces: int = 0
-    """Target pieces learned from."""
+    """Target tokens learned from."""
     loss_sum: float = 0.0
-    """Training loss since the last line of the log, summed over pieces..."""
+    """Training loss since the last line of the log, summed over tokens..."""
     loss_pieces: int = 0
     """...and how many those were."""
     skipped: int = 0

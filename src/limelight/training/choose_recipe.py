@@ -11,14 +11,14 @@ from limelight.training.budget import Pace, last_second, reasonable_epochs
 from limelight.training.half import HalfCopy
 from limelight.training.optimizer import make_optimizer, set_rate
 from limelight.training.precision import HALVES, choose_precision
-from limelight.training.tasks import Tokenised, build_task, fresh_model
+from limelight.training.tasks import Tokenized, build_task, fresh_model
 from limelight.training.update import update
 
 PROBED = 5
 """Updates of a model that is thrown away, whose time is measured."""
 
 
-def choose_by_budget(config: RunConfig, short: RunConfig, prepared: Tokenised, say: Say) -> RunConfig:
+def choose_by_budget(config: RunConfig, short: RunConfig, prepared: Tokenized, say: Say) -> RunConfig:
     """`short` where the budget is less than twice the epochs that are reasonable for so much text, else `config`.
 
     Minutes are converted by the measured time of some updates, which takes a few seconds.
@@ -36,7 +36,7 @@ def choose_by_budget(config: RunConfig, short: RunConfig, prepared: Tokenised, s
     return chosen
 
 
-def measured_pace(config: RunConfig, prepared: Tokenised) -> float:
+def measured_pace(config: RunConfig, prepared: Tokenized) -> float:
     """Seconds an update takes here: the median of some, without the first ones."""
     training, pace = config.training, Pace()
     device = choose_device(training.device)

@@ -1,6 +1,6 @@
 """Cross-entropy of a linear layer that never holds all logits.
 
-At a vocabulary of 32,000 the logits of 4,000 pieces take half a gigabyte in fp32, and their gradient as much again.
+At a vocabulary of 32,000 the logits of 4,000 tokens take half a gigabyte in fp32, and their gradient as much again.
 Here they are made for some rows at a time, turned into their own gradient, multiplied into the gradients of features
 and weights, and overwritten by the next rows. So the gradient is made on the way forward; the way back only scales it.
 """
@@ -16,7 +16,7 @@ from limelight.shapes import Float, Int
 
 ROWS = 1024
 """Rows of logits that are held at a time. Fewer would add up the gradient of the weights in more steps, each of which
-reads and writes all of it: with 128 the loss of 32,000 pieces takes a tenth longer (`python -m benchmarks.kernels`)."""
+reads and writes all of it: with 128 the loss of 32,000 tokens takes a tenth longer (`python -m benchmarks.kernels`)."""
 
 
 def linear_cross_entropy(
@@ -103,9 +103,9 @@ def _from_softmax(logits: Tensor, probabilities: Tensor, targets: Tensor, label_
     # Below it numbers have fewer digits, down to none, and some processors have no such numbers at all.
     small = truth < torch.finfo(probabilities.dtype).smallest_normal
     if logits.device.type != "cpu" or small.any():  # a GPU is not asked: its answer would have to be waited for
-        # Where the probability is too small for a number: log Z as the most probable piece has it.
-        normaliser = logits.amax(1).to(wide) - probabilities.amax(1).to(wide).log()
-        surprise = torch.where(small, normaliser - of_truth, surprise)
+        # Where the probability is too small for a number: log Z as the most probable token has it.
+        normalizer = logits.amax(1).to(wide) - probabilities.amax(1).to(wide).log()
+        surprise = torch.where(small, normalizer - of_truth, surprise)
     return (surprise + label_smoothing * of_truth).sum()
 
 
@@ -119,7 +119,7 @@ def _subtract_truth(probabilities: Tensor, targets: Tensor, label_smoothing: flo
 
 
 def _sum_of_logits(features: Tensor, weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> Tensor:
-    """Over all rows and pieces: sum_i f_i . sum_k w_k, without a single logit."""
+    """Over all rows and tokens: sum_i f_i . sum_k w_k, without a single logit."""
     total = features.sum(0, dtype=dtype) @ weight.sum(0, dtype=dtype)
     return total if bias is None else total + len(features) * bias.sum(dtype=dtype)
 

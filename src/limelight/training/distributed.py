@@ -1,4 +1,4 @@
-"""Several processes that train one model (data parallelism): who computes which batches, what is summed, who decides.
+"""Several processes that train one model (data parallelizm): who computes which batches, what is summed, who decides.
 
     torchrun --nproc-per-node 4 -m limelight train ... --set training.accumulate=4
 

@@ -1,9 +1,9 @@
 """A copy of a model in bf16 or fp16 that computes updates for it, so that nothing has to be cast at a product.
 
 Autocast casts every weight in every forward pass, and what goes into every product; between products, sums and
-normalisation stay in fp32. A model that is in half precision throughout reads and writes half as much everywhere. What
+normalization stay in fp32. A model that is in half precision throughout reads and writes half as much everywhere. What
 needs more digits has them: the weights that learn are the fp32 ones, gradients of several batches are added in fp32,
-and torch keeps the sums inside products, normalisation and softmax in fp32 (Micikevicius et al. 2018, section 3.1).
+and torch keeps the sums inside products, normalization and softmax in fp32 (Micikevicius et al. 2018, section 3.1).
 """
 
 import copy

@@ -1,4 +1,4 @@
-"""Label-smoothed cross-entropy as a sum; whoever calls divides once, by all real pieces of an update."""
+"""Label-smoothed cross-entropy as a sum; whoever calls divides once, by all real tokens of an update."""
 
 from typing import Protocol, runtime_checkable
 
@@ -21,10 +21,10 @@ class Learner(Protocol):
 
 
 def batch_loss(model: Learner, batch: Batch, *, label_smoothing: float) -> Float[Tensor, ""]:
-    """The loss of a batch, summed over its real target pieces (natural logarithm).
+    """The loss of a batch, summed over its real target tokens (natural logarithm).
 
-    With smoothing e the true distribution is (1 - e) on the true piece and e / V on every one of the V pieces, the true
-    one included (Szegedy et al. 2016, section 7; Vaswani et al. 2017, section 5.4). Some toolkits leave the true piece
+    With smoothing e the true distribution is (1 - e) on the true token and e / V on every one of the V tokens, the true
+    one included (Szegedy et al. 2016, section 7; Vaswani et al. 2017, section 5.4). Some toolkits leave the true token
     out of the second part: their e means a little more smoothing.
 
     Padding is left out before the final linear layer: at a vocabulary of thousands that is where the time goes.

@@ -107,7 +107,7 @@ def orthogonal(matrices: Float[Tensor, "batch rows columns"]) -> Float[Tensor, "
 
 
 def _outer_weights(model: nn.Module) -> Iterable[Tensor]:
-    """The matrices at both ends of a model, whose rows are pieces, or places: of most rows a step sees nothing."""
+    """The matrices at both ends of a model, whose rows are tokens, or places: of most rows a step sees nothing."""
     for module in model.modules():
         if isinstance(module, TokenEmbedding):
             yield module.weight

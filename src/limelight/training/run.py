@@ -36,7 +36,7 @@ from limelight.training.precision import HALVES, choose_precision, fp32_products
 from limelight.training.preflight import check_run
 from limelight.training.report import Report
 from limelight.training.run_state import Run
-from limelight.training.tasks import Tokenised, build_task, fresh_model, prepare_data
+from limelight.training.tasks import Tokenized, build_task, fresh_model, prepare_data
 
 MAY_CHANGE = {
     "max_steps", "max_minutes", "fit_to_budget", "schedule", "learning_rate", "warmup", "decay_steps", "patience",
@@ -210,7 +210,7 @@ def _has_learned(folder: Path) -> bool:
 
 
 def _set_up(
-    config: RunConfig, folder: Path, prepared: Tokenised, report: Report, stop: StopRequest, group: Group
+    config: RunConfig, folder: Path, prepared: Tokenized, report: Report, stop: StopRequest, group: Group
 ) -> Run:
     training = config.training
     torch.manual_seed(training.seed)

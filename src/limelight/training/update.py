@@ -18,7 +18,7 @@ class UpdateResult:
     """What an update was made of."""
 
     loss_sum: float
-    """Summed over pieces, with label smoothing, natural logarithm."""
+    """Summed over tokens, with label smoothing, natural logarithm."""
     pieces: int
     gradient_norm: float
     applied: bool
@@ -40,7 +40,7 @@ def update(
     loss_scale: float = 1.0,
     division: Division = UNDIVIDED,
 ) -> UpdateResult:
-    """Sum the gradients of all batches, divide by all their pieces, clip, step.
+    """Sum the gradients of all batches, divide by all their tokens, clip, step.
 
     The gradient is that of one batch holding all the sentences, however they were divided. Within `interruptible` the
     weights do not change: whatever it raises, nothing but the random state has moved. What learns is what `optimizer`

@@ -119,7 +119,7 @@ def normed(rows: np.ndarray, norm: Norm) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("rows", "size"), [(1, 2), (5, 13), (3, 64)])
-def test_normalisation_is_that_of_torch(rows: int, size: int, numbers: np.random.Generator) -> None:
+def test_normalization_is_that_of_torch(rows: int, size: int, numbers: np.random.Generator) -> None:
     given, norm = 3 + 2 * normal(numbers, rows, size), random_norm(numbers, size, first=True)
     found = np.full_like(given, np.nan)
     normalize(given, norm, found)

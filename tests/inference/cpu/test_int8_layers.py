@@ -25,7 +25,7 @@ from tests.models.helpers import make_model, transformer
 pytestmark = pytest.mark.skipif(int8_kind() is not CompiledInt8Linear, reason="needs numba and avx2")
 
 TOLERANCE = 0.15
-"""What rounding activations to eight bits leaves stays below a quarter of this; features are normalised to one."""
+"""What rounding activations to eight bits leaves stays below a quarter of this; features are normalized to one."""
 
 CONFIGS = {
     "post": transformer(),
@@ -102,7 +102,7 @@ def test_a_random_life(model: Transformer, monkeypatch: pytest.MonkeyPatch, seed
 def test_between_embedding_and_output_the_loops_do_everything(
     model: Transformer, counted: list[int], width: int, lengths: tuple[int, ...]
 ) -> None:
-    """Of few hypotheses and of many; the encoder has a row for each piece and end, and none for padding."""
+    """Of few hypotheses and of many; the encoder has a row for each token and end, and none for padding."""
     if max(lengths) > 18 and model is not None and "learned" in str(type(model.encoder.positions)).lower():
         lengths = (1, 9, 18, 3)  # it has learned nineteen positions
     ready = prepared(model)

@@ -45,7 +45,7 @@ def test_forward_is_the_text_from_its_beginning(model: RecurrentLanguageModel) -
 
 
 def test_what_is_carried_is_what_a_search_goes_on_from(model: RecurrentLanguageModel) -> None:
-    """The state after a prompt, whatever stands beside it, and the one behind its last piece are the same."""
+    """The state after a prompt, whatever stands beside it, and the one behind its last token are the same."""
     rows = random_rows((4, 0, 7), 29)
     state = model.start(model.encode(*pad_rows(rows, 28)), 2)
     for number, row in enumerate(rows):

@@ -205,5 +205,5 @@ def test_bf16_autocast_trains_and_stays_near_fp32(wiring: str, cell: str, seed: 
 
 
 def test_three_way_tying_needs_vocabularies_of_one_size() -> None:
-    with pytest.raises(UserError, match="three-way shares one embedding between vocabularies of 13 and 17 pieces; set"):
+    with pytest.raises(UserError, match="three-way shares one embedding between vocabularies of 13 and 17 tokens; set"):
         build_recurrent(RecurrentConfig(tie="three-way"), 13, 17)

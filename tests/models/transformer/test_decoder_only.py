@@ -28,9 +28,9 @@ def exact(**settings: object) -> DecoderOnly:
 # ---- the equations
 
 
-def normalised(vector: Tensor, norm: torch.nn.LayerNorm) -> Tensor:
-    centred = vector - vector.mean()
-    return centred / (centred.square().mean() + norm.eps).sqrt() * norm.weight + norm.bias
+def normalized(vector: Tensor, norm: torch.nn.LayerNorm) -> Tensor:
+    centered = vector - vector.mean()
+    return centered / (centered.square().mean() + norm.eps).sqrt() * norm.weight + norm.bias
 
 
 def rotated(vector: Tensor, place: int) -> Tensor:
@@ -79,13 +79,13 @@ def features_of(model: DecoderOnly, ids: list[int], config: DecoderOnlyConfig) -
                 vector[column] += math.cos(angle) if column % 2 else math.sin(angle)
     for layer in stack.layers:
         norm = layer.attention_sublayer.norm
-        read = [normalised(vector, norm) for vector in hidden] if pre else hidden
+        read = [normalized(vector, norm) for vector in hidden] if pre else hidden
         looked = attention(layer, read, rotary=config.positions == "rotary")
         hidden = [vector + more for vector, more in zip(hidden, looked, strict=True)]
-        hidden = hidden if pre else [normalised(vector, norm) for vector in hidden]
+        hidden = hidden if pre else [normalized(vector, norm) for vector in hidden]
 
         norm, network = layer.feed_forward_sublayer.norm, layer.feed_forward
-        read = [normalised(vector, norm) for vector in hidden] if pre else hidden
+        read = [normalized(vector, norm) for vector in hidden] if pre else hidden
         inner = [network.inner.weight @ vector + network.inner.bias for vector in read]
         if config.activation == "relu":
             inner = [vector * (vector > 0) for vector in inner]
@@ -95,8 +95,8 @@ def features_of(model: DecoderOnly, ids: list[int], config: DecoderOnlyConfig) -
             vector + network.outer.weight @ more + network.outer.bias
             for vector, more in zip(hidden, inner, strict=True)
         ]
-        hidden = hidden if pre else [normalised(vector, norm) for vector in hidden]
-    return torch.stack([normalised(vector, stack.norm) for vector in hidden] if pre else hidden)
+        hidden = hidden if pre else [normalized(vector, norm) for vector in hidden]
+    return torch.stack([normalized(vector, stack.norm) for vector in hidden] if pre else hidden)
 
 
 @torch.no_grad()
@@ -146,7 +146,7 @@ def test_a_prompt_is_there_once_whatever_the_width(seed: int) -> None:
 
 @torch.inference_mode()
 def test_a_prompt_is_read_once(seed: int) -> None:
-    """A step projects its own piece and nothing of the prompt."""
+    """A step projects its own token and nothing of the prompt."""
     model = exact()
     state = begun(model, random_rows((7, 3), 29), 2)
     read = []
@@ -197,7 +197,7 @@ def test_who_joins_takes_columns_that_nobody_looks_at(seed: int) -> None:
 
 
 @torch.inference_mode()
-def test_columns_do_not_grow_with_what_a_beam_gave_up(seed: int) -> None:
+def test_columns_do_not_grow_with_what_a_beam_dropped(seed: int) -> None:
     """Also where the length of the prompt is no multiple of the width."""
     model, width = exact(), 4
     state = begun(model, random_rows((7, 3), 29), width)
@@ -213,7 +213,7 @@ def test_columns_do_not_grow_with_what_a_beam_gave_up(seed: int) -> None:
 @torch.inference_mode()
 def test_learned_positions_bound_prompt_and_target_together(seed: int) -> None:
     model = exact(positions="learned", max_positions=9)
-    message = "a sequence of 10 pieces is longer than the 9 learned positions of this model"
+    message = "a sequence of 10 tokens is longer than the 9 learned positions of this model"
     for prompt, target in ((4, 4), (0, 8), (8, 0)):  # one more is read: what the target begins with
         model(batch_as_it_stands(model, random_rows((prompt,), 29), random_rows((target,), 29)))
         with pytest.raises(UserError, match=message):

@@ -1,4 +1,4 @@
-"""The encoder alone: it sees both sides, padding and neighbours change nothing, and both models share its names."""
+"""The encoder alone: it sees both sides, padding and neighbors change nothing, and both models share its names."""
 
 from dataclasses import replace
 
@@ -51,7 +51,7 @@ def kind(request: pytest.FixtureRequest) -> dict[str, object]:
 
 @pytest.mark.parametrize("labels", [(), LABELS], ids=["masked", "classifier"])
 @pytest.mark.parametrize("pooling", ["mean", "first"])
-def test_neither_padding_nor_neighbours_change_a_row(
+def test_neither_padding_nor_neighbors_change_a_row(
     labels: tuple[str, ...], pooling: str, kind: dict[str, object], seed: int
 ) -> None:
     model = made(labels, pooling=pooling, **kind)

@@ -47,20 +47,20 @@ def test_tying(tie: str, source_tied: bool, output_tied: bool, seed: int) -> Non
 
 
 def test_base_has_the_size_of_the_paper(seed: int) -> None:
-    """Table 3: 65 million parameters with 37,000 pieces; the difference are the biases they may not have counted."""
+    """Table 3: 65 million parameters with 37,000 tokens; the difference are the biases they may not have counted."""
     with torch.device("meta"):
         model = make_model(TransformerConfig(), 37_000, 37_000)
     assert sum(parameter.numel() for parameter in model.parameters()) == pytest.approx(65e6, rel=0.03)
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
-def test_a_last_norm_where_normalisation_comes_first(norm: str, seed: int) -> None:
+def test_a_last_norm_where_normalization_comes_first(norm: str, seed: int) -> None:
     model = exact(norm=norm)
     assert (model.encoder.norm is not None) == (model.decoder.norm is not None) == (norm == "pre")
 
 
 def test_keys_and_values_of_the_source_are_computed_once(seed: int) -> None:
-    """A step projects its own piece and nothing of the source."""
+    """A step projects its own token and nothing of the source."""
     model = exact()
     batch = random_batch(model)
     state = model.start(model.encode(batch.source, batch.source_valid))
@@ -84,7 +84,7 @@ def test_learned_positions_end_with_a_clear_message(seed: int) -> None:
     model = exact(positions="learned", max_positions=6)
     model(random_batch(model, source_lengths=(5,), target_lengths=(5,)))
     for source, target in ((6, 1), (1, 6)):
-        with pytest.raises(UserError, match="a sequence of 7 pieces is longer than the 6 learned positions"):
+        with pytest.raises(UserError, match="a sequence of 7 tokens is longer than the 6 learned positions"):
             model(random_batch(model, source_lengths=(source,), target_lengths=(target,)))
 
 

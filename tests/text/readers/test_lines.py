@@ -79,7 +79,7 @@ def test_what_only_resembles_utf8_is_refused(damaged: bytes) -> None:
 
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
-def test_utf16_is_recognised(encoding: str, mark: str) -> None:
+def test_utf16_is_recognized(encoding: str, mark: str) -> None:
     bad = scan(f"{mark}A man walks.\nNo text, in every line.\r\nA dog.".encode(encoding))
     assert len(bad) == 3
     for number, line in enumerate(bad):
@@ -101,7 +101,7 @@ def test_utf16_is_recognised(encoding: str, mark: str) -> None:
         (zstandard.ZstdCompressor().compress(b"hello"), "a Zstandard archive; end its name in .zst"),
     ],
 )
-def test_what_else_a_file_may_be_is_recognised(content: bytes, likeness: str) -> None:
+def test_what_else_a_file_may_be_is_recognized(content: bytes, likeness: str) -> None:
     bad = scan(content)[0]
     assert isinstance(bad, BadLine)
     assert bad.reason.endswith(f"; the file looks like {likeness}")

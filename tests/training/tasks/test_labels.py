@@ -1,4 +1,4 @@
-"""What a look at unseen text measures where labels are chosen."""
+"""What a validation on unseen text measures where labels are chosen."""
 
 from pathlib import Path
 
@@ -73,5 +73,5 @@ def test_texts_longer_than_the_model_learns_places_for_are_refused(tmp_path: Pat
         task_of(config, tmp_path / "run")
     (tmp_path / "text" / "valid.tsv").write_text("sun 1\tday\nsun sun sun owl owl owl 2\tday\n", encoding="utf-8")
     short = config.model_copy(update={"batching": BatchingConfig(tokens=90, max_length=9)})
-    with pytest.raises(UserError, match=r"valid\.tsv:2: this text for validation has \d+ pieces with its end"):
+    with pytest.raises(UserError, match=r"valid\.tsv:2: this text for validation has \d+ tokens with its end"):
         task_of(short, tmp_path / "run")

@@ -14,7 +14,7 @@ from limelight.preparation.plain_text import prepare_text
 from limelight.signals import Stopped
 from limelight.storage.model import load_model
 from limelight.training.carry import Carrying
-from limelight.training.tasks.language import LanguageModelling
+from limelight.training.tasks.language import LanguageModeling
 from tests.training.helpers import go, last_weights, log_of, trace_of
 from tests.training.interrupted import Killed, interruption, kill
 from tests.training.texts import ATTENTIVE, CARRYING, WRITERS, text_run, write_text
@@ -36,11 +36,11 @@ def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return config, folder / "run"
 
 
-def task_of(config: RunConfig, folder: Path) -> tuple[LanguageModelling, Seq2Seq]:
+def task_of(config: RunConfig, folder: Path) -> tuple[LanguageModeling, Seq2Seq]:
     prepared = prepare_text(config, folder, lambda _: None)
     model = build_model(config.model, prepared.tokenizers)
     assert isinstance(model, Seq2Seq)
-    return LanguageModelling(config, prepared, model), model
+    return LanguageModeling(config, prepared, model), model
 
 
 @pytest.mark.parametrize("stops", [[1], [3, 4, 7], [2, 2, 11]])

@@ -1,4 +1,4 @@
-"""What a look at unseen text measures where pieces are guessed."""
+"""What a validation on unseen text measures where tokens are guessed."""
 
 from contextlib import nullcontext
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a look at unseen text measures, and that it leaves everything as it was."""
+"""What a validation on unseen text measures, and that it leaves everything as it was."""
 
 import math
 from contextlib import closing, nullcontext
@@ -106,7 +106,7 @@ def test_a_look_changes_nothing(model: Seq2Seq, tokenizers: Tokenizers, pairs: l
     assert all(parameter.grad is None and parameter.requires_grad for parameter in model.parameters())
 
 
-def test_modes_come_back_when_a_look_is_interrupted(
+def test_modes_come_back_when_validation_is_interrupted(
     model: Seq2Seq, tokenizers: Tokenizers, pairs: list[Pair], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*_: object, **__: object) -> None:
@@ -191,7 +191,7 @@ def test_a_loss_that_is_no_number_is_worse_than_any(loss: float) -> None:
 
 def test_a_pair_that_the_model_cannot_take_is_named(tokenizers: Tokenizers, pairs: list[Pair]) -> None:
     pieces = max(len(tokenizers.source.encode(pair.source)) for pair in pairs[:1])
-    with pytest.raises(UserError, match=r"valid\.tsv:1: this validation pair has \d+ pieces"):
+    with pytest.raises(UserError, match=r"valid\.tsv:1: this validation pair has \d+ tokens"):
         validation_batches(pairs[:1], tokenizers, tokens=60, longest=pieces)
     longest = max(len(tokenizers.source.encode(side)) for side in (pairs[0].source, pairs[0].target)) + 1
     assert len(validation_batches(pairs[:1], tokenizers, tokens=60, longest=longest)) == 1

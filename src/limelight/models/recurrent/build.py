@@ -33,7 +33,7 @@ def build_recurrent(
     """
     if config.tie == "three-way" and source_size != target_size:
         raise UserError(
-            f"model.tie=three-way shares one embedding between vocabularies of {source_size} and {target_size} pieces; "
+            f"model.tie=three-way shares one embedding between vocabularies of {source_size} and {target_size} tokens; "
             "set tokens.joint=true, or model.tie=two-way"
         )
     embedding = TokenEmbedding(target_size, config.embedding, scale=False)
@@ -80,7 +80,7 @@ def _cells(config: RecurrentLanguageModelConfig) -> nn.RNNBase:
 
 
 def _output(width: int, size: int) -> nn.Linear:
-    """The final linear layer: a class for each piece but padding."""
+    """The final linear layer: a class for each token but padding."""
     output = nn.Linear(width, size - 1, bias=False)
     nn.init.xavier_uniform_(output.weight)
     return output

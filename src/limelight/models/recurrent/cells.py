@@ -87,9 +87,9 @@ def build_layers(
             if kind == "lstm" and name.startswith("bias_ih"):
                 nn.init.ones_(weight.detach()[hidden : 2 * hidden])
             continue
-        initialise = nn.init.orthogonal_ if name.startswith("weight_hh") else nn.init.xavier_uniform_
+        initialize = nn.init.orthogonal_ if name.startswith("weight_hh") else nn.init.xavier_uniform_
         for gate in weight.detach().split(hidden):
-            initialise(gate)
+            initialize(gate)
     return fused
 
 

@@ -211,7 +211,7 @@ class BahdanauDecoder(AttentiveDecoder):
     """The context enters the cell (Bahdanau et al. 2015, appendix A.2.2).
 
     c_i is what the state before asks for, s_i = f(E y_{i-1}, c_i, s_{i-1}). The readout is one tanh layer over the new
-    state, the context and the last piece; the paper's maxout (appendix A.2.2) pairs the same three inputs at twice the
+    state, the context and the last token; the paper's maxout (appendix A.2.2) pairs the same three inputs at twice the
     width and asks with s_{i-1}.
     """
 

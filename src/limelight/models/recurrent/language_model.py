@@ -1,4 +1,4 @@
-"""Recurrent cells that write: each reads the piece before and predicts the next (Mikolov et al. 2010)."""
+"""Recurrent cells that write: each reads the token before and predicts the next (Mikolov et al. 2010)."""
 
 from dataclasses import dataclass
 
@@ -71,7 +71,7 @@ class RecurrentLanguageModel(LanguageModel[ReadPrompt, CellsState]):
     def read_on(
         self, ids: Int[Tensor, "batch target"], carried: Carried | None
     ) -> tuple[Float[Tensor, "batch target features"], Carried]:
-        """Features of all positions of texts that go on from a state, that before the first piece for None; and the
+        """Features of all positions of texts that go on from a state, that before the first token for None; and the
         state after them. Gradients reach back into it: who trains by parts detaches it."""
         tops, carried = self.cells.read_on(self.dropout(self.embedding(ids)), carried)
         return self._features(tops), carried

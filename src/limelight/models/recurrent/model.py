@@ -1,7 +1,7 @@
 """The recurrent encoder-decoder behind the interface that training and search know.
 
 Gradients run through the whole sentence. Truncated backpropagation through time cuts streams of unbounded length into
-affordable pieces; a sentence is short, all its activations fit into memory, and a cut would only hide from the encoder
+affordable tokens; a sentence is short, all its activations fit into memory, and a cut would only hide from the encoder
 what the end of the translation needed from it.
 """
 
@@ -25,7 +25,7 @@ class Recurrent(Seq2Seq[RecurrentMemory, RecurrentState]):
     """Encoder and decoder joined; the output projection is the target embedding where they are tied.
 
     Args:
-        embedding: of the target pieces.
+        embedding: of the target tokens.
         output: the final linear layer of its own, or None to use the target embedding's rows.
     """
 

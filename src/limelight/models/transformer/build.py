@@ -75,7 +75,7 @@ def build_decoder_only(
 
 
 def _output(width: int, size: int) -> nn.Linear:
-    """The final linear layer: a class for each piece but padding."""
+    """The final linear layer: a class for each token but padding."""
     output = nn.Linear(width, size - 1, bias=False)
     nn.init.xavier_uniform_(output.weight)
     return output

@@ -1,6 +1,6 @@
-"""The encoder alone: every position looks at all, before and after it (Devlin et al. 2019).
+"""Encoder-only: every position attends to all positions, before and after it (Devlin et al. 2019).
 
-What it reads is a row of an end, the pieces of a text, an end. What it is asked for tells two models apart: which piece
+What it reads is a row of an end, the tokens of a text, an end. What it is asked for tells two models apart: which token
 stands at a place, or which label a text has. Their encoders bear the same names, so one begins where the other ended.
 """
 
@@ -41,12 +41,12 @@ class EncoderOnly(Model):
         return features, weights
 
     def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... classes"]:
-        """The final linear layer: features to logits, of pieces or of labels."""
+        """The final linear layer: features to logits, of tokens or of labels."""
         return functional.linear(features, *self.output_weights())
 
 
 class MaskedModel(EncoderOnly):
-    """Guesses pieces from all that stands around them: the embedding is the output projection, a bias is added.
+    """Guesses tokens from all that stands around them: the embedding is the output projection, a bias is added.
 
     The original has one more layer between features and projection (its "transform"); here the last layer of the
     encoder is all there is.

@@ -92,5 +92,5 @@ class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
 
 
 def _upright(keys: Float[Tensor, "batch heads source head_size"]) -> Float[Tensor, "batch heads source head_size"]:
-    """The same keys with neighbours' numbers together in memory: products with few queries are a third faster so."""
+    """The same keys with neighbors' numbers together in memory: products with few queries are a third faster so."""
     return keys.transpose(-1, -2).contiguous().transpose(-1, -2)

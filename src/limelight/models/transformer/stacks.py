@@ -22,7 +22,7 @@ Positions = SinusoidalPositions | LearnedPositions
 
 
 class Stack(nn.Module):
-    """Embedding, positions, and a stack of layers; a last LayerNorm where normalisation comes first."""
+    """Embedding, positions, and a stack of layers; a last LayerNorm where normalization comes first."""
 
     def __init__(
         self, embedding: TokenEmbedding, positions: Positions | None, layers: Sequence[Layer], *,
@@ -53,7 +53,7 @@ class Stack(nn.Module):
         return self.dropout(embedded), self._rotation(state.ages[:, None, None])
 
     def leave(self, hidden: Float[Tensor, "batch length model"]) -> Float[Tensor, "batch length model"]:
-        """What the last layer says, normalised where that comes first."""
+        """What the last layer says, normalized where that comes first."""
         return hidden if self.norm is None else self.norm(hidden)
 
     def _rotation(self, places: Int[Tensor, "..."]) -> Rotate | None:

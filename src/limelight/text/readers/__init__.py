@@ -1,4 +1,4 @@
-"""Readers of parallel text; `read_pairs` is the door."""
+"""Readers of parallel text; `read_pairs` reads all of them."""
 
 from limelight.text.readers.lines import read_lines, read_stream
 from limelight.text.readers.pairs import names_languages, read_pairs

@@ -17,7 +17,7 @@ from limelight.text.open_text import open_text, require_file
 from limelight.text.pair import BadLine
 
 MAX_LINE_BYTES = 1_000_000
-"""Longer lines are reported and skipped without being held in memory; of a text without sentences they come in pieces.
+"""Longer lines are reported and skipped without being held in memory; of a text without sentences they come in chunks.
 """
 
 MAX_SKIPPED_BYTES = 100_000_000
@@ -97,10 +97,10 @@ def scan_lines(stream: BufferedIOBase, name: str) -> Iterator[str | BadLine]:
 
 def scan_text(stream: BufferedIOBase, name: str) -> Iterator[str | BadLine]:
     """All of a text whose lines may be of any length, in order: each line with its end, the last one too, and one of
-    more than `MAX_LINE_BYTES` piece by piece.
+    more than `MAX_LINE_BYTES` in chunks.
 
-    A piece but the first begins with a space or a tab, unless there is none in as many bytes. What is wrong with a
-    piece leaves the rest of its line as it is.
+    A chunk but the first begins with a space or a tab, unless there is none in as many bytes. What is wrong with a
+    chunk leaves the rest of its line as it is.
     """
     number, place, rest = 1, 0, b""
     while True:
@@ -137,7 +137,7 @@ def damaged(name: str, number: int, error: OSError) -> BadLine:
 
 
 def _skip_line(stream: BufferedIOBase) -> bool:
-    """Read to the end of a line that is too long, a bounded piece at a time; False where no end comes in sight."""
+    """Read to the end of a line that is too long, a bounded chunk at a time; False where no end comes in sight."""
     for _ in range(MAX_SKIPPED_BYTES // MAX_LINE_BYTES):
         piece = stream.readline(MAX_LINE_BYTES)
         if not piece or piece.endswith(b"\n"):

@@ -1,4 +1,4 @@
-"""The door to parallel text: pairs from whatever files hold them."""
+"""Pairs from parallel text in any format."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ MAX_DEPTH = 100
 MAX_CHARACTERS = 1_000_000
 """Of an element that is read as a whole, its tags not counted; a longer one is reported and left out."""
 MAX_NODES = 20_000
-"""Elements, and pieces of text between them, of such an element."""
+"""Elements, and the text between them, of such an element."""
 MAX_TAG_BYTES = 1_000_000
 """Of one tag or comment, which has to be in memory as a whole."""
 

@@ -14,28 +14,28 @@ from limelight.training.tasks.task import Task
 
 
 @runtime_checkable
-class Tokenised(Protocol):
+class Tokenized(Protocol):
     """Text made ready to be trained on."""
 
     @property
     def tokenizers(self) -> Tokenizers:
-        """What its pieces are pieces of."""
+        """What its tokens are tokens of."""
 
 
-def prepare_data(config: RunConfig, folder: Path, say: Say) -> Tokenised:
-    """Text to pieces, as the task wants them. Raises `UserError` where the text cannot be read or none is left."""
+def prepare_data(config: RunConfig, folder: Path, say: Say) -> Tokenized:
+    """Text to tokens, as the task wants them. Raises `UserError` where the text cannot be read or none is left."""
     if not config.data.text:
         first_look(config, folder, say)
     prepare = resolve(family_of(config.model).uses[config.learns].prepare)
-    return cast(Tokenised, prepare(config, folder, say))
+    return cast(Tokenized, prepare(config, folder, say))
 
 
-def fresh_model(config: RunConfig, data: Tokenised) -> Model:
+def fresh_model(config: RunConfig, data: Tokenized) -> Model:
     """A model with random weights for what the text holds. Raises `UserError` for impossible settings."""
     return build_model(config.model, data.tokenizers, getattr(data, "labels", ()))
 
 
-def build_task(config: RunConfig, data: Tokenised, model: Model) -> Task:
+def build_task(config: RunConfig, data: Tokenized, model: Model) -> Task:
     """The task of a run. Raises `UserError` where the model cannot take what the text holds."""
     task = resolve(family_of(config.model).uses[config.learns].task)
     return cast(Task, task(config, data, model))

@@ -80,7 +80,7 @@ class Labels(Task):
 def validation_batches(prepared: PreparedLabels, *, tokens: int, longest: int | None) -> list[tuple[np.ndarray, Batch]]:
     """All texts for validation, made once for a whole run: the places of some of them, and their batch.
 
-    Raises `UserError` for a text with more pieces than the `longest` sequence the model takes.
+    Raises `UserError` for a text with more tokens than the `longest` sequence the model takes.
     """
     pairs, tokenizer = prepared.valid, prepared.tokenizers.source
     rows = [begun(row) for row in tokenizer.encode_batch([pair.source for pair in pairs])]

@@ -1,4 +1,4 @@
-"""Language modelling: plain text, each piece predicted from those before it."""
+"""Language modeling: plain text, each token predicted from those before it."""
 
 import math
 from collections.abc import Generator, Iterable
@@ -21,8 +21,8 @@ LOOKED_AT = 16_384
 """Pieces of a batch of validation, where training has smaller ones."""
 
 
-class LanguageModelling(Task):
-    """Learns p(piece | pieces before it). Models that carry a state read on from batch to batch; others see a block.
+class LanguageModeling(Task):
+    """Learns p(token | tokens before it). Models that carry a state read on from batch to batch; others see a block.
 
     Raises `UserError` for blocks longer than the model can take, and for a text shorter than a block.
     """
@@ -31,7 +31,7 @@ class LanguageModelling(Task):
         require_block(config, longest_sequence(model))
         self.block = config.batching.block
         self.text = prepared.valid
-        self.amount = f"{len(prepared.train.ids):,} pieces of text"
+        self.amount = f"{len(prepared.train.ids):,} tokens of text"
         self.tokens = max(config.batching.tokens, LOOKED_AT)
         blocks = ContinuousBlocks if isinstance(model, ReadsOn) else ShuffledBlocks
         self.stream = blocks(
@@ -49,7 +49,7 @@ class LanguageModelling(Task):
         return len(self.text.ids) > 1
 
     def validate(self, model: Model, *, precision: str, device: torch.device) -> Validation:
-        """The mean loss of a piece, and the same as bits for a byte of the text, whatever its pieces are."""
+        """The mean loss of a token, and the same as bits for a byte of the text, whatever its tokens are."""
         loss = mean_loss(
             model,
             self._unseen(model),

@@ -1,4 +1,4 @@
-"""Masked language modelling: plain text, some pieces of each line guessed from all that stands around them."""
+"""Masked language modeling: plain text, some tokens of each line guessed from all that stands around them."""
 
 from collections.abc import Generator
 
@@ -18,10 +18,10 @@ from limelight.training.tasks.task import Task, Validation, mean_loss, require_p
 
 
 class Masked(Task):
-    """Learns p(piece | the line around it) (Devlin et al. 2019, section 3.1, without its second task).
+    """Learns p(token | the line around it) (Devlin et al. 2019, section 3.1, without its second task).
 
-    The lines for validation are masked once, in the same way for every look. Raises `UserError` where the model cannot
-    take sequences as long as they may get, and for text without a piece that could be guessed.
+    The lines for validation are masked once, in the same way for every validation. Raises `UserError` where the model
+    cannot take sequences as long as they may get, and for text without a token that could be guessed.
     """
 
     def __init__(self, config: RunConfig, prepared: PreparedText, model: MaskedModel) -> None:
@@ -55,7 +55,7 @@ class Masked(Task):
         return bool(self.valid_batches)
 
     def validate(self, model: Model, *, precision: str, device: torch.device) -> Validation:
-        """The mean loss of a guessed piece, and a line as the model completes it."""
+        """The mean loss of a guessed token, and a line as the model completes it."""
         assert isinstance(model, MaskedModel)
         loss = mean_loss(model, self.valid_batches, autocast=autocast(precision, device), device=device)
         return Validation(loss, example=self._example(model, device))

@@ -23,10 +23,10 @@ LEAST_BLEU = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """One look at unseen text."""
+    """One validation on unseen text."""
 
     loss: float
-    """Per predicted piece, natural logarithm, without label smoothing; its exponential is the perplexity."""
+    """Per predicted token, natural logarithm, without label smoothing; its exponential is the perplexity."""
     figures: Mapping[str, float] = field(default_factory=dict)
     """What else was measured, by name: `bleu` and `chrf` of greedy translations, `accuracy` and `macro_f1` of
     labels."""
@@ -98,7 +98,7 @@ def mean_loss(
     autocast: AbstractContextManager[object],
     device: torch.device,
 ) -> float:
-    """Negative log-likelihood per predicted piece. A `learner` may stand in for the model, as for one that carries a
+    """Negative log-likelihood per predicted token. A `learner` may stand in for the model, as for one that carries a
     state."""
     total, pieces = 0.0, 0
     with eval_mode(model):

@@ -142,7 +142,7 @@ def views_of(
 
 
 def source_tags(data: DataConfig, corpus: Corpus, direction: Direction) -> list[str]:
-    """The pieces before every source: of the target language, where there are several directions, and of
+    """The tokens before every source: of the target language, where there are several directions, and of
     back-translated text."""
     language = [language_tag(direction.target)] if len(directions_of(data)) > 1 else []
     return language + [BACK_TRANSLATED] * bool(corpus.tag)

@@ -71,7 +71,7 @@ def validation_batches(
 ) -> list[Batch]:
     """All pairs as batches, made once for a whole run.
 
-    Raises `UserError` for a pair with more pieces than the `longest` sequence the model takes: now, and not after the
+    Raises `UserError` for a pair with more tokens than the `longest` sequence the model takes: now, and not after the
     first thousand updates.
     """
     sources = tokenizers.source.encode_batch([pair.source for pair in pairs])

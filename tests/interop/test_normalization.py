@@ -1,4 +1,4 @@
-"""The rules do what `normalise` does, seen through the library that applies them."""
+"""The rules do what `normalize` does, seen through the library that applies them."""
 
 import unicodedata
 
@@ -7,8 +7,8 @@ import sentencepiece
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.interop.normalisation import RULE_NAME, compiled_rules, rules
-from limelight.tokens import normalise
+from limelight.interop.normalization import RULE_NAME, compiled_rules, rules
+from limelight.tokens import normalize
 from limelight.tokens.metadata import read_stored
 from limelight.tokens.sentencepiece_file import with_rules
 from tests.interop.helpers import ENGLISH, GERMAN, MANY, make_tokenizers
@@ -26,10 +26,10 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[object, object]:
     return tokenizer, sentencepiece.SentencePieceProcessor(model_proto=model)
 
 
-def test_a_rule_leads_where_normalisation_leads() -> None:
+def test_a_rule_leads_where_normalization_leads() -> None:
     found = rules()
     for spelling, wanted in list(found.items())[:: 1 + len(found) // 1000]:
-        assert normalise(f"|{spelling}|") == normalise(f"|{wanted}|") == f"|{wanted}|"
+        assert normalize(f"|{spelling}|") == normalize(f"|{wanted}|") == f"|{wanted}|"
         assert spelling != wanted
     assert found["e\u0301"] == "é"
     assert found["\u212b"] == "Å"

@@ -1,6 +1,6 @@
-"""Our normalisation of text as rules that a sentencepiece model carries within it.
+"""Our normalization of text as rules that a sentencepiece model carries within it.
 
-Limelight normalises before its tokenizers see a text, and their models change nothing themselves. Others hand text to
+Limelight normalizes before its tokenizers see a text, and their models change nothing themselves. Others hand text to
 the model file as it comes, so an exported one has to do the same by itself. Its rules replace the longest match from
 left to right: putting several combining marks of a letter into canonical order is beyond that, unless they make up one
 character with it in the end.
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import sentencepiece
 
-from limelight.tokens import normalise
+from limelight.tokens import normalize
 from limelight.tokens.sentencepiece_file import rules_of
 
 RULE_NAME = "limelight"
@@ -30,28 +30,28 @@ def compiled_rules() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rules.tsv"
         path.write_text("".join(lines), encoding="ascii")
-        normaliser = sentencepiece.SentencePieceNormalizer(rule_tsv=str(path))
-    return rules_of(normaliser.serialized_model_proto())[1]
+        normalizer = sentencepiece.SentencePieceNormalizer(rule_tsv=str(path))
+    return rules_of(normalizer.serialized_model_proto())[1]
 
 
 @lru_cache(maxsize=1)
 def rules() -> dict[str, str]:
-    """What `normalise` changes, character by character, and the ways to spell one character with several."""
+    """What `normalize` changes, character by character, and the ways to spell one character with several."""
     found: dict[str, str] = {}
     for code in range(sys.maxunicode + 1):
         character = chr(code)
         composed = unicodedata.decomposition(character)
         if (composed and not composed.startswith("<")) or code in _HANGUL or character.isspace() or character == "▁":
             for spelling in (character, *_spellings(character)):
-                wanted = _normalised(spelling)
+                wanted = _normalized(spelling)
                 if wanted != spelling:
                     found[spelling] = wanted
     return found
 
 
-def _normalised(text: str) -> str:
+def _normalized(text: str) -> str:
     """What it becomes in the midst of a text."""
-    return normalise(f"|{text}|")[1:-1]
+    return normalize(f"|{text}|")[1:-1]
 
 
 def _spellings(character: str) -> set[str]:
