@@ -1,9 +1,11 @@
-"""A folder becomes what its model is for."""
+"""A folder becomes what its model is for; the pipelines that it is not for are not imported."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 from inspect import signature
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
@@ -13,18 +15,20 @@ from limelight.decoding.ensemble import Ensemble
 from limelight.errors import UserError
 from limelight.inference.precision import search_precision
 from limelight.models.build import choose_device
-from limelight.models.families import family_of, resolve, use_of
+from limelight.models.families import CLASSIFY, FILL, family_of, resolve, use_of
 from limelight.models.interface import Seq2Seq
 from limelight.models.language_model import LanguageModel
 from limelight.models.transformer import encoder_only
-from limelight.pipelines.classifier import Classifier
-from limelight.pipelines.generator import TextGenerator, window_of
-from limelight.pipelines.mask_filler import MaskFiller
 from limelight.pipelines.translator import Translator
 from limelight.storage.layout import BEST, CONFIG, SHORTLIST, find_model
 from limelight.storage.model import StoredModel, load_model, require_command
 from limelight.storage.shortlist import read_shortlist
 from limelight.tokens import Tokenizers
+
+if TYPE_CHECKING:
+    from limelight.pipelines.classifier import Classifier
+    from limelight.pipelines.generator import TextGenerator
+    from limelight.pipelines.mask_filler import MaskFiller
 
 Folders = str | Path | Sequence[str | Path]
 
@@ -95,21 +99,20 @@ def load_reader(path: str | Path, device: torch.device | None = None) -> MaskFil
     `device` as for `load_translator`. Raises `UserError` for a folder that holds no model, or one of another family.
     """
     [stored] = _load([path], device)
-    if isinstance(stored.model, encoder_only.Classifier):
-        return make_classifier([stored])
-    if isinstance(stored.model, encoder_only.MaskedModel):
-        return make_mask_filler([stored])
-    config = stored.config.model
-    raise UserError(
-        f"{path}: this is a model of the family {config.family}, which neither fills in nor classifies; "
-        f"use it with {family_of(config).commands}"
-    )
+    use = use_of(stored.config.model, stored.model)
+    if use not in (FILL, CLASSIFY):
+        config = stored.config.model
+        raise UserError(
+            f"{path}: this is a model of the family {config.family}, which neither fills in nor classifies; "
+            f"use it with {family_of(config).commands}"
+        )
+    return cast("MaskFiller | Classifier", resolve(use.pipeline)([stored]))
 
 
 def load_mask_filler(path: str | Path, device: torch.device | None = None) -> MaskFiller:
     """The same for a masked model. Raises `UserError` for a classifier, too."""
     reader = load_reader(path, device)
-    if isinstance(reader, Classifier):
+    if isinstance(reader.model, encoder_only.Classifier):
         raise UserError(f"{path}: this is a classifier, which fills nothing in; use it with `limelight classify`")
     return reader
 
@@ -117,7 +120,7 @@ def load_mask_filler(path: str | Path, device: torch.device | None = None) -> Ma
 def load_classifier(path: str | Path, device: torch.device | None = None) -> Classifier:
     """The same for a classifier. Raises `UserError` for a masked model, too."""
     reader = load_reader(path, device)
-    if isinstance(reader, MaskFiller):
+    if isinstance(reader.model, encoder_only.MaskedModel):
         raise UserError(
             f"{path}: this is a masked model, which knows no labels; use it with `limelight fill`, or begin a "
             "classifier with it: `limelight train --from`"
@@ -152,6 +155,8 @@ def make_translator(
 
 def make_generator(stored: Sequence[StoredModel], *, precision: str | None = None) -> TextGenerator:
     """The text generator of a stored model. Raises `UserError` for one that does not write."""
+    from limelight.pipelines.generator import TextGenerator, window_of
+
     one = _only(stored)
     require_command(one, "generate")
     return TextGenerator(
@@ -164,12 +169,16 @@ def make_generator(stored: Sequence[StoredModel], *, precision: str | None = Non
 
 def make_mask_filler(stored: Sequence[StoredModel]) -> MaskFiller:
     """The mask filler of a stored masked model."""
+    from limelight.pipelines.mask_filler import MaskFiller
+
     one = _only(stored)
     return MaskFiller(cast(encoder_only.MaskedModel, one.model), one.tokenizers.source)
 
 
 def make_classifier(stored: Sequence[StoredModel]) -> Classifier:
     """The classifier of a stored one."""
+    from limelight.pipelines.classifier import Classifier
+
     one = _only(stored)
     return Classifier(cast(encoder_only.Classifier, one.model), one.tokenizers.source)
 
