@@ -12,7 +12,6 @@ import typer
 
 from limelight.cli.output import lines_to
 from limelight.errors import RunError, UserError
-from limelight.text.formats import DOCUMENT_SUFFIXES
 
 if TYPE_CHECKING:
     from limelight.documents.translate import Report
@@ -54,6 +53,8 @@ def job_of(
     Raises `UserError` where it is not said what the translation is to be called, and for options of documents without
     one, before a model is loaded.
     """
+    from limelight.text.formats import DOCUMENT_SUFFIXES
+
     if path is None or not (path.is_dir() or path.suffix.lower() in DOCUMENT_SUFFIXES):
         given = {"--all": everything, "--protect": protect, "--report": report}
         if any(given.values()):
