@@ -5,7 +5,7 @@ WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-portable torture bench check format lock
+.PHONY: help demo test test-browser test-portable torture bench check format lock
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
@@ -16,6 +16,14 @@ demo: .venv/.ready ## train a small translator on generated text (about two minu
 # One thread per process: PyTorch's own threads would only wait for one another across the workers.
 test: .venv/.ready-dev ## run all tests, with every tensor shape checked
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --durations 10
+
+# Where Chromium is: Debian's package is called so. Without a browser, or without a test that ran, this fails.
+BROWSER ?= chromium
+AXE := .venv/axe/node_modules/axe-core/axe.min.js
+
+test-browser: .venv/.ready-browser ## try the page in a real browser (apt-get install chromium npm; or BROWSER=path)
+	@command -v $(BROWSER) > /dev/null || { echo 'there is no $(BROWSER): apt-get install chromium, or BROWSER=path'; exit 1; }
+	@OMP_NUM_THREADS=1 LIMELIGHT_BROWSER=$(BROWSER) LIMELIGHT_AXE=$(AXE) $(BIN)/python -m pytest -q -n 2 tests/browser
 
 # What a laptop's CPU has. The processor still says what it really is: limelight.capabilities reads these variables, too.
 AVX2 := ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2 FBGEMM_ENABLE_INSTRUCTIONS=AVX2 \
@@ -54,6 +62,11 @@ lock: .venv/.ready-dev ## write the versions installed in .venv into the require
 
 .venv/.ready-dev: requirements-dev.txt .venv/.ready
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@touch $@
+
+.venv/.ready-browser: requirements-browser.txt .venv/.ready-dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $<
+	@npm install --silent --no-audit --no-fund --prefix .venv/axe axe-core@4.10.3
 	@touch $@
 
 .venv/.ready-peers: benchmarks/requirements-peers.txt .venv/.ready-dev

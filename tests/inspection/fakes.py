@@ -44,6 +44,22 @@ class Letters:
         raise NotImplementedError
 
 
+class Spelling(Letters):
+    """Letters that name every id, whatever an untrained model may say; each is a word of its own."""
+
+    def encode(self, text: str) -> list[int]:
+        return [2 + ALPHABET.index(letter) for letter in text if letter in ALPHABET]
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        return [f"▁{ALPHABET[1 + each % 26]}" for each in ids]
+
+    def word_of(self, ids: Sequence[int]) -> list[int]:
+        return list(range(len(ids)))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return "".join(self.pieces(ids)).replace("▁", " ").strip()
+
+
 LETTERS = Tokenizers(Letters(), Letters())
 
 

@@ -2,6 +2,7 @@
 
 import { element, vector } from "./dom.js";
 import { shown } from "./shown.js";
+import { requestFile } from "./server.js";
 
 /** A menu of downloads. */
 export function exportMenu(context, stage) {
@@ -11,6 +12,7 @@ export function exportMenu(context, stage) {
     "Weights as CSV": async () => save("weights.csv", "text/csv", table(await shown(context))),
     "Everything as JSON": () => save("limelight.json", "application/json", JSON.stringify(context.document)),
   };
+  if (context.source.live) entries["Everything as a page"] = () => savePage(context);
   const buttons = Object.entries(entries).map(([name, action]) =>
     element("button", { type: "button", click: () => void action() }, name),
   );
@@ -64,6 +66,10 @@ async function rasterized(svg, board) {
   const canvas = element("canvas", { width: board.clientWidth * 2, height: board.clientHeight * 2 });
   canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+}
+
+async function savePage({ document, store }) {
+  saveBlob("limelight.html", await requestFile("page/file", { ...document.question, theme: store.get("theme") || "dark" }));
 }
 
 const save = (name, type, text) => saveBlob(name, new Blob([text], { type }));

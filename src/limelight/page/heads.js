@@ -12,7 +12,7 @@ export function createHeads(context) {
   const { store } = context;
   const kinds = element("div", { class: "choices", role: "group", "aria-label": "Kind of attention" });
   const grid = element("div", { class: "grid" });
-  const title = element("h3", { class: "opened" });
+  const title = element("h2", { class: "opened" });
   const mean = element("button", { type: "button", class: "quiet", click: () => store.set({ layer: -1, head: -1 }) }, "Mean of all");
   const picture = createPicture((row) => store.set({ row: store.get("row") === row ? -1 : row, column: -1, step: row }));
   const opened = element("div", { class: "panel" }, element("div", { class: "bar" }, title, mean), picture.root, legend());

@@ -10,7 +10,7 @@ import { peakOf, strip } from "./strips.js";
 /** The panel as an element, for the token of the store's step. */
 export function createLookUp(context) {
   const { store } = context;
-  const title = element("h3", { class: "opened" });
+  const title = element("h2", { class: "opened" });
   const formula = element("p", { class: "formula" });
   const body = element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "One look-up in numbers" });
   const reading = element("p", { class: "reading" });

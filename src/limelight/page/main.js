@@ -49,7 +49,7 @@ function build(context) {
   });
   const main = element("main", {}, translate?.root, element("div", { class: "front" }, stage, createTour(context)), tabs);
   fill(document.getElementById("page"), createHeader(context, parts), main);
-  if (live) followQuestion(context, translate.tell);
+  if (live) context.again = followQuestion(context, translate.tell);
 }
 
 start();

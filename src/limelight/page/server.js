@@ -5,13 +5,29 @@ import { readIds, readOff } from "./question.js";
 
 const PAUSE = 350; // milliseconds without a key before a translation is asked for
 
-/** Ask the service. Raises an `Error` with the service's own message. */
+/** Ask the service. Raises an `Error` with the service's own message, and its `code`. */
 export async function request(path, body, signal) {
-  const options = body === undefined ? { signal } : { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal };
-  const response = await fetch(`/api/v1/${path}`, options);
-  const value = await response.json();
-  if (!response.ok) throw new Error(value.error?.message ?? `the service answered ${response.status}`);
-  return value;
+  return (await answered(path, body, signal)).json();
+}
+
+/** The same for an answer that is a file. */
+export const requestFile = async (path, body) => (await answered(path, body)).blob();
+
+let key = "";
+
+/** The key that is sent from now on, for a service that asks for one. It is kept nowhere. */
+export function useKey(given) {
+  key = given.trim();
+}
+
+async function answered(path, body, signal) {
+  const headers = key ? { Authorization: `Bearer ${key}` } : {};
+  const sent = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  const response = await fetch(`api/v1/${path}`, { headers, signal, ...sent });
+  if (response.ok) return response;
+  const { error } = await response.json().catch(() => ({}));
+  throw Object.assign(new Error(error?.message ?? `the service answered ${response.status}`), { code: error?.code ?? "" });
 }
 
 /** What the store asks: with `plain` without forced words and switches. */
@@ -74,12 +90,12 @@ export function followQuestion(context, tell) {
       context.show({ ...document, question });
       return tell("");
     } catch (error) {
-      return signal.aborted ? undefined : tell(error.message);
+      return signal.aborted ? undefined : tell(error.message, error.code);
     }
   };
   store.on(["text", "from", "to", "model", "beam", "prefix", "off"], (changed) => {
     clearTimeout(waiting);
     waiting = setTimeout(ask, changed.includes("text") ? PAUSE : 0);
   });
-  void ask();
+  return ask;
 }

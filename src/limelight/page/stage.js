@@ -186,7 +186,7 @@ function cast(values, boxes, { row, column, across }) {
 
 /** Tokens as bright as their weights; the largest weights in numbers. */
 function mark(stage, values, row, column) {
-  const { top, bottom } = stage;
+  const { context, top, bottom } = stage;
   const named = values ? largest(values, NAMED, 0.05) : [];
   for (const [group, own, others] of [[top, column, row >= 0], [bottom, row, column >= 0]]) {
     buttons(group).forEach((button, place) => {
@@ -195,7 +195,7 @@ function mark(stage, values, row, column) {
       button.classList.toggle("bright", weight > 0.6);
       button.classList.toggle("chosen", place === own);
       button.classList.toggle("dim", Boolean(values) && place !== own && weight < 0.05);
-      button.setAttribute("aria-pressed", String(place === own));
+      button.setAttribute("aria-pressed", String(place === context.store.get(group === top ? "column" : "row")));
       button.lastChild.textContent = others && named.includes(place) ? twoDigits(weight) : "";
     });
   }

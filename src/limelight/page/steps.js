@@ -11,7 +11,7 @@ export function createSteps(context) {
   const so_far = element("p", { class: "so-far" });
   const list = element("ol", { class: "candidates" });
   const note = element("p", { class: "legend" });
-  const left = element("div", { class: "panel" }, element("h3", { class: "opened" }, "What could come next"), slider, so_far, list, note);
+  const left = element("div", { class: "panel" }, element("h2", { class: "opened" }, "What could come next"), slider, so_far, list, note);
   const view = { context, slider, so_far, list, note };
   store.on(["document", "step"], () => draw(view));
   draw(view);

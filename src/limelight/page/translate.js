@@ -1,7 +1,7 @@
 /** The line on which one types, and in which direction it is translated. */
 
 import { element, fill } from "./dom.js";
-import { request } from "./server.js";
+import { request, useKey } from "./server.js";
 
 const EXAMPLE = { en: "The small dog runs across the green grass.", de: "Der kleine Hund läuft über das grüne Gras.", fr: "Le petit chien court dans l'herbe verte." };
 const NEW = { prefix: "", off: "", row: -1, column: -1, step: 0 };
@@ -17,12 +17,24 @@ export function createTranslate(context) {
   store.on(["text"], () => {
     if (input.value !== store.get("text")) input.value = store.get("text");
   });
-  void load(context, ways, input, status);
-  const root = element("section", { class: "translate", "aria-label": "Translate" }, ways, input, output, status);
-  return { root, tell: (text) => fill(status, text) };
+  const key = element("input", { type: "password", "aria-label": "Key of this service", autocomplete: "off", placeholder: "Key" });
+  const form = element("form", { hidden: true }, element("input", { type: "text", autocomplete: "username", hidden: true }), key, element("button", { type: "submit", class: "quiet" }, "Use this key"));
+  const tell = (text, code = "") => {
+    form.hidden = !["no_key", "invalid_key"].includes(code);
+    fill(status, text);
+  };
+  const begin = () => load(context, ways, input, tell);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    useKey(key.value);
+    void begin();
+  });
+  void begin();
+  const root = element("section", { class: "translate", "aria-label": "Translate" }, ways, input, output, status, form);
+  return { root, tell };
 }
 
-async function load(context, ways, input, status) {
+async function load(context, ways, input, tell) {
   const { store } = context;
   try {
     const { models } = await request("models");
@@ -33,9 +45,11 @@ async function load(context, ways, input, status) {
     if (found.some(({ name, source, target }) => JSON.stringify([name, source, target]) === wanted)) ways.value = wanted;
     else if (found.length) choose(context, ways.value, input);
     input.value = store.get("text");
+    tell("");
     if (!input.value) store.set({ text: EXAMPLE[store.get("from")] ?? "" });
+    else if (!context.document.translation) void context.again();
   } catch (error) {
-    fill(status, error.message);
+    tell(error.message, error.code);
   }
 }
 

@@ -9,7 +9,7 @@ const HEIGHT = 32;
 export function createTree(context) {
   const board = element("div", { class: "tree" });
   const reason = element("p", { class: "reading", "aria-live": "polite" });
-  const root = element("div", { class: "panel" }, element("h3", { class: "opened" }, "The beam"), element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Hypotheses of the beam, step by step" }, board), reason, states());
+  const root = element("div", { class: "panel" }, element("h2", { class: "opened" }, "The beam"), element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Hypotheses of the beam, step by step" }, board), reason, states());
   context.store.on(["document"], () => draw(context, board, reason));
   draw(context, board, reason);
   return root;

@@ -10,8 +10,8 @@ export function createWhatIf(context) {
   const forced = element("div", { class: "forced" });
   const switches = element("div", { class: "switches" });
   const reset = element("button", { type: "button", class: "quiet", click: () => context.ask({ prefix: [], off: {} }) }, "Reset");
-  const compared = element("div", { class: "panel" }, element("div", { class: "bar" }, element("h3", { class: "opened" }, "Before and after"), reset), both, element("h4", {}, "Forced beginning"), forced);
-  const heads = element("div", { class: "panel" }, element("h3", { class: "opened" }, "Switch heads off"), switches);
+  const compared = element("div", { class: "panel" }, element("div", { class: "bar" }, element("h2", { class: "opened" }, "Before and after"), reset), both, element("h3", {}, "Forced beginning"), forced);
+  const heads = element("div", { class: "panel" }, element("h2", { class: "opened" }, "Switch heads off"), switches);
   const draw = () => {
     drawBoth(context, both);
     drawForced(context, forced);
@@ -94,7 +94,7 @@ function block(context, document, kind) {
     const whole = element("button", { type: "button", class: "quiet small", "aria-label": `All of layer ${layer} ${none ? "on" : "off"}`, click: () => context.ask({ off: { ...document.translation?.off, [name]: none ? [] : all } }) }, none ? "all on" : "all off");
     return element("div", { class: "switch-row" }, element("span", { class: "axis" }, `layer ${layer}`), heads, whole);
   });
-  return element("div", { class: "block" }, element("h4", {}, TITLES[kind.name]), rows);
+  return element("div", { class: "block" }, element("h3", {}, TITLES[kind.name]), rows);
 }
 
 const signed = (value) => `${value > 0 ? "+" : value < 0 ? "−" : "±"}${Math.abs(value).toFixed(2)}`;

@@ -4,7 +4,7 @@ Every answer is a function of what is asked (text, direction, tokens, heads that
 the page keeps nothing between two requests.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -19,7 +19,7 @@ from limelight.inspection.beam_tree import beam_tree
 from limelight.inspection.look_up import look_up
 from limelight.inspection.maps import attention_map
 from limelight.inspection.page_data import packed, page_document
-from limelight.inspection.standalone import standalone_page
+from limelight.inspection.standalone import THEMES, standalone_page
 from limelight.inspection.steps import decoding_steps
 from limelight.models.recurrent.decoder import AttentiveDecoder
 from limelight.models.recurrent.model import Recurrent
@@ -80,6 +80,8 @@ def explain(translator: Translator, question: Question, *, every_head: bool = Fa
 def explained_page(translator: Translator, question: Question, *, theme: str = "dark") -> str:
     """The same as one HTML file that works without a server: with every head, and the look-ups of the head that aligns
     best. Raises `UserError` as `explain` does."""
+    if theme not in THEMES:
+        raise UserError(f"there is no theme {theme!r}; there are {', '.join(THEMES)}")
     document = explain(translator, question, every_head=True)
     cross = next((kind for kind in document["kinds"] if kind["name"] == "cross"), None)
     if cross is not None:
@@ -99,8 +101,7 @@ def explained_page(translator: Translator, question: Question, *, theme: str = "
 
 def head_weights(translator: Translator, question: Question, kind: str, layer: int, head: int) -> dict[str, Any]:
     """The weights of one head in float32. The question has to have a target. Raises `UserError` as `explain` does."""
-    tokenizers, request = _asked(translator, question)
-    del request
+    tokenizers, _ = _asked(translator, question)
     keep_heads = keep_heads_of(translator, question.off)
     seen = _map(translator, tokenizers, question.text, question.target or (), keep_heads)
     return packed(seen.average(kind, layer=layer, heads=head))
@@ -178,3 +179,44 @@ def _map(
 ) -> AttentionMap:
     seen = attention_map(translator.model, tokenizers, text, target, keep_heads=keep_heads)
     return replace(seen, model=translator.name)
+
+
+def _explain(translator: Translator, text: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    return explain(translator, _question(text, options))
+
+
+def _explained_page(translator: Translator, text: str, options: Mapping[str, Any]) -> str:
+    return explained_page(translator, _question(text, options), theme=options["theme"])
+
+
+def _head_weights(translator: Translator, text: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    place = (options["kind"], options["layer"], options["head"])
+    return head_weights(translator, _question(text, options), *place)
+
+
+def _look_up(translator: Translator, text: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    place = (options["kind"], options["layer"], options["head"], options["row"])
+    return look_up_in(translator, _question(text, options), *place)
+
+
+def _question(text: str, options: Mapping[str, Any]) -> Question:
+    """What a service was asked, as JSON brought it."""
+    target = options.get("target")
+    return Question(
+        text,
+        options["source_lang"],
+        options["target_lang"],
+        beam_size=options.get("beam_size"),
+        prefix=tuple(options.get("prefix", ())),
+        target=None if target is None else tuple(target),
+        off=options.get("off", {}),
+    )
+
+
+ANSWERS: dict[str, Callable[[Translator, str, Mapping[str, Any]], Any]] = {
+    "explain": _explain,
+    "explained_page": _explained_page,
+    "head_weights": _head_weights,
+    "look_up": _look_up,
+}
+"""What a service may be asked of a text, by name."""

@@ -1,9 +1,10 @@
 """Every path of the service. The dialects do not collide, so one port speaks all of them."""
 
+from limelight.serving import page
 from limelight.serving.call import Dialect, Route
 from limelight.serving.dialects import deepl, libretranslate, own
 
-ROUTES: tuple[Route, ...] = (*own.ROUTES, *deepl.ROUTES, *libretranslate.ROUTES)
+ROUTES: tuple[Route, ...] = (*own.ROUTES, *page.ROUTES, *deepl.ROUTES, *libretranslate.ROUTES)
 
 PREFIXES = {"/api/": own.OWN, "/v2/": deepl.DEEPL, "/v3/": deepl.DEEPL}
 

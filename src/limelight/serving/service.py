@@ -119,6 +119,18 @@ class Service:
         self._check(client, Ask([text], ""))
         return await self._detected(client, [Way(model, Direction("", "")) for model in self.catalog.models], text)
 
+    async def inspect(self, client: Client, ask: Ask, what: str, options: Mapping[str, Any]) -> Any:
+        """What the page asks of one text, see `pipelines/explain.py`. Raises `Refusal`."""
+        self._check(client, ask)
+        (text,) = ask.texts
+        ways = self.catalog.ways(ask.source, ask.target, ask.model)
+        likely = {} if ask.source else await self._detected(client, ways, text)
+        way = _way(ways, likely)
+        languages = {"source_lang": way.direction.source, "target_lang": way.direction.target}
+        (answer,) = await way.model.pool.run(client.id, [Sentence(what, text, {**options, **languages})])
+        self._count(client, len(text), 1)
+        return answer
+
     def _check(self, client: Client, ask: Ask) -> None:
         """Raises `Refusal` for what is beyond a limit, before any work."""
         if self.draining:

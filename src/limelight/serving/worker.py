@@ -13,6 +13,7 @@ from limelight.decoding.lane import Outcome
 from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
 from limelight.models.eval_mode import eval_mode
+from limelight.pipelines.explain import ANSWERS
 from limelight.pipelines.job import Job
 from limelight.pipelines.translation import Translation
 from limelight.pipelines.translator import Translator
@@ -86,6 +87,8 @@ class Worker:
                 self._begin(task)
             elif task.kind == "detect":
                 self._send(Report(task.id, "done", self._detected(task.text)))
+            elif task.kind in ANSWERS:
+                self._send(Report(task.id, "done", ANSWERS[task.kind](self._translator, task.text, task.options)))
             else:
                 self._send(Report(task.id, "refused", f"this engine does not know how to {task.kind}"))
         except UserError as error:

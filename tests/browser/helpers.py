@@ -1,0 +1,36 @@
+"""What the browser's tests share: an untrained model with everything to show, and where things are on the page."""
+
+import time
+from typing import Any
+
+import torch
+
+from limelight.config import DecodingConfig, Direction
+from limelight.pipelines.translator import Translator
+from limelight.tokens import Tokenizers
+from tests.inspection.fakes import Spelling
+from tests.models.helpers import make_model, transformer
+
+
+def untrained(**config: Any) -> Translator:
+    """Two layers of three heads on each side, always the same."""
+    torch.manual_seed(3)
+    model = make_model(transformer(), Spelling.size, Spelling.size).eval()
+    with torch.no_grad():  # with opinions, so that a head that is off changes what is said
+        for weight in model.parameters():
+            weight.mul_(2.0 if weight.dim() > 1 else 1)
+    decoding = DecodingConfig(beam_size=3, max_length_extra=4, max_length_factor=1.0)
+    return Translator(model, Tokenizers(Spelling(), Spelling()), decoding, directions=[Direction("en", "de")], **config)
+
+
+def tokens(page: Any, line: int) -> Any:
+    """The tokens of the upper line (0), which are attended to, or of the lower line (1), which attend."""
+    return page.locator(".tokens").nth(line).locator("button")
+
+
+def until(page: Any, expression: str, argument: Any = None, *, seconds: float = 20) -> None:
+    """Wait for an expression of the page to hold. Playwright's own way evaluates a string, which the policy forbids."""
+    last = time.monotonic() + seconds
+    while not page.evaluate(expression, argument):
+        assert time.monotonic() < last, f"after {seconds} s it does not hold: {expression}"
+        page.wait_for_timeout(30)

@@ -1,0 +1,205 @@
+"""The page as one file, without a server."""
+
+import base64
+import csv
+import io
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from limelight.inspection import AttentionMap
+from limelight.pipelines.explain import Question, explained_page
+from tests.browser.conftest import SIZES
+from tests.browser.helpers import tokens, until, untrained
+from tests.inspection.fakes import random_map, softmax
+
+SEED = 11
+
+
+@pytest.fixture(scope="module")
+def seen() -> AttentionMap:
+    return random_map(SEED, encoder=(2, 4), decoder=(2, 4), cross=(2, 4))
+
+
+@pytest.fixture(scope="module")
+def address(seen: AttentionMap, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("page") / "map.html"
+    seen.to_html(path)
+    return path.as_uri()
+
+
+@pytest.fixture(scope="module")
+def explained(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The page of an untrained model, which has steps, a beam and look-ups as any other."""
+    translator = untrained()
+    path = tmp_path_factory.mktemp("page") / "explained.html"
+    path.write_text(explained_page(translator, Question("ab cde f", beam_size=3)), encoding="utf-8")
+    return path.as_uri()
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+@pytest.mark.parametrize("view", ["heads", "steps", "beam"])
+def test_every_view_is_accessible(open_page, accessible, picture, explained, theme, view):
+    for size in SIZES:
+        page = open_page(f"{explained}#view={view}&theme={theme}&step=2", size)
+        page.wait_for_selector(f"#view-{view}:visible")
+        page.wait_for_selector(".token")
+        assert page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0], "nothing sticks out"
+        picture(page, f"file-{view}-{size}-{theme}")
+        if size != "projector":
+            accessible(page)
+
+
+def test_pointing_at_a_word_lights_what_it_attends_to(open_page, address, seen):
+    page = open_page(address)
+    words = seen.merge_words()
+    row = words.average("cross")[1]
+    tokens(page, 1).nth(1).hover()
+    assert page.locator(".cone").count() == int((row >= 0.01).sum())
+    best = int(row.argmax())
+    name = words.source_pieces[best]
+    caption = page.locator(".spoken").inner_text()
+    assert caption.startswith(f"“{words.target_pieces[1]}” attends to")
+    assert f"{'the end' if name == '</s>' else f'“{name}”'} {row[best]:.2f}" in caption
+    lit = [float(each.evaluate("node => node.style.getPropertyValue('--lit')")) for each in tokens(page, 0).all()]
+    np.testing.assert_allclose(lit, row, atol=1e-3)
+    page.mouse.move(5, 5)
+    assert page.locator(".cone").count() == 0
+
+
+def test_numbers_are_those_of_the_map(open_page, address, seen):
+    """What the page merges and saves is what Python merges: in words and in sub-words, of every kind and head."""
+    page = open_page(address)
+    for unit, side in (("words", seen.merge_words()), ("sub-words", seen)):
+        for kind in seen.kinds:
+            place = f"view=heads&kind={kind}&layer=1&head=2&words={int(unit == 'words')}"
+            page.evaluate(f"location.hash = '{place}'")
+            until(page, "() => document.querySelector('.opened').textContent.startsWith('layer 1, head 2')")
+            page.locator(".menu summary").click()
+            with page.expect_download() as download:
+                page.get_by_role("button", name="Weights as CSV").click()
+            page.locator(".menu summary").click()
+            rows = list(csv.reader(io.StringIO(Path(download.value.path()).read_text(encoding="utf-8"))))
+            values = np.array([[float(cell) for cell in row[1:]] for row in rows[1:]])
+            np.testing.assert_allclose(values, side.average(kind, layer=1, heads=2), atol=2e-6)
+            np.testing.assert_allclose(values.sum(axis=1), 1, atol=2e-5)
+            assert [row[0] for row in rows[1:]] == plain(side.labels(kind)[0], unit)
+
+
+def plain(labels: tuple[str, ...], unit: str) -> list[str]:
+    return [label.replace("▁", "") or label if unit == "sub-words" else label for label in labels]
+
+
+def test_a_head_is_opened_by_keyboard_and_the_address_says_so(open_page, address):
+    page = open_page(address)
+    page.locator(".thumbnail").first.focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown", "Enter"):
+        page.keyboard.press(key)
+    until(page, "() => document.querySelector('.opened').textContent.startsWith('layer 1, head 2')")
+    assert "layer=1&head=2" in page.evaluate("location.hash")
+    assert page.locator(".stage-title").inner_text().endswith("layer 1, head 2")
+    page.locator(".picture canvas").first.focus()
+    page.keyboard.press("ArrowRight")
+    assert "to" in page.locator(".picture .reading").inner_text()
+    shared = open_page(page.url)
+    until(shared, "() => document.querySelector('.opened').textContent.startsWith('layer 1, head 2')")
+
+
+def test_tokens_are_walked_and_released_by_keyboard(open_page, address):
+    page = open_page(address)
+    tokens(page, 1).first.focus()
+    page.keyboard.press("Tab")
+    tokens(page, 1).first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    assert tokens(page, 1).nth(1).get_attribute("aria-pressed") == "true"
+    assert "row=1" in page.evaluate("location.hash")
+    page.keyboard.press("Escape")
+    assert tokens(page, 1).nth(1).get_attribute("aria-pressed") == "false"
+
+
+def test_steps_show_candidates_and_the_look_up(open_page, explained):
+    page = open_page(f"{explained}#view=steps&step=1")
+    assert page.locator(".candidate").count() >= 10
+    page.wait_for_selector(".numbers tbody tr")
+    shares = [float(text) for text in page.locator(".numbers .share .value").all_inner_texts()]
+    assert sum(shares) == pytest.approx(1, abs=0.05)
+    page.locator("input[type=range]").focus()
+    page.keyboard.press("ArrowRight")
+    assert "step=2" in page.evaluate("location.hash")
+
+
+def test_the_beam_tells_why_a_branch_ended(open_page, explained):
+    page = open_page(f"{explained}#view=beam")
+    assert page.locator(".node.best").count() >= 2
+    page.locator(".node.outscored, .node.pruned").first.focus()
+    assert any(word in page.locator("#view-beam .reading").inner_text() for word in ("outscored", "pruned"))
+
+
+def test_the_tour_drives_the_same_page(open_page, accessible, address):
+    page = open_page(address)
+    page.get_by_role("button", name="Tour").click()
+    titles = []
+    for _ in range(6):
+        titles.append(page.locator(".tour h2").inner_text())
+        page.locator(".tour .primary").click()
+    assert len(set(titles)) == 6
+    assert page.locator(".tour").is_hidden()
+    page.evaluate("location.hash = 'tour=5&kind=decoder_self'")
+    page.wait_for_selector(".tour:visible")
+    accessible(page)
+
+
+def test_pictures_and_the_document_are_saved(open_page, address, seen):
+    page = open_page(address)
+    page.locator(".menu summary").click()
+    for name, start in (("Stage as SVG", b"<svg"), ("Stage as PNG", b"\x89PNG"), ("Everything as JSON", b"{")):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=name).click()
+        content = Path(download.value.path()).read_bytes()
+        assert content.startswith(start), name
+    document = json.loads(content)
+    values = np.frombuffer(base64.b64decode(document["matrices"]["cross"]["data"]), dtype="<f4")
+    np.testing.assert_array_equal(values.reshape(seen.cross.shape), seen.cross)
+
+
+def test_a_notebook_shows_it_in_a_frame_without_an_address(open_page, seen, tmp_path):
+    (tmp_path / "notebook.html").write_text(f"<!doctype html><title>a</title>{seen._repr_html_()}", encoding="utf-8")
+    page = open_page((tmp_path / "notebook.html").as_uri())
+    frame = page.frame_locator("iframe")
+    frame.locator(".tokens").nth(1).locator("button").nth(1).click()
+    assert frame.locator(".cone").count() > 0
+
+
+def test_motion_stops_where_it_is_not_wanted(open_page, address):
+    page = open_page(address, reduced_motion="reduce")
+    assert tokens(page, 0).first.evaluate("node => getComputedStyle(node).transitionDuration") == "0s"
+
+
+def test_a_hundred_tokens_are_drawn_as_far_as_they_are_looked_at(open_page, tmp_path):
+    """Counted: lines on the stage and canvases; a time would depend on the machine."""
+    random, size = np.random.default_rng(SEED), 100
+    words = tuple(range(size))
+    pieces = tuple(f"▁word{number % 17}" for number in range(size - 1))
+    big = AttentionMap(
+        (*pieces, "</s>"), (*pieces, "</s>"), ("<s>", *pieces), words, words, words,
+        encoder_self=softmax(random.normal(size=(6, 8, size, size))),
+        decoder_self=softmax(np.where(np.tri(size) > 0, random.normal(size=(6, 8, size, size)), -np.inf)),
+        cross=softmax(4 * random.normal(size=(6, 8, size, size))),
+    )  # fmt: skip
+    big.to_html(tmp_path / "big.html")
+    page = open_page((tmp_path / "big.html").as_uri())
+    page.wait_for_selector(".thumbnail")
+    assert page.locator(".thumbnail canvas").count() == 48
+    page.locator(".thumbnail").nth(11).click()
+    until(page, "() => document.querySelector('.opened').textContent.startsWith('layer 1, head 3')")
+    assert 0 < page.locator(".line").count() <= 240
+    first = page.evaluate_handle("document.querySelector('.token')")
+    started = time.perf_counter()
+    tokens(page, 1).nth(60).hover()
+    print(f"pointing took {1000 * (time.perf_counter() - started):.0f} ms with the way of the mouse")
+    assert page.locator(".cone").count() <= 24
+    assert page.evaluate("node => node === document.querySelector('.token')", first), "tokens stay as they are"

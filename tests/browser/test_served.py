@@ -1,0 +1,182 @@
+"""The page of a running service: what a visitor does, from the first sentence to the file that is taken along."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from limelight.inspection import attention_map
+from limelight.pipelines.explain import Question, explain
+from tests.browser.conftest import SIZES
+from tests.browser.helpers import tokens, until, untrained
+from tests.serving.helpers import Running, running
+
+TEXT = "abcdef"
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[Running]:
+    with running({"untrained": untrained()}) as found:
+        yield found
+
+
+@pytest.fixture
+def visit(open_page: Any, service: Running) -> Any:
+    """Open the service's page, with what the address says."""
+
+    def open_(fragment: str = "", size: str = "laptop", **options: Any) -> Any:
+        place = f"{service.url}/#model=untrained&from=en&to=de&text={TEXT}&{fragment}"
+        page = open_page(place, size, allowed=service.url, **options)
+        until(page, "() => document.querySelector('.output').textContent !== ''")
+        return page
+
+    return open_
+
+
+def output(page: Any) -> str:
+    return page.locator(".output").inner_text()
+
+
+def settled(page: Any, before: str) -> str:
+    """The translation, when it has become another one."""
+    until(page, "before => document.querySelector('.output').textContent !== before", before)
+    return output(page)
+
+
+def test_a_sentence_is_typed_and_its_translation_read(open_page, service):
+    page = open_page(service.url, allowed=service.url)
+    until(page, "() => document.querySelector('.output').textContent !== ''")
+    before = output(page)
+    page.locator("textarea").fill("fedcab")
+    expected = explain(untrained(), Question("fedcab", "en", "de"))
+    assert settled(page, before) == expected["translation"]["text"]
+    assert "text=fedcab" in page.url, "a link shows what its sender saw"
+    words = [each.inner_text().strip() for each in tokens(page, 1).locator(".word").all()]
+    assert words[:-1] == expected["translation"]["text"].split()
+
+
+def test_a_word_is_forced(visit):
+    page = visit("view=steps&step=1")
+    before = output(page)
+    other = page.locator("button.candidate:not(.chosen)").first
+    name = other.locator(".name").inner_text()
+    other.click()
+    after = settled(page, before)
+    assert after.split()[0] == before.split()[0]
+    assert after.split()[1] == name
+    page.get_by_role("tab", name="What if").click()
+    assert page.locator(".chip").count() == 2
+    assert "log-probability" in page.locator(".change").inner_text()
+    page.get_by_role("button", name="Reset").click()
+    assert settled(page, after) == before
+
+
+def test_a_head_that_is_off_is_keep_heads_in_python(visit):
+    page = visit("view=whatif")
+    for head in range(3):
+        page.get_by_role("button", name=f"Target to source, layer 0, head {head}: on").click()
+        page.get_by_role("button", name=f"Target to source, layer 0, head {head}: off").wait_for()
+    one = untrained()
+    found = explain(one, Question(TEXT, "en", "de", off={"decoder.0.cross": [0, 1, 2]}))
+    assert output(page) == found["translation"]["text"]
+    ids = found["translation"]["ids"]
+    seen = attention_map(one.model, one.tokenizers, TEXT, ids, keep_heads={"decoder.0.cross": torch.zeros(3)})
+    assert "decoder.0.cross" in page.url
+    tokens(page, 1).first.hover()
+    lit = [float(each.evaluate("node => node.style.getPropertyValue('--lit')")) for each in tokens(page, 0).all()]
+    np.testing.assert_allclose(lit, seen.merge_words().average("cross")[0], atol=1e-3)
+
+
+def test_a_head_is_switched_off_where_it_is_looked_at(visit):
+    page = visit("view=heads")
+    page.locator(".thumbnail").first.focus()
+    page.keyboard.press("x")
+    page.locator(".thumbnail.off").wait_for()
+
+
+def test_a_head_is_asked_for_when_it_is_opened(visit, service):
+    page = visit("view=heads")
+    with page.expect_response(re.compile("page/head")) as asked:
+        page.locator(".thumbnail").nth(4).click()
+    assert asked.value.ok
+    until(page, "() => document.querySelector('.opened').textContent.startsWith('layer 1, head 1')")
+
+
+def test_the_beam_goes_on_from_a_branch(visit):
+    page = visit("view=beam")
+    before = output(page)
+    page.locator(".node.outscored:not(:has-text('end'))").first.click()
+    settled(page, before)
+
+
+def test_the_numbers_of_every_head_are_there(visit):
+    page = visit("view=steps&kind=encoder_self&layer=1&head=2&row=3")
+    page.wait_for_selector(".numbers tbody tr")
+    assert page.locator(".numbers tbody tr").count() == len(TEXT) + 1
+
+
+def test_the_page_is_taken_along(visit, open_page, tmp_path):
+    page = visit("view=beam&layer=0&head=1")
+    page.locator(".menu summary").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Everything as a page").click()
+    path = tmp_path / "taken.html"
+    path.write_bytes(Path(download.value.path()).read_bytes())
+    alone = open_page(path.as_uri())
+    alone.wait_for_selector(".token")
+    words = [each.inner_text().strip() for each in tokens(alone, 1).locator(".word").all()]
+    assert " ".join(words).strip() == output(page)
+    alone.get_by_role("tab", name="Beam").click()
+    assert alone.locator(".node").count() > 3
+
+
+def test_what_a_user_types_is_text(visit):
+    page = visit()
+    page.locator("textarea").fill("<img src=x onerror=alert(1)>")
+    page.wait_for_timeout(600)
+    assert page.locator("img").count() == 0
+
+
+def test_a_mistake_is_told_where_one_types(open_page, service):
+    address = f"{service.url}/#model=untrained&from=en&to=de&text={'a' * 300}"
+    context = open_page("about:blank").context
+    page = context.new_page()  # the console tells of an answer of 400, and this page may
+    page.goto(address)
+    page.get_by_text("at most 200 are explained").wait_for()
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+@pytest.mark.parametrize("view", ["heads", "steps", "beam", "whatif"])
+def test_every_view_is_accessible(visit, accessible, picture, view, theme):
+    for size in ("phone", "laptop"):
+        page = visit(f"view={view}&theme={theme}&off=decoder.0.cross:1", size)
+        page.wait_for_selector(f"#view-{view}:visible")
+        assert page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0]
+        picture(page, f"served-{view}-{size}-{theme}")
+        accessible(page)
+
+
+# ---- what a new visitor wants to do, with the steps counted: at most five
+
+
+def test_find_the_head_that_aligns(visit):
+    page = visit()  # it is what the page opens with: one look along the descriptions, one click
+    best = page.locator(".thumbnail.aligns")
+    assert best.count() + page.locator(".thumbnail.spread, .thumbnail.end").count() > 0
+    page.locator(".thumbnail").first.click()
+    assert "layer 0, head 0" in page.locator(".stage-title").inner_text()
+
+
+def test_explain_a_wrong_word_and_make_it_right(visit):
+    page = visit()
+    before = output(page)
+    tokens(page, 1).nth(2).click()  # 1: the wrong word; the stage shows what it attended to
+    assert page.locator(".cone").count() > 0
+    page.get_by_role("tab", name="Steps").click()  # 2: what else could have come, and how probable it was
+    assert page.locator(".candidate").count() >= 10
+    page.locator("button.candidate:not(.chosen)").first.click()  # 3: the right word
+    assert settled(page, before).split()[:2] == before.split()[:2]

@@ -1,0 +1,96 @@
+"""The page's routes: its files with their policy, and answers that equal those of Python."""
+
+import json
+from collections.abc import Iterator
+from importlib.resources import files
+
+import pytest
+
+from limelight.pipelines.explain import Question, explain, explained_page, head_weights, look_up_in
+from limelight.serving.keys import Key, Keys, digest
+from limelight.serving.page import POLICY
+from tests.browser.helpers import untrained
+from tests.serving.helpers import Running, running
+
+ASKED = {"text": "abcde", "source_lang": "en", "target_lang": "de"}
+PLACE = {"kind": "decoder_self", "layer": 1, "head": 2}
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[Running]:
+    with running({"one": untrained()}) as found:
+        yield found
+
+
+def plain(value: object) -> object:
+    return json.loads(json.dumps(value))
+
+
+def test_every_file_is_served_with_the_policy(service: Running) -> None:
+    frame = service.get("/")
+    assert (frame.status, frame.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert b'src="page/main.js"' in frame.value
+    for path in files("limelight.page").iterdir():
+        if path.name.endswith((".js", ".css")):
+            answer = service.get(f"/page/{path.name}")
+            assert answer.status == 200
+            assert answer.value == path.read_bytes()
+            assert answer.headers["Content-Security-Policy".lower()] == POLICY
+            assert answer.headers["content-type"].startswith(("text/javascript", "text/css"))
+    assert "unsafe" not in POLICY
+
+
+@pytest.mark.parametrize("path", ["/page/__init__.py", "/page/index.html", "/page/..%2frun.py", "/page/none.js"])
+def test_nothing_else_is(service: Running, path: str) -> None:
+    assert service.get(path).status == 404
+
+
+def test_answers_are_those_of_python(service: Running) -> None:
+    one, question = untrained(), Question("abcde", "en", "de")
+    document = service.post("/api/v1/page/explain", ASKED)
+    assert document.value == plain({"format": 1, "document": explain(one, question)})
+    target = document.value["document"]["translation"]["ids"]
+    given = Question("abcde", "en", "de", target=tuple(target), off={"decoder.0.cross": [1]})
+    asked = {**ASKED, "target": target, "off": {"decoder.0.cross": [1]}, **PLACE}
+    matrix = service.post("/api/v1/page/head", asked)
+    assert matrix.value == plain({"format": 1, "matrix": head_weights(one, given, *PLACE.values())})
+    found = service.post("/api/v1/page/look_up", {**asked, "row": 2})
+    assert found.value == plain({"format": 1, "look_up": look_up_in(one, given, *PLACE.values(), 2)})
+    page = service.post("/api/v1/page/file", {**ASKED, "theme": "light"})
+    assert page.value.decode() == explained_page(one, question, theme="light")
+    assert page.headers["content-disposition"].startswith("attachment")
+
+
+def test_the_source_language_is_found_out(service: Running) -> None:
+    answer = service.post("/api/v1/page/explain", {"text": "abcde", "target_lang": "de"})
+    assert answer.status == 200
+
+
+@pytest.mark.parametrize(
+    ("changed", "status", "message"),
+    [
+        ({"text": " "}, 400, "the text is blank"),
+        ({"text": "a" * 300}, 400, "at most 200 are explained"),
+        ({"beam_size": 1000}, 400, "beam_size must be from 1 to"),
+        ({"off": {"decoder.9.cross": [0]}}, 400, "there is no attention 'decoder.9.cross'"),
+        ({"prefix": [-1]}, 400, "prefix"),
+        ({"prefix": [0] * 2000}, 400, "prefix"),
+        ({"target_lang": "fr"}, 400, "fr"),
+        ({"model": "none"}, 404, "no model of this name"),
+        ({"sampling": {}}, 400, "sampling"),
+    ],
+)
+def test_mistakes_are_told(service: Running, changed: dict, status: int, message: str) -> None:
+    answer = service.post("/api/v1/page/explain", {**ASKED, **changed})
+    assert answer.status == status
+    assert message in answer.value["error"]["message"]
+
+
+def test_the_page_is_public_and_what_it_asks_needs_the_key() -> None:
+    keys = Keys([Key("visitor", digest("secret"), "")])
+    with running({"one": untrained()}, keys=keys) as service:
+        assert service.get("/").status == 200
+        assert service.get("/page/main.js").status == 200
+        refused = service.post("/api/v1/page/explain", ASKED)
+        assert (refused.status, refused.value["error"]["code"]) == (401, "no_key")
+        assert service.post("/api/v1/page/explain", ASKED, Authorization="Bearer secret").status == 200
