@@ -38,13 +38,13 @@ def test_a_folder_into_a_folder_and_a_report(limelight: Limelight, trained: Path
 def test_what_is_refused_before_a_model_is_loaded(tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     with pytest.raises(UserError, match=r"-o .*a\.NEW\.md"):
-        job_of(path, None, everything=False, protect=None, report=None)
-    with pytest.raises(UserError, match="--protect is for documents"):
-        job_of(tmp_path / "a.tsv", None, everything=False, protect=["x"], report=None)
-    assert job_of(tmp_path / "a.txt", None, everything=False, protect=None, report=None) is None
-    job = job_of(tmp_path, path, everything=True, protect=["x"], report=path)
+        job_of(path, None, everything=False, report=None)
+    with pytest.raises(UserError, match="--report is for documents"):
+        job_of(tmp_path / "a.tsv", None, everything=False, report=path)
+    assert job_of(tmp_path / "a.txt", None, everything=False, report=None) is None
+    job = job_of(tmp_path, path, everything=True, report=path)
     assert job is not None
-    assert (job.everything, job.protect) == (True, ["x"])
+    assert (job.everything, job.report) == (True, path)
 
 
 def test_a_wrong_expression_is_a_mistake_of_the_user(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
@@ -53,3 +53,24 @@ def test_a_wrong_expression_is_a_mistake_of_the_user(limelight: Limelight, train
     assert ended.code == 2
     assert "no regular expression" in ended.err
     assert not (tmp_path / "b.md").exists()
+
+
+def test_terms_and_spans_of_lines(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "terms.tsv").write_text("dog\tQuirx\n")
+    ended = limelight("translate", "--model", trained, "The old dog sees X-123.", "--glossary", tmp_path / "terms.tsv",
+                      "--protect", "X-[0-9]+")  # fmt: skip
+    assert ended.code == 0, ended.err
+    assert ended.out.count("Quirx") == 1
+    assert ended.out.count("X-123") == 1
+    ended = limelight("translate", "--model", trained, "A dog.", "--glossary", tmp_path / "none.tsv")
+    assert ended.code == 2
+    assert "none.tsv: cannot be read" in ended.err
+
+
+def test_terms_of_documents(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "terms.csv").write_text("dog,Quirx\n")
+    (tmp_path / "a.md").write_text("# The **dog** runs.\n")
+    ended = limelight("translate", "--model", trained, tmp_path / "a.md", "-o", tmp_path / "b.md", "--glossary",
+                      tmp_path / "terms.csv")  # fmt: skip
+    assert ended.code == 0, ended.err
+    assert (tmp_path / "b.md").read_text().count("Quirx") == 1

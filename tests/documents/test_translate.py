@@ -15,6 +15,10 @@ from limelight.text.units.registry import Options
 from tests.text.units.helpers import upper
 
 
+def answer(text: str, source: str, failed: tuple[str, ...] = ()) -> ProtectedTranslation:
+    return ProtectedTranslation(text, 0.0, (), 0.0, source, finished=True, failed=failed)
+
+
 class Capitals:
     """Translates into capitals; stops after so many calls."""
 
@@ -26,7 +30,7 @@ class Capitals:
         if self.calls > self.stop:
             raise KeyboardInterrupt
         self.texts += [each.text for each in texts]
-        return [ProtectedTranslation(upper(each.text), each.text, ()) for each in texts]
+        return [answer(upper(each.text), each.text) for each in texts]
 
 
 def work(translate: Capitals, settings: str = "") -> Work:
@@ -98,10 +102,7 @@ def test_what_is_suspect_is_reported(tmp_path: Path) -> None:
 
     def translate(texts: Sequence[ProtectedText]) -> list[ProtectedTranslation]:
         answers = {"It costs 5000 dollars.": "Es kostet.", "See the {name} there.": "Siehe da {name}"}
-        return [
-            ProtectedTranslation(answers.get(each.text, "Gut."), each.text, (), failed=("{name}",) * ("{" in each.text))
-            for each in texts
-        ]
+        return [answer(answers.get(each.text, "Gut."), each.text, ("{name}",) * ("{" in each.text)) for each in texts]
 
     report = translate_document(path, tmp_path / "b.txt", Work(translate, Options("en", "de")))
     assert [(each.line, each.reasons) for each in report.suspects] == [

@@ -14,9 +14,11 @@ from limelight.decoding.hypothesis import Hypothesis
 from limelight.errors import UserError
 from limelight.models.build import build_model
 from limelight.pipelines import protected
+from limelight.pipelines.job import Job, Steps
 from limelight.pipelines.protected import ProtectedTranslation, protect_text, translate_protected
 from limelight.pipelines.translator import Translation, Translator
-from limelight.text.marks import MARK, mark_number, mark_of, placeholder, show_marks, without_marks
+from limelight.text.glossary import Glossary, Term
+from limelight.text.marks import MARK, TERM_BEGIN, mark_number, mark_of, placeholder, show_marks, without_marks
 from limelight.text.protectors import DEFAULT, find_spans
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
 
@@ -41,11 +43,17 @@ class Scripted(Translator):
         self.say = say
         self.asked: list[str] = []
 
-    def translate(self, texts: Any, **options: Any) -> Any:
+    def jobs(self, texts: Sequence[str], **options: Any) -> list[Job]:  # type: ignore[override]
         assert options["marked"]
+        assert options["lines"]
         self.asked += texts
-        made = [[Translation(each, 0.0, (), 0.0, text, True) for each in self.say(text)] for text in texts]
-        return [replace(best, alternatives=tuple(others)) for best, *others in made]
+        return [Job(_at_once(text, self.say(text))) for text in texts]
+
+
+def _at_once(source: str, texts: Sequence[str]) -> Steps[Translation]:
+    best, *others = (Translation(text, 0.0, (), 0.0, source, finished=True) for text in texts)
+    yield from ()
+    return replace(best, alternatives=tuple(others))
 
 
 def marked(text: str) -> str:
@@ -185,7 +193,7 @@ def _nesting(text: str) -> int:
 
 def test_numbers_of_placeholders_begin_at_0_in_each_sentence() -> None:
     text = protect_text("The {a} hums. A {b} runs {c}.", DEFAULT)
-    assert [[mark_number(mark) for mark in MARK.findall(text)] for text in text.sentences] == [[0], [0, 1]]
+    assert [[mark_number(mark) for mark in MARK.findall(each.text)] for each in text.sentences] == [[0], [0, 1]]
 
 
 def test_marks_of_a_marked_text_are_ids_and_of_any_other_are_characters() -> None:
@@ -200,3 +208,36 @@ def test_marks_of_a_marked_text_are_ids_and_of_any_other_are_characters() -> Non
     found = Hypothesis((reserved, *tokenizer().encode("lamp")), 0.0, 0.0, True)
     assert show_marks(translator.finish(with_marks, [found]).text) == "<ph3> lamp"
     assert translator.finish(plain, [found]).text == "lamp"
+
+
+GLOSSARY = Glossary([Term("lamp", "Leuchte"), Term("dog", "Köter")], "en")
+
+
+def test_terms_are_annotated_and_where_they_are_not_used_placeholders() -> None:
+    translator = Scripted(said("der <ph0>Köter<ph1> schläft"))
+    found = translate_protected(translator, ["the <b>dogs</b> sleep"], DEFAULT, GLOSSARY)[0]
+    assert [show_marks(each) for each in translator.asked] == ["the <ph0>dogs <ph30> Köter <ph31><ph1> sleep"]
+    assert found.text == "der <b>Köter</b> schläft"
+
+    translator = Scripted(lambda text: ["Lampe " + placeholder(0) if TERM_BEGIN in text else text])
+    found = translate_protected(translator, ["The {x} lamp hums."], DEFAULT, GLOSSARY)[0]
+    assert [show_marks(each) for each in translator.asked] == [
+        "The <ph0> lamp <ph30> Leuchte <ph31> hums.", "The <ph0> <ph1> hums.",
+    ]  # fmt: skip
+    assert found.text == "The {x} Leuchte hums."
+    assert (found.unused, found.failed, found.warnings) == ((), (), ())
+
+
+def test_a_term_that_begins_a_sentence_begins_with_a_large_letter() -> None:
+    glossary = Glossary([Term("lamp", "leuchte")], "en")
+    translator = Scripted(lambda text: ["Lampe " + placeholder(0)] if TERM_BEGIN in text else [text])
+    found = translate_protected(translator, ["Lamp {x} hums."], DEFAULT, glossary)[0]
+    assert found.text == "Leuchte {x} hums."
+
+
+def test_a_term_that_a_placeholder_cannot_save_is_reported() -> None:
+    text = "the lamp " + " ".join(f"{{x{number}}}" for number in range(30))
+    translator = Scripted(lambda text: [text.partition(TERM_BEGIN)[0] + text[-59:]])
+    found = translate_protected(translator, [text], DEFAULT, GLOSSARY)[0]
+    assert found.unused == ("Leuchte",)
+    assert found.warnings == ("term not used",)

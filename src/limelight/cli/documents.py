@@ -1,10 +1,10 @@
-"""Documents for `limelight translate`: a file into a file, a folder into a folder."""
+"""What `limelight translate` does besides lines: files and folders, protected spans, glossaries."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -15,7 +15,10 @@ from limelight.errors import RunError, UserError
 
 if TYPE_CHECKING:
     from limelight.documents.translate import Report
+    from limelight.pipelines.translation import Translation
     from limelight.pipelines.translator import Translator
+    from limelight.text.glossary import Glossary
+    from limelight.text.protectors import Protector
 
 
 Everything = Annotated[
@@ -25,7 +28,7 @@ Everything = Annotated[
 Protect = Annotated[
     list[str] | None,
     typer.Option(
-        "--protect", help="Regular expression of text to keep as it is in documents. Can be repeated.",
+        "--protect", help="Regular expression of text to keep as it is, as tags are. Can be repeated.",
         metavar="REGEX",
     ),
 ]  # fmt: skip
@@ -35,19 +38,57 @@ ReportFile = Annotated[
 ]
 
 
+GlossaryFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--glossary", help="Terms and what they have to become: two columns (.tsv, .csv), or .tbx.", metavar="FILE"
+    ),
+]
+
+
+class Kept(NamedTuple):
+    """What comes through a translation as it is, and which terms it uses."""
+
+    protectors: Sequence[Protector]
+    glossary: Glossary | None
+
+
+def kept_of(protect: Sequence[str] | None, glossary: Path | None, source: str, target: str) -> Kept | None:
+    """What `--protect` and `--glossary` ask for; None where neither is given. Raises `UserError` for an expression that
+    is none, and for a glossary that cannot be read."""
+    if not protect and glossary is None:
+        return None
+    from limelight.text.glossary import read_glossary
+    from limelight.text.protectors import DEFAULT, pattern
+
+    terms = None if glossary is None else read_glossary(glossary, source, target)
+    return Kept([*DEFAULT, *map(pattern, protect or ())], terms)
+
+
+def translate_lines(
+    lines: Iterable[str | None], translator: Translator, kept: Kept | None, asked: Mapping[str, Any]
+) -> Iterator[Translation]:
+    """Translate line by line, with protected spans and terms where there are such."""
+    if kept is None:
+        yield from translator.translate_stream(lines, **asked)
+        return
+    from limelight.pipelines.protected import translate_protected
+    from limelight.text.readers.live import chunks
+
+    for some in chunks(lines, 1000):
+        yield from translate_protected(translator, some, *kept, **asked)
+
+
 class Job(NamedTuple):
     """What is to be translated, and into what."""
 
     path: Path
     output: Path
     everything: bool
-    protect: Sequence[str]
     report: Path | None
 
 
-def job_of(
-    path: Path | None, output: Path | None, *, everything: bool, protect: Sequence[str] | None, report: Path | None
-) -> Job | None:
+def job_of(path: Path | None, output: Path | None, *, everything: bool, report: Path | None) -> Job | None:
     """The job for a document or a folder; None for what is translated line by line.
 
     Raises `UserError` where it is not said what the translation is to be called, and for options of documents without
@@ -56,7 +97,7 @@ def job_of(
     from limelight.text.formats import DOCUMENT_SUFFIXES
 
     if path is None or not (path.is_dir() or path.suffix.lower() in DOCUMENT_SUFFIXES):
-        given = {"--all": everything, "--protect": protect, "--report": report}
+        given = {"--all": everything, "--report": report}
         if any(given.values()):
             name = next(name for name, value in given.items() if value)
             raise UserError(f"{name} is for documents ({', '.join(DOCUMENT_SUFFIXES)}) and folders")
@@ -64,23 +105,25 @@ def job_of(
     if output is None:
         named = f"{path}.NEW" if path.is_dir() else f"{path.with_suffix('')}.NEW{path.suffix}"
         raise UserError(f"{path}: name the {'folder' if path.is_dir() else 'file'} for its translation: -o {named}")
-    return Job(path, output, everything, protect or (), report)
+    return Job(path, output, everything, report)
 
 
-def translate_documents(job: Job, new_translator: Callable[[], Translator], asked: Mapping[str, Any]) -> None:
+def translate_documents(
+    job: Job, new_translator: Callable[[], Translator], kept: Kept | None, asked: Mapping[str, Any]
+) -> None:
     """Translate them and say what was suspect. Raises `RunError` where files of a folder could not be translated."""
     from limelight.documents.translate import Work, translate_document, translate_folder
     from limelight.pipelines.protected import translate_prepared
-    from limelight.text.protectors import DEFAULT, pattern
+    from limelight.text.protectors import DEFAULT
     from limelight.text.units.registry import Options
 
-    protectors = [*DEFAULT, *map(pattern, job.protect)]
     translator = new_translator()
     work = Work(
         lambda texts: translate_prepared(translator, texts, **asked),
         Options(asked["source_lang"], asked["target_lang"], job.everything),
         settings=repr((translator.name, sorted(asked.items()))),
-        protectors=protectors,
+        protectors=DEFAULT if kept is None else kept.protectors,
+        glossary=None if kept is None else kept.glossary,
         progress=_Progress(),
     )
     found = (translate_folder if job.path.is_dir() else translate_document)(job.path, job.output, work)

@@ -67,6 +67,7 @@ def translate(
     seed: search_options.Seed = None,
     everything: documents.Everything = False,
     protect: documents.Protect = None,
+    glossary: documents.GlossaryFile = None,
     report: documents.ReportFile = None,
     device: options.Device = None,
     threads: options.Threads = None,
@@ -82,17 +83,19 @@ def translate(
         "sampling": search_options.sampling_of(drawing, sample=sample), "batch_tokens": batch_tokens,
         "guards": not no_guards,
     }  # fmt: skip
-    job = documents.job_of(file, output, everything=everything, protect=protect, report=report)
+    job = documents.job_of(file, output, everything=everything, report=report)
+    kept = documents.kept_of(protect, glossary, source, target)
     folders, _ = find_models(model, source=source, target=target, translates=True, bundled=True)
     new_translator = partial(open_translator, folders, Machine(device, threads), precision, shortlist=shortlist)
     if job is not None:
-        documents.translate_documents(job, new_translator, asked)
+        documents.translate_documents(job, new_translator, kept, asked)
         return
     given = live_lines_of(file, text)
     with lines_to(output) as write:
         translator = new_translator()
         greet(file, text)
-        _write(translator.translate_stream(given, n_best=n_best, lines=lines, **asked), write, as_json, n_best > 1)
+        asked |= {"n_best": n_best, "lines": lines}
+        _write(documents.translate_lines(given, translator, kept, asked), write, as_json, n_best > 1)
 
 
 def _write(translations: Iterator[Translation], write: Write, as_json: bool, all_of_them: bool) -> None:

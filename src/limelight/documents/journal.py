@@ -10,7 +10,7 @@ from types import TracebackType
 from limelight.errors import RunError
 from limelight.files import cause
 
-Kept = tuple[str, list[str], list[str]]
+Kept = tuple[str, list[str], list[str], list[str]]
 
 
 class Journal:
@@ -19,7 +19,7 @@ class Journal:
     def __init__(self, path: Path, key: str) -> None:
         self.path = path
         self.kept: list[Kept] = []
-        """The translation of each unit so far, the spans that were moved and those that failed."""
+        """The translation of each unit so far, the spans that were moved, those that failed, and unused terms."""
         intact = self._read(key)
         try:
             self._file = open(path, "r+" if intact else "w", encoding="utf-8")  # noqa: SIM115
@@ -74,9 +74,10 @@ class Journal:
             if number == 0:
                 if value != key:
                     return 0
-            elif isinstance(value, list) and len(value) == 3:
-                text, moved, failed = value
-                self.kept.append((str(text), list(moved), list(failed)))
+            elif isinstance(value, list) and len(value) == 4:
+                text, *lists = value
+                moved, failed, unused = map(list, lists)
+                self.kept.append((str(text), moved, failed, unused))
             else:
                 break
             whole += len(line)

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from limelight.documents.document import Document, open_document
-from limelight.documents.journal import Journal
+from limelight.documents.journal import Journal, Kept
 from limelight.errors import RunError, UserError
 from limelight.files import cause, write_whole
 from limelight.pipelines.protected import ProtectedText, ProtectedTranslation, protect_text
 from limelight.text.checks import find_loop, is_copied, is_too_long, is_too_short, lost_addresses, lost_numbers
+from limelight.text.glossary import Glossary
 from limelight.text.protectors import DEFAULT, Protector
 from limelight.text.units.registry import Options, is_document
 from limelight.text.units.unit import Unit, code_protector, parts_of, with_codes
@@ -73,6 +74,7 @@ class Work(NamedTuple):
     settings: str = ""
     """All that the translations depend on besides the text: model, beam. Kept translations of others are not used."""
     protectors: Sequence[Protector] = DEFAULT
+    glossary: Glossary | None = None
     progress: Progress = lambda file, done, units: None
 
 
@@ -140,7 +142,8 @@ def _check_output(path: Path, output: Path) -> None:
 def _key(document: Document, work: Work) -> str:
     """What kept translations are of."""
     names = [each.name for each in work.protectors]
-    settings = json.dumps([work.settings, work.options, names])
+    terms = work.glossary.terms if work.glossary is not None else ()
+    settings = json.dumps([work.settings, work.options, names, terms])
     return hashlib.sha256(settings.encode() + document.data).hexdigest()
 
 
@@ -149,34 +152,36 @@ def _translated(document: Document, work: Work, journal: Journal, report: Report
     for begin in range(len(journal.kept), len(units), CHUNK):
         work.progress(document.name, begin, len(units))
         some = units[begin : begin + CHUNK]
+        language, glossary = work.options.source or "en", work.glossary
         protected = [
-            protect_text(unit.text, [code_protector(unit.codes), *work.protectors], work.options.source or "en")
-            for unit in some
+            protect_text(unit.text, [code_protector(unit.codes), *work.protectors], language, glossary) for unit in some
         ]
         journal.add([_kept(each) for each in work.translate(protected)])
     work.progress(document.name, len(units), len(units))
-    for unit, (text, moved, failed) in zip(units, journal.kept, strict=True):
+    for unit, (text, moved, failed, unused) in zip(units, journal.kept, strict=True):
         report.moved += bool(moved)
-        reasons = _reasons(unit, text, failed)
+        reasons = _reasons(unit, text, failed, unused)
         if reasons:
             shown_text = with_codes(text, unit.codes)
             report.suspects.append(
                 Suspect(document.name, unit.line, reasons, with_codes(unit.text, unit.codes), shown_text)
             )
-    return [text for text, _, _ in journal.kept]
+    return [text for text, *_ in journal.kept]
 
 
-def _kept(found: ProtectedTranslation) -> tuple[str, list[str], list[str]]:
-    return found.text, list(found.moved), list(found.failed)
+def _kept(found: ProtectedTranslation) -> Kept:
+    return found.text, list(found.moved), list(found.failed), list(found.unused)
 
 
-def _reasons(unit: Unit, text: str, failed: Sequence[str]) -> tuple[str, ...]:
+def _reasons(unit: Unit, text: str, failed: Sequence[str], unused: Sequence[str]) -> tuple[str, ...]:
     """What is strange about a translation."""
     source, output = (_plain(each, unit) for each in (unit.text, text))
     reasons = []
     if failed:
         lost = ", ".join(shown(with_codes(each, unit.codes) or "format", 40) for each in dict.fromkeys(failed))
         reasons.append(f"place not known: {lost}")
+    if unused:
+        reasons.append(f"term not used: {shown(', '.join(unused), 80)}")
     if numbers := lost_numbers(source, output):
         reasons.append(f"lost number {', '.join(numbers)}")
     if addresses := lost_addresses(source, output):

@@ -1,34 +1,32 @@
-"""Text with tags and variables in, its translation with the same tags and variables out.
+"""Text with tags, variables and terms in, its translation with the same tags and variables, and the terms, out.
 
-Three steps, as `Translator` has them. `protect_text`: spans become placeholders, and the text is split into sentences
-of marked text. These are translated with `marked=True`. `finish_text`: where a translation does not have each
-placeholder exactly once, well-formed and in order, the first of its alternatives that does is taken; else what is
-missing or misplaced goes where attention says; what cannot be placed so is appended, and reported as failed.
+`protect_text`: spans become placeholders, and the text is split into sentences of marked text, with target forms behind
+terms of a glossary. These are translated with `marked=True`. Where a translation does not have each placeholder exactly
+once, well-formed and in order, what is missing or misplaced goes where attention says; what cannot be placed so is
+appended, and reported as failed. Where it does not use a term, the sentence is translated again with a placeholder for
+the term.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from limelight.batching.batch import make_batch
+from limelight.config import Direction
 from limelight.errors import UserError
-from limelight.models.eval_mode import eval_mode
-from limelight.pipelines.place_marks import Attended, Slot, place_marks
+from limelight.pipelines.job import Job, Steps
+from limelight.pipelines.repair_marks import Repaired, renumbered, repair
+from limelight.pipelines.terms import find_terms, force_terms, unused_terms, with_terms
+from limelight.pipelines.translation import Translation, joined
+from limelight.pipelines.translator import Translator
+from limelight.text.glossary import Glossary, Match
 from limelight.text.marks import MARK, PLACEHOLDER, has_marks, mark_number, placeholder, without_marks
 from limelight.text.protect import Protected, Span, divide, protect, restore
 from limelight.text.protectors import Protector
 from limelight.text.sentences import Sentences, split_sentences
 from limelight.text.units.unit import is_code
-from limelight.tokens.marked import decode_marked, encode_marked, knows_marks
-from limelight.tokens.tokenizer import PLACEHOLDERS
-
-if TYPE_CHECKING:
-    from limelight.pipelines.translator import Translation, Translator
+from limelight.tokens.marked import knows_marks
 
 
 class MarkedSentence(NamedTuple):
@@ -42,6 +40,8 @@ class MarkedSentence(NamedTuple):
     prefix: str = ""
     """Marks of the whole part before it, which stay there."""
     suffix: str = ""
+    terms: tuple[Match, ...] = ()
+    """Terms of the glossary in it."""
 
     @property
     def has_words(self) -> bool:
@@ -65,94 +65,155 @@ class ProtectedText(NamedTuple):
     parts: tuple[Part, ...]
 
     @property
-    def sentences(self) -> list[str]:
-        """Marked text to be translated, sentence by sentence."""
-        return [sentence.text for part in self.parts for sentence in part.sentences if sentence.has_words]
+    def sentences(self) -> list[MarkedSentence]:
+        """What is to be translated."""
+        return [sentence for part in self.parts for sentence in part.sentences if sentence.has_words]
 
 
 @dataclass(frozen=True, slots=True)
-class ProtectedTranslation:
+class ProtectedTranslation(Translation):
     """What a text with protected spans became."""
 
-    text: str
-    source: str
-    sentences: tuple[Translation, ...]
-    """The translations of its sentences: marked text."""
     moved: tuple[str, ...] = ()
     """Spans that the model had lost or misplaced, and that were placed by attention."""
     failed: tuple[str, ...] = ()
     """Spans whose place is not known (they were appended), or whose place cannot be right: a pair of tags that is not
     nested, `%s` in another order."""
+    unused: tuple[str, ...] = ()
+    """Target terms that it does not use."""
 
 
-class _Finished(NamedTuple):
-    """A sentence with its placeholders."""
+class _Sentence(NamedTuple):
+    """What became of a sentence."""
 
-    text: str
-    moved: tuple[int, ...] = ()
-    failed: tuple[int, ...] = ()
-
-
-def protect_text(text: str, protectors: Sequence[Protector], language: str = "en") -> ProtectedText:
-    """A text with placeholders, in sentences by the rules of its language."""
-    return ProtectedText(text, tuple(_part(part, protectors, language) for part in divide(text, protectors)))
+    source: MarkedSentence
+    repaired: Repaired
+    translation: Translation
+    unused: tuple[Match, ...] = ()
 
 
-def finish_text(
-    translator: Translator, protected: ProtectedText, translations: Sequence[Translation], **direction: Any
-) -> ProtectedTranslation:
-    """The translation of a text from those of its sentences, each with its alternatives."""
-    found, waiting = list[str](), iter(translations)
-    moved, failed = list[str](), list[str]()
-    for part in protected.parts:
-        texts = list[str]()
-        for sentence in part.sentences:
-            done = _Finished(sentence.text)
-            if sentence.has_words:
-                done = _finish(translator, sentence, next(waiting), **direction)
-            texts.append(sentence.prefix + _renumbered(done.text, sentence.numbers) + sentence.suffix)
-            moved += [sentence.spans[number].text for number in done.moved]
-            failed += [sentence.spans[number].text for number in done.failed]
-        restored = restore(part.gaps.join(texts), part.protected)
-        found.append(restored.text)
-        failed += [part.protected.spans[number].text for number in {*restored.missing, *restored.misplaced}]
-    return ProtectedTranslation("".join(found), protected.text, tuple(translations), tuple(moved), tuple(failed))
+def protect_text(
+    text: str, protectors: Sequence[Protector], language: str = "en", glossary: Glossary | None = None
+) -> ProtectedText:
+    """A text with placeholders, in sentences by the rules of its language, with its terms."""
+    parts = (_part(part, protectors, language, glossary) for part in divide(text, protectors))
+    return ProtectedText(text, tuple(parts))
 
 
 def translate_protected(
-    translator: Translator, texts: Sequence[str], protectors: Sequence[Protector], **options: Any
+    translator: Translator,
+    texts: Sequence[str],
+    protectors: Sequence[Protector],
+    glossary: Glossary | None = None,
+    **options: Any,
 ) -> list[ProtectedTranslation]:
-    """Translate texts; what `protectors` find comes out exactly once, or is reported as failed.
+    """Translate texts; what `protectors` find comes out exactly once, or is reported as failed. Terms of the glossary
+    are used, or reported as unused.
 
-    `options` are those of `Translator.translate`. Raises `UserError` as that does, and for a model whose vocabulary has
-    no placeholders.
+    `options` are those of `Translator.translate`. Raises `UserError` as that does, and for spans or terms with a model
+    whose vocabulary has no placeholders.
     """
     language = options.get("source_lang") or "en"
-    return translate_prepared(translator, [protect_text(text, protectors, language) for text in texts], **options)
+    protected = [protect_text(text, protectors, language, glossary) for text in texts]
+    return translate_prepared(translator, protected, **options)
 
 
 def translate_prepared(
     translator: Translator, protected: Sequence[ProtectedText], **options: Any
 ) -> list[ProtectedTranslation]:
     """The same for texts that are protected already."""
-    sentences = list(chain.from_iterable(each.sentences for each in protected))
-    known = knows_marks(translator.tokenizers.source) and knows_marks(translator.tokenizers.target)
-    if not known and any(map(has_marks, sentences)):
-        raise UserError("the vocabulary of this model has no placeholders (<ph0> ...): it cannot protect spans")
-    different = list(dict.fromkeys(sentences))
-    translated = translator.translate(different, **{**options, "marked": known, "lines": True})
-    found = dict(zip(different, translated, strict=True))
-    direction = {name: options.get(name) for name in ("source_lang", "target_lang")}
-    return [finish_text(translator, each, [found[text] for text in each.sentences], **direction) for each in protected]
+    batch = {"batch_tokens": options.pop("batch_tokens")} if "batch_tokens" in options else {}
+    found = translator.run(protected_jobs(translator, protected, **options), **batch)
+    return [each for each in found if isinstance(each, ProtectedTranslation)]
 
 
-def _part(text: str, protectors: Sequence[Protector], language: str) -> Part:
+def protected_jobs(translator: Translator, protected: Sequence[ProtectedText], **options: Any) -> list[Job]:
+    """A job for each text, for whoever owns an engine; each becomes a `ProtectedTranslation`. See `Translator.jobs`."""
+    knows = knows_marks(translator.tokenizers.source) and knows_marks(translator.tokenizers.target)
+    needed = any(sentence.terms or has_marks(sentence.text) for each in protected for sentence in each.sentences)
+    if needed and not knows:
+        raise UserError(
+            "the vocabulary of this model has no placeholders (<ph0> ...): it can neither protect spans nor use terms"
+        )
+    options |= {"marked": knows, "lines": True}
+    return [
+        Job(_steps(translator, each, {"first": number, **options})) for number, each in enumerate(protected, start=1)
+    ]
+
+
+def _steps(translator: Translator, protected: ProtectedText, options: dict[str, Any]) -> Steps[Translation]:
+    """What is decoded for a text, and what it becomes."""
+    sentences = protected.sentences
+    direction = Direction(options.get("source_lang") or "", options.get("target_lang") or "")
+    jobs = translator.jobs([with_terms(each.text, each.terms) for each in sentences], **options)
+    found = list[_Sentence]()
+    for each, translation in zip(sentences, (yield from _decoded(jobs)), strict=True):
+        repaired = repair(translator, each.text, each.spans, translation, direction)
+        found.append(_Sentence(each, repaired, translation, unused_terms(each.terms, repaired.text)))
+    again = [
+        (place, forced)
+        for place, each in enumerate(found)
+        if each.unused and (forced := force_terms(each.source.text, each.source.spans, each.source.terms))
+    ]
+    jobs = translator.jobs([forced.text for _, forced in again], **options)
+    for (place, forced), translation in zip(again, (yield from _decoded(jobs)), strict=True):
+        repaired = forced.repaired(repair(translator, forced.text, forced.spans, translation, direction))
+        found[place] = _Sentence(
+            sentences[place], repaired, translation, unused_terms(sentences[place].terms, repaired.text)
+        )
+    return _finished(protected, found)
+
+
+def _decoded(jobs: Sequence[Job]) -> Steps[list[Translation]]:
+    """The translations of some jobs, decoded together."""
+    while asking := [job for job in jobs if job.requests]:
+        answers = iter((yield [request for job in asking for request in job.requests]))
+        for job in asking:
+            job.receive([next(answers) for _ in job.requests])
+    return [job.translation for job in jobs if job.translation is not None]
+
+
+def _finished(protected: ProtectedText, found: Sequence[_Sentence]) -> ProtectedTranslation:
+    """The translation of a text from those of its sentences."""
+    texts, waiting = list[str](), iter(found)
+    moved, failed, unused = list[str](), list[str](), list[str]()
+    for part in protected.parts:
+        sentences = list[str]()
+        for source in part.sentences:
+            text = source.text
+            if source.has_words:
+                done = next(waiting)
+                text = done.repaired.text
+                moved += [source.spans[number].text for number in done.repaired.moved]
+                failed += [source.spans[number].text for number in done.repaired.failed]
+                unused += [match.term.target for match in done.unused]
+            sentences.append(source.prefix + renumbered(text, source.numbers) + source.suffix)
+        restored = restore(part.gaps.join(sentences), part.protected)
+        texts.append(restored.text)
+        failed += [part.protected.spans[number].text for number in sorted({*restored.missing, *restored.misplaced})]
+    whole = _joined(protected.text, "".join(texts), [each.translation for each in found])
+    warnings = [name for name in whole["warnings"] if name != "placeholder lost"]
+    warnings += ["span misplaced"] * bool(failed) + ["term not used"] * bool(unused)
+    whole |= {"moved": tuple(moved), "failed": tuple(failed), "unused": tuple(unused), "warnings": tuple(warnings)}
+    return ProtectedTranslation(**whole)
+
+
+def _joined(source: str, text: str, translations: Sequence[Translation]) -> dict[str, Any]:
+    """The fields of the translation of a text."""
+    if translations:
+        whole = joined(source, text, translations)
+    else:
+        whole = Translation(text, 0.0, (), 0.0, source, finished=True)
+    return {field.name: getattr(whole, field.name) for field in fields(whole)}
+
+
+def _part(text: str, protectors: Sequence[Protector], language: str, glossary: Glossary | None) -> Part:
     protected = protect(text, protectors)
     split = split_sentences(protected.text, language)
-    return Part(protected, split, tuple(_sentence(each, protected.spans) for each in split.texts))
+    return Part(protected, split, tuple(_sentence(each, protected.spans, glossary) for each in split.texts))
 
 
-def _sentence(text: str, spans: Sequence[Span]) -> MarkedSentence:
+def _sentence(text: str, spans: Sequence[Span], glossary: Glossary | None) -> MarkedSentence:
     """One sentence; tags at its ends that belong to other sentences, or stand alone, stay outside of it."""
     begin, end = _inside(text, spans)
     inner = text[begin:end]
@@ -160,7 +221,7 @@ def _sentence(text: str, spans: Sequence[Span]) -> MarkedSentence:
     local = {number: place for place, number in enumerate(numbers)}
     own = tuple(spans[number]._replace(partner=local.get(spans[number].partner, -1)) for number in numbers)
     marked = PLACEHOLDER.sub(lambda match: placeholder(local[mark_number(match[0])]), inner)
-    return MarkedSentence(marked, own, tuple(numbers), text[:begin], text[end:])
+    return MarkedSentence(marked, own, tuple(numbers), text[:begin], text[end:], find_terms(marked, glossary))
 
 
 def _inside(text: str, spans: Sequence[Span]) -> tuple[int, int]:
@@ -183,102 +244,3 @@ def _tag(character: str, spans: Sequence[Span]) -> Span | None:
     """The span of a placeholder, if it is a tag."""
     span = spans[mark_number(character)] if PLACEHOLDER.match(character) else None
     return span if span is not None and (span.text.startswith("<") or is_code(span.text)) else None
-
-
-def _renumbered(text: str, numbers: Sequence[int]) -> str:
-    return PLACEHOLDER.sub(lambda match: placeholder(numbers[mark_number(match[0])]), text)
-
-
-def _finish(translator: Translator, sentence: MarkedSentence, translation: Translation, **direction: Any) -> _Finished:
-    """The best of some translations, with each placeholder of the sentence exactly once."""
-    for each in (translation, *translation.alternatives):
-        if not _faults(each.text, sentence.spans):
-            return _Finished(each.text)
-    text = _kept(translation.text, sentence.spans)
-    text, reordered = _in_order(text, sentence.spans)
-    missing = [number for number in range(len(sentence.spans)) if placeholder(number) not in text]
-    attended = _attended(translator, sentence.text, text, **direction) if missing else None
-    if missing and attended is None:
-        appended = "".join(placeholder(number) for number in missing)
-        return _Finished(text + appended, failed=(*missing, *reordered))
-    if attended is not None:
-        text = place_marks(attended, sentence.spans, missing)
-    return _Finished(text, moved=tuple(missing), failed=reordered)
-
-
-def _faults(text: str, spans: Sequence[Span]) -> bool:
-    """Whether a marked text does not have each span exactly once, well-formed and in order."""
-    return not restore(text, Protected(text, tuple(spans))).is_whole or len(MARK.findall(text)) != len(spans)
-
-
-def _kept(text: str, spans: Sequence[Span]) -> str:
-    """The text without what cannot stay: marks of nothing, further copies, and pairs that are not nested, of which both
-    tags go."""
-    kept, parts, place = set[int](), list[str](), 0
-    misplaced = restore(text, Protected(text, tuple(spans))).misplaced
-    wrong = {*misplaced, *(spans[number].partner for number in misplaced)}
-    for match in MARK.finditer(text):
-        number = mark_number(match[0])
-        parts.append(text[place : match.start()])
-        place = match.end()
-        if number < len(spans) and number not in kept and number not in wrong:
-            kept.add(number)
-            parts.append(match[0])
-        elif parts[-1].endswith(" ") and text[place : place + 1] == " ":
-            place += 1
-    return "".join([*parts, text[place:]]).strip()
-
-
-def _in_order(text: str, spans: Sequence[Span]) -> tuple[str, tuple[int, ...]]:
-    """The text with its sequential spans in the order of the source, and the numbers of those that were not."""
-    order = [number for mark in MARK.findall(text) if spans[number := mark_number(mark)].role == "sequential"]
-    if order == sorted(order):
-        return text, ()
-    turn = dict(zip(order, sorted(order), strict=True))
-    changed = tuple(number for number, now in turn.items() if number != now)
-    return _renumbered(text, [turn.get(number, number) for number in range(len(spans))]), changed
-
-
-def _attended(translator: Translator, source: str, target: str, **direction: Any) -> Attended | None:
-    """What each token of a translation attends to; None for a model without attention to the source.
-
-    Raises `UserError` for a direction that the model does not have.
-    """
-    from limelight.config import Direction
-
-    tokenizers = translator.towards(Direction(direction.get("source_lang") or "", direction.get("target_lang") or ""))
-    source_ids, target_ids = encode_marked(tokenizers.source, source), encode_marked(tokenizers.target, target)
-    model = translator.model
-    batch = make_batch(
-        [source_ids],
-        [target_ids],
-        start=model.start_id,
-        end=model.end_id,
-        source_padding=model.source_padding,
-        target_padding=model.target_padding,
-    )
-    try:
-        with eval_mode(model) as device:
-            _, weights = model.forward_with_attention(batch.to(device))
-    except UserError:  # an ensemble
-        return None
-    if not weights.cross:
-        return None
-    cross = weights.cross[-1][0].float().mean(dim=0).cpu().numpy()[: len(target_ids), : len(source_ids)].copy()
-    known = {tokenizers.source.reserved_id(piece): number for number, piece in enumerate(PLACEHOLDERS)}
-    marks = {known[each]: place for place, each in enumerate(source_ids) if each in known}
-    cross[:, : len(source_ids) - len(encode_marked(translator.tokenizers.source, source))] = 0  # the language tag
-    return Attended(target, _slots(translator, target, target_ids), np.asarray(cross), marks)
-
-
-def _slots(translator: Translator, text: str, ids: Sequence[int]) -> tuple[Slot, ...]:
-    """The places between the words and marks of a text that are also places between its tokens."""
-    tokenizer = translator.tokenizers.target
-    words = tokenizer.word_of(ids)
-    slots = [Slot(0, 0)]
-    for row in range(1, len(ids)):
-        before = decode_marked(tokenizer, ids[:row])
-        divided = words[row] != words[row - 1] or MARK.search(before[-1:]) or MARK.match(text[len(before) :].lstrip())
-        if divided and text.startswith(before) and len(before) > slots[-1].place:
-            slots.append(Slot(row, len(before)))
-    return (*slots, Slot(len(ids), len(text)))

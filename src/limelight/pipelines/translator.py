@@ -133,10 +133,10 @@ class Translator:
         if isinstance(texts, str):
             if prefix is not None and not isinstance(prefix, str):
                 raise UserError("one text takes one prefix: give it as a string, too")
-            return self._translated(ready([texts], prefix=[prefix or ""]), batch_tokens)[0]
+            return self.run(ready([texts], prefix=[prefix or ""]), batch_tokens)[0]
         if isinstance(prefix, str):
             raise UserError(f"{len(texts)} texts take a list of as many prefixes, not a single string")
-        return self._translated(ready(texts, prefix=prefix), batch_tokens)
+        return self.run(ready(texts, prefix=prefix), batch_tokens)
 
     def translate_stream(
         self,
@@ -160,7 +160,7 @@ class Translator:
         ready([])  # what is wrong with the call is told before a text is waited for
         first = 1
         for some in chunks(texts, chunk):
-            yield from self._translated(ready(some, first=first), batch_tokens)
+            yield from self.run(ready(some, first=first), batch_tokens)
             first += len(some)
 
     def jobs(
@@ -303,8 +303,8 @@ class Translator:
             return 0.0
         return unknown_share(text, self._letters)
 
-    def _translated(self, jobs: Sequence[Job], batch_tokens: int) -> list[Translation]:
-        """The requests of all jobs are decoded together, then what they ask again, until nothing is asked."""
+    def run(self, jobs: Sequence[Job], batch_tokens: int = BATCH_TOKENS) -> list[Translation]:
+        """The translations of jobs. Requests are decoded together, then what they ask again, until nothing is asked."""
         while asking := [job for job in jobs if job.requests]:
             found = iter(self._decoded([request for job in asking for request in job.requests], batch_tokens))
             for job in asking:

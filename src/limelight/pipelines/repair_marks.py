@@ -1,0 +1,128 @@
+"""The placeholders of a translated sentence: each exactly once, well-formed and in order, or known as failed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from limelight.batching.batch import make_batch
+from limelight.config import Direction
+from limelight.errors import UserError
+from limelight.models.eval_mode import eval_mode
+from limelight.pipelines.place_marks import Attended, Slot, place_marks
+from limelight.pipelines.translation import Translation
+from limelight.pipelines.translator import Translator
+from limelight.text.marks import MARK, PLACEHOLDER, mark_number, placeholder
+from limelight.text.protect import Protected, Span, restore
+from limelight.tokens.marked import decode_marked, encode_marked
+from limelight.tokens.tokenizer import PLACEHOLDERS
+
+
+class Repaired(NamedTuple):
+    """A sentence with its placeholders, and the numbers of those that were moved or whose place is not known."""
+
+    text: str
+    moved: tuple[int, ...] = ()
+    failed: tuple[int, ...] = ()
+
+
+def repair(
+    translator: Translator, source: str, spans: Sequence[Span], translation: Translation, direction: Direction
+) -> Repaired:
+    """The best of a translation and its alternatives, with each placeholder of the marked `source` exactly once."""
+    for each in (translation, *translation.alternatives):
+        if not _faults(each.text, spans):
+            return Repaired(each.text)
+    text = _kept(translation.text, spans)
+    text, reordered = _in_order(text, spans)
+    missing = [number for number in range(len(spans)) if placeholder(number) not in text]
+    attended = _attended(translator, source, text, direction) if missing else None
+    if missing and attended is None:
+        appended = "".join(placeholder(number) for number in missing)
+        return Repaired(text + appended, failed=(*missing, *reordered))
+    if attended is not None:
+        text = place_marks(attended, spans, missing)
+    return Repaired(text, moved=tuple(missing), failed=reordered)
+
+
+def renumbered(text: str, numbers: Sequence[int]) -> str:
+    """A marked text whose placeholders have these numbers instead of 0, 1, 2..."""
+    return PLACEHOLDER.sub(lambda match: placeholder(numbers[mark_number(match[0])]), text)
+
+
+def _faults(text: str, spans: Sequence[Span]) -> bool:
+    """Whether a marked text does not have each span exactly once, well-formed and in order."""
+    return not restore(text, Protected(text, tuple(spans))).is_whole or len(MARK.findall(text)) != len(spans)
+
+
+def _kept(text: str, spans: Sequence[Span]) -> str:
+    """The text without what cannot stay: marks of nothing, further copies, and pairs that are not nested, of which both
+    tags go."""
+    kept, parts, place = set[int](), list[str](), 0
+    misplaced = restore(text, Protected(text, tuple(spans))).misplaced
+    wrong = {*misplaced, *(spans[number].partner for number in misplaced)}
+    for match in MARK.finditer(text):
+        number = mark_number(match[0])
+        parts.append(text[place : match.start()])
+        place = match.end()
+        if number < len(spans) and number not in kept and number not in wrong:
+            kept.add(number)
+            parts.append(match[0])
+        elif parts[-1].endswith(" ") and text[place : place + 1] == " ":
+            place += 1
+    return "".join([*parts, text[place:]]).strip()
+
+
+def _in_order(text: str, spans: Sequence[Span]) -> tuple[str, tuple[int, ...]]:
+    """The text with its sequential spans in the order of the source, and the numbers of those that were not."""
+    order = [number for mark in MARK.findall(text) if spans[number := mark_number(mark)].role == "sequential"]
+    if order == sorted(order):
+        return text, ()
+    turn = dict(zip(order, sorted(order), strict=True))
+    changed = tuple(number for number, now in turn.items() if number != now)
+    return renumbered(text, [turn.get(number, number) for number in range(len(spans))]), changed
+
+
+def _attended(translator: Translator, source: str, target: str, direction: Direction) -> Attended | None:
+    """What each token of a translation attends to; None for a model without attention to the source.
+
+    Raises `UserError` for a direction that the model does not have.
+    """
+    tokenizers = translator.towards(direction)
+    source_ids, target_ids = encode_marked(tokenizers.source, source), encode_marked(tokenizers.target, target)
+    model = translator.model
+    batch = make_batch(
+        [source_ids],
+        [target_ids],
+        start=model.start_id,
+        end=model.end_id,
+        source_padding=model.source_padding,
+        target_padding=model.target_padding,
+    )
+    try:
+        with eval_mode(model) as device:
+            _, weights = model.forward_with_attention(batch.to(device))
+    except UserError:  # an ensemble
+        return None
+    if not weights.cross:
+        return None
+    cross = weights.cross[-1][0].float().mean(dim=0).cpu().numpy()[: len(target_ids), : len(source_ids)].copy()
+    known = {tokenizers.source.reserved_id(piece): number for number, piece in enumerate(PLACEHOLDERS)}
+    marks = {known[each]: place for place, each in enumerate(source_ids) if each in known}
+    cross[:, : len(source_ids) - len(encode_marked(translator.tokenizers.source, source))] = 0  # the language tag
+    return Attended(target, _slots(translator, target, target_ids), np.asarray(cross), marks)
+
+
+def _slots(translator: Translator, text: str, ids: Sequence[int]) -> tuple[Slot, ...]:
+    """The places between the words and marks of a text that are also places between its tokens."""
+    tokenizer = translator.tokenizers.target
+    words = tokenizer.word_of(ids)
+    slots = [Slot(0, 0)]
+    for row in range(1, len(ids)):
+        before = decode_marked(tokenizer, ids[:row])
+        divided = words[row] != words[row - 1] or MARK.search(before[-1:]) or MARK.match(text[len(before) :].lstrip())
+        if divided and text.startswith(before) and len(before) > slots[-1].place:
+            slots.append(Slot(row, len(before)))
+    return (*slots, Slot(len(ids), len(text)))

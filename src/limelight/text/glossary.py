@@ -1,0 +1,250 @@
+"""Glossaries: terms with what they have to become, where they are in a text, and whether a translation uses them.
+
+The target forms go behind the source words, between two marks (`text/marks.py`): a model that was trained with
+annotated terms (`augmentation.terms`) uses and inflects them (Dinu et al. 2019; Bergmanis & Pinnis 2021).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from limelight.errors import UserError
+from limelight.text.marks import has_marks
+from limelight.text.pair import BadLine
+from limelight.text.readers.segments import matches
+from limelight.text.readers.xml_units import Element, read_units
+from limelight.text.words import word_spans
+from limelight.untrusted import read_plain, shown
+
+MAX_BYTES = 32 << 20
+MAX_TERMS = 100_000
+MAX_CHARACTERS = 200
+"""Of one side of a term."""
+_ENDINGS = {
+    "en": ("", "s", "es", "'s", "’s"),
+    "de": ("", "e", "n", "en", "er", "es", "s", "em", "ern", "innen"),
+    "fr": ("", "s", "x", "e", "es"),
+}
+"""What may be added to a word that is still the same word. Other languages take `_ANY`."""
+_ANY = ("", "s", "e", "es", "n", "en", "a", "i")
+MAX_STEM_LOSS = 3
+"""Letters at the end of a target word that an inflected form may not have."""
+
+
+class Term(NamedTuple):
+    """A source term and its target, in the form of a dictionary."""
+
+    source: str
+    target: str
+
+
+class Match(NamedTuple):
+    """A term in a text."""
+
+    begin: int
+    end: int
+    term: Term
+
+
+class Glossary:
+    """Terms by their first words."""
+
+    def __init__(self, terms: Iterable[Term], source_lang: str = "") -> None:
+        """Raises `UserError` for a term that is empty, too long, or has characters that are marks."""
+        self.terms = tuple(dict.fromkeys(terms))
+        self.source_lang = source_lang
+        self._endings = _ENDINGS.get(re.split("[-_]", source_lang.lower())[0], _ANY)
+        self._by_first: dict[str, list[tuple[list[str], Term]]] = {}
+        for term in self.terms:
+            words = [term.source[begin:end] for begin, end in word_spans(term.source)]
+            if not words or not term.target.strip():
+                raise UserError(f"the term {shown(term.source, 40)!r} has no words on both sides")
+            if max(map(len, term)) > MAX_CHARACTERS or any(map(has_marks, term)):
+                raise UserError(f"the term {shown(term.source, 40)!r} has more than {MAX_CHARACTERS} characters")
+            self._by_first.setdefault(words[0].casefold(), []).append((words, term))
+        for several in self._by_first.values():
+            several.sort(key=lambda each: -len(each[0]))
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+    def find(self, text: str) -> list[Match]:
+        """The terms in a text, the longest first where several begin at a word. Whole words alone match, and their
+        inflected forms by the endings of the language; words that a term has in capitals have to be so in the text."""
+        words = word_spans(text)
+        found, place = list[Match](), 0
+        while place < len(words):
+            match = self._at(text, words, place)
+            if match is None:
+                place += 1
+            else:
+                term, count = match
+                found.append(Match(words[place][0], words[place + count - 1][1], term))
+                place += count
+        return found
+
+    def _at(self, text: str, words: Sequence[tuple[int, int]], place: int) -> tuple[Term, int] | None:
+        first = text[slice(*words[place])]
+        for known in self._stems(first):
+            for several, term in self._by_first.get(known, ()):
+                there = [text[slice(*span)] for span in words[place : place + len(several)]]
+                same = len(there) == len(several) and all(map(self._is_form, there, several))
+                if same and _adjoin(text, words, place, len(several)):
+                    return term, len(several)
+        return None
+
+    def _stems(self, word: str) -> Iterator[str]:
+        """What a word may be a form of, itself first."""
+        plain = word.casefold()
+        for ending in self._endings:
+            if plain.endswith(ending) and (not ending or len(plain) - len(ending) >= 2):
+                yield plain[: len(plain) - len(ending)]
+        if self.source_lang[:2].lower() == "en" and plain.endswith("ies"):
+            yield f"{plain[:-3]}y"
+
+    def _is_form(self, there: str, word: str) -> bool:
+        if word.isupper() and len(word) > 1 and not there.startswith(word):
+            return False
+        return word.casefold() in self._stems(there)
+
+
+def _adjoin(text: str, words: Sequence[tuple[int, int]], place: int, count: int) -> bool:
+    """Whether nothing but spaces and hyphens stands between so many words."""
+    gaps = (text[words[number][1] : words[number + 1][0]] for number in range(place, place + count - 1))
+    return all(not gap.strip(" -\u00a0") for gap in gaps)
+
+
+def is_used(target: str, text: str) -> bool:
+    """Whether a text has a target term, in this or another form of its words: with another ending, in other letters,
+    or at the end of a compound."""
+    wanted = [target[begin:end].casefold() for begin, end in word_spans(target)]
+    there = [text[begin:end].casefold() for begin, end in word_spans(text)]
+    return any(
+        all(_is_form(word, found) for word, found in zip(wanted, there[place:], strict=False))
+        for place in range(len(there) - len(wanted) + 1)
+    )
+
+
+def _is_form(word: str, found: str) -> bool:
+    stem = word[: max(4, len(word) - MAX_STEM_LOSS)] if len(word) > 4 else word
+    plain, plain_found = _folded(stem), _folded(found)
+    return (plain_found.startswith(plain) and len(found) <= len(word) + MAX_STEM_LOSS) or (
+        len(word) > 4 and _folded(word) in plain_found
+    )
+
+
+def _folded(text: str) -> str:
+    """Without umlauts, which forms differ in."""
+    return text.translate(str.maketrans("äöüàâéèêëîïôûç", "aouaaeeeeiiouc"))
+
+
+def read_glossary(path: str | Path, source_lang: str = "", target_lang: str = "") -> Glossary:
+    """The terms of a file: two columns of `.tsv` or `.csv`, or a `.tbx` whose languages are chosen by their codes.
+
+    Raises `UserError` for one that cannot be read, with file and line.
+    """
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if suffix == ".tbx":
+        terms = list(_tbx_terms(path, source_lang, target_lang))
+    elif suffix in (".tsv", ".csv", ".txt"):
+        terms = list(_table_terms(path, "\t" if suffix != ".csv" else ",", source_lang, target_lang))
+    else:
+        raise UserError(f"{path}: a glossary is a .tsv, .csv or .tbx file, not {suffix or 'without an ending'}")
+    if not terms:
+        raise UserError(f"{path}: there are no terms in it")
+    if len(terms) > MAX_TERMS:
+        raise UserError(f"{path}: {len(terms):,} terms, at most {MAX_TERMS:,} are read")
+    try:
+        return Glossary(terms, source_lang)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def glossary_of(text: str, source_lang: str = "", *, separator: str = "\t", name: str = "glossary") -> Glossary:
+    """The terms of a table in a string. Raises `UserError` as `read_glossary` does."""
+    return Glossary(_rows(text, separator, "", "", name), source_lang)
+
+
+def _table_terms(path: Path, separator: str, source: str, target: str) -> Iterator[Term]:
+    try:
+        text = read_plain(path, MAX_BYTES).decode("utf-8-sig")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not valid UTF-8 (byte 0x{error.object[error.start]:02x})") from None
+    if separator == "," and text.partition("\n")[0].count(";") > text.partition("\n")[0].count(","):
+        separator = ";"
+    return _rows(text, separator, source, target, str(path))
+
+
+def _rows(text: str, separator: str, source: str, target: str, name: str) -> Iterator[Term]:
+    lines, columns = io.StringIO(text, newline=""), (0, 1)
+    if separator == "\t":
+        reader = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+    else:
+        reader = csv.reader(lines, delimiter=separator)
+    for number, row in enumerate(reader, start=1):
+        if not any(cell.strip() for cell in row):
+            continue
+        if number == 1 and (named := _columns(row, source, target)):
+            columns = named
+            continue
+        if len(row) <= max(columns) or not (row[columns[0]].strip() and row[columns[1]].strip()):
+            raise UserError(f"{name}:{number}: a term has a source and a target, separated by {separator!r}")
+        yield Term(row[columns[0]].strip(), row[columns[1]].strip())
+
+
+def _columns(row: Sequence[str], source: str, target: str) -> tuple[int, int] | None:
+    """The columns of source and target, where a first line names them."""
+    names = [cell.strip().lower() for cell in row]
+    for one, other in (("source", "target"), (source.lower(), target.lower())):
+        if one and one in names and other in names:
+            return names.index(one), names.index(other)
+    return None
+
+
+def _tbx_terms(path: Path, source: str, target: str) -> Iterator[Term]:
+    """Of each entry the first term in the source language with the first one in the target language."""
+    if not (source and target):
+        raise UserError(f"{path}: a TBX file names its languages: say which are source and target")
+    for root in ("martif", "tbx"):
+        found = list(read_units(path, root=root, names=("termEntry", "conceptEntry")))
+        if not (found and isinstance(found[0], BadLine) and "begins with" in found[0].reason):
+            break
+    for unit in found:
+        if isinstance(unit, BadLine):
+            raise UserError(str(unit))
+        by_language: dict[str, list[str]] = {}
+        for section in _descendants(unit.element, ("langSet", "langSec")):
+            by_language.setdefault(section.language, []).extend(_terms(section))
+        sources, targets = ([term for language, terms in by_language.items() if matches(wanted, language)
+                             for term in terms] for wanted in (source, target))  # fmt: skip
+        if targets:
+            yield from (Term(each, targets[0]) for each in sources)
+
+
+def _terms(section: Element) -> Iterator[str]:
+    for element in _descendants(section, ("term",)):
+        text = "".join(_text(element)).strip()
+        if text:
+            yield " ".join(text.split())
+
+
+def _descendants(element: Element, names: Sequence[str]) -> Iterator[Element]:
+    for child in element.children:
+        if not isinstance(child, str):
+            if child.name in names:
+                yield child
+            else:
+                yield from _descendants(child, names)
+
+
+def _text(element: Element) -> Iterator[str]:
+    for child in element.children:
+        yield from [child] if isinstance(child, str) else _text(child)

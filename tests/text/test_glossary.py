@@ -1,0 +1,104 @@
+"""Glossaries: where terms are, what counts as used, and files."""
+
+from pathlib import Path
+
+import pytest
+
+from limelight.errors import UserError
+from limelight.text.glossary import Glossary, Term, glossary_of, is_used, read_glossary
+
+GLOSSARY = Glossary(
+    [Term("bank", "Ufer"), Term("river bank", "Flussufer"),
+     Term("city", "Ort"), Term("IT", "EDV"), Term("e-mail", "Post")], "en",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("The bank.", ["bank"]),
+        ("Banks and the river banks", ["bank", "river bank"]),
+        ("the river, bank", ["bank"]),
+        ("a banker embanked", []),
+        ("two cities", ["city"]),
+        ("IT helps, it does", ["IT"]),
+        ("an e-mail", ["e-mail"]),
+        ("the bank's door", ["bank"]),
+        ("", []),
+    ],
+)
+def test_whole_words_and_their_forms_match(text: str, found: list[str]) -> None:
+    matches = GLOSSARY.find(text)
+    assert [match.term.source for match in matches] == found
+    for match in matches:
+        assert text[match.begin : match.end].casefold()[:3] == match.term.source.casefold()[:3]
+
+
+@pytest.mark.parametrize(
+    ("target", "text", "used"),
+    [
+        ("Haus", "die Häuser", True),
+        ("Haus", "das Haus.", True),
+        ("Haus", "die Maus", False),
+        ("Auto", "des Autos", True),
+        ("Auto", "die Autobahn", False),
+        ("Leuchte", "die Stehleuchte", True),
+        ("rotes Auto", "das rote Auto", True),
+        ("rotes Auto", "das Auto ist rot", False),
+        ("Übersetzung", "die Übersetzungen", True),
+        ("Ort", "das Wort", False),
+        ("Ort", "die Orte", True),
+    ],
+)
+def test_forms_of_a_term_count_as_used(target: str, text: str, used: bool) -> None:
+    assert is_used(target, text) == used
+
+
+TBX = """<?xml version="1.0"?><martif type="TBX" xml:lang="en"><text><body>
+<termEntry id="1"><langSet xml:lang="en-US"><tig><term>lamp</term></tig><tig><term>light</term></tig></langSet>
+<langSet xml:lang="de"><ntig><termGrp><term>Leuchte</term></termGrp></ntig></langSet></termEntry>
+<termEntry id="2"><langSet xml:lang="fr"><tig><term>chien</term></tig></langSet></termEntry></body></text></martif>"""
+TBX_3 = """<tbx xmlns="urn:iso:std:iso:30042:ed-2" xml:lang="en"><text><body><conceptEntry id="1">
+<langSec xml:lang="en"><termSec><term>lamp</term></termSec></langSec>
+<langSec xml:lang="de"><termSec><term>Leuchte</term></termSec></langSec></conceptEntry></body></text></tbx>"""
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "terms"),
+    [
+        ("a.tsv", "lamp\tLeuchte\n\ndog\tHund", [("lamp", "Leuchte"), ("dog", "Hund")]),
+        ("a.csv", "source,target\nlamp,Leuchte\n\"a, b\",c", [("lamp", "Leuchte"), ("a, b", "c")]),
+        ("a.csv", "de;note;en\nLeuchte;x;lamp", [("lamp", "Leuchte")]),
+        ("a.tbx", TBX, [("lamp", "Leuchte"), ("light", "Leuchte")]),
+        ("a.tbx", TBX_3, [("lamp", "Leuchte")]),
+    ],
+)  # fmt: skip
+def test_files(tmp_path: Path, name: str, content: str, terms: list[tuple[str, str]]) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    assert list(read_glossary(tmp_path / name, "en", "de").terms) == terms
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.tsv", "lamp\tLeuchte\nalone", "a.tsv:2: a term has"),
+        ("a.tsv", "", "no terms"),
+        ("a.tsv", "!\tx", "no words"),
+        ("a.tsv", "x" * 300 + "\ty", "more than 200"),
+        ("a.pdf", "x", "a glossary is"),
+        ("a.tbx", "<a/>", "begins with"),
+        ("a.tbx", '<!DOCTYPE a [<!ENTITY b "c">]><martif>&b;</martif>', "entity"),
+        ("a.tsv", "a\t\U000f0001", "characters"),
+    ],
+)
+def test_files_that_are_refused(tmp_path: Path, name: str, content: str, message: str) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(UserError, match=message):
+        read_glossary(tmp_path / name, "en", "de")
+    with pytest.raises(UserError, match="cannot be read"):
+        read_glossary(tmp_path / "none.csv")
+
+
+def test_a_table_in_a_string() -> None:
+    assert glossary_of("a b\tc", "en").find("an a b")[0].term == ("a b", "c")
+    assert len(GLOSSARY) == 5
