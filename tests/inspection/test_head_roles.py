@@ -23,7 +23,9 @@ def shifted(offset: int) -> np.ndarray:
         ("decoder_self", np.tri(5, dtype=np.float32) / np.arange(1, 6)[:, None], "spread", 1.0),
         ("cross", EYE, "aligns", 1.0),
         ("cross", np.tile(EYE[-1], (5, 1)), "end", 1.0),
-        ("cross", np.tile(EYE[1], (5, 1)), "spread", 0.0),  # always one token: it aligns nothing
+        ("cross", np.tile(EYE[1], (5, 1)), "single", 1.0),  # it aligns nothing
+        ("encoder_self", np.tile(EYE[2], (5, 1)), "single", 1.0),
+        ("encoder_self", EYE[[2, 3, 0, 1, 4]], "focused", 1.0),
     ],
 )
 def test_a_head_is_named_by_what_it_does(kind, head, role, value):

@@ -7,6 +7,8 @@
 | `next`         | encoder        | mean weight of the token behind                                                    |
 | `end`, `start` | all            | mean weight of the source's `</s>`; in the decoder of `<s>`                        |
 | `aligns`       | cross          | mean of the largest weight but that of `</s>`, times the share of different tokens |
+| `single`       | all            | mean weight of the one token that gets most, which no role above may be            |
+| `focused`      | all            | one minus `spread`, where that is below one half and no role above is clear        |
 | `spread`       | all            | entropy of a row as a share of the largest there can be                            |
 
 The first token of a decoder sees nothing but itself and says nothing of a head: it is left out.
@@ -29,6 +31,8 @@ TEXTS = {
     "end": "end token",
     "start": "start token",
     "aligns": "aligns",
+    "single": "one token",
+    "focused": "focused",
     "spread": "spread",
 }
 
@@ -43,7 +47,7 @@ def _described(head: Weights, kind: str, end_dropped: bool) -> dict[str, Any]:
     spread = measured.pop("spread")
     role, value = max(measured.items(), key=lambda item: item[1], default=("spread", spread))
     if value < CLEAR:
-        role, value = "spread", spread
+        role, value = ("spread", spread) if spread >= 0.5 else ("focused", 1 - spread)
     return {"role": role, "value": round(value, 4), "text": f"{TEXTS[role]} {value:.2f}"}
 
 
@@ -66,7 +70,15 @@ def measures(head: Weights, kind: str, *, end_dropped: bool = False) -> dict[str
         measured["start"] = _mean(head[1:, 0])
     elif not end_dropped and head.shape[1] > 1:
         measured["end"] = _mean(head[:, -1])
+    measured["single"] = _single(head, kind, end_dropped)
     return measured
+
+
+def _single(head: Weights, kind: str, end_dropped: bool) -> float:
+    """Start and end are left out, as they have names of their own; so are later tokens of a decoder, which not every
+    row can see."""
+    columns = head[1:, 1:2] if kind == "decoder_self" else head if end_dropped else head[:, :-1]
+    return float(columns.mean(axis=0).max()) if columns.size and len(head) > 2 else 0.0
 
 
 def _spread(head: Weights, *, causal: bool) -> float:
