@@ -71,9 +71,9 @@ def test_pointing_at_a_word_lights_what_it_attends_to(open_page, address, seen):
 
 
 def test_numbers_are_those_of_the_map(open_page, address, seen):
-    """What the page merges and saves is what Python merges: in words and in sub-words, of every kind and head."""
+    """What the page merges and saves is what Python merges: in words and in subwords, of every kind and head."""
     page = open_page(address)
-    for unit, side in (("words", seen.merge_words()), ("sub-words", seen)):
+    for unit, side in (("words", seen.merge_words()), ("subwords", seen)):
         for kind in seen.kinds:
             place = f"view=heads&kind={kind}&layer=1&head=2&words={int(unit == 'words')}"
             page.evaluate(f"location.hash = '{place}'")
@@ -90,7 +90,7 @@ def test_numbers_are_those_of_the_map(open_page, address, seen):
 
 
 def plain(labels: tuple[str, ...], unit: str) -> list[str]:
-    return [label.replace("▁", "") or label if unit == "sub-words" else label for label in labels]
+    return [label.replace("▁", "") or label if unit == "subwords" else label for label in labels]
 
 
 def test_a_head_is_opened_by_keyboard_and_the_address_says_so(open_page, address):

@@ -1,6 +1,6 @@
 /** The light between two lines of tokens: thin lines for everything, cones for one token. Pure geometry. */
 
-const MOST = 240; // lines drawn at a time: more than this nobody can tell apart
+const MAX_LINES = 240; // lines drawn at a time: more than this nobody can tell apart
 const PER_ROW = 3;
 const FAINT = 0.06;
 
@@ -17,7 +17,7 @@ export function strongLinks(weights, perRow = PER_ROW) {
     best.sort((one, other) => other.weight - one.weight);
     links.push(...best.slice(0, perRow));
   }
-  return links.sort((one, other) => other.weight - one.weight).slice(0, MOST);
+  return links.sort((one, other) => other.weight - one.weight).slice(0, MAX_LINES);
 }
 
 /** A curve from one box to another. Boxes have x, y, width, height; `across`: tokens stand in two columns. */

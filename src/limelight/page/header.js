@@ -1,4 +1,4 @@
-/** The head of the page: its name, the model, words or sub-words, theme, and what can be taken along. */
+/** The head of the page: its name, the model, words or subwords, theme, and what can be taken along. */
 
 import { element, fill } from "./dom.js";
 import { exportMenu } from "./export.js";
@@ -14,7 +14,7 @@ export function createHeader(context, stage) {
     fill(model, name);
     model.title = context.document.model;
     words.hidden = context.document.unit === "word";
-    fill(words, store.get("words") ? "Show sub-words" : "Show words");
+    fill(words, store.get("words") ? "Show subwords" : "Show words");
     fill(theme, themeOf(store) === "dark" ? "Light theme" : "Dark theme");
   };
   store.on(["document", "words"], show);

@@ -5,8 +5,8 @@ import { colors, paint, twoDigits } from "./scale.js";
 import { spoken } from "./sentences.js";
 
 const LABEL = 13; // pixels of a letter
-const SMALLEST = 7;
-const LARGEST = 40;
+const MIN_CELL = 7;
+const MAX_CELL = 40;
 
 /** A canvas that draws `picture` (see `shown`); `chosen(row)` is called when a row is clicked. */
 export function createPicture(chosen) {
@@ -75,7 +75,7 @@ function lines(context, plan, { weights, kind }, style) {
 function planned(rows, columns, room) {
   const longest = (labels) => Math.min(Math.max(...labels.map((label) => shortName(label).length), 3), 14);
   const left = Math.round(longest(rows) * LABEL * 0.56) + 10;
-  const cell = Math.max(SMALLEST, Math.min(LARGEST, Math.floor((room - left - 4) / columns.length)));
+  const cell = Math.max(MIN_CELL, Math.min(MAX_CELL, Math.floor((room - left - 4) / columns.length)));
   const readable = cell >= LABEL - 1;
   const top = readable ? Math.round(longest(columns) * LABEL * 0.56) + 10 : 4;
   return { left: readable ? left : 4, top, cell, readable, width: (readable ? left : 4) + cell * columns.length, height: top + cell * rows.length };

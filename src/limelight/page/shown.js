@@ -1,4 +1,4 @@
-/** What is on show: the kind of attention, its labels and its weights, in words or in sub-words. */
+/** What is on show: the kind of attention, its labels and its weights, in words or in subwords. */
 
 import { mergeWords } from "./matrix.js";
 

@@ -8,7 +8,7 @@ const DEFAULTS = {
   row: -1, // the token that attends and is pinned; -1: none
   column: -1, // the token that is attended to and is pinned
   step: 0, // the target position that the steps show
-  words: 1, // whole words, or sub-words
+  words: 1, // whole words, or subwords
   theme: "",
   tour: 0, // the station of the tour; 0: no tour
   text: "", // the question to the model: the sentence, its direction, what is forced and what is switched off

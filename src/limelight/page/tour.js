@@ -10,20 +10,20 @@ const STATIONS = [
     show: { view: "heads", kind: "cross", layer: -1, head: -1, row: -1, column: -1 },
   },
   {
-    title: "The soft look-up",
+    title: "A weighted sum",
     text: "Instead, each target word looks back at all source words and takes a weighted sum of them. The weights sum to one. Here is where the second word of your translation looked. Point at other words, too.",
     show: { view: "heads", kind: "cross", layer: -1, head: -1, column: -1 },
     row: 1,
   },
   {
     title: "Self-attention",
-    text: "A Transformer applies the same look-up within one sentence: each source word looks at the others and takes from them what it needs. What a layer passes on is no longer one word, but a word in its context.",
+    text: "A Transformer applies the same within one sentence: each source word looks at the others and takes from them what it needs. What a layer passes on is no longer one word, but a word in its context.",
     show: { view: "heads", kind: "encoder_self", layer: 0, head: 0, column: -1 },
     row: 2,
   },
   {
     title: "Many heads",
-    text: "One look-up can ask one question. So each layer has several heads, each with its own projections. The descriptions below the thumbnails are measured: some heads look at a neighbor, some align words, some rest on the end token.",
+    text: "One sum can answer one question. So each layer has several heads, each with its own projections. The descriptions below the thumbnails are measured: some heads look at a neighbor, some align words, some rest on the end token.",
     show: { view: "heads", kind: "encoder_self", row: -1, column: -1 },
   },
   {
