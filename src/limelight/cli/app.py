@@ -16,6 +16,7 @@ from limelight import __version__
 from limelight.cli import (
     attention,
     back_translate,
+    calibrate,
     card,
     classify,
     distill,
@@ -75,6 +76,7 @@ COMMANDS: dict[str, tuple[ModuleType, Callable[..., None]]] = {
     "attention": (attention, attention.attention),
     "card": (card, card.card),
     "shortlist": (shortlist, shortlist.shortlist),
+    "calibrate": (calibrate, calibrate.calibrate),
     "distill": (distill, distill.distill),
     "back-translate": (back_translate, back_translate.back_translate),
     "serve": (serve, serve.serve),

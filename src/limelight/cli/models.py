@@ -94,16 +94,29 @@ def find_models(
         folders = [DEFAULT]
     if not folders or "" in folders:
         raise UserError("which model? Give --model RUN, the folder that `limelight train --out RUN` wrote")
-    from limelight.config import directions_of, find_direction, load_config
+    from limelight.config import load_config
     from limelight.storage.layout import CONFIG, find_model
 
     configs = [load_config(find_model(folder) / CONFIG) for folder in folders]
     for folder, config in zip(folders, configs, strict=True) if translates else ():
         try:
-            find_direction(directions_of(config.data), source, target)
+            _require_direction(folder, config, source, target, detects=len(folders) == 1)
         except UserError as error:
             raise UserError(f"{folder}: {error}") from None
     return folders, configs
+
+
+def _require_direction(folder: str, config: RunConfig, source: str, target: str, *, detects: bool) -> None:
+    """Raises `UserError` where a model has no such direction, or more than one whose source languages nobody tells
+    apart."""
+    from limelight.config import directions_of, find_direction, fitting_directions
+    from limelight.storage.layout import DETECTOR, find_model
+
+    directions = directions_of(config.data)
+    sources = {direction.source for direction in fitting_directions(directions, source, target)}
+    told_apart = detects and not source and len(sources) > 1 and (find_model(folder) / DETECTOR).exists()
+    if not told_apart:
+        find_direction(directions, source, target)
 
 
 @lasting()

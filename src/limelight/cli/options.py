@@ -334,6 +334,10 @@ Test = Annotated[
         metavar="FILE...",
     ),
 ]
+CalibrationTest = Annotated[
+    list[str] | None,
+    typer.Option("--test", help="Parallel text to measure on what was learned.", metavar="FILE..."),
+]
 Tokenize = Annotated[
     str | None,
     typer.Option(

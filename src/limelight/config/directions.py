@@ -64,12 +64,7 @@ def find_direction(directions: Sequence[Direction], source: str = "", target: st
     known = [direction for direction in directions if _named(direction)]
     if not known and len(directions) <= 1 and not (source or target):
         return None
-    fitting = [
-        direction
-        for direction in known
-        if (not source or same_language(source, direction.source))
-        and (not target or same_language(target, direction.target))
-    ]
+    fitting = fitting_directions(directions, source, target)
     if len(fitting) == 1:
         return fitting[0]
     asked = " ".join([f"from {source}"] * bool(source) + [f"to {target}"] * bool(target))
@@ -81,6 +76,17 @@ def find_direction(directions: Sequence[Direction], source: str = "", target: st
         f"this model translates in several directions: {there}; {what}: give --to LANG, and --from LANG where several "
         "lead there (target_lang and source_lang in Python)"
     )
+
+
+def fitting_directions(directions: Sequence[Direction], source: str = "", target: str = "") -> list[Direction]:
+    """Those of named languages that fit what is asked for; an empty language asks for none in particular."""
+    return [
+        direction
+        for direction in directions
+        if _named(direction)
+        if (not source or same_language(source, direction.source))
+        and (not target or same_language(target, direction.target))
+    ]
 
 
 def check_directions(data: DataConfig) -> None:

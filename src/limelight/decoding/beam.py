@@ -32,7 +32,7 @@ from limelight.decoding.host import Integers, Numbers, Truths, numbers
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.length_penalty import penalties_at
 from limelight.decoding.request import Request
-from limelight.decoding.search import Search
+from limelight.decoding.search import Search, gains
 from limelight.decoding.top import best_continuations, top_logits_with_ties
 from limelight.models.state import Active
 from limelight.shapes import Float
@@ -178,8 +178,10 @@ class BeamSearch(Search):
             length, settings = int(self.positions[slot]), self.request(slot).settings
             log_probability = float(scores[row, rank])
             score = log_probability / settings.penalty.at(length + 1.0)
-            ids = tuple(self.tokens[slot, parents[row, rank], :length].tolist())
-            kept = [*self.finished[slot], Hypothesis(ids, score, log_probability, True)]
+            parent = parents[row, rank]
+            ids = tuple(self.tokens[slot, parent, :length].tolist())
+            each = gains([*self.sums[slot, parent, :length].tolist(), log_probability])
+            kept = [*self.finished[slot], Hypothesis(ids, score, log_probability, True, each)]
             kept.sort(key=lambda hypothesis: -hypothesis.score)
             self.finished[slot] = kept[: settings.n_best]
             self.endings[slot] += 1
@@ -190,7 +192,9 @@ class BeamSearch(Search):
         """(4) The active hypotheses with one more token."""
         self.tokens[slots] = np.take_along_axis(self.tokens[slots], parents[:, :, None], axis=1)
         self.tokens[slots, :, self.positions[slots]] = ids
+        self.sums[slots] = np.take_along_axis(self.sums[slots], parents[:, :, None], axis=1)
         self.log_probabilities[slots] = np.take_along_axis(scores, going_on, axis=1)
+        self.sums[slots, :, self.positions[slots]] = self.log_probabilities[slots]
         self.positions[slots] += 1
         self.ids[slots] = ids
 
@@ -215,4 +219,5 @@ class BeamSearch(Search):
         length = int(self.positions[slot])
         log_probability = float(self.log_probabilities[slot, rank])
         score = log_probability / self.request(slot).settings.penalty.at(float(length))
-        return Hypothesis(tuple(self.tokens[slot, rank, since:length].tolist()), score, log_probability, False)
+        ids, sums = self.tokens[slot, rank, since:length].tolist(), self.sums[slot, rank, :length].tolist()
+        return Hypothesis(tuple(ids), score, log_probability, False, gains(sums)[since:])

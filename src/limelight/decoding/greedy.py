@@ -1,6 +1,7 @@
 """Hypotheses that know nothing of one another: greedy search, always the most probable token, and sampling."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -10,7 +11,7 @@ from limelight.decoding.host import Integers, NotANumberError, Numbers, numbers
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
 from limelight.decoding.sampling import Cuts, draw
-from limelight.decoding.search import Search
+from limelight.decoding.search import Search, gains
 from limelight.decoding.top import most_probable
 from limelight.models.state import Active
 from limelight.shapes import Float
@@ -60,6 +61,7 @@ class PathSearch(Search):
 
         self.log_probabilities[slots] += np.where(going_on & ~cut, gained, 0.0)
         self.tokens[slots, :, positions] = tokens
+        self.sums[slots, :, positions] = self.log_probabilities[slots]
         self.lengths[slots] = np.where(ended | cut, positions[:, None], self.lengths[slots])
         self.ended[slots] |= ended
         self.positions[slots] += 1
@@ -112,8 +114,13 @@ class PathSearch(Search):
     def results(self, slot: int) -> list[Hypothesis]:
         """All of them, best first."""
         found = [
-            self._hypothesis(slot, number, ids[: max(length, 0)].tolist())
-            for number, (ids, length) in enumerate(zip(self.tokens[slot], self.lengths[slot], strict=True))
+            replace(
+                self._hypothesis(slot, number, ids[: max(length, 0)].tolist()),
+                log_probabilities=gains(sums[: max(length, 0) + ended].tolist()),
+            )
+            for number, (ids, sums, length, ended) in enumerate(
+                zip(self.tokens[slot], self.sums[slot], self.lengths[slot], self.ended[slot], strict=True)
+            )
         ]
         return sorted(found, key=lambda hypothesis: -hypothesis.score)
 

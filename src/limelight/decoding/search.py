@@ -33,6 +33,8 @@ class Search(ABC):
         """How many tokens the hypotheses of a request have."""
         self.limits: Integers = np.zeros(0, dtype=np.int64)
         self.tokens: Integers = np.zeros((0, width, 0), dtype=np.int64)
+        self.sums: Numbers = np.zeros((0, width, 0))
+        """The log-probability of a hypothesis up to each of its tokens."""
         self.log_probabilities: Numbers = np.zeros((0, width))
         self.requests: list[Request | None] = []
         """Who has each slot; who had it, where it is free."""
@@ -54,7 +56,7 @@ class Search(ABC):
     def keep(self, slots: Integers) -> None:
         """These slots alone, in this order."""
         self.open, self.ids, self.positions = self.open[slots], self.ids[slots], self.positions[slots]
-        self.limits, self.tokens = self.limits[slots], self.tokens[slots]
+        self.limits, self.tokens, self.sums = self.limits[slots], self.tokens[slots], self.sums[slots]
         self.log_probabilities = self.log_probabilities[slots]
         self.requests, self.rules = [self.requests[slot] for slot in slots], [self.rules[slot] for slot in slots]
 
@@ -131,7 +133,8 @@ class Search(ABC):
     def _grow(self, batch: int, room: int) -> None:
         more, longer = max(0, batch - len(self.open)), max(0, room - self.tokens.shape[2])
         if more or longer:
-            self.tokens = np.pad(self.tokens, ((0, more), (0, 0), (0, longer)))
+            added = ((0, more), (0, 0), (0, longer))
+            self.tokens, self.sums = np.pad(self.tokens, added), np.pad(self.sums, added)
         if more:
             self.open = np.pad(self.open, (0, more))
             self.ids = np.pad(self.ids, ((0, more), (0, 0)))
@@ -139,3 +142,8 @@ class Search(ABC):
             self.log_probabilities = np.pad(self.log_probabilities, ((0, more), (0, 0)))
             self.requests += [None] * more
             self.rules += [[] for _ in range(more)]
+
+
+def gains(sums: Sequence[float]) -> tuple[float, ...]:
+    """What each of the sums adds to the one before."""
+    return tuple(now - before for before, now in zip([0.0, *sums], sums, strict=False))

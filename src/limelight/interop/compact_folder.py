@@ -8,7 +8,7 @@ from limelight.errors import UserError
 from limelight.files import write_folder, writing
 from limelight.interop.folders import CARD, NOTHING_LEFT, exported_card, require_new
 from limelight.storage.compact import FORMS, compact
-from limelight.storage.layout import CONFIG, DETECTOR, TOKENIZER, WEIGHTS
+from limelight.storage.layout import CONFIDENCE, CONFIG, DETECTOR, TOKENIZER, WEIGHTS
 from limelight.storage.model import StoredModel, save_labels
 from limelight.storage.weights import named_weights, save_weights
 from limelight.tokens import save_tokenizers
@@ -29,8 +29,9 @@ def export_limelight(stored: StoredModel, folder: Path, *, form: str) -> None:
         save_weights(partial / WEIGHTS, compact(named_weights(stored.model), form), stored.notes)
         save_tokenizers(stored.tokenizers, partial / TOKENIZER)
         save_labels(partial, stored.model)
-        if (stored.folder / DETECTOR).is_file():
-            shutil.copyfile(stored.folder / DETECTOR, partial / DETECTOR)
+        for beside in (DETECTOR, CONFIDENCE):
+            if (stored.folder / beside).is_file():
+                shutil.copyfile(stored.folder / beside, partial / beside)
         config = stored.config.model_copy(update={"weights": form})
         (partial / CONFIG).write_text(dump_config(config), encoding="utf-8")
         (partial / CARD).write_text(exported_card(stored, f"A model in {form}", _USE), encoding="utf-8")

@@ -13,11 +13,11 @@ can be done (`repaired`). `warnings` of the translation name what was found:
     address lost      a URL or an e-mail address was missing, and was put where it probably belongs
     placeholder lost  a placeholder of marked text is missing or there twice
 
-Where nothing is wrong a guard costs a look at two strings. What it does depends on the sentence alone, never on others
-in the batch. Draws (`sampling`) and lists (`n_best` above 1) stay as the search found them: they have warnings alone.
+A translation with one of the faults `WRONG` has little confidence. Where nothing is wrong, a guard costs a look at two
+strings. What it does depends on the sentence alone, never on others in the batch. Draws (`sampling`) and lists
+(`n_best` above 1) stay as the search found them: they have warnings alone.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -40,8 +40,19 @@ SEVERITY = {
     "number lost": 4,
     "unknown script": 2,
     "copied": 4,
+    "long": 1,
+    "spelled": 1,
+    "doubtful": 1,
 }
 """Of two translations of a sentence the one whose faults weigh less is kept."""
+UNTOLD = ("long", "spelled", "doubtful")
+"""Faults that are no warnings: a few characters with more than three times as many; digits that became a word; text in
+ALL CAPS of low confidence."""
+WRONG = ("loop", "too short", "too long", "copied", "unknown script")
+UNSURE = 0.1
+"""The most confidence that such a translation has: the features of confidence do not know these faults."""
+DOUBT = 0.5
+"""Text in ALL CAPS with less confidence is searched again in small letters."""
 UNKNOWN = 0.5
 """A source with this share of unknown letters is in an unknown script."""
 WIDER = 4
@@ -57,10 +68,12 @@ class Attempt(NamedTuple):
     faults: tuple[str, ...]
 
     @property
-    def weight(self) -> int:
-        """How much is wrong."""
-        return sum(SEVERITY[fault] for fault in self.faults)
+    def warnings(self) -> tuple[str, ...]:
+        """The faults that a user is told."""
+        return tuple(fault for fault in self.faults if fault not in UNTOLD)
 
+
+NUMBERS = Protector("numbers", lambda text: [Found(*match.span()) for match in checks.NUMBER.finditer(text)])
 
 Remedy = Callable[[Sentence, Attempt], Steps[list[Translation]]]
 """Searches again where it can help with the faults of an attempt; gives nothing where it cannot."""
@@ -72,22 +85,40 @@ def guarded(sentence: Sentence) -> Steps[Translation]:
     found = yield from sentence.search()
     best = looked_at(source, found[0])
     if sentence.unknown_share > UNKNOWN:
-        return replace(best.translation, text=source, warnings=("unknown script",), alternatives=tuple(found[1:]))
+        copied = replace(best.translation, text=source, warnings=("unknown script",), alternatives=tuple(found[1:]))
+        return _unsure(copied, copied.warnings)
     if sentence.settings.sampling is not None or sentence.settings.n_best > 1:
-        return replace(found[0], warnings=best.faults, alternatives=tuple(found[1:]))
+        return replace(_unsure(found[0], best.warnings), warnings=best.warnings, alternatives=tuple(found[1:]))
     looped = "loop" in best.faults
     for remedy in REMEDIES:
         if not best.faults:
             break
         others = yield from remedy(sentence, best)
-        best = min([best, *(looked_at(source, each) for each in others)], key=lambda each: each.weight)
-    warnings = tuple(name for name in SEVERITY if name in best.faults or (name == "loop" and looped))
-    return replace(best.translation, text=repaired(source, best), warnings=warnings)
+        best = min([best, *(looked_at(source, each) for each in others)], key=_rank)
+    if "loop" in best.faults:
+        best = looked_at(source, replace(best.translation, text=repairs.cut_loops(source, best.translation.text)))
+    text = repaired(source, best)
+    warnings = tuple(name for name in SEVERITY if name in best.warnings or (name == "loop" and looped))
+    return replace(_unsure(best.translation, warnings), text=text, warnings=warnings)
 
 
 def looked_at(source: str, translation: Translation) -> Attempt:
     """The translation with its faults."""
-    return Attempt(translation, faults(source, translation.text))
+    found = faults(source, translation.text)
+    sure = translation.confidence is None or translation.confidence >= DOUBT
+    return Attempt(translation, found if sure or not repairs.is_capitals(source) else (*found, "doubtful"))
+
+
+def _rank(attempt: Attempt) -> tuple[int, float]:
+    """The best has the least; of equal ones the first."""
+    return sum(SEVERITY[fault] for fault in attempt.faults), -(attempt.translation.confidence or 0.0)
+
+
+def _unsure(translation: Translation, warnings: Sequence[str]) -> Translation:
+    """The translation with no more confidence than its warnings allow."""
+    if translation.confidence is None or not set(warnings) & set(WRONG):
+        return translation
+    return replace(translation, confidence=min(UNSURE, translation.confidence))
 
 
 def faults(source: str, output: str) -> tuple[str, ...]:
@@ -100,6 +131,8 @@ def faults(source: str, output: str) -> tuple[str, ...]:
         "address lost": bool(checks.lost_addresses(source, output)),
         "number lost": bool(checks.lost_numbers(source, output)),
         "copied": checks.is_copied(source, output),
+        "spelled": bool(checks.lost_numbers(source, output, spelled=False)),
+        "long": len(output.strip()) > checks.LONG * len(source.strip()),
     }
     return tuple(name for name, holds in found.items() if holds)
 
@@ -117,7 +150,6 @@ def repaired(source: str, attempt: Attempt) -> str:
 
 
 REPAIRS: dict[str, Callable[[str, str], str]] = {
-    "loop": repairs.cut_loops,
     "too long": repairs.cut_to_length,
     "number lost": repairs.put_back_numbers,
     "address lost": repairs.put_back_addresses,
@@ -137,13 +169,12 @@ def in_small_letters(sentence: Sentence, best: Attempt) -> Steps[list[Translatio
 
 
 def with_placeholders(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:
-    """What was lost is a placeholder while the model translates, and comes back as it was."""
-    wanted = [*checks.lost_addresses(sentence.text, best.translation.text)]
-    wanted += checks.lost_numbers(sentence.text, best.translation.text)
-    if not (wanted and sentence.is_free and sentence.knows_placeholders):
+    """Addresses, and numbers if one was lost, are placeholders for the model, and come back as they were."""
+    lost = {"address lost", "number lost", "spelled"} & set(best.faults)
+    if not (lost and sentence.is_free and sentence.knows_placeholders):
         return []
     try:
-        protected = protect(sentence.text, [PROTECTORS["addresses"], _these(wanted)])
+        protected = protect(sentence.text, [PROTECTORS["addresses"], *[NUMBERS] * (lost != {"address lost"})])
     except ValueError:  # more of them than there are placeholders
         return []
     if not protected.has_words:
@@ -165,6 +196,8 @@ def without_repetition(sentence: Sentence, best: Attempt) -> Steps[list[Translat
 
 def among_more(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:
     """All hypotheses of a beam, of which one may have no fault."""
+    if set(best.faults) <= {"doubtful", "spelled"}:
+        return []
     settings = sentence.settings
     width = max(WIDER, settings.beam_size)
     patience = max(1.0, settings.patience)
@@ -175,9 +208,3 @@ def among_more(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:
 
 REMEDIES: tuple[Remedy, ...] = (in_small_letters, with_placeholders, without_repetition, among_more)
 """In the order in which they are tried, until nothing is wrong."""
-
-
-def _these(texts: Sequence[str]) -> Protector:
-    """Finds these texts, where they stand alone."""
-    expression = re.compile("|".join(rf"(?<!\w){re.escape(text)}(?!\w)" for text in sorted(set(texts), key=len)[::-1]))
-    return Protector("lost", lambda text: (Found(*match.span()) for match in expression.finditer(text)))

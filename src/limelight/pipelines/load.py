@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
-from limelight.box import DEFAULT
+from limelight.box import DEFAULT, bundled_models
 from limelight.config import RunConfig, directions_of, load_config
 from limelight.decoding.ensemble import Ensemble
 from limelight.errors import UserError
@@ -19,8 +19,11 @@ from limelight.models.families import CLASSIFY, FILL, family_of, resolve, use_of
 from limelight.models.interface import Seq2Seq
 from limelight.models.language_model import LanguageModel
 from limelight.models.transformer import encoder_only
+from limelight.pipelines.confidence import SENTENCE_FEATURES, WORD_FEATURES
 from limelight.pipelines.translator import Translator
-from limelight.storage.layout import BEST, CONFIG, SHORTLIST, find_model
+from limelight.storage.confidence import read_confidence
+from limelight.storage.detector import read_detector
+from limelight.storage.layout import BEST, CONFIDENCE, CONFIG, DETECTOR, SHORTLIST, find_model
 from limelight.storage.model import StoredModel, load_model, require_command
 from limelight.storage.shortlist import read_shortlist
 from limelight.tokens import Tokenizers
@@ -149,7 +152,11 @@ def make_translator(
         threads=threads,
         directions=directions_of(first.config.data),
     )
-    made.knows_placeholders = len(models) == 1 and first.config.augmentation.placeholders > 0
+    if len(models) == 1:
+        made.knows_placeholders = first.config.augmentation.placeholders > 0
+        made.detector = read_detector(first.folder / DETECTOR)
+        features = {"sentence": len(SENTENCE_FEATURES), "word": len(WORD_FEATURES)}
+        made.confidence = read_confidence(first.folder / CONFIDENCE, **features)
     return made
 
 
@@ -187,6 +194,11 @@ def _folders(paths: Folders) -> list[str | Path]:
     folders = [paths] if isinstance(paths, str | Path) else list(paths)
     if not folders:
         raise UserError("no model to load: give the folder of a run")
+    if paths == DEFAULT and DEFAULT not in bundled_models() and not Path(DEFAULT).exists():
+        raise UserError(
+            "which model? This package comes without one: give the folder that `limelight train` wrote, as in "
+            'limelight.load("RUN")'
+        )
     return folders
 
 

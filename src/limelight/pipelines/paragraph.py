@@ -67,7 +67,13 @@ def parts_of(sentences: Sentences, direction: Direction | None, prefix: str, num
     ]
 
 
-def paragraph(text: str, sentences: Sentences, steps: Sequence[Steps[Translation]]) -> Steps[Translation]:
+def paragraph(
+    text: str,
+    sentences: Sentences,
+    steps: Sequence[Steps[Translation]],
+    *,
+    source_lang_confidence: float | None = None,
+) -> Steps[Translation]:
     """A text, of what is done for each of its sentences; a text without any becomes an empty one.
 
     The alternative of a rank is made of those of this rank of each sentence; of the last where there are not so many.
@@ -76,10 +82,10 @@ def paragraph(text: str, sentences: Sentences, steps: Sequence[Steps[Translation
     if not found:
         return Translation("", 0.0, (), 0.0, text, finished=True)
     if sentences.gaps == ("", ""):
-        return replace(found[0], source=text)
+        return replace(found[0], source=text, source_lang_confidence=source_lang_confidence)
     ranks = range(1 + max(len(each.alternatives) for each in found))
     best, *others = (_ranked(text, sentences, found, rank) for rank in ranks)
-    return replace(best, alternatives=tuple(others))
+    return replace(best, alternatives=tuple(others), source_lang_confidence=source_lang_confidence)
 
 
 def _ranked(text: str, sentences: Sentences, found: Sequence[Translation], rank: int) -> Translation:

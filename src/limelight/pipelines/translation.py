@@ -5,6 +5,15 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a translation, as it stands between spaces."""
+
+    text: str
+    confidence: float
+    """The estimated probability that a reference has it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Translation:
     """What a text became. A blank text becomes an empty one, with a score of 0 and no tokens.
 
@@ -34,6 +43,10 @@ class Translation:
     source_lang: str = ""
     """Empty where the languages of the model have no names."""
     target_lang: str = ""
+    source_lang_confidence: float | None = None
+    """Where the source language was detected, its probability among the languages of the model."""
+    words: tuple[Word, ...] = ()
+    """The words of the text, as the model gave them, with their confidence; empty where that is not known."""
 
 
 def joined(source: str, text: str, sentences: Sequence[Translation]) -> Translation:
@@ -53,6 +66,7 @@ def joined(source: str, text: str, sentences: Sequence[Translation]) -> Translat
         warnings=tuple(dict.fromkeys(name for each in sentences for name in each.warnings)),
         source_lang=first.source_lang,
         target_lang=first.target_lang,
+        words=tuple(word for each in sentences for word in each.words),
     )
 
 

@@ -27,12 +27,13 @@ from limelight.inspection.maps import attention_map
 from limelight.models.eval_mode import eval_mode
 from limelight.models.interface import Seq2Seq
 from limelight.models.room import longest_sequence, require_room
+from limelight.pipelines.choose_direction import Chosen, choose_direction
+from limelight.pipelines.finish import finish_sentence
 from limelight.pipelines.guards import guarded
 from limelight.pipelines.job import Job, Steps
 from limelight.pipelines.paragraph import (
     Part,
     TextOptions,
-    names_of,
     paragraph,
     parts_of,
     sentences_of,
@@ -40,11 +41,13 @@ from limelight.pipelines.paragraph import (
 )
 from limelight.pipelines.sentence import Prepared, Sentence
 from limelight.pipelines.translation import Translation
+from limelight.storage.confidence import Confidence
 from limelight.storage.shortlist import Shortlist
 from limelight.text.checks import unknown_share
+from limelight.text.detection import LanguageDetector
 from limelight.text.readers.live import chunks
 from limelight.tokens import UNKNOWN, Tokenizers, tagged
-from limelight.tokens.marked import decode_marked, encode_marked_batch
+from limelight.tokens.marked import encode_marked_batch
 from limelight.tokens.tokenizer import byte_of
 
 __all__ = ["Prepared", "TextOptions", "Translation", "Translator"]
@@ -88,6 +91,8 @@ class Translator:
         self.model = model
         self.name = ""
         """What titles of pictures call the model: the folder it was loaded from."""
+        self.confidence: Confidence | None = None
+        self.detector: LanguageDetector | None = None
         self.knows_placeholders = False
         """Whether the model was trained with placeholders: guards protect with them what was lost."""
         self.tokenizers = tokenizers
@@ -180,16 +185,17 @@ class Translator:
         a function of the seed and the number of the text. Raises `UserError` as `translate` does.
         """
         settings = text_settings(self.config, options)
-        direction = find_direction(self.directions, source_lang or "", target_lang or "")
+        chosen = self._choose_directions(texts, source_lang, target_lang)
         split, parts = [], list[Part]()
-        for number, (text, start) in enumerate(zip(texts, _one_for_each(prefix, texts), strict=True), start=first):
+        starts = _one_for_each(prefix, texts)
+        for number, (text, (direction, _), start) in enumerate(zip(texts, chosen, starts, strict=True), start=first):
             split.append(sentences_of(text, direction, whole=settings.lines or bool(start)))
             parts += parts_of(split[-1], direction, start, number)
         prepared = iter(self._prepared(parts, settings.search, marked=settings.marked))
         jobs = []
-        for text, sentences in zip(texts, split, strict=True):
+        for text, sentences, (_, sure) in zip(texts, split, chosen, strict=True):
             steps = [self._sentence(next(prepared), guards=settings.guards) for _ in sentences.texts]
-            jobs.append(Job(paragraph(text, sentences, steps)))
+            jobs.append(Job(paragraph(text, sentences, steps, source_lang_confidence=sure)))
         return jobs
 
     def prepare(
@@ -209,11 +215,11 @@ class Translator:
         Arguments and errors are those of `jobs`.
         """
         settings = search_settings(self.config, options)
-        direction = find_direction(self.directions, source_lang or "", target_lang or "")
+        chosen = self._choose_directions(texts, source_lang, target_lang)
         starts = _one_for_each(prefix, texts)
         parts = [
             Part(text, direction, start, (number,))
-            for number, (text, start) in enumerate(zip(texts, starts, strict=True), start=first)
+            for number, (text, (direction, _), start) in enumerate(zip(texts, chosen, starts, strict=True), start=first)
         ]
         return self._prepared(parts, settings, marked=marked)
 
@@ -225,27 +231,7 @@ class Translator:
     def finish(self, prepared: Prepared, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
         """What was found for a sentence, in words: the best as the translation, the others as its alternatives. A blank
         text, for which there is nothing to find, becomes an empty one."""
-        source_lang, target_lang = names_of(prepared.direction)
-        if not hypotheses:
-            return Translation(
-                "", 0.0, (), 0.0, prepared.text, finished=True, source_lang=source_lang, target_lang=target_lang
-            )
-        target = self.tokenizers.target
-        decode_ids = partial(decode_marked, target) if prepared.marked else target.decode
-        best, *others = (
-            Translation(
-                text=_one_line(decode_ids(hypothesis.ids)),
-                score=hypothesis.score,
-                tokens=tuple(target.pieces(hypothesis.ids)),
-                log_probability=hypothesis.log_probability,
-                source=prepared.text,
-                finished=hypothesis.finished,
-                source_lang=source_lang,
-                target_lang=target_lang,
-            )
-            for hypothesis in hypotheses
-        )
-        return replace(best, alternatives=tuple(others))
+        return finish_sentence(prepared, hypotheses, self.tokenizers, self.confidence)
 
     def attention(
         self,
@@ -262,13 +248,14 @@ class Translator:
         """
         if not text.strip():
             raise UserError("the text is blank: there is nothing to attend to; give a sentence")
-        tokenizers = self.towards(Direction(source_lang or "", target_lang or ""))
+        [(direction, _)] = self._choose_directions([text], source_lang, target_lang)
+        tokenizers = self._tokenizers_of(direction)
         if target is not None:
             target_ids: Sequence[int] = tokenizers.target.encode(target)
         else:
             prepared = self.prepare([text], source_lang=source_lang, target_lang=target_lang, beam_size=beam_size)
             requests = [each.request for each in prepared if each.request is not None]
-            target_ids = next((found[0].ids for found in self._decoded(requests, BATCH_TOKENS)), ())
+            target_ids = next((found[0].ids for found in self.decode(requests, BATCH_TOKENS)), ())
         return replace(attention_map(self.model, tokenizers, text, target_ids), model=self.name)
 
     @property
@@ -284,6 +271,15 @@ class Translator:
         """
         found = find_direction(self.directions, *(direction or ("", "")))
         return self._tokenizers_of(found)
+
+    def _choose_directions(
+        self, texts: Sequence[str], source_lang: str | None, target_lang: str | None
+    ) -> list[Chosen]:
+        asked = source_lang or "", target_lang or ""
+        choose = partial(choose_direction, self.directions, self.detector, source=asked[0], target=asked[1])
+        if not texts and self.detector is None:
+            choose("")  # what is wrong with what is asked is told all the same
+        return [choose(text) for text in texts]
 
     def _tokenizers_of(self, direction: Direction | None) -> Tokenizers:
         if direction is None or len(self.directions) < 2:
@@ -306,12 +302,12 @@ class Translator:
     def run(self, jobs: Sequence[Job], batch_tokens: int = BATCH_TOKENS) -> list[Translation]:
         """The translations of jobs. Requests are decoded together, then what they ask again, until nothing is asked."""
         while asking := [job for job in jobs if job.requests]:
-            found = iter(self._decoded([request for job in asking for request in job.requests], batch_tokens))
+            found = iter(self.decode([request for job in asking for request in job.requests], batch_tokens))
             for job in asking:
                 job.receive([next(found) for _ in job.requests])
         return [job.translation for job in jobs if job.translation is not None]
 
-    def _decoded(self, requests: Sequence[Request], batch_tokens: int) -> list[list[Hypothesis]]:
+    def decode(self, requests: Sequence[Request], batch_tokens: int = BATCH_TOKENS) -> list[list[Hypothesis]]:
         """The hypotheses of each request. Those of like length are searched together."""
         found: list[list[Hypothesis]] = [[] for _ in requests]
         workers = workers_for(len(requests), self.device, self.threads)
@@ -389,8 +385,3 @@ def _one_for_each(prefix: Sequence[str] | None, texts: Sequence[str]) -> Sequenc
     if len(prefix) != len(texts):
         raise UserError(f"{len(prefix)} prefixes for {len(texts)} texts: give one for each, '' forces nothing")
     return prefix
-
-
-def _one_line(text: str) -> str:
-    """A line in has to be a line out."""
-    return text.replace("\r", " ").replace("\n", " ")

@@ -19,6 +19,7 @@ CARD = "README.md"
 SHORTLIST = "shortlist.safetensors"
 LABELS = "labels.json"
 DETECTOR = "languages.safetensors"
+CONFIDENCE = "confidence.json"
 BEST = "best"
 MAX_NAMED = 10
 """Runs that a message lists."""
@@ -66,7 +67,7 @@ def _models_inside(folder: Path) -> str:
 
 def _require_own_files(model: Path, folder: Path) -> None:
     root = os.path.realpath(folder)
-    files = [model / name for name in (WEIGHTS, CONFIG, SHORTLIST, LABELS, DETECTOR)]
+    files = [model / name for name in (WEIGHTS, CONFIG, SHORTLIST, LABELS, DETECTOR, CONFIDENCE)]
     for path in (*files, *tokenizer_files(model / TOKENIZER)):
         place = os.path.realpath(path)
         if os.path.commonpath([root, place]) != root:

@@ -20,7 +20,7 @@ FEW = 20
 
 WORD = re.compile(r"\w+")
 CHARACTER_LOOP = re.compile(rf"(\S{{1,6}}?)\1{{{MIN_LOOP_CHARACTERS // 2},}}")
-_NUMBER = re.compile(r"(?<![^\W\d_])\d+(?:[.,'’\u00a0\u202f ]\d+)*(?!\d)")
+NUMBER = re.compile(r"(?<![^\W\d_])\d+(?:[.,'’\u00a0\u202f ]\d+)*(?!\d)")
 _SEPARATORS = re.compile(r"[.,'’\u00a0\u202f ]")
 ADDRESS = re.compile(
     r"(?:https?://|ftp://|www\.)[^\s<>\"“”«»]*[^\s<>\"“”«»()\[\].,;:!?'’]"
@@ -101,22 +101,22 @@ def is_copied(source: str, output: str) -> bool:
     return same and sum(not word.isdigit() and not word.istitle() for word in words) >= 2
 
 
-def lost_numbers(source: str, output: str) -> tuple[str, ...]:
+def lost_numbers(source: str, output: str, *, spelled: bool = True) -> tuple[str, ...]:
     """Numbers of the source that the output does not have as often, whatever separates their groups of digits.
 
-    A number up to twelve may also stand there as a word of English, German or French.
+    A number up to twelve may also stand there as a word of English, German or French, unless it may not be `spelled`.
     """
-    there = Counter(map(_digits, _NUMBER.findall(output)))
+    there = Counter(map(_digits, NUMBER.findall(output)))
     words = Counter(WORD.findall(output.casefold()))
     parts = re.findall(r"\d+", output)
     lost = []
-    for number in _NUMBER.findall(source):
+    for number in NUMBER.findall(source):
         digits = _digits(number)
-        spelled = [word for word in _SPELLED.get(digits, "").split() if words[word]]
+        as_words = [word for word in _SPELLED.get(digits, "").split() if spelled and words[word]]
         if there[digits] > 0:
             there[digits] -= 1
-        elif spelled:
-            words[spelled[0]] -= 1
+        elif as_words:
+            words[as_words[0]] -= 1
         elif not _adjacent(re.findall(r"\d+", number), parts):
             lost.append(number)
     return tuple(lost)
@@ -141,7 +141,7 @@ def find_addresses(text: str) -> list[str]:
 
 def find_numbers(text: str) -> list[str]:
     """Numbers with their separators, in order."""
-    return _NUMBER.findall(text)
+    return NUMBER.findall(text)
 
 
 def unknown_share(text: str, alphabet: frozenset[str]) -> float:

@@ -10,6 +10,7 @@ import re
 from difflib import SequenceMatcher
 
 from limelight.text.checks import (
+    ADDRESS,
     CHARACTER_LOOP,
     FEW,
     LONG,
@@ -36,8 +37,8 @@ _END = re.compile(r"\s*[.!?…]*[\"'”»“)\]]*\s*$")
 
 
 def is_capitals(text: str) -> bool:
-    """Whether a text is written in ALL CAPS."""
-    letters = [letter for letter in text if letter.upper() != letter.lower()]
+    """Whether a text is written in ALL CAPS, but for addresses in it."""
+    letters = [letter for letter in ADDRESS.sub("", text) if letter.upper() != letter.lower()]
     return len(letters) >= MIN_LETTERS and sum(letter.isupper() for letter in letters) >= UPPER * len(letters)
 
 

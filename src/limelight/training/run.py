@@ -26,6 +26,7 @@ from limelight.training.checkpoint import (
     restore_newest,
 )
 from limelight.training.choose_recipe import choose_by_budget
+from limelight.training.confidence import keep_confidence
 from limelight.training.distributed import Group, group_warnings, joined_group
 from limelight.training.half import HalfCopy
 from limelight.training.lock import only_trainer
@@ -37,6 +38,7 @@ from limelight.training.preflight import check_run
 from limelight.training.report import Report
 from limelight.training.run_state import Run
 from limelight.training.tasks import Tokenized, build_task, fresh_model, prepare_data
+from limelight.training.tasks.translation import Translation
 
 MAY_CHANGE = {
     "max_steps", "max_minutes", "fit_to_budget", "schedule", "learning_rate", "warmup", "decay_steps", "patience",
@@ -144,6 +146,8 @@ def _trained(run: Run) -> Progress:
     run.progress.finished = ""
     with fp32_products(run.precision):
         reason = run_training(run)
+        if run.group.is_first and run.progress.finished and isinstance(run.task, Translation):
+            keep_confidence(folder, run.task.valid_pairs, report.say, device=run.device)
     run.group.wait()
     report.say(f"done: {reason}; the model is in {folder / 'best'}")
     if not run.task.validates:

@@ -47,6 +47,7 @@ class Translation(Task):
         self.stream = stream_of(
             config, prepared, processes=data_workers(config.training.data_workers, device_of(model))
         )
+        self.valid_pairs = valid_pairs(config.data, prepared.valid)
         self.valid = self._valid_sets(prepared, model)
         self.measured_by = self._measured_by()
 
@@ -83,7 +84,6 @@ class Translation(Task):
     def _valid_sets(self, prepared: Prepared, model: Seq2Seq) -> dict[Direction, ValidSet]:
         """One for each direction that has validation text."""
         training, several = self.config.training, len(self.directions) > 1
-        pairs = valid_pairs(self.config.data, prepared.valid)
         return {
             direction: ValidSet(
                 some,
@@ -94,7 +94,7 @@ class Translation(Task):
                 language=direction.target if several else target_language(self.config.data),
                 tokenize=training.bleu_tokenize,
             )
-            for direction, some in pairs.items()
+            for direction, some in self.valid_pairs.items()
         }
 
 

@@ -1,0 +1,60 @@
+"""`limelight calibrate`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from limelight.cli import options
+from limelight.cli.arguments import corpora
+from limelight.cli.models import Machine, find_models
+from limelight.errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from limelight.config import Corpus, DataConfig
+    from limelight.training.confidence import Corpora
+
+EXAMPLES = """
+[bold]Examples[/bold]
+  limelight calibrate --model runs/en-de
+  limelight calibrate --model runs/en-de --valid dev.tsv --test test.tsv
+  limelight calibrate --model runs/many --valid en-de=a.tsv en-fr=b.tsv
+"""
+WITH_LESS_MEMORY = "Give less text, with --valid"
+
+
+def calibrate(
+    model: options.OneModel = None,
+    valid: options.Valid = None,
+    test: options.CalibrationTest = None,
+    device: options.Device = None,
+    threads: options.Threads = None,
+) -> None:
+    """Learn how likely a translation is good, from text with references: the confidence of translations."""
+    folders, configs = find_models(model)
+    if len(folders) > 1:
+        raise UserError(f"{len(folders)} models: each learns its own confidence; give --model once")
+    data = configs[0].data
+    given = corpora(valid, "", "", "--valid") if valid else list(data.valid)
+    if not given:
+        raise UserError(f"{folders[0]}: this model was trained without validation text; give some with --valid")
+    learned_from, tested_on = _pairs(data, given), _pairs(data, corpora(test, "", "", "--test") if test else [])
+    target = Machine(device, threads).begin()
+    from limelight.training.confidence import learn_confidence
+
+    file, errors = learn_confidence(folders[0], learned_from, test=tested_on, device=target)
+    for name, (of_sentences, of_words) in errors.items():
+        typer.echo(f"expected calibration error, {name or 'test'}: sentences {of_sentences:.3f}, words {of_words:.3f}")
+    typer.echo(f"wrote {file}", err=True)
+
+
+def _pairs(data: DataConfig, given: Sequence[Corpus]) -> Corpora:
+    """The pairs of each direction; those of a model of both directions the other way round, too."""
+    from limelight.text.readers import read_pairs
+    from limelight.training.tasks.translation import valid_pairs
+
+    named = data.model_copy(update={"valid": tuple(given)})
+    return valid_pairs(named, [list(read_pairs(corpus.files)) for corpus in given])

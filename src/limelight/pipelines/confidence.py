@@ -1,0 +1,95 @@
+"""How likely a translation is good, from what the model thought of its words: features, and what they are worth.
+
+A logistic regression on the mean and the least log-probability, the length, and how much of the source is covered, as
+far as lengths show it (Bergamot's supervised quality estimation; Fomicheva et al. 2020 for the features without one).
+Its weights are fitted on text with references (`evaluation/confidence.py`).
+"""
+
+import math
+from collections.abc import Sequence
+
+from limelight.decoding.hypothesis import Hypothesis
+from limelight.pipelines.translation import Translation, Word
+from limelight.storage.confidence import Confidence
+from limelight.tokens import Tokenizer
+
+LEAST = -20.0
+"""Smaller log-probabilities count as this one."""
+DOUBTFUL = math.log(0.5)
+"""Words below are doubtful."""
+SENTENCE_FEATURES = (
+    "mean",
+    "mean squared",
+    "least",
+    "doubtful",
+    "probability",
+    "length",
+    "coverage",
+    "coverage squared",
+)
+WORD_FEATURES = ("word", "probability", "least token", "before", "behind", "mean", "letters")
+
+
+def word_log_probabilities(tokenizer: Tokenizer, hypothesis: Hypothesis) -> tuple[list[float], list[float]]:
+    """The log-probability of each word, and of its least probable token."""
+    words: dict[int, list[float]] = {}
+    numbers = tokenizer.word_of(hypothesis.ids)
+    for number, each in zip(numbers, hypothesis.log_probabilities, strict=False):
+        words.setdefault(number, []).append(max(LEAST, each))
+    return [max(LEAST, sum(each)) for each in words.values()], [min(each) for each in words.values()]
+
+
+def sentence_features(source: str, text: str, words: Sequence[float], tokens: Sequence[float]) -> list[float]:
+    """As `SENTENCE_FEATURES` names them. `words` and `tokens` are log-probabilities, of the end, too."""
+    mean = sum(max(LEAST, each) for each in tokens) / max(1, len(tokens))
+    doubtful = sum(each < DOUBTFUL for each in words) / max(1, len(words))
+    coverage = max(-3.0, min(3.0, math.log((len(text) + 1) / (len(source) + 1))))
+    least = min(words, default=0.0)
+    length = math.log(len(words) + 1)
+    return [
+        mean,
+        mean * mean,
+        least,
+        doubtful,
+        math.exp(max(LEAST, sum(tokens))),
+        length,
+        coverage,
+        coverage * coverage,
+    ]
+
+
+def word_features(
+    words: Sequence[float], least: Sequence[float], texts: Sequence[str], mean: float
+) -> list[list[float]]:
+    """As `WORD_FEATURES` names them, for each word of a sentence whose tokens have this mean log-probability."""
+    around = [0.0, *words, 0.0]
+    return [
+        [word, math.exp(word), least[place], around[place], around[place + 2], mean, math.log(len(texts[place]) + 1)]
+        for place, word in enumerate(words)
+    ]
+
+
+def features_of(
+    tokenizer: Tokenizer, source: str, text: str, hypothesis: Hypothesis
+) -> tuple[list[float], list[list[float]]]:
+    """Those of the sentence and of its words; none of words where these cannot be told from the tokens."""
+    tokens = hypothesis.log_probabilities
+    words, least = word_log_probabilities(tokenizer, hypothesis)
+    sentence = sentence_features(source, text, words, tokens)
+    texts = text.split()
+    if len(texts) != len(words):
+        return sentence, []
+    return sentence, word_features(words, least, texts, sentence[0])
+
+
+def estimated(
+    confidence: Confidence, direction: str, tokenizer: Tokenizer, found: Translation, hypothesis: Hypothesis
+) -> tuple[float, tuple[Word, ...]]:
+    """The confidence of a translation of one sentence, and of its words."""
+    sentence, words = features_of(tokenizer, found.source, found.text, hypothesis)
+    of_sentence, of_word = confidence.of(direction)
+    each = tuple(
+        Word(text, round(of_word.probability(features), 4))
+        for text, features in zip(found.text.split(), words, strict=False)
+    )
+    return round(of_sentence.probability(sentence), 4), each

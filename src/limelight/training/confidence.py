@@ -1,0 +1,56 @@
+"""A model learns how likely its translations are good: at the end of a run, or of a model that is there."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import torch
+
+from limelight.config import Direction
+from limelight.evaluation.confidence import MIN_PAIRS, Examples, calibration_errors, examples_of, fit_examples
+from limelight.pipelines.load import load_translator
+from limelight.storage.confidence import save_confidence
+from limelight.storage.layout import BEST, CONFIDENCE, find_model
+from limelight.text.pair import Pair
+
+MAX_AT_THE_END = 500
+"""Pairs in all that a run translates for it when it ends."""
+
+Corpora = Mapping[Direction, Sequence[Pair]]
+
+
+def keep_confidence(run: Path, corpora: Corpora, say: Callable[[str], None], *, device: torch.device) -> None:
+    """At the end of a run: confidence beside its model, from its validation text, where there is enough of it."""
+    count = sum(len(pairs) for pairs in corpora.values())
+    if count < MIN_PAIRS or not (run / BEST).is_dir():
+        return
+    most = MAX_AT_THE_END // len(corpora)
+    say(f"learning how sure the model may be, from {min(count, most * len(corpora)):,} validation pairs")
+    learn_confidence(run, corpora, most=most, device=device)
+
+
+def learn_confidence(
+    model: str | Path,
+    corpora: Corpora,
+    *,
+    test: Corpora | None = None,
+    most: int = 3000,
+    device: torch.device | None = None,
+) -> tuple[Path, dict[str, tuple[float, float]]]:
+    """Write `confidence.json` beside a model, learned from at most so many pairs of each direction.
+
+    Returns the file and, measured on `test`, the expected calibration errors of sentences and of words. Raises
+    `UserError` where there are too few pairs.
+    """
+    translator = load_translator(model, device, threads=torch.get_num_threads())
+    found = _examples(corpora, lambda pairs, direction: examples_of(translator, pairs, direction, most=most))
+    confidence = fit_examples(found)
+    tested = _examples(test or {}, lambda pairs, direction: examples_of(translator, pairs, direction, most=most))
+    errors = calibration_errors(confidence, tested) if tested else {}
+    notes = {"pairs": {name: len(each.good) for name, each in found.items()}, "calibration_error": errors}
+    path = find_model(model) / CONFIDENCE
+    save_confidence(path, confidence, notes)
+    return path, errors
+
+
+def _examples(corpora: Corpora, translated: Callable[[Sequence[Pair], Direction], Examples]) -> dict[str, Examples]:
+    return {str(direction): translated(pairs, direction) for direction, pairs in corpora.items() if pairs}

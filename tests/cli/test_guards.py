@@ -1,0 +1,130 @@
+"""`--lines`, `--no-guards`, warnings, detected languages and confidence, on the command line."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from limelight.cli.app import run
+from limelight.pipelines import guards
+from limelight.storage.confidence import Confidence, Logistic, save_confidence
+from limelight.storage.detector import save_detector
+from limelight.text.detection import learn_detector
+from tests.cli.conftest import Limelight, Typed, settings
+
+
+def test_a_line_is_split_into_sentences_and_stays_a_line(limelight: Limelight, trained: Path, typed: Typed) -> None:
+    """What a sentence becomes is what it becomes alone; with `--lines` it is another text."""
+    first, second = "The cat sleeps.", "A dog sees the bird!"
+    typed(f"{first}  {second}\n\n{first}\n".encode())
+    out = limelight("translate", "--model", trained, "--no-guards").out.split("\n")
+    alone = [
+        limelight("translate", "--model", trained, "--no-guards", "--text", text).out.strip("\n")
+        for text in (first, second)
+    ]
+    assert out == [f"{alone[0]}  {alone[1]}", "", alone[0], ""]
+    typed(f"{first}  {second}\n".encode())
+    assert limelight("translate", "--model", trained, "--no-guards", "--lines").out != f"{out[0]}\n"
+
+
+def test_warnings_are_counted_on_standard_error_and_named_in_json(
+    limelight: Limelight, trained: Path, typed: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def strange(source: str, output: str) -> tuple[str, ...]:
+        return ("number lost", "copied") if "dog" in source else ("number lost",) if "cat" in source else ()
+
+    monkeypatch.setattr(guards, "faults", strange)
+    text = b"The cat sleeps.\nA dog sees a bird. A dog sleeps.\nA bird.\n"
+    typed(text)
+    ended = limelight("translate", "--model", trained)
+    expected = "limelight: warnings, in lines of 3: number lost 2, copied 1; --json has those of each line\n"
+    assert (ended.code, ended.err) == (0, expected)
+    typed(text)
+    found = [json.loads(line) for line in limelight("translate", "--model", trained, "--json").out.splitlines()]
+    assert [each["warnings"] for each in found] == [["number lost"], ["number lost", "copied"], []]
+    typed(text)
+    ended = limelight("translate", "--model", trained, "--json", "--no-guards")
+    assert ended.err == ""
+    assert all(json.loads(line)["warnings"] == [] for line in ended.out.splitlines())
+
+
+@pytest.fixture(scope="module")
+def two_ways(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of both directions, with 120 validation pairs, and a detector."""
+    folder = tmp_path_factory.mktemp("runs") / "both"
+    lines = (corpus / "train.tsv").read_text(encoding="utf-8").splitlines()
+    valid = folder.parent / "valid.tsv"
+    valid.write_text("\n".join(lines[:120]) + "\n", encoding="utf-8")
+    command = ["train", "--train", f"en-lumi={corpus / 'train.tsv'}", "--valid", f"en-lumi={valid}", "--recipe", "tiny"]
+    more = ["--set", "data.both_directions=true", "--max-steps", "4", "--out", str(folder), "--quiet"]
+    assert run([*command, *settings(), *more]) == 0
+    sides = [line.split("\t") for line in lines]
+    detector = learn_detector({"en": [one for one, _ in sides], "lumi": [other for _, other in sides]})
+    save_detector(folder / "best" / "languages.safetensors", detector)
+    return folder
+
+
+def test_a_run_learns_confidence_when_it_ends(two_ways: Path) -> None:
+    values = json.loads((two_ways / "best" / "confidence.json").read_text(encoding="utf-8"))
+    assert (values["format"], values["notes"]["pairs"]) == (1, {"en-lumi": 120, "lumi-en": 120})
+
+
+def test_the_source_language_is_detected_line_by_line(
+    limelight: Limelight, two_ways: Path, corpus: Path, typed: Typed
+) -> None:
+    source, target = (corpus / "train.tsv").read_text(encoding="utf-8").splitlines()[0].split("\t")
+    typed(f"{source}\n{target}\n".encode())
+    ended = limelight("translate", "--model", two_ways, "--json", "--no-guards", "--lines")
+    found = [json.loads(line) for line in ended.out.splitlines()]
+    assert [(each["source_lang"], each["target_lang"]) for each in found] == [("en", "lumi"), ("lumi", "en")]
+    assert all(each["source_lang_confidence"] > 0.5 for each in found)
+    assert all(0 < each["confidence"] < 1 for each in found)
+    asked = limelight("translate", "--model", two_ways, "--json", "--no-guards", "--from", "en", "--text", target)
+    assert json.loads(asked.out)["source_lang"] == "en"
+    assert json.loads(asked.out)["source_lang_confidence"] is None
+
+
+def test_without_a_detector_the_direction_has_to_be_said(
+    limelight: Limelight, two_ways: Path, tmp_path: Path, typed: Typed
+) -> None:
+    own = Path(shutil.copytree(two_ways / "best", tmp_path / "model"))
+    (own / "languages.safetensors").unlink()
+    typed(b"The cat.\n")
+    ended = limelight("translate", "--model", own)
+    assert (ended.code, ended.out) == (2, "")
+    assert "this model translates in several directions" in ended.err
+
+
+def test_confidence_is_learned_for_a_model_that_is_there(
+    limelight: Limelight, two_ways: Path, corpus: Path, tmp_path: Path
+) -> None:
+    own = Path(shutil.copytree(two_ways / "best", tmp_path / "model"))
+    (own / "confidence.json").unlink()
+    ended = limelight(
+        "calibrate",
+        "--model",
+        own,
+        "--valid",
+        f"en-lumi={corpus / 'train.tsv'}",
+        "--test",
+        f"en-lumi={corpus / 'train.tsv'}",
+    )
+    assert ended.code == 0
+    assert [line.split(":")[0] for line in ended.out.splitlines()] == [
+        f"expected calibration error, {name}" for name in ("en-lumi", "lumi-en", "all")
+    ]
+    values = json.loads((own / "confidence.json").read_text(encoding="utf-8"))
+    assert values["notes"]["pairs"] == {"en-lumi": 150, "lumi-en": 150}
+    few = limelight("calibrate", "--model", own, "--valid", f"en-lumi={corpus / 'valid.tsv'}")
+    assert few.code == 2
+    assert "at least 100 are needed to learn confidence" in few.err
+
+
+def test_a_damaged_confidence_is_told(limelight: Limelight, two_ways: Path, tmp_path: Path, typed: Typed) -> None:
+    own = Path(shutil.copytree(two_ways / "best", tmp_path / "model"))
+    save_confidence(own / "confidence.json", Confidence({"": Logistic((), 0.0)}, {"": Logistic((), 0.0)}), {})
+    typed(b"The cat.\n")
+    ended = limelight("translate", "--model", own, "--from", "en")
+    assert (ended.code, ended.out) == (2, "")
+    assert f"{own / 'confidence.json'}: this is no confidence.json of a model: '' has 0 weights" in ended.err

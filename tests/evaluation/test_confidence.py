@@ -1,0 +1,117 @@
+"""Confidence: features, weights, and how far what is said is from what comes true."""
+
+import math
+
+import numpy as np
+import pytest
+
+from limelight.config import Direction
+from limelight.decoding.hypothesis import Hypothesis
+from limelight.errors import UserError
+from limelight.evaluation.confidence import (
+    Examples,
+    calibration_errors,
+    examples_of,
+    expected_calibration_error,
+    fit_examples,
+    fit_logistic,
+)
+from limelight.pipelines.confidence import SENTENCE_FEATURES, WORD_FEATURES, estimated, features_of
+from limelight.pipelines.translation import Translation
+from limelight.pipelines.translator import Translator
+from limelight.storage.confidence import Confidence, Logistic
+from limelight.text.pair import Pair
+from limelight.tokens import train_tokenizer
+from limelight.tokens.stored import Tokenizers
+from tests.decoding.fakes import random_model
+
+WORDS = ["the lamp hums", "a dog runs here", "it is a lamp"]
+
+
+def tokenizer():
+    return train_tokenizer(
+        WORDS * 9, kind="bpe", vocabulary_size=None, languages=(), byte_fallback=True, seed=1, sentences=27
+    )
+
+
+def hypothesis(text: str, *, each: float = -0.5, least: float = -3.0) -> Hypothesis:
+    """The last token has the least log-probability."""
+    ids = tuple(tokenizer().encode(text))
+    tokens = (*[each] * (len(ids) - 1), least, each)
+    return Hypothesis(ids, 0.0, sum(tokens), True, tokens)
+
+
+def test_weights_are_found_again() -> None:
+    draw = np.random.default_rng(5)
+    rows = draw.normal(size=(20_000, 3)) * [1, 10, 0.1] + [0, 5, 1]
+    logits = rows @ [1.5, -0.2, 3.0] + 0.7
+    outcomes = draw.random(20_000) < 1 / (1 + np.exp(-logits))
+    found = fit_logistic(rows.tolist(), outcomes.tolist())
+    assert found.weights == pytest.approx((1.5, -0.2, 3.0), rel=0.15)
+    said = [found.probability(row) for row in rows.tolist()]
+    assert expected_calibration_error(said, outcomes.tolist()) < 0.02
+    assert expected_calibration_error([min(1.0, each + 0.4) for each in said], outcomes.tolist()) > 0.1
+
+
+def test_the_error_is_the_mean_distance_in_bins() -> None:
+    assert expected_calibration_error([0.95, 0.95, 0.15, 0.15], [True, False, False, False]) == pytest.approx(
+        (abs(1.9 - 1) + abs(0.3 - 0)) / 4
+    )
+    assert expected_calibration_error([1.0, 0.0], [True, False]) == 0
+    assert expected_calibration_error([], []) == 0
+
+
+def test_features_follow_the_words() -> None:
+    sentence, words = features_of(tokenizer(), "eine Lampe", "the lamp hums", hypothesis("the lamp hums"))
+    named = dict(zip(SENTENCE_FEATURES, sentence, strict=True))
+    of_words = [dict(zip(WORD_FEATURES, each, strict=True)) for each in words]
+    count = len(tokenizer().encode("the lamp hums"))
+    assert named["mean"] == pytest.approx((-0.5 * count - 3.0) / (count + 1))
+    assert named["least"] == min(each["word"] for each in of_words) <= -3.0
+    assert named["coverage"] == pytest.approx(math.log(14 / 11))
+    assert len(of_words) == 3
+    assert [each["before"] for each in of_words] == [0.0, *(each["word"] for each in of_words[:-1])]
+    assert of_words[2]["least token"] == -3.0
+    assert features_of(tokenizer(), "x", "the lamp", hypothesis("the lamp hums"))[1] == []
+
+
+def test_what_the_model_doubts_has_less_confidence() -> None:
+    weights = tuple(1.0 if name == "mean" else 0.0 for name in SENTENCE_FEATURES)
+    of_words = tuple(2.0 if name == "word" else 0.0 for name in WORD_FEATURES)
+    confidence = Confidence({"": Logistic(weights, 1.0)}, {"": Logistic(of_words, 2.0)})
+    found = Translation("the lamp hums", 0.0, (), 0.0, "eine Lampe", True)
+    sure, words = estimated(confidence, "", tokenizer(), found, hypothesis("the lamp hums"))
+    unsure, _ = estimated(confidence, "", tokenizer(), found, hypothesis("the lamp hums", each=-3.0))
+    assert 0 < unsure < sure < 1
+    assert [each.text for each in words] == ["the", "lamp", "hums"]
+    assert words[2].confidence < words[0].confidence
+
+
+def test_a_model_is_measured_from_text_to_text(seed: int) -> None:
+    """A random model: of everything it says, some happens to be right; means of what is said are those of what is."""
+    one = Tokenizers(tokenizer(), tokenizer())
+    model = random_model(7, tokenizer().size - 1)
+    model.logits[..., 0] += 3
+    model.source_padding = tokenizer().size - 1
+    translator = Translator(model, one)
+    pairs = [Pair(f"{WORDS[row % 3]} {row}", WORDS[row % 3], "t.tsv", row) for row in range(150)]
+    examples = examples_of(translator, pairs, Direction("source", "target"), most=120)
+    assert (len(examples.sentences), len(examples.good), len(examples.words)) == (120, 120, len(examples.right))
+    with pytest.raises(UserError, match="99 pairs: at least 100 are needed"):
+        fit_examples({"a-b": Examples(*(each[:99] for each in examples))})
+
+
+def test_a_direction_with_enough_pairs_has_weights_of_its_own() -> None:
+    draw = np.random.default_rng(3)
+    found = {}
+    for name, count, sign in (("a-b", 600, 1), ("b-a", 600, -1), ("a-c", 60, 1)):
+        rows = draw.normal(size=(count, 2))
+        right = (sign * rows[:, 0] > 0).tolist()
+        found[name] = Examples(rows.tolist(), right, rows.tolist(), right)
+    confidence = fit_examples(found)
+    assert set(confidence.sentence) == set(confidence.word) == {"a-b", "b-a", ""}
+    assert confidence.of("a-b")[0].weights[0] > 1 > -1 > confidence.of("b-a")[1].weights[0]
+    assert confidence.of("a-c")[0] == confidence.sentence[""]
+    errors = calibration_errors(confidence, found)
+    assert set(errors) == {"a-b", "b-a", "a-c", "all"}
+    assert errors["a-b"][0] < 0.05 < errors["a-c"][0]

@@ -1,0 +1,196 @@
+"""Guards, on sentences whose translations are scripted: what is found, what is searched again, what is put right."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+
+from limelight.decoding.hypothesis import Hypothesis
+from limelight.decoding.request import Request
+from limelight.decoding.sampling import Sampling
+from limelight.decoding.settings import SearchSettings
+from limelight.pipelines.guards import SEVERITY, faults, guarded
+from limelight.pipelines.sentence import Prepared, Sentence
+from limelight.pipelines.translation import Translation
+from limelight.text.marks import show_marks
+
+Say = Callable[[str, SearchSettings], Sequence[str]]
+"""What the model makes of a text (placeholders as `<ph0>`), best first."""
+
+
+def asked_of(text: str, settings: SearchSettings) -> Prepared:
+    return Prepared(text, Request([ord(letter) for letter in text], 99, settings))
+
+
+def read(prepared: Prepared, hypotheses: Sequence[Hypothesis]) -> Translation:
+    best, *others = (
+        Translation("".join(map(chr, each.ids)), 0.0, (), 0.0, prepared.text, True, confidence=each.score)
+        for each in hypotheses
+    )
+    return replace(best, alternatives=tuple(others))
+
+
+def translated(
+    text: str,
+    say: Say,
+    *,
+    settings: SearchSettings | None = None,
+    placeholders: bool = False,
+    unknown: float = 0.0,
+    confidence: float = 0.9,
+) -> tuple[Translation, list[str]]:
+    """The translation, and the texts that were searched."""
+    settings = settings or SearchSettings()
+    first, asked = asked_of(text, settings), []
+    assert first.request is not None
+    steps = guarded(
+        Sentence(first, first.request, lambda _, other, __: asked_of(other, settings), read, unknown, placeholders)
+    )
+    found = None
+    while True:
+        try:
+            [request] = next(steps) if found is None else steps.send(found)
+        except StopIteration as end:
+            return end.value, asked
+        asked.append(show_marks("".join(map(chr, request.source))))
+        outputs = [marked(each) for each in say(asked[-1], request.settings)]
+        found = [[Hypothesis(tuple(map(ord, each)), confidence, 0.0, True) for each in outputs]]
+
+
+def marked(text: str) -> str:
+    for number in range(9):
+        text = text.replace(f"<ph{number}>", chr(0xF0000 + number))
+    return text
+
+
+LOOP = "der Hund und der Hund und der Hund und der Hund und so"
+
+
+def test_where_nothing_is_wrong_nothing_is_searched_again() -> None:
+    found, asked = translated("the dog sees 3 birds", lambda *_: ["der Hund sieht drei Vögel"])
+    assert (found.text, found.warnings, found.confidence) == ("der Hund sieht drei Vögel", (), 0.9)
+    assert len(asked) == 1
+
+
+def test_a_loop_is_searched_again_without_repeating_it() -> None:
+    def say(text: str, settings: SearchSettings) -> list[str]:
+        return ["der Hund und so weiter"] if dict(settings.rules).get("no_repeat_ngram") == 3 else [LOOP]
+
+    found, asked = translated("the dog and so on", say)
+    assert (found.text, found.warnings, len(asked)) == ("der Hund und so weiter", ("loop",), 2)
+    assert found.confidence == 0.1
+
+
+def test_a_loop_that_stays_is_cut() -> None:
+    found, _ = translated("the dog and so on", lambda *_: [LOOP])
+    assert (found.text, found.warnings) == ("der Hund und so", ("loop",))
+
+
+def test_what_the_source_repeats_is_no_loop() -> None:
+    found, asked = translated("no, no, no, no, no!", lambda *_: ["nein, nein, nein, nein, nein!"])
+    assert (found.warnings, len(asked)) == ((), 1)
+
+
+@pytest.mark.parametrize(
+    ("source", "bad", "good", "warning"),
+    [
+        ("a long sentence with many words in it", "ein", "ein langer Satz mit vielen Wörtern", "too short"),
+        ("a dog", "", "ein Hund", "too short"),
+        ("a cat", "eine Katze sitzt und ein Hund sitzt", "eine Katze", "too long"),
+        ("the small dog runs", "the small dog runs", "der kleine Hund rennt", "copied"),
+        ("it costs 4711 now", "es kostet jetzt", "es kostet jetzt 4711", "number lost"),
+        ("see a@b.org there", "sieh dort", "sieh dort a@b.org", "address lost"),
+    ],
+)
+def test_the_best_hypothesis_without_the_fault_is_taken(source: str, bad: str, good: str, warning: str) -> None:
+    def say(_: str, settings: SearchSettings) -> list[str]:
+        return [bad, "x" * 30, good, good.upper()] if settings.n_best == 4 == settings.beam_size else [bad]
+
+    found, asked = translated(source, say)
+    assert (found.text, found.warnings, len(asked)) == (good, (), 2)
+    stuck, _ = translated(source, lambda *_: [bad])
+    assert stuck.warnings == (warning,)
+    assert found.confidence == 0.9
+    assert (stuck.confidence == 0.1) == (warning in ("too short", "too long", "copied"))
+
+
+def test_what_is_too_long_is_cut_between_words() -> None:
+    found, _ = translated("a cat sits", lambda *_: ["eine Katze sitzt " * 2 + "und ein Hund und noch ein anderer"])
+    assert len(found.text) <= 30
+    assert found.text == "eine Katze sitzt eine Katze"
+
+
+def test_a_few_characters_are_not_cut_but_another_hypothesis_is_preferred() -> None:
+    found, asked = translated("No", lambda _, settings: ["Niemand", "Nein"][: settings.n_best])
+    assert (found.text, found.warnings, len(asked)) == ("Nein", (), 2)
+    assert translated("No", lambda *_: ["Niemand"])[0].text == "Niemand"
+
+
+@pytest.mark.parametrize("output", ["THE SMALL DOG RUNS", "the small dog RUNS", ""])
+def test_capitals_that_fail_are_lowered_and_raised_again(output: str) -> None:
+    def say(text: str, _: SearchSettings) -> list[str]:
+        return ["Der kleine Hund rennt"] if text == "The small dog runs" else [output]
+
+    found, _asked = translated("THE SMALL DOG RUNS", say)
+    assert (found.text, found.warnings) == ("DER KLEINE HUND RENNT", ())
+
+
+def test_capitals_of_low_confidence_are_lowered_too() -> None:
+    _, sure = translated("THE DOG RUNS", lambda *_: ["DER HUND RENNT"], confidence=0.8)
+    _, unsure = translated("THE DOG RUNS", lambda *_: ["DER HUND RENNT"], confidence=0.3)
+    assert (sure, unsure) == (["THE DOG RUNS"], ["THE DOG RUNS", "The dog runs"])
+
+
+def test_a_translation_of_capitals_is_in_capitals() -> None:
+    found, asked = translated("THE DOG RUNS, SAYS a@b.org", lambda *_: ["Der Hund rennt, sagt a@b.org"])
+    assert (found.text, len(asked)) == ("DER HUND RENNT, SAGT a@b.org", 1)
+
+
+def test_what_was_lost_is_a_placeholder_in_the_second_search() -> None:
+    def say(text: str, _: SearchSettings) -> list[str]:
+        return ["am <ph0> um <ph1>:<ph2> bei <ph3>"] if "<ph0>" in text else ["am 7. um 3 bei ihm"]
+
+    found, asked = translated("on 17 at 13:45 with a@b.org", say, placeholders=True)
+    assert asked == ["on 17 at 13:45 with a@b.org", "on <ph0> at <ph1>:<ph2> with <ph3>"]
+    assert (found.text, found.warnings) == ("am 17 um 13:45 bei a@b.org", ())
+
+
+def test_digits_that_became_a_word_stay_digits_where_the_model_knows_placeholders() -> None:
+    def say(text: str, _: SearchSettings) -> list[str]:
+        return ["er hat <ph0> Hunde"] if "<ph0>" in text else ["er hat zwei Hunde"]
+
+    assert translated("he has 2 dogs", say, placeholders=True)[0].text == "er hat 2 Hunde"
+    assert translated("he has 2 dogs", say)[0].text == "er hat zwei Hunde"
+    assert translated("he has 2 dogs", say)[0].warnings == ()
+
+
+def test_numbers_and_addresses_are_put_back_and_reported() -> None:
+    found, _ = translated("it costs 4711 now", lambda *_: ["es kostet jetzt 4771"])
+    assert (found.text, found.warnings) == ("es kostet jetzt 4711", ("number lost",))
+    found, _ = translated("see www.limelight.org now.", lambda *_: ["sieh wwww.limelihgt.org."])
+    assert (found.text, found.warnings) == ("sieh www.limelight.org.", ("address lost",))
+    found, _ = translated("write to a@b.org now.", lambda *_: ["schreib jetzt."])
+    assert (found.text, found.warnings) == ("schreib jetzt a@b.org.", ("address lost",))
+
+
+def test_a_source_in_an_unknown_script_comes_back() -> None:
+    found, _ = translated("Привет", lambda *_: ["nonsense"], unknown=0.9)
+    assert (found.text, found.warnings, found.confidence) == ("Привет", ("unknown script",), 0.1)
+
+
+@pytest.mark.parametrize("settings", [SearchSettings(beam_size=2, n_best=2), SearchSettings(sampling=Sampling(seed=1))])
+def test_draws_and_lists_have_warnings_alone(settings: SearchSettings) -> None:
+    found, asked = translated("the dog and the other dog and so on", lambda *_: [LOOP, "der Hund"], settings=settings)
+    assert (found.text, found.warnings, len(asked)) == (LOOP, ("loop",), 1)
+    assert [each.text for each in found.alternatives] == ["der Hund"]
+
+
+def test_placeholders_of_marked_text_are_counted() -> None:
+    source = marked("a <ph0> b <ph1>")
+    assert faults(source, marked("<ph1> c <ph0>")) == ()
+    for output in ("c <ph0>", "<ph0> <ph0> <ph1>", "<ph0> <ph1> <ph2>"):
+        assert faults(source, marked(output)) == ("placeholder lost",)
+
+
+def test_every_fault_has_a_weight() -> None:
+    assert set(SEVERITY) >= set(faults("a 17 a@b.org " * 3, "")) | {"unknown script", "doubtful"}

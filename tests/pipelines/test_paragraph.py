@@ -1,0 +1,83 @@
+"""A text of several sentences becomes one text again, through a real search."""
+
+import pytest
+
+from limelight.config import DecodingConfig
+from limelight.decoding.sampling import Sampling
+from limelight.pipelines.translator import Translator
+from limelight.tokens import Tokenizers
+from tests.decoding.fakes import Characters, random_model
+
+
+class Letters(Characters):
+    """What is no letter says nothing; what is said begins with a capital."""
+
+    def encode(self, text: str) -> list[int]:
+        return [piece for piece in super().encode(text.lower()) if piece > 1]
+
+
+def translator() -> Translator:
+    model = random_model(12, 11)
+    model.logits[..., 0] += 1
+    model.logits[..., 1] -= 50
+    return Translator(model, Tokenizers(Letters(), Letters()), DecodingConfig())
+
+
+TEXT = "  Cab bed.  Face age!\n\n\tBad egg. Hi?\r\n1. Dab.\n"
+
+
+def test_sentences_are_translated_alone_and_the_rest_stays(seed: int) -> None:
+    one = translator()
+    said = {
+        text: one.translate(text, guards=False).text for text in ("Cab bed.", "Face age!", "Bad egg.", "Hi?", "Dab.")
+    }
+    found = one.translate(TEXT, guards=False)
+    expected = TEXT
+    for text, translation in said.items():
+        expected = expected.replace(text, translation)
+    assert found.text == expected
+    assert found.source == TEXT
+    several = one.translate(list(said), guards=False)
+    assert found.tokens == tuple(token for each in several for token in each.tokens)
+    assert found.log_probability == pytest.approx(sum(each.log_probability for each in several))
+    weights = [len(each.tokens) + 1 for each in several]
+    mean = sum(each.score * weight for each, weight in zip(several, weights, strict=True)) / sum(weights)
+    assert found.score == pytest.approx(mean)
+    assert found.finished == all(each.finished for each in several)
+
+
+def test_lines_and_forced_beginnings_keep_a_text_whole(seed: int) -> None:
+    one = translator()
+    whole = one.translate("Cab bed. Face age!", lines=True, guards=False)
+    assert whole.tokens == one.translate("cab bed face age", guards=False).tokens
+    assert whole.tokens != one.translate("Cab bed. Face age!", guards=False).tokens
+    forced = one.translate("Cab bed. Face age!", prefix="gab", guards=False)
+    assert forced.tokens == one.translate("cab bed face age", prefix="gab", guards=False).tokens
+    assert list(one.translate_stream(["Cab bed. Face age!"], lines=True, guards=False)) == [whole]
+
+
+def test_alternatives_are_made_of_those_of_each_sentence(seed: int) -> None:
+    one = translator()
+    found = one.translate("Cab bed. Face age!", n_best=3, guards=False)
+    first, second = (one.translate(text, n_best=3, guards=False) for text in ("Cab bed.", "Face age!"))
+    assert found.text == f"{first.text} {second.text}"
+    expected = [f"{a.text} {b.text}" for a, b in zip(first.alternatives, second.alternatives, strict=True)]
+    assert [each.text for each in found.alternatives] == expected
+
+
+def test_sentences_of_a_text_are_drawn_apart_and_the_first_as_if_alone(seed: int) -> None:
+    one = translator()
+    one.model.logits[..., 0] -= 2
+    sampling = Sampling(seed=seed)
+    same = one.translate(". ".join(["Face"] * 9) + ".", sampling=sampling, guards=False)
+    drawn = same.text.split(" ")
+    assert len(drawn) == 9
+    assert len(set(drawn)) > 1
+    assert drawn[0] == one.translate("Face.", sampling=sampling, guards=False).text
+
+
+def test_texts_of_any_number_of_sentences_in_one_call(seed: int) -> None:
+    one = translator()
+    texts = ["", "Cab bed. Face age!", " \n ", "Hi?", TEXT]
+    assert one.translate(texts) == [one.translate(text) for text in texts]
+    assert one.translate(texts[2]).text == ""

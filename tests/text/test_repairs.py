@@ -1,0 +1,90 @@
+"""What is put right in a translation by its text alone."""
+
+import random
+
+import pytest
+
+from limelight.text import repairs
+from limelight.text.checks import find_loop, is_too_long, lost_addresses, lost_numbers
+
+
+@pytest.mark.parametrize(
+    ("output", "cut"),
+    [
+        ("ein Hund und ein Hund und ein Hund und", "ein Hund und"),
+        ("so so so so weit", "so weit"),
+        ("Er sagt: ja, ja, ja, ja, ja.", "Er sagt: ja."),
+        ("hahahahahahahahaha!", "ha!"),
+        ("drei drei drei", "drei drei drei"),
+    ],
+)
+def test_each_loop_is_there_once(output: str, cut: str) -> None:
+    assert repairs.cut_loops("a dog", output) == cut
+
+
+def test_a_loop_is_as_long_as_that_of_the_source() -> None:
+    assert repairs.cut_loops("no no no no", "nein nein nein nein nein nein") == "nein nein nein nein"
+
+
+def test_no_loop_is_left_of_any_text(seed: int) -> None:
+    draw = random.Random(seed)
+    for _ in range(200):
+        words = [draw.choice(["a", "b", "ab", "aab", "c,", "ß", "--"]) for _ in range(draw.randint(1, 9))]
+        output = draw.choice([" ", ""]).join(words * draw.randint(1, 9))
+        cut = repairs.cut_loops("x", output)
+        assert find_loop("x", cut) == ()
+        assert len(cut) <= len(output)
+
+
+def test_what_is_too_long_ends_with_a_word() -> None:
+    assert repairs.cut_to_length("a dog", "ein Hund und noch einer") == "ein Hund und noch"
+    assert repairs.cut_to_length("a dog", "ein Hund") == "ein Hund"
+    assert not is_too_long("a", repairs.cut_to_length("a", "x" * 99))
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "repaired"),
+    [
+        ("4711 and 12,5", "4171 und 12,5", "4711 und 12,5"),
+        ("1 of 1,000", "1 von 1.000", "1 von 1.000"),
+        ("17 and 18", "und", "und"),
+        ("17 and 4711", "4712 und 71", "4711 und 17"),
+        ("in 1999", "in 19990 und 9", "in 1999 und 9"),
+    ],
+)
+def test_numbers_come_back_where_another_one_stands(source: str, output: str, repaired: str) -> None:
+    assert repairs.put_back_numbers(source, output) == repaired
+
+
+@pytest.mark.parametrize(
+    ("output", "repaired"),
+    [
+        ("Mehr auf https://exmaple.org/a-b.", "Mehr auf https://example.org/a_b."),
+        ("Mehr dort.", "Mehr dort https://example.org/a_b."),
+        ("", "https://example.org/a_b"),
+        ("„Mehr dort!“", "„Mehr dort https://example.org/a_b!“"),
+    ],
+)
+def test_addresses_come_back(output: str, repaired: str) -> None:
+    source = "More at https://example.org/a_b."
+    found = repairs.put_back_addresses(source, output)
+    assert found == repaired
+    assert lost_addresses(source, found) == ()
+
+
+def test_any_lost_number_that_has_a_place_is_found_again(seed: int) -> None:
+    draw = random.Random(seed)
+    for _ in range(100):
+        numbers = [str(draw.randint(13, 10**6)) for _ in range(3)]
+        wrong = [str(int(number) + draw.randint(1, 9)) for number in numbers]
+        output = f"a {wrong[0]} b {wrong[1]} c {wrong[2]}"
+        assert lost_numbers(" ".join(numbers), repairs.put_back_numbers(" ".join(numbers), output)) == ()
+
+
+def test_capitals() -> None:
+    assert repairs.is_capitals("THE DOG RUNS")
+    assert repairs.is_capitals("ÜBER A@B.ORG a@b.org!")
+    for text in ("NASA runs", "USA", "Ärger", "", "1999", "The DOG"):
+        assert not repairs.is_capitals(text)
+    assert repairs.lowered("„DER HUND SCHREIBT A@B.org.“") == "„Der hund schreibt A@B.org.“"
+    assert repairs.raised("der Hund, a@b.org") == "DER HUND, a@b.org"
