@@ -41,7 +41,7 @@ def hold_memory_for_work() -> bool:
     little while threads wait (if torch has not been imported yet).
 
     For processes that exist to train or translate. The library never does this by itself: the settings hold for the
-    whole process, which may belong to somebody else.
+    whole process, which may belong to another program.
     """
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", _KERNELS)
     os.environ.setdefault("GOMP_SPINCOUNT", _SPINS)

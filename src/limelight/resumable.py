@@ -28,7 +28,7 @@ JOURNAL = ".json"
 FORMAT = 1
 ATTEMPTS = 20
 """Times to open a file that another process moves away each time."""
-_AFTERWARDS = "what was committed is intact: once that is mended, the same command goes on"
+_AFTERWARDS = "what was committed is intact: after this is fixed, the same command continues"
 
 
 class ResumableFile:

@@ -12,7 +12,7 @@ FIRST_LINE, LATER_LINES, LIVE = 30.0, 300.0, 1.0
 
 
 class Screen(Console):
-    """Standard error. Where whoever read it has left (`2>&1 | head`), the work goes on without being seen."""
+    """Standard error. If its reader has closed it (`2>&1 | head`), the work continues."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         super().__init__(stderr=True, quiet=quiet, highlight=False, soft_wrap=True)

@@ -51,7 +51,7 @@ def test_a_wrong_expression_is_a_mistake_of_the_user(limelight: Limelight, train
     (tmp_path / "a.md").write_text("a b")
     ended = limelight("translate", "--model", trained, tmp_path / "a.md", "-o", tmp_path / "b.md", "--protect", "(")
     assert ended.code == 2
-    assert "no regular expression" in ended.err
+    assert "not a valid regular expression" in ended.err
     assert not (tmp_path / "b.md").exists()
 
 

@@ -269,14 +269,17 @@ def test_the_target_language_is_checked(limelight: Limelight, trained: Path, tex
         ("--model {trained} {corpus}", "name the folder for its translation: -o "),
         ("--model {trained} -o nowhere/out.txt", "nowhere/out.txt: cannot be written: no such file or directory"),
         ("--model {trained} -o {corpus}", "is a folder; give -o the name of a file"),
-        ("--model {trained} --n-best 9 --beam 4", "--n-best 9: a beam holds as many as it is wide, and --beam is 4"),
+        (
+            "--model {trained} --n-best 9 --beam 4",
+            "--n-best 9: there are at most as many as the beam size, and --beam is 4",
+        ),
         ("--model {trained} --precision int4", "'int4' is not one of 'fp32', 'bf16', 'int8'"),
         ("--model {trained} --sample --beam 4", "--beam 4 and --sample exclude each other"),
         ("--model {trained} --sample --prune 4", "--prune 4 and --sample exclude each other"),
         ("--model {trained} --prune 2.5 --n-best 3", "--prune 2.5 and --n-best 3 exclude each other"),
         ("--model {trained} --length-penalty 1000", "1000 is not a number from 0 up and at most 10"),
         ("--model {trained} --max-length-extra 2000", "2000 is not a whole number from 1 to 1000"),
-        ("--model {trained} --top-k 3 --seed 1", "--top-k 3 and --seed 1: how to draw matters only with --sample"),
+        ("--model {trained} --top-k 3 --seed 1", "--top-k 3 and --seed 1: sampling options need --sample"),
     ],
 )
 def test_mistakes_are_told(

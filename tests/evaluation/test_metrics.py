@@ -90,7 +90,7 @@ def test_what_cannot_be_scored_is_named(score):
 
 
 def test_an_unknown_tokenization_names_the_known_ones():
-    with pytest.raises(UserError, match="tokenize='14a' is no tokenization for BLEU; there are 13a, intl, zh"):
+    with pytest.raises(UserError, match="tokenize='14a' is not a tokenization for BLEU; there are 13a, intl, zh"):
         corpus_bleu(HYPOTHESES, REFERENCES, tokenize="14a")
 
 

@@ -172,7 +172,7 @@ def test_what_has_changed_is_made_anew_and_said(change: str, config: RunConfig, 
     else:
         config = config.model_copy(update={"batching": config.batching.model_copy(update={"max_length": 9})})
     found, said = prepared(config, tmp_path / "run")
-    assert "train.tsv: text, cleaning or vocabulary has changed; making its tokens anew" in said
+    assert "train.tsv: text, cleaning or vocabulary has changed; tokenizing it again" in said
     assert (len(found.stores[0]) == 62) == (change == "text")
 
 
@@ -351,7 +351,7 @@ def test_other_languages_of_the_same_file_are_another_corpus(config: RunConfig, 
     prepared(with_data(config, train=(forth,)), tmp_path / "run")
     back = with_data(config, train=(forth.model_copy(update={"source": "de", "target": "en"}),), valid=())
     found, said = prepared(back, tmp_path / "run")
-    assert "text, cleaning or vocabulary has changed; making its tokens anew" in said
+    assert "text, cleaning or vocabulary has changed; tokenizing it again" in said
     assert found.stores[0].texts(np.arange(1))[0] == ["zwei \U000f0000und\U000f0001 1"]
 
 

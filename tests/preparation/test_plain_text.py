@@ -188,7 +188,7 @@ def test_what_has_changed_is_made_anew_and_said(change: str, tmp_path: Path) -> 
         "documents": {"documents": "line"},
     }
     after, said = prepared(configured(tmp_path, **data[change]), run)
-    assert "text.txt: text, its division or vocabulary has changed; making its tokens anew" in said[0]
+    assert "text.txt: text, its division or vocabulary has changed; tokenizing it again" in said[0]
     assert after.train.ids.tolist() != before.train.ids.tolist()
 
 

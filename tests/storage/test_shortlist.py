@@ -38,15 +38,15 @@ class Other(Characters):
 
 def test_one_of_another_vocabulary_of_the_same_size_is_refused(tmp_path: Path) -> None:
     save_shortlist(tmp_path / "s", lists({1: [7]}, sources=11), Tokenizers(Characters(), Other()))
-    with pytest.raises(UserError, match=f"{tmp_path / 's'}: it was learned for another vocabulary; learn it anew"):
+    with pytest.raises(UserError, match=f"{tmp_path / 's'}: it was learned for another vocabulary; learn it again"):
         read_shortlist(tmp_path / "s", characters())
 
 
 INTS = torch.zeros(11, 2, dtype=torch.int32)
 NONE = torch.zeros(0, dtype=torch.int32)
 HOSTILE: dict[str, tuple[dict[str, Tensor], str]] = {
-    "nothing": ({}, "no shortlist: candidates is missing; always is missing"),
-    "another name": ({"candidates": INTS, "always": NONE, "x\x1b": NONE}, "no shortlist: unknown x\ufffd"),
+    "nothing": ({}, "not a shortlist: candidates is missing; always is missing"),
+    "another name": ({"candidates": INTS, "always": NONE, "x\x1b": NONE}, "not a shortlist: unknown x\ufffd"),
     "floats": ({"candidates": INTS.float(), "always": NONE}, "candidates is torch.float32 of shape"),
     "long": ({"candidates": INTS.long(), "always": NONE}, "candidates is torch.int64 of shape"),
     "one axis": ({"candidates": INTS[:, 0].clone(), "always": NONE}, r"shape \(11,\), expected int32 with axes: 2"),

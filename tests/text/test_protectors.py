@@ -82,7 +82,7 @@ def test_a_pattern_may_find_nothing_but_must_be_one() -> None:
     assert found("abc", pattern("x*")) == []
     assert [span.role for span in find_spans("a1", [pattern("(?P<sequential>a)|1")])] == ["sequential", "alone"]
     for wrong in ("(", "a{99999999999999999999}", "(?P<1>a)"):
-        with pytest.raises(UserError, match="is no regular expression"):
+        with pytest.raises(UserError, match="is not a valid regular expression"):
             pattern(wrong)
 
 

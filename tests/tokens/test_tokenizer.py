@@ -52,7 +52,7 @@ def test_language_tag() -> None:
 
 @pytest.mark.parametrize("language", ["", "d e", "<de>", "-de", "x" * 33, "ä", "de\n"])
 def test_a_language_needs_a_plain_name(language: str) -> None:
-    with pytest.raises(UserError, match=r"is no name for a language; write letters, digits, - and _, for example de"):
+    with pytest.raises(UserError, match=r"is not a language name; write letters, digits, - and _, for example de"):
         language_tag(language)
 
 

@@ -250,7 +250,7 @@ def test_when_all_are_damaged_the_run_does_not_silently_begin_anew(seed: int, tm
     trained = Trained()
     for step in (3, 5):
         damage_flip(trained.save(tmp_path, step) / PARTS[0])
-    with pytest.raises(RunError, match=r"all 2 checkpoints are damaged, .* remove this folder to begin anew"):
+    with pytest.raises(RunError, match=r"all 2 checkpoints are damaged, .* remove this folder to start again"):
         trained.restore(tmp_path)
 
 
@@ -356,7 +356,7 @@ def test_a_number_that_is_not_finite_is_never_written(where: str, bad: float, se
     last = trained.model[2].bias
     with torch.no_grad():
         (last if where == "weight" else trained.optimizer.state[last]["exp_avg_sq"])[1] = bad
-    with pytest.raises(RunError, match=r"step-00000007: not written, for 2\.bias.* has become infinite or no number"):
+    with pytest.raises(RunError, match=r"step-00000007: not written, for 2\.bias.* has become infinite or NaN"):
         trained.save(tmp_path, 7)
     assert [path.name for path in tmp_path.iterdir()] == ["step-00000005"]
     assert find_damage(tmp_path / "step-00000005") == ""

@@ -34,8 +34,8 @@ FAULTS = [
     (RecurrentLanguageModelConfig(), PAIRS | TEXT, "--train is for pairs"),
     (EncoderOnlyConfig(), {}, r"the family encoder_only learns from --text FILE\.\.\. or --train FILE"),
     (EncoderOnlyConfig(), PAIRS | TEXT, "--text and --train are two different tasks"),
-    (DecoderOnlyConfig(), TEXT | {"valid": PAIRS["train"]}, "give text for validation with --valid-text"),
-    (TransformerConfig(), PAIRS | {"valid_text": TEXT["text"]}, "give pairs for validation with --valid"),
+    (DecoderOnlyConfig(), TEXT | {"valid": PAIRS["train"]}, "give validation text with --valid-text"),
+    (TransformerConfig(), PAIRS | {"valid_text": TEXT["text"]}, "give validation pairs with --valid"),
 ]
 
 

@@ -23,7 +23,7 @@ VERSION = 1
 DESCRIPTION = "store.json"
 MARKED = "marked.rows"
 WAY_OUT = "delete the folder, it is made anew from the corpus"
-_AFTERWARDS = "nothing is lost: once there is room, the same command makes the tokens anew"
+_AFTERWARDS = "nothing is lost: when there is space, the same command creates the tokens again"
 
 
 @dataclass(frozen=True, slots=True)

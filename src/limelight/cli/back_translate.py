@@ -20,7 +20,7 @@ WITH_LESS_MEMORY = (
     "Finished work is kept. A smaller --batch-tokens or --beam needs less memory, but starts again from the beginning"
 )
 SEED = 1
-"""Of sampling where none is given: a corpus that draws afresh could not be taken up where it stopped."""
+"""Of sampling where none is given: a corpus that draws afresh could not be resumed."""
 
 
 def back_translate(

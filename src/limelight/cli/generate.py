@@ -87,7 +87,7 @@ def _sampling(greedy: bool, samples: int, given: dict[str, float | int | None]) 
     if greedy:
         if wanted:
             named = " and ".join(f"--{name.replace('_', '-')} {value}" for name, value in wanted.items())
-            raise UserError(f"{named}: with --greedy nothing is drawn; leave out one or the other")
+            raise UserError(f"{named}: --greedy does not sample; leave out one of them")
         if samples > 1:
             raise UserError(f"--samples {samples}: with --greedy all would be the same; leave out one or the other")
         return None

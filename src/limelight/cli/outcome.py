@@ -53,7 +53,7 @@ def exit_code(work: Callable[[], None], *, with_less_memory: str) -> int:
         return say(error, 2)
     except RunError as error:
         return say(error, 1)
-    except BrokenPipeError:  # whoever read our output has all they wanted (`| head`)
+    except BrokenPipeError:  # the reader of the output has closed it (`| head`)
         silence(cast(TextIOBase, sys.stdout))
     except OSError as error:
         place = f"{error.filename}: " if error.filename else "reading or writing failed: "

@@ -134,12 +134,14 @@ def check_search(
 ) -> None:
     """Raises `UserError` for options of a search that exclude each other."""
     if beam is not None and n_best > beam and not sample:
-        raise UserError(f"--n-best {n_best}: a beam holds as many as it is wide, and --beam is {beam}; widen it")
+        raise UserError(
+            f"--n-best {n_best}: there are at most as many as the beam size, and --beam is {beam}; increase it"
+        )
     if prune is not None and n_best > 1:
-        raise UserError(f"--prune {prune:g} and --n-best {n_best} exclude each other: pruning leaves the best alone")
+        raise UserError(f"--prune {prune:g} and --n-best {n_best} exclude each other: pruning keeps only the best one")
     for name, value in {"beam": beam, "patience": patience, "prune": prune}.items() if sample else ():
         if value is not None:
-            raise UserError(f"--{name} {value:g} and --sample exclude each other: search for the best, or draw")
+            raise UserError(f"--{name} {value:g} and --sample exclude each other: either search or sample")
 
 
 def sampling_of(given: dict[str, float | int | None], *, sample: bool) -> Sampling | None:
@@ -149,7 +151,7 @@ def sampling_of(given: dict[str, float | int | None], *, sample: bool) -> Sampli
     if not sample:
         if wanted:
             named = " and ".join(f"--{name.replace('_', '-')} {value}" for name, value in wanted.items())
-            raise UserError(f"{named}: how to draw matters only with --sample; add it, or search without")
+            raise UserError(f"{named}: sampling options need --sample; add it or leave them out")
         return None
     from limelight.decoding.sampling import Sampling
 

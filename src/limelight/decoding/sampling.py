@@ -41,7 +41,7 @@ class Sampling:
     def __post_init__(self) -> None:
         if 0 <= self.temperature < COLDEST:
             raise UserError(
-                f"temperature {self.temperature:g} leaves nothing to draw: use greedy search (a beam of 1, no "
+                f"temperature {self.temperature:g} is too low to sample: use greedy search (a beam of 1, no "
                 f"sampling), or a temperature of at least {COLDEST:g}"
             )
         if not 0 < self.temperature < float("inf"):

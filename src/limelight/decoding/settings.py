@@ -94,9 +94,7 @@ def check_beam(beam_size: int, n_best: int, alpha: float) -> None:
     if beam_size < 1:
         raise UserError(f"beam_size must be at least 1 (greedy search), not {beam_size}")
     if not 1 <= n_best <= beam_size:
-        raise UserError(
-            f"n_best must be from 1 to beam_size ({beam_size}), not {n_best}: ask for fewer, or widen the beam"
-        )
+        raise UserError(f"n_best must be from 1 to beam_size ({beam_size}), not {n_best}: use fewer, or a larger beam")
     if not 0 <= alpha <= MAX_LENGTH_PENALTY:
         raise UserError(f"length_penalty must be from 0 (none) to {MAX_LENGTH_PENALTY:g}, not {alpha}")
 
@@ -158,6 +156,6 @@ def _filled_in(config: DecodingConfig, given: dict[str, object]) -> DecodingConf
 def _check_sampling(given: dict[str, object], n_best: int) -> None:
     for name in OF_THE_BEAM:
         if name in given and (name, given[name]) != ("beam_size", 1):
-            raise UserError(f"{name}={given[name]} and sampling exclude each other: search for the best, or draw")
+            raise UserError(f"{name}={given[name]} and sampling exclude each other: either search or sample")
     if n_best < 1:
         raise UserError(f"n_best must be at least 1, not {n_best}")

@@ -63,7 +63,7 @@ def decode(
 @contextmanager
 def settings_put_back() -> Iterator[None]:
     """Afterwards torch's number of threads and Python's switch interval are what they were before, for new threads,
-    too. For whoever owns the process: within it the settings are those of the process."""
+    too. For owners of the process: these are settings of the whole process."""
     threads, interval = torch.get_num_threads(), sys.getswitchinterval()
     try:
         yield
@@ -73,7 +73,7 @@ def settings_put_back() -> Iterator[None]:
 
 
 def workers_for(requests: int, device: torch.device, threads: int | None) -> int:
-    """How many engines are worth it. A GPU is busy with one, and so is whoever has no threads to share out."""
+    """How many engines are worth it. One for a GPU, and one without `threads`."""
     if device.type != "cpu" or threads is None:
         return 1
     return max(1, min(threads, requests // SENTENCES_EACH, MAX_WORKERS))

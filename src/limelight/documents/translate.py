@@ -134,7 +134,7 @@ def _check_output(path: Path, output: Path) -> None:
     if output.exists() and not output.is_file():
         raise UserError(f"{output}: is no file; give -o the name of a file")
     if output.exists() and output.resolve() == path.resolve():
-        raise UserError(f"{output}: is what is translated; give -o another name")
+        raise UserError(f"{output}: is the input; give -o another name")
     if not output.parent.is_dir():
         raise UserError(f"{output}: there is no folder {output.parent}")
 

@@ -99,7 +99,7 @@ def is_available(tokenize: str) -> bool:
 
 def _bleu(*, lowercase: bool, tokenize: str, sentences: bool = False) -> BLEU:
     if tokenize not in TOKENIZATIONS:
-        raise UserError(f"tokenize={tokenize!r} is no tokenization for BLEU; there are {', '.join(TOKENIZATIONS)}")
+        raise UserError(f"tokenize={tokenize!r} is not a tokenization for BLEU; there are {', '.join(TOKENIZATIONS)}")
     if tokenize == "flores200" and not _FLORES200.exists():
         raise UserError(
             f"tokenize='flores200' needs a model that is not here, and nothing is downloaded: put it at {_FLORES200}, "

@@ -49,7 +49,7 @@ def choose_device(name: str, *, setting: str = "training.device=") -> torch.devi
     nothing has been measured on one.
 
     Args:
-        setting: how whoever calls was told the name, for messages: `--device ` on the command line.
+        setting: how the user gave the name, for messages: `--device ` on the command line.
 
     Raises `UserError` for another name, and for a device that is not there.
     """

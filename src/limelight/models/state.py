@@ -1,7 +1,7 @@
 """What goes in and comes out of a model between calls: memory, state, attention weights.
 
 A memory is what the encoder leaves; a state is what the decoder carries from step to step. Neither is ever kept inside
-a module: whoever decodes holds them, moves their hypotheses and drops them.
+a module: the decoding code holds them, reorders their hypotheses and drops them.
 """
 
 from abc import ABC, abstractmethod

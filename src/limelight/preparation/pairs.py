@@ -217,7 +217,7 @@ def _store(
     if store_matches(folder, fingerprint):
         return open_store(folder)
     if (folder / "store.json").exists():
-        say(f"{' + '.join(corpus.files)}: text, cleaning or vocabulary has changed; making its tokens anew")
+        say(f"{' + '.join(corpus.files)}: text, cleaning or vocabulary has changed; tokenizing it again")
     report = CleanReport()
     with (
         SkipReport(folder.with_name(f"{folder.name}-skipped.txt"), say) as skipped,

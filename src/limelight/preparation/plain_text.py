@@ -174,7 +174,7 @@ def _stores(config: RunConfig, text: _Text, tokenizers: Tokenizers, run: Path, s
     if all(store_matches(folder, fingerprint) for folder in folders):
         return _opened(folders)
     if there:
-        say(f"{', '.join(data.text)}: text, its division or vocabulary has changed; making its tokens anew")
+        say(f"{', '.join(data.text)}: text, its division or vocabulary has changed; tokenizing it again")
     _require_text(text)
     with SkipReport(run / "data" / "text-skipped.txt", say) as skipped, ExitStack() as stack:
         size = tokenizers.target.size

@@ -168,7 +168,7 @@ def of_key(service: Service, secret: object, dialect: Dialect) -> Client:
     """Who has this key. Raises `Refusal` where nobody has."""
     assert service.keys is not None
     if not isinstance(secret, str) or not secret:
-        raise Refusal(dialect.denied, "no_key", "a key is needed: whoever runs this service gives keys out")
+        raise Refusal(dialect.denied, "no_key", "a key is needed: ask the operator of this service for one")
     key = service.keys.find(secret)
     if key is None:
         raise Refusal(dialect.denied, "invalid_key", "this key is not known, or no longer")

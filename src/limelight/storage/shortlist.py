@@ -87,11 +87,11 @@ def read_shortlist(path: Path, tokenizers: Tokenizers) -> Shortlist:
         if name in tensors and (tensors[name].dtype != torch.int32 or tensors[name].ndim != axes)
     ]
     if faults:
-        raise UserError(f"{path}: this is no shortlist: {'; '.join(faults[:8])}")
+        raise UserError(f"{path}: not a shortlist: {'; '.join(faults[:8])}")
     shortlist = Shortlist(tensors["candidates"].numpy(), tensors["always"].numpy())
     shortlist.require_fit(tokenizers.source.padding, tokenizers.target.padding, str(path))
     if notes.get("vocabulary") != _fingerprint(tokenizers):
-        raise UserError(f"{path}: it was learned for another vocabulary; learn it anew with `limelight shortlist`")
+        raise UserError(f"{path}: it was learned for another vocabulary; learn it again with `limelight shortlist`")
     return shortlist
 
 

@@ -67,7 +67,7 @@ def synthesize(
     if former:
         if changed := describe_differences(differences(former["made_of"], made_of)):
             raise UserError(
-                f"{job.output}: it is there already, and made otherwise: {changed}. Give -o another name, or remove it"
+                f"{job.output}: it exists already, with other settings: {changed}. Give -o another name, or remove it"
             )
         for left in places_of(job.output):  # by a process that was killed at its very end
             left.unlink(missing_ok=True)
@@ -197,5 +197,5 @@ class _Work:
 def _seed_of(seed: int | None, chunk: int) -> int:
     """Chunks draw independently of one another, and of those of another seed."""
     if seed is None:
-        raise UserError("sampling needs a seed here: without one a corpus could not be taken up where it stopped")
+        raise UserError("sampling needs a seed here: without one a corpus could not be resumed")
     return int.from_bytes(blake2b(f"{seed} {chunk}".encode(), digest_size=7).digest(), "little")

@@ -54,7 +54,7 @@ def _open(path: Path, *, xml: bool) -> BufferedReader:
 
 def head_of(stream: BufferedReader, path: Path) -> bytes:
     """Some bytes that are read next, and stay to be read. None of a pipe, which may have none yet, nor of a damaged
-    archive: whoever reads it is told."""
+    archive: the reader is warned."""
     if not path.is_file():
         return b""
     with suppress(OSError):

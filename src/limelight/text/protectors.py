@@ -135,7 +135,7 @@ def pattern(expression: str) -> Protector:
     try:
         return Protector(expression, _by(re.compile(expression)))
     except (re.error, OverflowError, RecursionError) as error:
-        raise UserError(f"{expression!r} is no regular expression: {error}") from None
+        raise UserError(f"{expression!r} is not a valid regular expression: {error}") from None
 
 
 def elements(names: Collection[str]) -> Protector:

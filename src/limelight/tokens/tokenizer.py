@@ -116,9 +116,7 @@ def language_tag(language: str) -> str:
         UserError: `language` is not a name of letters, digits, `-` and `_`.
     """
     if not _LANGUAGE.fullmatch(language):
-        raise UserError(
-            f"{language!r} is no name for a language; write letters, digits, - and _, for example de or pt-BR"
-        )
+        raise UserError(f"{language!r} is not a language name; write letters, digits, - and _, for example de or pt-BR")
     return f"<2{language}>"
 
 

@@ -88,7 +88,7 @@ def too_large(size: int, largest: int) -> UserError:
     """The error for a vocabulary larger than the corpus can fill."""
     return UserError(
         f"tokens.vocabulary_size is {size:,}, but this corpus fills no more than {largest:,} pieces; "
-        "ask for fewer, or for none to have the size chosen"
+        "choose a smaller size, or none for the default"
     )
 
 
@@ -96,5 +96,5 @@ def too_small(size: int, smallest: int) -> UserError:
     """The error for a vocabulary that cannot hold the characters of the corpus."""
     return UserError(
         f"tokens.vocabulary_size is {size:,}, but the characters of this corpus, with bytes and reserved pieces, "
-        f"take {smallest:,} already; ask for more than that, or for none to have the size chosen"
+        f"take {smallest:,} already; choose a larger size, or none for the default"
     )

@@ -1,4 +1,4 @@
-"""The model card: what a model is, where it comes from, how good it was. Written for whoever finds the folder later."""
+"""The model card: what a model is, where it comes from, how good it was. For readers who find only the folder."""
 
 import platform
 from collections.abc import Sequence

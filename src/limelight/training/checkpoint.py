@@ -122,7 +122,7 @@ def save_checkpoint(
     wrong = [name for name, tensor in [*weights.items(), *moments.items()] if not tensor.isfinite().all()]
     if wrong:
         raise RunError(
-            f"{place}: not written, for {wrong[0]} has become infinite or no number; lower training.learning_rate or "
+            f"{place}: not written, for {wrong[0]} has become infinite or NaN; lower training.learning_rate or "
             "training.weight_decay in a new run. The checkpoint before it is intact"
         )
 
@@ -180,8 +180,8 @@ def restore_newest(
         return progress
     if places:
         raise RunError(
-            f"{folder}: all {len(places)} checkpoints are damaged, so the run cannot go on where it stopped. Put a "
-            "copy of one back, or remove this folder to begin anew with the same vocabulary"
+            f"{folder}: all {len(places)} checkpoints are damaged, so the run cannot be resumed. Put a "
+            "copy of one back, or remove this folder to start again with the same vocabulary"
         )
     return None
 
@@ -240,7 +240,7 @@ def _read_progress(place: Path) -> Progress:
     except (ValueError, TypeError) as error:
         raise RunError(
             f"{path}: not the progress of a run as this version of Limelight writes it ({error}); go on with the "
-            f"version that wrote it, or remove {place.parent} to begin anew with the same vocabulary"
+            f"version that wrote it, or remove {place.parent} to start again with the same vocabulary"
         ) from None
 
 

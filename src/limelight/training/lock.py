@@ -1,7 +1,7 @@
 """One trainer for each run folder. The kernel holds the lock, and lets go of it whatever becomes of the process.
 
 The package filelock takes the same lock. But it leaves its file behind, it cannot say who holds the lock, and where a
-file system has no locks it falls back to a file that somebody has to remove after a trainer was killed.
+file system has no locks it falls back to a file that has to be removed by hand after a trainer was killed.
 """
 
 import errno
@@ -88,7 +88,7 @@ def _open(folder: Path) -> TextIOWrapper:
 
 
 def _lock(file: TextIOWrapper) -> bool:
-    """Lock it; whether files can be locked here. Raises `BlockingIOError` where somebody else has."""
+    """Lock it; whether files can be locked here. Raises `BlockingIOError` if another process has."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -99,7 +99,7 @@ def _lock(file: TextIOWrapper) -> bool:
 
 
 def _sign(file: TextIOWrapper) -> None:
-    """Write down who we are, for whoever comes and is refused."""
+    """Write down which process this is, for the message to another trainer."""
     now = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
     file.truncate()
     json.dump({"pid": os.getpid(), "host": socket.gethostname(), "started": now}, file)
@@ -123,5 +123,5 @@ def _lives(pid: int) -> bool:
     try:
         os.kill(pid, 0)  # nothing is sent
     except OSError as error:
-        return error.errno != errno.ESRCH  # it may be somebody else's
+        return error.errno != errno.ESRCH  # it may belong to another user
     return True

@@ -1,4 +1,4 @@
-"""The training loop: update, validate, save, until there is nothing left to do or somebody asks to stop."""
+"""The training loop: update, validate, save, until nothing is left to do or a stop is requested."""
 
 import json
 import math

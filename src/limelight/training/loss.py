@@ -1,4 +1,4 @@
-"""Label-smoothed cross-entropy as a sum; whoever calls divides once, by all real tokens of an update."""
+"""Label-smoothed cross-entropy as a sum; the caller divides once, by all real tokens of an update."""
 
 from typing import Protocol, runtime_checkable
 

@@ -27,7 +27,7 @@ def make_optimizer(
 ) -> torch.optim.Optimizer:
     """Adam (Kingma & Ba 2015) in its fused form, decay decoupled from the gradient (Loshchilov & Hutter 2019), or Muon.
 
-    Vectors (biases, norms) are not decayed. The rate is set before each step by whoever trains.
+    Vectors (biases, norms) are not decayed. The caller sets the learning rate before each step.
     """
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     groups: list[dict[str, Any]] = [

@@ -76,9 +76,9 @@ def require_one_kind(config: RunConfig) -> None:
     if data.text and data.train:
         raise UserError("--text and --train are two different tasks: give one of them")
     if data.text and data.valid:
-        raise UserError("--valid is for pairs and --text for plain text: give text for validation with --valid-text")
+        raise UserError("--valid is for pairs and --text for plain text: give validation text with --valid-text")
     if data.train and data.valid_text:
-        raise UserError("--valid-text is for plain text and --train for pairs: give pairs for validation with --valid")
+        raise UserError("--valid-text is for plain text and --train for pairs: give validation pairs with --valid")
     if any(corpus.tag for corpus in data.train) and config.learns != "pairs":
         raise UserError("--back-translated is for models that translate: give text with labels with --train")
     if any(corpus.tag for corpus in data.valid):

@@ -1,4 +1,4 @@
-"""A line for whoever waits while loops are compiled, as at the first use on a machine."""
+"""A message while loops are compiled, at the first use on a machine."""
 
 import time
 from collections.abc import Callable
