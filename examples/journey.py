@@ -65,7 +65,7 @@ def travel(translator: Translator, text: str) -> None:
     show("with positions", hidden := model.encoder.positions(hidden))
     for depth, layer in enumerate(model.encoder.layers):
         hidden, weights = layer(hidden, permit_keys(valid), want_weights=True)
-        show(f"encoder {depth} looks", weights)
+        show(f"encoder {depth} attends", weights)
         show(f"encoder {depth} leaves", hidden)
     memory = model.encode(source, valid)
     show("memory", memory.features)
@@ -76,7 +76,7 @@ def travel(translator: Translator, text: str) -> None:
         for depth, weights in enumerate(model.forward_with_attention(batch_of(model, [ids], [said]))[1].cross):
             share, place = weights[0, :, -1].mean(dim=0).max(dim=-1)
             show(
-                f"decoder {depth} looks",
+                f"decoder {depth} attends",
                 weights[:, :, -1:],
                 note=f"{share:.2f} at {source_side.pieces([*ids, END])[place]}",
             )

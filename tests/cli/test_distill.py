@@ -136,7 +136,10 @@ MISTAKES = [
     (["--text", "a.en", "--choose-by", "chrf"], "--choose-by needs the translations of people"),
     (["--text", "a.en", "--both-directions"], "--both-directions needs the translations of people"),
     (["--train", "a.tsv", "--n-best", "4"], "matters only with --choose-by"),
-    (["--train", "a.tsv", "--choose-by", "chrf", "--n-best", "4", "--beam", "2"], "a beam holds as many as it is wide"),
+    (
+        ["--train", "a.tsv", "--choose-by", "chrf", "--n-best", "4", "--beam", "2"],
+        "there are at most as many as the beam size",
+    ),
     (["--train", "a.tsv", "--choose-by", "ter"], "'ter' is not one of 'bleu', 'chrf'"),
     (["--train", "a.tsv", "--both-directions"], "this model translates in one direction"),
     (["--train", "de-en=a.tsv"], "give the two files in the other order"),

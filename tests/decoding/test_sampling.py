@@ -151,7 +151,7 @@ def test_a_cold_temperature_is_greedy(seed: int) -> None:
     ("options", "message"),
     [
         ({"temperature": 0.0}, r"temperature 0 is too low to sample: use greedy search \(a beam of 1, no sampling\)"),
-        ({"temperature": 1e-45}, "temperature 1e-45 leaves nothing to draw: .*, or a temperature of at least 1e-06"),
+        ({"temperature": 1e-45}, "temperature 1e-45 is too low to sample: .*, or a temperature of at least 1e-06"),
         ({"temperature": -1.0}, "temperature must be above 0 and finite, not -1.0"),
         ({"temperature": math.inf}, "temperature must be above 0 and finite, not inf"),
         ({"temperature": math.nan}, "temperature must be above 0 and finite, not nan"),

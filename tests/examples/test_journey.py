@@ -59,11 +59,11 @@ def test_the_page_shows_what_the_journey_prints(learned, capsys):
     assert without_figures("a  -1.25 0.5") == without_figures("a 11.75  -0.125") != without_figures("a 11.75 b")
 
 
-def test_each_step_shows_where_each_layer_looks(learned, capsys):
+def test_each_step_shows_what_each_layer_attends_to(learned, capsys):
     """As in the attention map of the whole sentence: a row for each step."""
     journey.travel(learned, "Two dogs run.")
     printed = re.findall(
-        r"^decoder (\d) looks +\(1, 4, 1, 5\) +(\d\.\d\d) at (\S+)$", capsys.readouterr().out, re.MULTILINE
+        r"^decoder (\d) attends +\(1, 4, 1, 5\) +(\d\.\d\d) at (\S+)$", capsys.readouterr().out, re.MULTILINE
     )
     seen = learned.attention("Two dogs run.", beam_size=1)
     expected = [
