@@ -100,7 +100,7 @@ def test_a_head_is_opened_by_keyboard_and_the_address_says_so(open_page, address
         page.keyboard.press(key)
     until(page, "() => document.querySelector('.opened').textContent.startsWith('layer 1, head 2')")
     assert "layer=1&head=2" in page.evaluate("location.hash")
-    assert page.locator(".stage-title").inner_text().endswith("layer 1, head 2")
+    until(page, "() => document.querySelector('.stage-title').textContent.endsWith('layer 1, head 2')")
     page.locator(".picture canvas").first.focus()
     page.keyboard.press("ArrowRight")
     assert "to" in page.locator(".picture .reading").inner_text()

@@ -91,6 +91,19 @@ def test_a_head_that_is_off_is_keep_heads_in_python(visit):
     np.testing.assert_allclose(lit, seen.merge_words().average("cross")[0], atol=1e-3)
 
 
+def test_a_head_is_sharpened(visit):
+    page = visit("view=whatif&kind=cross&layer=1&head=0&row=0")
+    slider = page.locator(".sharper input")
+    slider.focus()
+    before = page.locator(".spoken").inner_text()
+    page.keyboard.press("Home")
+    page.get_by_text("layer 1, head 0: 0.25").wait_for()
+    until(page, "before => document.querySelector('.spoken').textContent !== before", before)
+    assert "temperature" in page.url
+    asked = Question(TEXT, "en", "de", temperature={"decoder.1.cross": {0: 0.25}})
+    assert output(page) == explain(untrained(), asked)["translation"]["text"]
+
+
 def test_a_head_is_switched_off_where_it_is_looked_at(visit):
     page = visit("view=heads")
     page.locator(".thumbnail").first.focus()
@@ -168,7 +181,7 @@ def test_find_the_head_that_aligns(visit):
     best = page.locator(".thumbnail.aligns")
     assert best.count() + page.locator(".thumbnail.spread, .thumbnail.end").count() > 0
     page.locator(".thumbnail").first.click()
-    assert "layer 0, head 0" in page.locator(".stage-title").inner_text()
+    until(page, "() => document.querySelector('.stage-title').textContent.endsWith('layer 0, head 0')")
 
 
 def test_explain_a_wrong_word_and_make_it_right(visit):

@@ -14,11 +14,11 @@ from limelight.errors import UserError
 from limelight.inspection import attention_map
 from limelight.pipelines.explain import (
     Question,
+    changed_heads,
     explain,
     explained_page,
     head_counts,
     head_weights,
-    keep_heads_of,
     look_up_in,
 )
 from limelight.pipelines.translator import Translator
@@ -98,6 +98,25 @@ def test_a_head_that_is_off_is_off_as_in_python():
     assert plain["translation"]["log_probability"] != document["translation"]["log_probability"]
 
 
+@pytest.mark.parametrize("config", [transformer(), recurrent()], ids=["transformer", "recurrent"])
+def test_a_temperature_makes_weights_sharper_or_flatter(config):
+    one = translator(config)
+    name, head = "decoder.0.cross", 0
+    plain, changed = (Question(TEXT, target=(5, 6, 7), temperature=given) for given in ({}, {name: {head: 0.25}}))
+    before, after = (array(head_weights(one, each, "cross", 0, head)).astype(np.float64) for each in (plain, changed))
+    powers = before**4  # softmax(s / t) is softmax(s)^(1 / t), brought to a sum of one
+    np.testing.assert_allclose(after, powers / powers.sum(axis=1, keepdims=True), atol=1e-5)
+    found = look_up_in(one, changed, "cross", 0, head, 2)
+    np.testing.assert_allclose(array(found["weights"]), after[2], atol=1e-6)
+    if "products" in found:
+        np.testing.assert_allclose(array(found["products"]) * found["scale"], array(found["scores"]), atol=1e-5)
+    document = explain(one, Question(TEXT, beam_size=2, temperature={name: {head: 0.25}}))
+    jsonschema.validate(json.loads(json.dumps(document)), SCHEMA)
+    (best,) = [node for node in document["beam"]["nodes"] if node.get("best")]
+    if best["state"] == "ended":  # the search, step by step, and teacher forcing see the same heads
+        assert best["log_probability"] == pytest.approx(document["translation"]["log_probability"], abs=1e-3)
+
+
 def test_what_is_asked_for_later_is_the_same():
     one, question = translator(), Question(TEXT, target=(5, 6, 7))
     every = array(explain(one, question, every_head=True)["matrices"]["decoder_self"])
@@ -113,7 +132,7 @@ def test_heads_are_counted():
     }
     assert head_counts(translator(recurrent()).model) == {"decoder.0.cross": 1}
     assert head_counts(translator(recurrent(wiring="fixed")).model) == {}
-    assert keep_heads_of(translator(), {}) is None
+    assert changed_heads(translator(), Question(TEXT)) is None
 
 
 @pytest.mark.parametrize(
@@ -125,6 +144,11 @@ def test_heads_are_counted():
         (Question(TEXT, prefix=(999,)), "the prefix forces the id 999"),
         (Question(TEXT, off={"decoder.7.cross": [0]}), "there is no attention 'decoder.7.cross'"),
         (Question(TEXT, off={"decoder.0.cross": [3]}), "there is no head 3 of decoder.0.cross: there are 3"),
+        (
+            Question(TEXT, temperature={"decoder.0.cross": {0: 0.0}}),
+            "a temperature must be from 0.01 to 100.0",
+        ),
+        (Question(TEXT, temperature={"decoder.0.cross": {5: 1.0}}), "there is no head 5 of decoder.0.cross"),
         (Question(TEXT, beam_size=0), "beam_size must be at least 1"),
     ],
 )

@@ -58,6 +58,11 @@ def attend(
     return weights @ values, weights if want_weights else None
 
 
+def sharpened(score: ScoreFunction, factors: Float[Tensor, " heads"]) -> ScoreFunction:
+    """A score with a factor for each head: one over the temperature of its softmax. Above 1 weights are sharper."""
+    return lambda queries, keys: score(queries, keys) * factors.to(queries.dtype)[:, None, None]
+
+
 def _softmax(
     scores: Float[Tensor, "... query key"], may_attend: Bool[Tensor, "..."] | None
 ) -> Float[Tensor, "... query key"]:

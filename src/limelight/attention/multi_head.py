@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
-from limelight.attention.attend import ScoreFunction, attend
+from limelight.attention.attend import ScoreFunction, attend, sharpened
 from limelight.attention.scores import Score, scaled_dot
 from limelight.errors import UserError
 from limelight.shapes import Bool, Float
@@ -89,14 +89,18 @@ class MultiHeadAttention(nn.Module):
         may_attend: Bool[Tensor, "..."] | None = None,
         bias: Float[Tensor, "..."] | None = None,
         causal: bool = False,
-        keep_heads: Float[Tensor, " heads"] | None = None,
+        keep_heads: Float[Tensor, "*changes heads"] | None = None,
         want_weights: bool = False,
     ) -> tuple[Float[Tensor, "batch query model"], Float[Tensor, "batch heads query key"] | None]:
         """Attend with every head, merge, project out; keys as `project_memory` returns them.
 
         `keep_heads` scales what each head contributes: 1 keeps it, 0 switches it off. Its weights are still returned.
+        With two rows, the second is what the scores of each head are multiplied by before the softmax.
         """
         score = self.score.compare if isinstance(self.score, Score) else self.score
+        if keep_heads is not None and keep_heads.dim() == 2:
+            keep_heads, factors = keep_heads
+            score = sharpened(score, factors)
         context, weights = attend(
             queries, keys, values, score=score, may_attend=may_attend, bias=bias, causal=causal,
             want_weights=want_weights,

@@ -83,10 +83,13 @@ def look_up(
                 raise UserError(f"there is no {name} {value}: there are {count}, they count from 0")
         query, keys, values = compared.queries[head, row], compared.keys[head], compared.values[head]
         permitted = compared.may_attend[row]
-        score = compared.score.compare if isinstance(compared.score, Score) else compared.score
+        factor = _factor(keep_heads, kind, layer, head)
+        plain = compared.score.compare if isinstance(compared.score, Score) else compared.score
+        score: ScoreFunction = plain if factor == 1 else (lambda asked, known: plain(asked, known) * factor)
         context, weights = attend(query[None], keys, values, score=score, may_attend=permitted[None], want_weights=True)
         assert weights is not None
         numbers = _numbers(compared.score, query, keys)
+        numbers["scores"] = numbers["scores"] * factor
     shown = {"query": query, "keys": keys, "values": values, "weights": weights[0], "context": context[0]}
     arrays = {name: packed(value.detach().float().cpu().numpy()) for name, value in {**shown, **numbers}.items()}
     name, scale = _named(compared.score, query.shape[-1])
@@ -97,10 +100,17 @@ def look_up(
         "row": row,
         "score": name,
         "formula": FORMULAS.get(name, name),
-        "scale": scale,
+        "scale": scale * factor,
         "permitted": permitted.tolist(),
         **arrays,
     }
+
+
+def _factor(keep_heads: KeepHeads | None, kind: str, layer: int, head: int) -> float:
+    """What the scores of this head are multiplied by: one over its temperature."""
+    names = {"cross": "decoder.{}.cross", "decoder_self": "decoder.{}.self", "encoder_self": "encoder.{}.self"}
+    changed = kept_heads(keep_heads, names[kind].format(layer))
+    return float(changed[1, head]) if changed is not None and changed.dim() == 2 else 1.0
 
 
 def _numbers(score: ScoreFunction | Score, query: Tensor, keys: Tensor) -> dict[str, Tensor]:

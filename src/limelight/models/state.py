@@ -6,11 +6,12 @@ a module: the decoding code holds them, reorders their hypotheses and drops them
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from torch import Tensor
 
 from limelight.shapes import Bool, Float, Int
@@ -19,7 +20,28 @@ Integers = npt.NDArray[np.int64]
 
 KeepHeads = Mapping[str, Tensor]
 """How much each attention head contributes, by `encoder.0.self`, `decoder.1.self`, `decoder.1.cross`: a vector of one
-number per head, 1 keeps it and 0 switches it off. Attentions that are not named keep all their heads."""
+number per head, 1 keeps it and 0 switches it off. Attentions that are not named keep all their heads. With (2, heads)
+numbers, those of the second row multiply the scores before the softmax: see `Intervention`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Intervention:
+    """A change of single heads, by the names of their attentions: how much each contributes, and how sharp it is."""
+
+    keep_heads: Mapping[str, Float[Tensor, " heads"]] = field(default_factory=dict)
+    """1 keeps a head, 0 switches it off."""
+    temperature: Mapping[str, Float[Tensor, " heads"]] = field(default_factory=dict)
+    """softmax(scores / temperature): below 1 the weights of a head are sharper, above 1 flatter."""
+
+    def by_name(self) -> KeepHeads:
+        """The same in the form in which models take it: `model.encode(..., keep_heads=intervention.by_name())`."""
+        found: dict[str, Tensor] = {
+            name: keep for name, keep in self.keep_heads.items() if name not in self.temperature
+        }
+        for name, temperature in self.temperature.items():
+            keep = self.keep_heads.get(name, torch.ones_like(temperature))
+            found[name] = torch.stack([keep, 1 / temperature])
+        return found
 
 
 class Memory(ABC):

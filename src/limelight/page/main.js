@@ -2,7 +2,7 @@
 
 import { element, fill } from "./dom.js";
 import { createStore, followAddress, readAddress } from "./store.js";
-import { writeOff } from "./question.js";
+import { writeOff, writeTemperature } from "./question.js";
 import { embeddedSource } from "./sources.js";
 import { followQuestion, serverSource } from "./server.js";
 import { createHeader, followTheme } from "./header.js";
@@ -28,9 +28,13 @@ function start() {
     context.document = next;
     store.set({ document: (shown += 1) });
   };
-  /** Ask for another translation: with a forced beginning, or with heads switched off. */
-  context.ask = ({ prefix, off }) =>
-    store.set({ ...(prefix ? { prefix: prefix.join(".") } : {}), ...(off ? { off: writeOff(off) } : {}) });
+  /** Ask for another translation: with a forced beginning, or with heads switched off or sharpened. */
+  context.ask = ({ prefix, off, temperature }) =>
+    store.set({
+      ...(prefix ? { prefix: prefix.join(".") } : {}),
+      ...(off ? { off: writeOff(off) } : {}),
+      ...(temperature ? { temperature: writeTemperature(temperature) } : {}),
+    });
   context.source = embedded ? embeddedSource(() => context.document) : serverSource(context);
   followAddress(store);
   followTheme(store);

@@ -16,6 +16,26 @@ export function writeOff(off) {
   return named.sort().map(([name, heads]) => `${name}:${[...heads].sort((one, other) => one - other).join(".")}`).join(";");
 }
 
+/** `decoder.0.cross:1=0.5` as `{"decoder.0.cross": {1: 0.5}}`. */
+export function readTemperature(text) {
+  const found = {};
+  for (const part of text.split(";").filter(Boolean)) {
+    const [name, heads = ""] = part.split(":");
+    const pairs = heads.split(",").map((pair) => pair.split("=").map(Number));
+    found[name] = Object.fromEntries(pairs.filter(([head, value]) => Number.isInteger(head) && value > 0));
+  }
+  return found;
+}
+
+/** The reverse; a temperature of 1 changes nothing and is left out. */
+export function writeTemperature(temperature) {
+  const parts = Object.entries(temperature).map(([name, heads]) => {
+    const changed = Object.entries(heads).filter(([, value]) => value !== 1);
+    return changed.length ? `${name}:${changed.map(([head, value]) => `${head}=${value}`).join(",")}` : "";
+  });
+  return parts.filter(Boolean).sort().join(";");
+}
+
 /** Token ids from `5.9`, and back with `join(".")`. */
 export const readIds = (text) => text.split(".").filter(Boolean).map(Number).filter(Number.isInteger);
 

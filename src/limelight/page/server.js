@@ -1,7 +1,7 @@
 /** The source that asks a server: what is shown is asked for, and nothing else. The only module that uses the network. */
 
 import { matrix, decode } from "./matrix.js";
-import { readIds, readOff } from "./question.js";
+import { readIds, readOff, readTemperature } from "./question.js";
 
 const PAUSE = 350; // milliseconds without a key before a translation is asked for
 
@@ -40,6 +40,7 @@ export function questionOf(store, plain = false) {
     ...(store.get("beam") ? { beam_size: store.get("beam") } : {}),
     prefix: plain ? [] : readIds(store.get("prefix")),
     off: plain ? {} : readOff(store.get("off")),
+    temperature: plain ? {} : readTemperature(store.get("temperature")),
   };
 }
 
@@ -83,7 +84,7 @@ export function followQuestion(context, tell) {
       const plain = questionOf(store, true);
       const { document } = await request("page/explain", question, signal);
       if (JSON.stringify(context.baseline?.question) !== JSON.stringify(plain)) {
-        const changed = question.prefix.length || Object.keys(question.off).length;
+        const changed = question.prefix.length || Object.keys({ ...question.off, ...question.temperature }).length;
         const before = changed ? (await request("page/explain", plain, signal)).document : document;
         context.baseline = { ...before, question: plain };
       }
@@ -93,7 +94,7 @@ export function followQuestion(context, tell) {
       return signal.aborted ? undefined : tell(error.message, error.code);
     }
   };
-  store.on(["text", "from", "to", "model", "beam", "prefix", "off"], (changed) => {
+  store.on(["text", "from", "to", "model", "beam", "prefix", "off", "temperature"], (changed) => {
     clearTimeout(waiting);
     waiting = setTimeout(ask, changed.includes("text") ? PAUSE : 0);
   });

@@ -18,6 +18,7 @@ const DEFAULTS = {
   beam: 0,
   prefix: "",
   off: "",
+  temperature: "",
 };
 
 /** A store of plain values. `on(names, action)` calls the action after any of these has changed. */

@@ -4,7 +4,7 @@ import { element, fill } from "./dom.js";
 import { request, useKey } from "./server.js";
 
 const EXAMPLE = { en: "The small dog runs across the green grass.", de: "Der kleine Hund läuft über das grüne Gras.", fr: "Le petit chien court dans l'herbe verte." };
-const NEW = { prefix: "", off: "", row: -1, column: -1, step: 0 };
+const NEW = { prefix: "", off: "", temperature: "", row: -1, column: -1, step: 0 };
 
 /** The form as an element, and `tell(text)` for what the service says. */
 export function createTranslate(context) {

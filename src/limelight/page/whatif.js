@@ -2,24 +2,27 @@
 
 import { element, fill } from "./dom.js";
 import { attentionName, isOff, toggled } from "./question.js";
-import { nameOf, TITLES } from "./shown.js";
+import { kindShown, nameOf, selected, TITLES } from "./shown.js";
 
 /** The view as an element. */
 export function createWhatIf(context) {
   const both = element("div", { class: "both", "aria-live": "polite" });
   const forced = element("div", { class: "forced" });
   const switches = element("div", { class: "switches" });
-  const reset = element("button", { type: "button", class: "quiet", click: () => context.ask({ prefix: [], off: {} }) }, "Reset");
+  const reset = element("button", { type: "button", class: "quiet", click: () => context.ask({ prefix: [], off: {}, temperature: {} }) }, "Reset");
   const compared = element("div", { class: "panel" }, element("div", { class: "bar" }, element("h2", { class: "opened" }, "Before and after"), reset), both, element("h3", {}, "Forced beginning"), forced);
-  const heads = element("div", { class: "panel" }, element("h2", { class: "opened" }, "Switch heads off"), switches);
+  const sharper = element("div", { class: "sharper" });
+  const heads = element("div", { class: "panel" }, element("h2", { class: "opened" }, "Switch heads off"), switches, element("h3", {}, "Sharper or flatter"), sharper);
   const draw = () => {
     drawBoth(context, both);
     drawForced(context, forced);
     drawSwitches(context, switches);
-    const { prefix = [], off = {} } = context.document.translation ?? {};
-    reset.disabled = !prefix.length && !Object.values(off).some((each) => each.length);
+    drawSharper(context, sharper);
+    const { prefix = [], off = {}, temperature = {} } = context.document.translation ?? {};
+    reset.disabled = !prefix.length && !Object.values({ ...off, ...temperature }).some((each) => Object.keys(each).length);
   };
   context.store.on(["document"], draw);
+  context.store.on(["kind", "layer", "head"], () => drawSharper(context, sharper));
   draw();
   return element("div", { class: "pair" }, compared, heads);
 }
@@ -95,6 +98,20 @@ function block(context, document, kind) {
     return element("div", { class: "switch-row" }, element("span", { class: "axis" }, `layer ${layer}`), heads, whole);
   });
   return element("div", { class: "block" }, element("h3", {}, TITLES[kind.name]), rows);
+}
+
+/** The temperature of the softmax of the open head, from a quarter to four. */
+function drawSharper(context, sharper) {
+  const kind = kindShown(context);
+  const { layer, head } = kind ? selected(context, kind) : { layer: -1, head: -1 };
+  if (layer < 0) return fill(sharper, "Open a head in Heads, and change the temperature of its softmax here.");
+  const name = attentionName(kind.name, layer);
+  const { temperature = {} } = context.document.translation ?? {};
+  const value = temperature[name]?.[head] ?? 1;
+  const label = `Temperature of ${TITLES[kind.name].toLowerCase()}, ${nameOf(layer, head)}`;
+  const ask = () => context.ask({ temperature: { ...temperature, [name]: { ...temperature[name], [head]: 2 ** Number(slider.value) } } });
+  const slider = element("input", { type: "range", min: -2, max: 2, step: 0.5, value: Math.log2(value), "aria-label": label, "aria-valuetext": value.toFixed(2), change: ask });
+  return fill(sharper, element("p", {}, `${label}: ${value.toFixed(2)}`), slider, element("p", { class: "legend" }, "Left is sharper, right is flatter; 1 is the model as it is."));
 }
 
 const signed = (value) => `${value > 0 ? "+" : value < 0 ? "−" : "±"}${Math.abs(value).toFixed(2)}`;

@@ -23,7 +23,7 @@ from limelight.inspection.standalone import THEMES, standalone_page
 from limelight.inspection.steps import decoding_steps
 from limelight.models.recurrent.decoder import AttentiveDecoder
 from limelight.models.recurrent.model import Recurrent
-from limelight.models.state import KeepHeads
+from limelight.models.state import Intervention, KeepHeads
 from limelight.models.transformer.layers import DecoderLayer, EncoderLayer
 from limelight.models.transformer.model import Transformer
 from limelight.pipelines.translator import Translator
@@ -31,6 +31,9 @@ from limelight.tokens import Tokenizers
 
 MAX_TOKENS = 200
 """Of the source and of the target that are explained: every head has a weight for each pair of them."""
+
+
+MIN_TEMPERATURE, MAX_TEMPERATURE = 0.01, 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,8 @@ class Question:
     """The target tokens to look at; the model's own translation where it is None."""
     off: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """Heads that are switched off, by the name of their attention, as in `keep_heads`."""
+    temperature: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
+    """Of the softmax of single heads, by the name of their attention: below 1 sharper, above 1 flatter."""
 
 
 def explain(translator: Translator, question: Question, *, every_head: bool = False) -> dict[str, Any]:
@@ -56,7 +61,7 @@ def explain(translator: Translator, question: Question, *, every_head: bool = Fa
     too long, for an ensemble, for a direction that the model does not have, and for heads that are not there.
     """
     tokenizers, request = _asked(translator, question)
-    keep_heads = keep_heads_of(translator, question.off)
+    keep_heads = changed_heads(translator, question)
     tree, target = None, question.target
     if target is None:
         hypotheses, tree = beam_tree(translator.model, tokenizers.target, request, keep_heads=keep_heads)
@@ -71,6 +76,9 @@ def explain(translator: Translator, question: Question, *, every_head: bool = Fa
         "log_probability": sum(step["chosen"]["log_probability"] for step in document["steps"]),
         "prefix": list(question.prefix),
         "off": {name: list(heads) for name, heads in question.off.items()},
+        "temperature": {
+            name: {str(head): value for head, value in given.items()} for name, given in question.temperature.items()
+        },
     }
     if tree is not None:
         document["beam"] = tree
@@ -102,7 +110,7 @@ def explained_page(translator: Translator, question: Question, *, theme: str = "
 def head_weights(translator: Translator, question: Question, kind: str, layer: int, head: int) -> dict[str, Any]:
     """The weights of one head in float32. The question has to have a target. Raises `UserError` as `explain` does."""
     tokenizers, _ = _asked(translator, question)
-    keep_heads = keep_heads_of(translator, question.off)
+    keep_heads = changed_heads(translator, question)
     seen = _map(translator, tokenizers, question.text, question.target or (), keep_heads)
     return packed(seen.average(kind, layer=layer, heads=head))
 
@@ -120,25 +128,36 @@ def look_up_in(
         layer=layer,
         head=head,
         row=row,
-        keep_heads=keep_heads_of(translator, question.off),
+        keep_heads=changed_heads(translator, question),
     )
 
 
-def keep_heads_of(translator: Translator, off: Mapping[str, Sequence[int]]) -> KeepHeads | None:
-    """`keep_heads` with these heads switched off. Raises `UserError` for an attention or a head that is not there."""
-    if not off:
-        return None
-    config, keep = head_counts(translator.model), {}
-    for name, heads in off.items():
-        if name not in config:
-            raise UserError(f"there is no attention {name!r}; there are {', '.join(config) or 'none'}")
-        kept = torch.ones(config[name], device=translator.device)
-        for head in heads:
-            if not 0 <= head < len(kept):
-                raise UserError(f"there is no head {head} of {name}: there are {len(kept)}, they count from 0")
-            kept[head] = 0.0
-        keep[name] = kept
-    return keep
+def changed_heads(translator: Translator, question: Question) -> KeepHeads | None:
+    """The heads that are off, and the temperatures, as models take them. Raises `UserError` for an attention or a head
+    that is not there, and for a temperature out of bounds."""
+    counts = head_counts(translator.model)
+    keep: dict[str, torch.Tensor] = {}
+    temperature: dict[str, torch.Tensor] = {}
+    for name, heads in question.off.items():
+        keep[name] = _ones(translator, counts, name, heads)
+        keep[name][list(heads)] = 0.0
+    for name, given in question.temperature.items():
+        temperature[name] = _ones(translator, counts, name, list(given))
+        for head, value in given.items():
+            if not MIN_TEMPERATURE <= value <= MAX_TEMPERATURE:
+                raise UserError(f"a temperature must be from {MIN_TEMPERATURE} to {MAX_TEMPERATURE}, not {value}")
+            temperature[name][head] = value
+    return Intervention(keep, temperature).by_name() or None
+
+
+def _ones(translator: Translator, counts: Mapping[str, int], name: str, heads: Sequence[int]) -> torch.Tensor:
+    """A one for each head of this attention, of which these are to be changed."""
+    if name not in counts:
+        raise UserError(f"there is no attention {name!r}; there are {', '.join(counts) or 'none'}")
+    for head in heads:
+        if not 0 <= head < counts[name]:
+            raise UserError(f"there is no head {head} of {name}: there are {counts[name]}, they count from 0")
+    return torch.ones(counts[name], device=translator.device)
 
 
 def head_counts(model: torch.nn.Module) -> dict[str, int]:
@@ -210,6 +229,10 @@ def _question(text: str, options: Mapping[str, Any]) -> Question:
         prefix=tuple(options.get("prefix", ())),
         target=None if target is None else tuple(target),
         off=options.get("off", {}),
+        temperature={
+            name: {int(head): value for head, value in given.items()}
+            for name, given in options.get("temperature", {}).items()
+        },
     )
 
 

@@ -51,6 +51,8 @@ class Explain(BaseModel):
     target: Ids | None = Field(None, description="The target tokens to look at, instead of a search.")
     off: dict[str, list[int]] = Field({}, description="Heads that are switched off: `decoder.0.cross: [1]`.")
 
+    temperature: dict[str, dict[int, float]] = Field({}, description="Of single heads: `decoder.0.cross: {1: 0.5}`.")
+
     def options(self) -> dict[str, Any]:
         """What an engine is asked, beside text and direction."""
         left = {"text", "source_lang", "target_lang", "model"}

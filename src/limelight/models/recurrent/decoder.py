@@ -16,11 +16,12 @@ per position what depends on the position before, and leaves the rest for all at
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
-from limelight.attention.attend import attend
+from limelight.attention.attend import ScoreFunction, attend
 from limelight.attention.scores import Score
 from limelight.models.cache import put_rows
 from limelight.models.recurrent.cells import CellStack, CellState, admit_cells, keep_cells, reorder_cells
@@ -36,13 +37,13 @@ class Source:
     """The source as a decoder sees it: keys made ready for the score, values to sum, and where it may attend.
 
     Without attention it is a source of one vector. `switch` is the one head's entry of `keep_heads`: 1 leaves the
-    context as it is, 0 switches it off.
+    context as it is, 0 switches it off; a second row multiplies the scores.
     """
 
     prepared: Float[Tensor, "batch source key_size"]
     values: Float[Tensor, "batch source value_size"]
     may_attend: Bool[Tensor, "batch 1 source"]
-    switch: Float[Tensor, "1"] | None = None
+    switch: Float[Tensor, "*changes 1"] | None = None
 
     def keep(self, rows: Int[Tensor, " rows"]) -> "Source":
         """The sources of these rows."""
@@ -196,15 +197,19 @@ class AttentiveDecoder(RecurrentDecoder):
         self, queries: Float[Tensor, "batch query hidden"], source: Source, *, want_weights: bool = False
     ) -> tuple[Float[Tensor, "batch query value_size"], Float[Tensor, "batch query source"] | None]:
         """The context each query finds in the source."""
+        score, switch = self.score.compare, source.switch
+        if switch is not None and switch.dim() == 2:
+            switch, factor = switch
+            score = partial(_times, score, factor)
         context, weights = attend(
             queries,
             source.prepared,
             source.values,
-            score=self.score.compare,
+            score=score,
             may_attend=source.may_attend,
             want_weights=want_weights,
         )
-        return context if source.switch is None else context * source.switch.to(context.dtype), weights
+        return context if switch is None else context * switch.to(context.dtype), weights
 
 
 class BahdanauDecoder(AttentiveDecoder):
@@ -288,6 +293,10 @@ class InputFeedingDecoder(AttentiveDecoder):
         state = replace(state, cells=self.cells.step(torch.cat([embedded, state.fed], dim=-1), state.cells))
         context, weights = self.attend_source(state.top, state.source, want_weights=want_weights)
         return replace(state, fed=_read_out(self.readout, context, state.top)), weights
+
+
+def _times(score: ScoreFunction, factor: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
+    return score(queries, keys) * factor.to(queries.dtype)
 
 
 def _read_out(readout: nn.Module, *parts: Tensor) -> Tensor:
