@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -172,6 +173,36 @@ def test_a_notebook_shows_it_in_a_frame_without_an_address(open_page, seen, tmp_
     frame = page.frame_locator("iframe")
     frame.locator(".tokens").nth(1).locator("button").nth(1).click()
     assert frame.locator(".cone").count() > 0
+
+
+@pytest.mark.parametrize(
+    ("left_out", "shown"),
+    [
+        ({"encoder": (0, 0), "cross": (0, 0)}, "Target to target"),
+        ({"decoder": (0, 0), "cross": (0, 0)}, "Source to source"),
+        ({"decoder": (0, 0), "encoder": (0, 0), "cross": (0, 0)}, ""),
+    ],
+)
+def test_models_with_less_attention_show_what_they_have(open_page, tmp_path, left_out, shown):
+    random_map(SEED, **left_out).to_html(tmp_path / "less.html")
+    page = open_page((tmp_path / "less.html").as_uri())
+    page.get_by_text("Point at a word of the lower line" if shown else "no attention to show").wait_for()
+    assert page.locator(".choices button").all_inner_texts() == [shown] * bool(shown)
+    page.locator(".menu summary").click()
+    page.get_by_role("button", name="Weights as CSV").click()
+
+
+def test_a_text_alone_is_called_so(open_page, tmp_path):
+    seen = random_map(SEED, encoder=(0, 0), cross=(0, 0))
+    empty = np.zeros((0, 0, len(seen.target_pieces), 0), np.float32)
+    alone = replace(
+        seen, source_pieces=(), source_words=(), cross=empty, encoder_self=np.zeros((0, 0, 0, 0), np.float32)
+    )
+    alone.to_html(tmp_path / "text.html")
+    page = open_page((tmp_path / "text.html").as_uri())
+    assert page.locator(".stage-title").inner_text().startswith("Within the text")
+    tokens(page, 1).nth(2).hover()
+    assert page.locator(".cone").count() > 0
 
 
 def test_motion_stops_where_it_is_not_wanted(open_page, address):

@@ -6,10 +6,11 @@ import { requestFile } from "./server.js";
 
 /** A menu of downloads. */
 export function exportMenu(context, stage) {
+  const drawn = (action) => () => stage.picture && action(); // a model without attention has no picture
   const entries = {
-    "Stage as SVG": () => save("stage.svg", "image/svg+xml", stageSvg(stage)),
-    "Stage as PNG": async () => saveBlob("stage.png", await rasterized(stageSvg(stage), stage.board)),
-    "Weights as CSV": async () => save("weights.csv", "text/csv", table(await shown(context))),
+    "Stage as SVG": drawn(() => save("stage.svg", "image/svg+xml", stageSvg(stage))),
+    "Stage as PNG": drawn(async () => saveBlob("stage.png", await rasterized(stageSvg(stage), stage.board))),
+    "Weights as CSV": drawn(async () => save("weights.csv", "text/csv", table(await shown(context)))),
     "Everything as JSON": () => save("limelight.json", "application/json", JSON.stringify(context.document)),
   };
   if (context.source.live) entries["Everything as a page"] = () => savePage(context);

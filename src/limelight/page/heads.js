@@ -5,7 +5,7 @@ import { decode } from "./matrix.js";
 import { createPicture } from "./picture.js";
 import { colors, paint } from "./scale.js";
 import { isOff, toggled } from "./question.js";
-import { kindShown, nameOf, selected, shown, TITLES } from "./shown.js";
+import { kindShown, nameOf, selected, shown, titleOf } from "./shown.js";
 
 /** The view as an element. */
 export function createHeads(context) {
@@ -51,7 +51,7 @@ function drawGrid(view) {
 
 function kindButton(context, kind, pressed) {
   const choose = () => context.store.set({ kind: kind.name, layer: -1, head: -1, row: -1, column: -1 });
-  return element("button", { type: "button", "aria-pressed": String(pressed), click: choose }, TITLES[kind.name]);
+  return element("button", { type: "button", "aria-pressed": String(pressed), click: choose }, titleOf(context, kind));
 }
 
 function thumbnail(context, kind, { layer, head }, { shape, values, palette }) {

@@ -4,7 +4,7 @@ import { element, fill } from "./dom.js";
 import { decode } from "./matrix.js";
 import { twoDigits } from "./scale.js";
 import { spoken } from "./sentences.js";
-import { kindShown, nameOf, selected, TITLES } from "./shown.js";
+import { kindShown, nameOf, selected, titleOf } from "./shown.js";
 import { peakOf, strip } from "./strips.js";
 
 /** The panel as an element, for the token of the store's step. */
@@ -69,7 +69,7 @@ function draw(view, { kind, layer, head, row }, found) {
   );
   const size = numbers.query.length;
   const additive = numbers.products === undefined;
-  fill(view.title, `${spoken(sides[kind.rows].tokens[row])}: ${TITLES[kind.name].toLowerCase()}, ${nameOf(layer, head)}`);
+  fill(view.title, `${spoken(sides[kind.rows].tokens[row])}: ${titleOf(view.context, kind).toLowerCase()}, ${nameOf(layer, head)}`);
   fill(view.formula, found.formula, additive ? "" : `   d = ${size}`);
   const compared = additive ? rowsOf(numbers.mixed, sides[kind.columns].tokens.length) : rowsOf(numbers.keys, sides[kind.columns].tokens.length);
   const values = rowsOf(numbers.values, sides[kind.columns].tokens.length);

@@ -2,11 +2,17 @@
 
 import { mergeWords } from "./matrix.js";
 
-export const TITLES = {
-  cross: "Target to source",
-  encoder_self: "Source to source",
-  decoder_self: "Target to target",
-};
+const TITLES = { cross: "Target to source", encoder_self: "Source to source", decoder_self: "Target to target" };
+const SIDES = { source: "Source", target: "Target", read: "Target read so far" };
+
+/** Whether there is one text alone, as a language model writes it, or an encoder reads it. */
+const alone = ({ document: { sides } }) => !sides.source.tokens.length || !sides.target.tokens.length;
+
+/** Which side attends to which. */
+export const titleOf = (context, kind) => (alone(context) ? "Within the text" : TITLES[kind.name]);
+
+/** What a side of the stage is called. */
+export const sideOf = (context, side) => (alone(context) ? "Text" : SIDES[side]);
 
 /** The kind that the store names, or the first one there is; null for a model without attention. */
 export function kindShown(context) {

@@ -3,12 +3,11 @@
 import { element, fill, rove, vector } from "./dom.js";
 import { largest, line } from "./matrix.js";
 import { twoDigits } from "./scale.js";
-import { kindShown, nameOf, shown, TITLES, wordsOf } from "./shown.js";
+import { kindShown, nameOf, shown, sideOf, titleOf, wordsOf } from "./shown.js";
 import { CAVEAT, describe, spoken } from "./sentences.js";
 import { cone, curve, ends, strongLinks } from "./beams.js";
 
 const NAMED = 3; // weights that are written beside their tokens
-const SIDE_NAMES = { source: "Source", target: "Target", read: "Target read so far" };
 
 /** The stage as an element. It follows the store: kind, layer, head, words, and the pinned token. */
 export function createStage(context) {
@@ -49,11 +48,12 @@ async function refresh(stage) {
     fill(stage.title);
     fill(stage.lines);
     fill(stage.cones);
-    fill(stage.caption, stage.context.document.translation ? "This model has no attention to show." : "");
+    const waits = stage.context.source.live && !stage.context.document.translation;
+    fill(stage.caption, waits ? "" : "This model has no attention to show.");
     return;
   }
   const { kind, layer, head } = picture;
-  fill(stage.title, `${TITLES[kind.name]} · ${nameOf(layer, head)}`);
+  fill(stage.title, `${titleOf(stage.context, kind)} · ${nameOf(layer, head)}`);
   if (before?.rows === picture.rows && before.columns === picture.columns && before.kind === kind) {
     drawLines(stage); // the same tokens, attended to by another head
     return;
@@ -79,7 +79,7 @@ function showSureness({ context, bottom, picture }) {
 }
 
 function fillTokens(stage, group, labels, side, axis) {
-  group.setAttribute("aria-label", `${SIDE_NAMES[side]}, ${axis === "row" ? "attends" : "attended to"}`);
+  group.setAttribute("aria-label", `${sideOf(stage.context, side)}, ${axis === "row" ? "attends" : "attended to"}`);
   const pinned = stage.context.store.get(axis);
   const buttons = labels.map((label, place) =>
     element(
@@ -100,7 +100,7 @@ function fillTokens(stage, group, labels, side, axis) {
       element("span", { class: "weight", "aria-hidden": "true" }),
     ),
   );
-  fill(group, element("span", { class: "side" }, SIDE_NAMES[side]), buttons);
+  fill(group, element("span", { class: "side" }, sideOf(stage.context, side)), buttons);
 }
 
 function pin(stage, axis, place) {

@@ -2,7 +2,7 @@
 
 import { element, fill } from "./dom.js";
 import { attentionName, isOff, toggled } from "./question.js";
-import { kindShown, nameOf, selected, TITLES } from "./shown.js";
+import { kindShown, nameOf, selected, titleOf } from "./shown.js";
 
 /** The view as an element. */
 export function createWhatIf(context) {
@@ -89,7 +89,7 @@ function block(context, document, kind) {
   const rows = Array.from({ length: kind.layers }, (_, layer) => {
     const heads = Array.from({ length: kind.heads }, (_, head) => {
       const off = isOff(document, kind.name, layer, head);
-      return element("button", { type: "button", class: "switch", "aria-pressed": String(!off), "aria-label": `${TITLES[kind.name]}, ${nameOf(layer, head)}: ${off ? "off" : "on"}`, click: () => context.ask({ off: toggled(document, kind.name, layer, head) }) }, String(head));
+      return element("button", { type: "button", class: "switch", "aria-pressed": String(!off), "aria-label": `${titleOf(context, kind)}, ${nameOf(layer, head)}: ${off ? "off" : "on"}`, click: () => context.ask({ off: toggled(document, kind.name, layer, head) }) }, String(head));
     });
     const name = attentionName(kind.name, layer);
     const all = Array.from({ length: kind.heads }, (_, head) => head);
@@ -97,7 +97,7 @@ function block(context, document, kind) {
     const whole = element("button", { type: "button", class: "quiet small", "aria-label": `All of layer ${layer} ${none ? "on" : "off"}`, click: () => context.ask({ off: { ...document.translation?.off, [name]: none ? [] : all } }) }, none ? "all on" : "all off");
     return element("div", { class: "switch-row" }, element("span", { class: "axis" }, `layer ${layer}`), heads, whole);
   });
-  return element("div", { class: "block" }, element("h3", {}, TITLES[kind.name]), rows);
+  return element("div", { class: "block" }, element("h3", {}, titleOf(context, kind)), rows);
 }
 
 /** The temperature of the softmax of the open head, from a quarter to four. */
@@ -108,7 +108,7 @@ function drawSharper(context, sharper) {
   const name = attentionName(kind.name, layer);
   const { temperature = {} } = context.document.translation ?? {};
   const value = temperature[name]?.[head] ?? 1;
-  const label = `Temperature of ${TITLES[kind.name].toLowerCase()}, ${nameOf(layer, head)}`;
+  const label = `Temperature of ${titleOf(context, kind).toLowerCase()}, ${nameOf(layer, head)}`;
   const ask = () => context.ask({ temperature: { ...temperature, [name]: { ...temperature[name], [head]: 2 ** Number(slider.value) } } });
   const slider = element("input", { type: "range", min: -2, max: 2, step: 0.5, value: Math.log2(value), "aria-label": label, "aria-valuetext": value.toFixed(2), change: ask });
   return fill(sharper, element("p", {}, `${label}: ${value.toFixed(2)}`), slider, element("p", { class: "legend" }, "Left is sharper, right is flatter; 1 is the model as it is."));
