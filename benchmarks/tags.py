@@ -153,8 +153,8 @@ def figures(items: Sequence[Item], plain: Sequence[str], texts: Sequence[str], n
         "spans": sum(sum(spans_of(item.marked).values()) for item in items),
         "exactly_once_percent": 100 * sum(once) / len(items),
         "well_formed_percent": 100 * sum(formed) / len(items),
-        "carried_by_the_model_percent": 100 * sum(not note.moved and not note.failed for note in notes) / len(items),
-        "placed_by_attention_percent": 100 * sum(bool(note.moved) for note in notes) / len(items),
+        "without_repair_percent": 100 * sum(not note.moved and not note.failed for note in notes) / len(items),
+        "lost_and_placed_by_attention_percent": 100 * sum(bool(note.moved) for note in notes) / len(items),
         "failed_percent": 100 * sum(bool(note.failed) for note in notes) / len(items),
         "bleu_without": round(bleu.corpus_score(list(plain), references).score, 2),
         "bleu_with": round(bleu.corpus_score(around, references).score, 2),
@@ -171,6 +171,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--beam", type=int)
+    parser.add_argument("--carry-tags", action="store_true", help="give the model placeholders for tags, too")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--show", type=int, default=0, help="so many of those that are not whole")
     given = parser.parse_args(arguments)
@@ -181,11 +182,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     translator = load_translator([given.model])
     options = {"source_lang": given.source, "target_lang": given.target, "beam_size": given.beam}
     plain = [each.text for each in translator.translate([item.plain for item in items], **options)]
-    found = translate_protected(translator, [item.marked for item in items], DEFAULT, **options)
+    found = translate_protected(
+        translator, [item.marked for item in items], DEFAULT, carry_tags=given.carry_tags, **options
+    )
     result = figures(items, plain, [each.text for each in found], found)
     for item, each in _some(items, found, given.show):
         print(item.marked, each.text, f"moved {each.moved}, failed {each.failed}", sep="\n", end="\n\n")
-    result = {"model": given.model, "pairs": Path(given.test).name, "seed": given.seed, **result}
+    result = {
+        "model": given.model,
+        "pairs": Path(given.test).name,
+        "seed": given.seed,
+        "carry_tags": given.carry_tags,
+        **result,
+    }
     print(json.dumps(result, indent=1))
     if given.out:
         write_result(given.out.stem, {**result, "machine": describe_machine()}, folder=given.out.parent)

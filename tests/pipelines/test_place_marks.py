@@ -13,7 +13,7 @@ SOFT = 0.1
 def attended(source: str, target: str, links: dict[int, int]) -> Attended:
     """Texts of words and of placeholders `0` to `9`; most of the attention of a target word goes to one source word."""
     words = source.split()
-    marks = {int(word): place for place, word in enumerate(words) if word.isdigit()}
+    marks = {int(word): place for place, word in enumerate(words) if word.isdigit()}  # a token that is there, too
     targets = target.split()
     weights = np.full((len(targets), len(words)), SOFT / len(words), dtype=np.float32)
     for row, column in links.items():

@@ -67,13 +67,13 @@ def said(*texts: str) -> Callable[[str], list[str]]:
 
 
 def translated(text: str, say: Callable[[str], Sequence[str]], **settings: Any) -> ProtectedTranslation:
-    (found,) = translate_protected(Scripted(say, **settings), [text], DEFAULT)
+    (found,) = translate_protected(Scripted(say, **settings), [text], DEFAULT, carry_tags=True)
     return found
 
 
 def test_spans_come_back_and_the_model_sees_placeholders() -> None:
     translator = Scripted(said("die <ph0>Lampe<ph1> <ph2>"))
-    (found,) = translate_protected(translator, ['the <a href="u">lamp</a> {x}'], DEFAULT)
+    (found,) = translate_protected(translator, ['the <a href="u">lamp</a> {x}'], DEFAULT, carry_tags=True)
     assert [show_marks(each) for each in translator.asked] == ["the <ph0>lamp<ph1> <ph2>"]
     assert found.text == 'die <a href="u">Lampe</a> {x}'
     assert (found.moved, found.failed) == ((), ())
@@ -127,7 +127,7 @@ def test_sentences_are_translated_one_by_one_and_tags_at_their_ends_stay_outside
     assert translate_protected(translator, ["It is. <b>A dog</b>"], DEFAULT)[0].text == "IT IS. <b>A DOG</b>"
     assert translator.asked == ["It is.", "A dog"]
     translator.asked.clear()
-    (found,) = translate_protected(translator, [text], DEFAULT)
+    (found,) = translate_protected(translator, [text], DEFAULT, carry_tags=True)
     assert [show_marks(each) for each in translator.asked] == [
         "The lamp hums.", "It is <ph0><ph1>.", "A dog runs.", "Now!",
     ]  # fmt: skip
@@ -151,7 +151,7 @@ def test_text_without_words_is_not_translated() -> None:
 def test_a_model_without_placeholders_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(protected, "knows_marks", lambda tokenizer: False)
     with pytest.raises(UserError, match="no placeholders"):
-        translate_protected(Scripted(said("")), ["<b>a</b> b"], DEFAULT)
+        translate_protected(Scripted(said("")), ["{x} a"], DEFAULT)
 
 
 def test_whatever_the_model_says_each_span_is_there_once_and_tags_are_nested(seed: int) -> None:
@@ -169,7 +169,9 @@ def test_whatever_the_model_says_each_span_is_there_once_and_tags_are_nested(see
 
     parts = ["<b>", "</b>", "<i>", "</i>", "<br/>", "{x}", "%s", "%d", "the lamp", "hums", ". It", " ", " ", " "]
     texts = ["".join(random.choices(parts, k=random.randrange(30))) for _ in range(60)]
-    for text, found in zip(texts, translate_protected(Scripted(say), texts, DEFAULT), strict=True):
+    for text, found in zip(
+        texts, translate_protected(Scripted(say), texts, DEFAULT, carry_tags=random.random() < 0.5), strict=True
+    ):
         spans = [text[span.begin : span.end] for span in find_spans(text, DEFAULT)]
         there = [found.text[span.begin : span.end] for span in find_spans(found.text, DEFAULT)]
         assert sorted(spans) == sorted(there), text
@@ -215,7 +217,7 @@ GLOSSARY = Glossary([Term("lamp", "Leuchte"), Term("dog", "Köter")], "en")
 
 def test_terms_are_annotated_and_where_they_are_not_used_placeholders() -> None:
     translator = Scripted(said("der <ph0>Köter<ph1> schläft"))
-    found = translate_protected(translator, ["the <b>dogs</b> sleep"], DEFAULT, GLOSSARY)[0]
+    found = translate_protected(translator, ["the <b>dogs</b> sleep"], DEFAULT, GLOSSARY, carry_tags=True)[0]
     assert [show_marks(each) for each in translator.asked] == ["the <ph0>dogs <ph30> Köter <ph31><ph1> sleep"]
     assert found.text == "der <b>Köter</b> schläft"
 
@@ -241,3 +243,22 @@ def test_a_term_that_a_placeholder_cannot_save_is_reported() -> None:
     found = translate_protected(translator, [text], DEFAULT, GLOSSARY)[0]
     assert found.unused == ("Leuchte",)
     assert found.warnings == ("term not used",)
+
+
+def test_tags_are_left_out_of_what_is_translated_and_placed_by_attention() -> None:
+    translator = Scripted(lambda text: [text.replace("lamp", "Lampe")])
+    text = "the <b>lamp</b><br/> {x} <i>hums</i> here."
+    (found,) = translate_protected(translator, [text], DEFAULT)
+    assert [show_marks(each) for each in translator.asked] == ["the lamp <ph3> hums here."]
+    assert (found.moved, found.failed) == ((), ())
+    for tag in ("<b>", "</b>", "<br/>", "{x}", "<i>", "</i>"):
+        assert found.text.count(tag) == 1
+    assert _nesting(found.text) == 0
+
+
+def test_terms_within_tags() -> None:
+    translator = Scripted(lambda text: [text if TERM_BEGIN not in text else "nichts"])
+    (found,) = translate_protected(translator, ["the <b>lamp</b> hums"], DEFAULT, GLOSSARY)
+    assert [show_marks(each) for each in translator.asked] == ["the lamp <ph30> Leuchte <ph31> hums", "the <ph0> hums"]
+    assert found.text.replace("<b>", "").replace("</b>", "") == "the Leuchte hums"
+    assert (found.unused, found.failed) == ((), ())

@@ -40,7 +40,7 @@ class Attended(NamedTuple):
     weights: Weights
     """(target tokens, source tokens), without the ends."""
     marks: dict[int, int]
-    """Which token of the source is the placeholder of this number."""
+    """Before which token of the source the placeholder of this number stands."""
 
 
 def place_marks(attended: Attended, spans: Sequence[Span], wanted: Sequence[int]) -> str:
@@ -73,7 +73,7 @@ def _between(attended: Attended, text: str, slots: Sequence[Slot], spans: Sequen
     """The number of the slot that best separates what is before a placeholder from what is behind it."""
     here = attended.marks[number]
     weights = attended.weights * _nearness(attended.weights.shape[1], here)
-    gain = weights[:, :here].sum(axis=1) - weights[:, here + 1 :].sum(axis=1)
+    gain = weights[:, :here].sum(axis=1) - weights[:, here:].sum(axis=1)
     before = np.concatenate([[0.0], np.cumsum(gain)])
     scores = [float(before[slot.row]) for slot in slots]
     ranked = sorted(range(len(slots)), key=lambda place: -scores[place])
@@ -87,7 +87,7 @@ def _around(
     """The numbers of the slots before and behind the words that a pair of tags goes around."""
     partner = spans[number].partner
     begin, end = attended.marks[number], attended.marks[partner]
-    inside = attended.weights[:, begin : end + 1].sum(axis=1)
+    inside = attended.weights[:, begin:end].sum(axis=1)
     gain = inside - (attended.weights.sum(axis=1) - inside)
     before = np.concatenate([[0.0], np.cumsum(gain)])
     best, found = -np.inf, (0, len(slots) - 1)
@@ -103,7 +103,7 @@ def _around(
 
 def _nearness(size: int, here: int) -> Weights:
     """(source tokens): how much each says about a place: half as much at every `NEAR` tokens."""
-    return np.exp2(-np.abs(np.arange(size, dtype=np.float32) - here) / NEAR)
+    return np.exp2(-np.abs(np.arange(size, dtype=np.float32) + 0.5 - here) / NEAR)
 
 
 def _with(text: str, place: int, number: int) -> str:

@@ -1,22 +1,21 @@
 """Text with tags, variables and terms in, its translation with the same tags and variables, and the terms, out.
 
 `protect_text`: spans become placeholders, and the text is split into sentences of marked text, with target forms behind
-terms of a glossary. These are translated with `marked=True`. Where a translation does not have each placeholder exactly
-once, well-formed and in order, what is missing or misplaced goes where attention says; what cannot be placed so is
-appended, and reported as failed. Where it does not use a term, the sentence is translated again with a placeholder for
-the term.
+terms of a glossary. These are translated with `marked=True`. Tags are left out of what the model is given, and go where
+its attention says. So does another span that a translation lost or has twice; what cannot be placed so is appended, and
+reported as failed. Where a translation does not use a term, the sentence is translated again with a placeholder for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 from limelight.config import Direction
 from limelight.errors import UserError
 from limelight.pipelines.job import Job, Steps
-from limelight.pipelines.repair_marks import Repaired, renumbered, repair
+from limelight.pipelines.repair_marks import Repaired, renumbered, repair, without_placeholders
 from limelight.pipelines.terms import find_terms, force_terms, unused_terms, with_terms
 from limelight.pipelines.translation import Translation, joined
 from limelight.pipelines.translator import Translator
@@ -40,8 +39,10 @@ class MarkedSentence(NamedTuple):
     prefix: str = ""
     """Marks of the whole part before it, which stay there."""
     suffix: str = ""
+    sent: str = ""
+    """What the model is given of it: without the tags that attention places."""
     terms: tuple[Match, ...] = ()
-    """Terms of the glossary in it."""
+    """Terms of the glossary in what is sent."""
 
     @property
     def has_words(self) -> bool:
@@ -75,7 +76,7 @@ class ProtectedTranslation(Translation):
     """What a text with protected spans became."""
 
     moved: tuple[str, ...] = ()
-    """Spans that the model had lost or misplaced, and that were placed by attention."""
+    """Spans that the model was given, and had lost or misplaced, and that were placed by attention."""
     failed: tuple[str, ...] = ()
     """Spans whose place is not known (they were appended), or whose place cannot be right: a pair of tags that is not
     nested, `%s` in another order."""
@@ -93,10 +94,24 @@ class _Sentence(NamedTuple):
 
 
 def protect_text(
-    text: str, protectors: Sequence[Protector], language: str = "en", glossary: Glossary | None = None
+    text: str,
+    protectors: Sequence[Protector],
+    language: str = "en",
+    glossary: Glossary | None = None,
+    *,
+    carry_tags: bool = False,
 ) -> ProtectedText:
-    """A text with placeholders, in sentences by the rules of its language, with its terms."""
-    parts = (_part(part, protectors, language, glossary) for part in divide(text, protectors))
+    """A text with placeholders, in sentences by the rules of its language, with its terms.
+
+    With `carry_tags` the model is given placeholders for tags, too, as for variables; else tags are left out of what it
+    translates, and its attention places them.
+    """
+    parts = list[Part]()
+    for piece in divide(text, protectors):
+        protected = protect(piece, protectors)
+        split = split_sentences(protected.text, language)
+        sentences = (_sentence(each, protected.spans, carry_tags=carry_tags) for each in split.texts)
+        parts.append(Part(protected, split, tuple(_with_terms(each, glossary) for each in sentences)))
     return ProtectedText(text, tuple(parts))
 
 
@@ -105,16 +120,18 @@ def translate_protected(
     texts: Sequence[str],
     protectors: Sequence[Protector],
     glossary: Glossary | None = None,
+    *,
+    carry_tags: bool = False,
     **options: Any,
 ) -> list[ProtectedTranslation]:
     """Translate texts; what `protectors` find comes out exactly once, or is reported as failed. Terms of the glossary
-    are used, or reported as unused.
+    are used, or reported as unused. With `carry_tags` the model carries tags, as it does variables (`protect_text`).
 
     `options` are those of `Translator.translate`. Raises `UserError` as that does, and for spans or terms with a model
     whose vocabulary has no placeholders.
     """
     language = options.get("source_lang") or "en"
-    protected = [protect_text(text, protectors, language, glossary) for text in texts]
+    protected = [protect_text(text, protectors, language, glossary, carry_tags=carry_tags) for text in texts]
     return translate_prepared(translator, protected, **options)
 
 
@@ -130,7 +147,7 @@ def translate_prepared(
 def protected_jobs(translator: Translator, protected: Sequence[ProtectedText], **options: Any) -> list[Job]:
     """A job for each text, for whoever owns an engine; each becomes a `ProtectedTranslation`. See `Translator.jobs`."""
     knows = knows_marks(translator.tokenizers.source) and knows_marks(translator.tokenizers.target)
-    needed = any(sentence.terms or has_marks(sentence.text) for each in protected for sentence in each.sentences)
+    needed = any(sentence.terms or has_marks(sentence.sent) for each in protected for sentence in each.sentences)
     if needed and not knows:
         raise UserError(
             "the vocabulary of this model has no placeholders (<ph0> ...): it can neither protect spans nor use terms"
@@ -145,7 +162,7 @@ def _steps(translator: Translator, protected: ProtectedText, options: dict[str, 
     """What is decoded for a text, and what it becomes."""
     sentences = protected.sentences
     direction = Direction(options.get("source_lang") or "", options.get("target_lang") or "")
-    jobs = translator.jobs([with_terms(each.text, each.terms) for each in sentences], **options)
+    jobs = translator.jobs([with_terms(each.sent, each.terms) for each in sentences], **options)
     found = list[_Sentence]()
     for each, translation in zip(sentences, (yield from _decoded(jobs)), strict=True):
         repaired = repair(translator, each.text, each.spans, translation, direction)
@@ -153,14 +170,15 @@ def _steps(translator: Translator, protected: ProtectedText, options: dict[str, 
     again = [
         (place, forced)
         for place, each in enumerate(found)
-        if each.unused and (forced := force_terms(each.source.text, each.source.spans, each.source.terms))
+        if each.unused and (forced := force_terms(each.source.sent, each.source.spans, each.source.terms))
     ]
     jobs = translator.jobs([forced.text for _, forced in again], **options)
     for (place, forced), translation in zip(again, (yield from _decoded(jobs)), strict=True):
-        repaired = forced.repaired(repair(translator, forced.text, forced.spans, translation, direction))
-        found[place] = _Sentence(
-            sentences[place], repaired, translation, unused_terms(sentences[place].terms, repaired.text)
-        )
+        source = sentences[place]
+        words = forced.repaired(repair(translator, forced.text, forced.spans, translation, direction))
+        repaired = repair(translator, source.text, source.spans, replace(translation, text=words.text, alternatives=()), direction)
+        repaired = repaired._replace(moved=(*words.moved, *repaired.moved), failed=(*words.failed, *repaired.failed))
+        found[place] = _Sentence(source, repaired, translation, unused_terms(source.terms, repaired.text))
     return _finished(protected, found)
 
 
@@ -184,7 +202,8 @@ def _finished(protected: ProtectedText, found: Sequence[_Sentence]) -> Protected
             if source.has_words:
                 done = next(waiting)
                 text = done.repaired.text
-                moved += [source.spans[number].text for number in done.repaired.moved]
+                sent = {mark_number(mark) for mark in MARK.findall(source.sent)}
+                moved += [source.spans[number].text for number in done.repaired.moved if number in sent]
                 failed += [source.spans[number].text for number in done.repaired.failed]
                 unused += [match.term.target for match in done.unused]
             sentences.append(source.prefix + renumbered(text, source.numbers) + source.suffix)
@@ -207,13 +226,7 @@ def _joined(source: str, text: str, translations: Sequence[Translation]) -> dict
     return {field.name: getattr(whole, field.name) for field in fields(whole)}
 
 
-def _part(text: str, protectors: Sequence[Protector], language: str, glossary: Glossary | None) -> Part:
-    protected = protect(text, protectors)
-    split = split_sentences(protected.text, language)
-    return Part(protected, split, tuple(_sentence(each, protected.spans, glossary) for each in split.texts))
-
-
-def _sentence(text: str, spans: Sequence[Span], glossary: Glossary | None) -> MarkedSentence:
+def _sentence(text: str, spans: Sequence[Span], *, carry_tags: bool) -> MarkedSentence:
     """One sentence; tags at its ends that belong to other sentences, or stand alone, stay outside of it."""
     begin, end = _inside(text, spans)
     inner = text[begin:end]
@@ -221,7 +234,18 @@ def _sentence(text: str, spans: Sequence[Span], glossary: Glossary | None) -> Ma
     local = {number: place for place, number in enumerate(numbers)}
     own = tuple(spans[number]._replace(partner=local.get(spans[number].partner, -1)) for number in numbers)
     marked = PLACEHOLDER.sub(lambda match: placeholder(local[mark_number(match[0])]), inner)
-    return MarkedSentence(marked, own, tuple(numbers), text[:begin], text[end:], find_terms(marked, glossary))
+    left_out = [] if carry_tags else [number for number, span in enumerate(own) if _is_tag(span)]
+    sent = without_placeholders(marked, left_out)[0] if left_out else marked
+    return MarkedSentence(marked, own, tuple(numbers), text[:begin], text[end:], sent)
+
+
+def _with_terms(sentence: MarkedSentence, glossary: Glossary | None) -> MarkedSentence:
+    return sentence if glossary is None else sentence._replace(terms=find_terms(sentence.sent, glossary))
+
+
+def _is_tag(span: Span) -> bool:
+    """Whether a span says how text is shown, and is none itself, as a code of unknown content may be."""
+    return span.role in ("open", "close") or span.name not in ("", "code")
 
 
 def _inside(text: str, spans: Sequence[Span]) -> tuple[int, int]:

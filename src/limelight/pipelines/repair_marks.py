@@ -17,7 +17,6 @@ from limelight.pipelines.translator import Translator
 from limelight.text.marks import MARK, PLACEHOLDER, mark_number, placeholder
 from limelight.text.protect import Protected, Span, restore
 from limelight.tokens.marked import decode_marked, encode_marked
-from limelight.tokens.tokenizer import PLACEHOLDERS
 
 
 class Repaired(NamedTuple):
@@ -38,7 +37,7 @@ def repair(
     text = _kept(translation.text, spans)
     text, reordered = _in_order(text, spans)
     missing = [number for number in range(len(spans)) if placeholder(number) not in text]
-    attended = _attended(translator, source, text, direction) if missing else None
+    attended = _attended(translator, source, text, missing, direction) if missing else None
     if missing and attended is None:
         appended = "".join(placeholder(number) for number in missing)
         return Repaired(text + appended, failed=(*missing, *reordered))
@@ -85,13 +84,17 @@ def _in_order(text: str, spans: Sequence[Span]) -> tuple[str, tuple[int, ...]]:
     return renumbered(text, [turn.get(number, number) for number in range(len(spans))]), changed
 
 
-def _attended(translator: Translator, source: str, target: str, direction: Direction) -> Attended | None:
-    """What each token of a translation attends to; None for a model without attention to the source.
+def _attended(
+    translator: Translator, source: str, target: str, missing: Sequence[int], direction: Direction
+) -> Attended | None:
+    """What each token of a translation attends to in a source without what the translation lacks: as if neither had
+    ever had it. None for a model without attention to the source.
 
     Raises `UserError` for a direction that the model does not have.
     """
     tokenizers = translator.towards(direction)
-    source_ids, target_ids = encode_marked(tokenizers.source, source), encode_marked(tokenizers.target, target)
+    text, places = without_placeholders(source, missing)
+    source_ids, target_ids = encode_marked(tokenizers.source, text), encode_marked(tokenizers.target, target)
     model = translator.model
     batch = make_batch(
         [source_ids],
@@ -109,10 +112,27 @@ def _attended(translator: Translator, source: str, target: str, direction: Direc
     if not weights.cross:
         return None
     cross = weights.cross[-1][0].float().mean(dim=0).cpu().numpy()[: len(target_ids), : len(source_ids)].copy()
-    known = {tokenizers.source.reserved_id(piece): number for number, piece in enumerate(PLACEHOLDERS)}
-    marks = {known[each]: place for place, each in enumerate(source_ids) if each in known}
-    cross[:, : len(source_ids) - len(encode_marked(translator.tokenizers.source, source))] = 0  # the language tag
+    cross[:, : len(source_ids) - len(encode_marked(translator.tokenizers.source, text))] = 0  # the language tag
+    marks = {
+        number: len(encode_marked(tokenizers.source, text[:place].rstrip(" "))) for number, place in places.items()
+    }
     return Attended(target, _slots(translator, target, target_ids), np.asarray(cross), marks)
+
+
+def without_placeholders(text: str, missing: Sequence[int]) -> tuple[str, dict[int, int]]:
+    """A marked text without some placeholders, and where in it all of them stand or stood."""
+    parts, places, size, place = list[str](), dict[int, int](), 0, 0
+    for match in MARK.finditer(text):
+        parts.append(text[place : match.start()])
+        size += len(parts[-1])
+        places[mark_number(match[0])] = size
+        place = match.end()
+        if mark_number(match[0]) not in missing:
+            parts.append(match[0])
+            size += 1
+        elif (not size or parts[-1].endswith(" ")) and text[place : place + 1] == " ":
+            place += 1  # one of the two spaces around it
+    return "".join([*parts, text[place:]]), places
 
 
 def _slots(translator: Translator, text: str, ids: Sequence[int]) -> tuple[Slot, ...]:
@@ -122,7 +142,8 @@ def _slots(translator: Translator, text: str, ids: Sequence[int]) -> tuple[Slot,
     slots = [Slot(0, 0)]
     for row in range(1, len(ids)):
         before = decode_marked(tokenizer, ids[:row])
-        divided = words[row] != words[row - 1] or MARK.search(before[-1:]) or MARK.match(text[len(before) :].lstrip())
+        beside = before[-1:] + text[len(before) : len(before) + 1]
+        divided = words[row] != words[row - 1] or not beside.isalnum()  # a mark, or a sign at the end of a word
         if divided and text.startswith(before) and len(before) > slots[-1].place:
             slots.append(Slot(row, len(before)))
     return (*slots, Slot(len(ids), len(text)))

@@ -31,6 +31,8 @@ class Span(NamedTuple):
     left: str = ""
     """The character before it in the marked text; empty at the beginning."""
     right: str = ""
+    name: str = ""
+    """Of a tag its name; empty for what is no markup."""
 
 
 class Protected(NamedTuple):
@@ -91,7 +93,7 @@ def protect(text: str, protectors: Sequence[Protector]) -> Protected:
     for number, (span, partner) in enumerate(found):
         where = marked.index(placeholder(number))
         left, right = marked[max(0, where - 1) : where], marked[where + 1 : where + 2]
-        spans.append(Span(text[span.begin : span.end], span.role, partner, left, right))
+        spans.append(Span(text[span.begin : span.end], span.role, partner, left, right, span.name))
     return Protected(marked, tuple(spans), text[:begin], text[end:])
 
 
