@@ -176,7 +176,9 @@ def _steps(translator: Translator, protected: ProtectedText, options: dict[str, 
     for (place, forced), translation in zip(again, (yield from _decoded(jobs)), strict=True):
         source = sentences[place]
         words = forced.repaired(repair(translator, forced.text, forced.spans, translation, direction))
-        repaired = repair(translator, source.text, source.spans, replace(translation, text=words.text, alternatives=()), direction)
+        repaired = repair(
+            translator, source.text, source.spans, replace(translation, text=words.text, alternatives=()), direction
+        )
         repaired = repaired._replace(moved=(*words.moved, *repaired.moved), failed=(*words.failed, *repaired.failed))
         found[place] = _Sentence(source, repaired, translation, unused_terms(source.terms, repaired.text))
     return _finished(protected, found)

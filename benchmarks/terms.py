@@ -1,0 +1,145 @@
+"""Terms of a glossary through a translation: how many are used, how many where they should not be, and what it costs.
+
+    python -m benchmarks.terms --model RUN --test en-de.test.tsv.gz --from en --to de --out terms.json
+
+The glossary is made from the test set: words of the source with the word of the reference that comes with them most
+(Dice). Each sentence has the terms whose target its reference uses, in whatever form. Distractors are sentences with
+a word that only begins like a term, and without the term.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import sacrebleu
+
+from benchmarks.machine import describe_machine
+from benchmarks.output import write_result
+from limelight.pipelines.load import load_translator
+from limelight.pipelines.protected import translate_protected
+from limelight.text import read_pairs
+from limelight.text.glossary import Glossary, Term, is_used
+from limelight.text.protectors import DEFAULT
+from limelight.text.words import word_spans
+
+MIN_COUNT, MIN_DICE, MIN_LETTERS = 3, 0.5, 4
+
+
+class Item(NamedTuple):
+    """A sentence with the terms that it has."""
+
+    source: str
+    reference: str
+    terms: tuple[Term, ...]
+    """Empty for a distractor."""
+    avoided: tuple[Term, ...] = ()
+    """Terms of which a distractor has a word that begins alike."""
+
+
+def find_terms(pairs: Sequence[tuple[str, str]], most: int) -> list[Term]:
+    """Words of at least four letters, each with the word of the references that comes with it most."""
+    sides = [({*_words(source)}, {*_words(target)}) for source, target in pairs]
+    left = Counter(word for words, _ in sides for word in words)
+    right = Counter(word for _, words in sides for word in words)
+    both = Counter((one, other) for words, others in sides for one in words for other in others)
+    scored = [
+        (2 * count / (left[one] + right[other]), one, other)
+        for (one, other), count in both.items()
+        if count >= MIN_COUNT and one.lower() != other.lower()
+    ]
+    terms, seen = list[Term](), set[str]()
+    for dice, one, other in sorted(scored, reverse=True):
+        if dice >= MIN_DICE and one not in seen:
+            seen.add(one)
+            terms.append(Term(one, other))
+    return terms[:most]
+
+
+def items_of(pairs: Sequence[tuple[str, str]], glossary: Glossary, count: int, seed: int) -> list[Item]:
+    """So many sentences with terms that their references use, and all distractors."""
+    random = Random(seed)
+    items, distractors = list[Item](), list[Item]()
+    for source, reference in random.sample(list(pairs), len(pairs)):
+        found = tuple(match.term for match in glossary.find(source))
+        if found and all(is_used(term.target, reference) for term in found):
+            items.append(Item(source, reference, found))
+        elif not found and (avoided := _alike(source, reference, glossary)):
+            distractors.append(Item(source, reference, (), avoided))
+    return items[:count] + distractors
+
+
+def _alike(source: str, reference: str, glossary: Glossary) -> tuple[Term, ...]:
+    words = [word.casefold() for word in _words(source)]
+    return tuple(
+        term
+        for term in glossary.terms
+        if any(word.startswith(term.source.casefold()) for word in words) and not is_used(term.target, reference)
+    )
+
+
+def _words(text: str) -> list[str]:
+    return [text[begin:end] for begin, end in word_spans(text) if end - begin >= MIN_LETTERS]
+
+
+def figures(items: Sequence[Item], plain: Sequence[str], texts: Sequence[str]) -> dict[str, Any]:
+    """Shares of terms that are used, and of distractors with a term that they have not without the glossary; BLEU of
+    the sentences with terms."""
+    used = [is_used(term.target, text) for item, text in zip(items, texts, strict=True) for term in item.terms]
+    without = [is_used(term.target, text) for item, text in zip(items, plain, strict=True) for term in item.terms]
+    wrong = [
+        any(is_used(term.target, text) and not is_used(term.target, before) for term in item.avoided)
+        for item, before, text in zip(items, plain, texts, strict=True)
+        if item.avoided
+    ]
+    rows = [place for place, item in enumerate(items) if item.terms]
+    references = [[items[place].reference for place in rows]]
+    bleu = sacrebleu.BLEU()
+    return {
+        "sentences": len(rows),
+        "terms": len(used),
+        "used_percent": 100 * sum(used) / max(1, len(used)),
+        "used_without_glossary_percent": 100 * sum(without) / max(1, len(without)),
+        "distractors": len(wrong),
+        "misused_percent": 100 * sum(wrong) / max(1, len(wrong)),
+        "bleu_without": round(bleu.corpus_score([plain[place] for place in rows], references).score, 2),
+        "bleu_with": round(bleu.corpus_score([texts[place] for place in rows], references).score, 2),
+        "bleu_signature": str(bleu.get_signature()),
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Translate with and without the glossary, print the figures, and write them where `--out` says."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--test", required=True, help="a file of pairs")
+    parser.add_argument("--from", dest="source", default="en")
+    parser.add_argument("--to", dest="target", default="de")
+    parser.add_argument("--count", type=int, default=500)
+    parser.add_argument("--terms", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--beam", type=int)
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args(arguments)
+    pairs = [(pair.source, pair.target) for pair in read_pairs([given.test], given.source, given.target)]
+    glossary = Glossary(find_terms(pairs, given.terms), given.source)
+    items = items_of(pairs, glossary, given.count, given.seed)
+    translator = load_translator([given.model])
+    options: dict[str, Any] = {"source_lang": given.source, "target_lang": given.target, "beam_size": given.beam}
+    sources = [item.source for item in items]
+    plain = [each.text for each in translator.translate(sources, **options)]
+    texts = [each.text for each in translate_protected(translator, sources, DEFAULT, glossary, **options)]
+    asked = {"model": given.model, "pairs": Path(given.test).name, "seed": given.seed, "glossary": len(glossary)}
+    result = {**asked, **figures(items, plain, texts)}
+    print(json.dumps(result, indent=1))
+    if given.out:
+        write_result(given.out.stem, {**result, "machine": describe_machine()}, folder=given.out.parent)
+
+
+if __name__ == "__main__":
+    main()
