@@ -5,7 +5,7 @@ WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser test-portable torture bench check format lock
+.PHONY: help demo test test-browser test-clients test-portable torture bench bench-serve check format lock
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
@@ -33,12 +33,20 @@ AVX2 := ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS
 test-portable: .venv/.ready-dev ## run all tests as on a CPU with AVX2 alone (no AVX-512, VNNI or bf16)
 	@OMP_NUM_THREADS=1 $(AVX2) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --durations 10
 
+# npm may not be there, or may not give the package: its test says then that it is left out.
+test-clients: .venv/.ready-clients ## talk to a running service with the clients of DeepL, LibreTranslate and OpenAI
+	@OMP_NUM_THREADS=1 LIMELIGHT_NODE_CLIENTS=$(CURDIR)/.venv/clients $(BIN)/python -m pytest -q tests/clients
+
 torture: .venv/.ready-dev ## break runs in every way we promise to survive, with the full figures (seven minutes)
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/torture --torture
 
 bench: .venv/.ready-peers ## measure everything beside the peers (50 minutes): make bench DATA=folder-of-Multi30k
 	@test -n "$(DATA)" || { echo 'make bench DATA=FOLDER: which folder holds train.en.gz, train.de.gz, val.* and the tests of Multi30k?'; exit 2; }
 	@$(BIN)/python -m benchmarks.run_all --data "$(DATA)"
+
+bench-serve: .venv/.ready-dev ## measure the service under 1 to 128 clients: make bench-serve MODEL=folder
+	@test -n "$(MODEL)" || { echo 'make bench-serve MODEL=FOLDER: which model is to be served?'; exit 2; }
+	@$(BIN)/python -m benchmarks.serving --model "$(MODEL)"
 
 check: .venv/.ready-dev ## format, lint and types, without changing anything
 	@$(BIN)/ruff format --check .
@@ -71,4 +79,9 @@ lock: .venv/.ready-dev ## write the versions installed in .venv into the require
 
 .venv/.ready-peers: benchmarks/requirements-peers.txt .venv/.ready-dev
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
+.venv/.ready-clients: tests/clients/requirements.txt .venv/.ready-dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $<
+	@npm install --silent --no-audit --no-fund --prefix .venv/clients deepl-node@1.28.0 || echo 'npm gives no deepl-node'
 	@touch $@

@@ -84,7 +84,7 @@ def _run(models: list[Named], limits: dict[str, Any], computing: dict[str, Any],
         from limelight.serving.run import Plan, run_service
     except ImportError as error:
         raise UserError(f"serving needs more packages ({error.name}): pip install 'limelight[serve]'") from None
-    loadings = {each.name: Loading(each.folder, **computing) for each in models}
+    loadings = {each.name: Loading(each.folder, name=each.name, **computing) for each in models}
     bounds = Limits(**limits, client_queue=limits["queue"] // 2)
     asyncio.run(run_service(Plan(loadings, bounds, **plan)))
 

@@ -220,9 +220,8 @@ async def _stream(reply: Reply, headers: dict[str, str], receive: Receive, send:
     try:
         await _while_there(all_of_them(), receive)
     finally:
-        close: Any = getattr(events, "aclose", None)
-        if close is not None:
-            await close()
+        if reply.close is not None:
+            reply.close()
 
 
 def _part(body: bytes, *, more: bool) -> Message:

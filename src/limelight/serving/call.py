@@ -53,6 +53,8 @@ class Reply:
     media_type: str = "application/json"
     events: AsyncIterator[str] | None = None
     """Server-sent events, each a whole one."""
+    close: Callable[[], None] | None = None
+    """Called when the events have ended, or nobody listens to them any more."""
 
 
 Handler = Callable[[Service, Call], Awaitable[Reply]]
@@ -82,5 +84,7 @@ class Route:
     """Whether it needs no key."""
     counted: bool = True
     """Whether it is a request in the metrics: probes are none."""
+    form: type[BaseModel] | None = None
+    """What its fields are, for those who read the documentation."""
     upload: bool = False
     """Whether the body may be as large as a document."""

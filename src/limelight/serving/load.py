@@ -24,6 +24,8 @@ class Loading:
     threads: int = 1
     """Of one engine."""
     shortlist: bool = False
+    name: str = ""
+    """What it is served as: answers never show a path."""
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON takes it."""
@@ -42,6 +44,7 @@ def load_worker(loading: Loading, send: Callable[[Report], None]) -> Worker:
     torch.set_num_threads(loading.threads)
     device = choose_device(loading.device or "auto", setting="--device ")
     translator = load_translator(loading.folder, device, precision=loading.precision, shortlist=loading.shortlist)
+    translator.name = loading.name
     detector = read_detector(find_model(loading.folder) / DETECTOR)
     worker = Worker(translator, send, detector)
     directions = [list(each) for each in translator.directions if each.source != UNNAMED["source"]]

@@ -23,6 +23,7 @@ RESTART_SECONDS = (0.0, 1.0, 5.0, 15.0)
 """How long after its end an engine is started again, the last one for every further time."""
 
 NewLink = Callable[[Heard], Link]
+Partial = Callable[[int, str, bool], None]
 
 
 class Sentence(NamedTuple):
@@ -41,7 +42,7 @@ class Job:
     task: Task
     client: str
     done: asyncio.Future[Any]
-    partial: Callable[[str], None] | None = None
+    partial: Callable[[str, bool], None] | None = None
     engine: Engine | None = None
     """Where it is decoded; None while it waits."""
 
@@ -120,12 +121,10 @@ class Pool:
             link.close()
         return links
 
-    async def run(
-        self, client: str, sentences: Sequence[Sentence], partial: Callable[[int, str], None] | None = None
-    ) -> list[Any]:
+    async def run(self, client: str, sentences: Sequence[Sentence], partial: Partial | None = None) -> list[Any]:
         """The results of sentences, in their order. Cancelled, or when the time is over, it takes them all back.
 
-        `partial` is called with the number of a sentence and its text so far.
+        `partial` is called with the number of a sentence, its text so far, and whether that is all of it.
 
         Raises `Refusal`: 400 for what the model refuses, 429 for too many of one client, 503 for too many of all, where
         there is no engine, or one that ended, or a wait that was too long, 504 after the deadline.
@@ -184,9 +183,9 @@ class Pool:
             )
             raise Refusal(429, "too_many_requests", message, retry_after=self.retry_after())
 
-    def _job(self, client: str, place: int, sentence: Sentence, partial: Callable[[int, str], None] | None) -> Job:
+    def _job(self, client: str, place: int, sentence: Sentence, partial: Partial | None) -> Job:
         task = Task(next(self._numbers), sentence.kind, sentence.text, sentence.options, sentence.stream)
-        show = None if partial is None else (lambda text: partial(place, text))
+        show = None if partial is None else (lambda text, whole: partial(place, text, whole))
         return Job(task, client, asyncio.get_running_loop().create_future(), show)
 
     def _waited(self, job: Job) -> None:
@@ -241,11 +240,13 @@ class Pool:
         elif (job := engine.jobs.get(report.id)) is not None:
             if report.kind == "partial":
                 if job.partial is not None:
-                    job.partial(str(report.value))
+                    job.partial(str(report.value), False)
                 return
             del engine.jobs[report.id]
             self._finished.append(asyncio.get_running_loop().time())
             if not job.done.done():
+                if job.partial is not None and report.kind == "done":
+                    job.partial(report.value["text"], True)
                 _settle(job.done, report)
             self._retire()
         self._dispatch()

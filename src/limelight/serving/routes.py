@@ -1,12 +1,41 @@
 """Every path of the service. The dialects do not collide, so one port speaks all of them."""
 
 from limelight.serving import page
-from limelight.serving.call import Dialect, Route
-from limelight.serving.dialects import deepl, libretranslate, own
+from limelight.serving.call import Call, Dialect, Reply, Route
+from limelight.serving.dialects import deepl, documents, explain, libretranslate, openai, own
+from limelight.serving.openapi import openapi_document, openapi_page
+from limelight.serving.service import Service
 
-ROUTES: tuple[Route, ...] = (*own.ROUTES, *page.ROUTES, *deepl.ROUTES, *libretranslate.ROUTES)
+APIS: tuple[Route, ...] = (
+    *own.ROUTES,
+    *explain.ROUTES,
+    *page.ROUTES,
+    *deepl.ROUTES,
+    *documents.ROUTES,
+    *libretranslate.ROUTES,
+    *openai.ROUTES,
+)
 
-PREFIXES = {"/api/": own.OWN, "/v2/": deepl.DEEPL, "/v3/": deepl.DEEPL}
+
+async def describe(service: Service, call: Call) -> Reply:
+    """`GET /openapi.json`."""
+    return Reply(openapi_document(APIS))
+
+
+async def describe_to_people(service: Service, call: Call) -> Reply:
+    """`GET /docs`."""
+    headers = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
+    content = openapi_page(openapi_document(APIS)).encode()
+    return Reply(content=content, media_type="text/html; charset=utf-8", headers=headers)
+
+
+ROUTES = (
+    *APIS,
+    Route("GET", "/openapi.json", own.OWN, describe),
+    Route("GET", "/docs", own.OWN, describe_to_people),
+)
+
+PREFIXES = {"/api/": own.OWN, "/v2/": deepl.DEEPL, "/v3/": deepl.DEEPL, "/v1/": openai.OPENAI}
 
 
 def dialect_of(path: str) -> Dialect:

@@ -15,13 +15,14 @@ from limelight.serving.logs import Log
 from limelight.serving.metrics import Metrics
 from limelight.serving.pool import Sentence
 from limelight.serving.refusal import Refusal, bad_request
+from limelight.serving.uploads import Uploads
 from limelight.text.sentences import Sentences, split_sentences
 
 QUICK = 2000
 """Characters that are split into sentences within the event loop; more are split in a thread."""
 
-Shown = Callable[[int, str], None]
-"""Called with the number of a text and what there is of its translation."""
+Shown = Callable[[int, str, str], None]
+"""Called with the number of a text, what there is of its translation, and how much of that will not change."""
 
 
 class Client(NamedTuple):
@@ -91,6 +92,7 @@ class Service:
         """Whether the service is about to end: not ready for more, though it still takes what comes."""
         self.draining = False
         """Whether nothing more is taken."""
+        self.uploads = Uploads()
         self.used: dict[str, int] = {}
         """Characters that each client has had translated since the start."""
 
@@ -202,11 +204,19 @@ class _Progress:
     def __init__(self, apart: Sequence[Sentences], places: Sequence[tuple[int, int]], shown: Shown) -> None:
         self._apart, self._places, self._shown = apart, places, shown
         self._texts = [[""] * len(parts.texts) for parts in apart]
+        self._whole = [[False] * len(parts.texts) for parts in apart]
 
-    def __call__(self, number: int, sentence: str) -> None:
+    def __call__(self, number: int, sentence: str, whole: bool) -> None:
         text, place = self._places[number]
-        self._texts[text][place] = sentence
-        self._shown(text, self._apart[text].join(self._texts[text]))
+        self._texts[text][place], self._whole[text][place] = sentence, whole
+        self._shown(text, self._apart[text].join(self._texts[text]), self._certain(text))
+
+    def _certain(self, number: int) -> str:
+        """The sentences that are there without one missing before them, with what stands around them."""
+        gaps, whole = self._apart[number].gaps, self._whole[number]
+        count = whole.index(False) if False in whole else len(whole)
+        parts = [part for pair in zip(gaps, self._texts[number][:count], strict=False) for part in pair]
+        return "".join(parts) + (gaps[-1] if count == len(whole) else "")
 
 
 def _way(ways: Sequence[Way], likely: Mapping[str, float]) -> Way:

@@ -13,7 +13,7 @@ from limelight.decoding.lane import Outcome
 from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
 from limelight.models.eval_mode import eval_mode
-from limelight.pipelines.explain import ANSWERS
+from limelight.pipelines.explain import ANSWERS, Question, explain
 from limelight.pipelines.job import Job
 from limelight.pipelines.translation import Translation
 from limelight.pipelines.translator import Translator
@@ -89,6 +89,8 @@ class Worker:
                 self._send(Report(task.id, "done", self._detected(task.text)))
             elif task.kind in ANSWERS:
                 self._send(Report(task.id, "done", ANSWERS[task.kind](self._translator, task.text, task.options)))
+            elif task.kind == "explain_text":
+                self._send(Report(task.id, "done", self._explained(task)))
             else:
                 self._send(Report(task.id, "refused", f"this engine does not know how to {task.kind}"))
         except UserError as error:
@@ -133,6 +135,21 @@ class Worker:
         for number in running.asked if running is not None else ():
             if self._task_of.pop(number, None) is not None:
                 self._engine.cancel(number)
+
+    def _explained(self, task: Task) -> dict[str, Any]:
+        """A sentence with its weights, steps and beam. Nothing else is decoded meanwhile, so it is bounded."""
+        options = dict(task.options)
+        every_head = bool(options.pop("every_head", False))
+        encode = self._translator.tokenizers.target.encode
+        prefix, target = options.pop("prefix", ""), options.pop("target", None)
+        question = Question(
+            task.text,
+            prefix=tuple(encode(prefix)) if prefix else (),
+            target=None if target is None else tuple(encode(target)),
+            **options,
+        )
+        found: dict[str, Any] = _finite(explain(self._translator, question, every_head=every_head))
+        return found
 
     def _detected(self, text: str) -> dict[str, float]:
         """How likely each language is, the likeliest first."""

@@ -101,7 +101,7 @@ async def usage(service: Service, call: Call) -> Reply:
 
 
 ROUTES = (
-    Route("POST", "/v2/translate", DEEPL, translate),
+    Route("POST", "/v2/translate", DEEPL, translate, form=Translate),
     Route("GET", "/v2/languages", DEEPL, languages),
     Route("POST", "/v2/languages", DEEPL, languages),
     Route("GET", "/v2/usage", DEEPL, usage),

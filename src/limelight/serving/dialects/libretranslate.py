@@ -123,9 +123,9 @@ async def settings(service: Service, call: Call) -> Reply:
 
 
 ROUTES = (
-    Route("POST", "/translate", LIBRETRANSLATE, translate),
+    Route("POST", "/translate", LIBRETRANSLATE, translate, form=Translate),
     Route("GET", "/languages", LIBRETRANSLATE, languages),
-    Route("POST", "/detect", LIBRETRANSLATE, detect),
+    Route("POST", "/detect", LIBRETRANSLATE, detect, form=Detect),
     Route("GET", "/health", LIBRETRANSLATE, health, public=True, counted=False),
     Route("GET", "/frontend/settings", LIBRETRANSLATE, settings),
 )

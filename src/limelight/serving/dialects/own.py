@@ -9,12 +9,14 @@ GET  /metrics               for Prometheus
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Sequence
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from limelight.serving.call import Call, Dialect, Reply, Route
 from limelight.serving.dialects.deepl import as_list
+from limelight.serving.dialects.events import Following, Progress, event, follow
 from limelight.serving.metrics import MEDIA_TYPE
 from limelight.serving.refusal import Refusal
 from limelight.serving.service import Answer, Ask, Service
@@ -57,6 +59,7 @@ class Translate(BaseModel):
     prefix: str = Field("", max_length=10_000, description="What the translation begins with, for a single sentence.")
     guards: bool = Field(True, description="Whether translations are looked at, and searched again where it helps.")
     split_sentences: bool = Field(True, description="Whether each sentence is translated alone.")
+    stream: bool = Field(False, description="Whether the answer comes as server-sent events while words appear.")
 
     def ask(self) -> Ask:
         """What the service is asked for."""
@@ -74,8 +77,26 @@ class Translate(BaseModel):
 
 async def translate(service: Service, call: Call) -> Reply:
     """`POST /api/v1/translate`."""
-    answers = await service.translate(call.client, call.read(Translate).ask())
-    return Reply({"format": FORMAT, "translations": [shown(answer) for answer in answers]})
+    asked = call.read(Translate)
+    if asked.stream:
+        following = await follow(service, call.client, asked.ask())
+        return Reply(events=_events(following), close=following.close)
+    return Reply(_answered(await service.translate(call.client, asked.ask())))
+
+
+async def _events(items: Following) -> AsyncIterator[str]:
+    """`partial` while words appear, with what will not change any more as `certain`; then `done`, or `error`."""
+    async for item in items:
+        if isinstance(item, Progress):
+            yield event({"text": item.number, "translation": item.text, "certain": item.certain}, "partial")
+        elif isinstance(item, Refusal):
+            yield event(error(item).value, "error")
+        else:
+            yield event(_answered(item), "done")
+
+
+def _answered(answers: Sequence[Answer]) -> dict[str, Any]:
+    return {"format": FORMAT, "translations": [shown(answer) for answer in answers]}
 
 
 def shown(answer: Answer) -> dict[str, Any]:
@@ -130,7 +151,7 @@ async def metrics(service: Service, call: Call) -> Reply:
 
 
 ROUTES = (
-    Route("POST", "/api/v1/translate", OWN, translate),
+    Route("POST", "/api/v1/translate", OWN, translate, form=Translate),
     Route("GET", "/api/v1/models", OWN, models),
     Route("GET", "/api/v1/health/live", OWN, live, public=True, counted=False),
     Route("GET", "/api/v1/health/ready", OWN, ready, public=True, counted=False),

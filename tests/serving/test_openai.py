@@ -1,0 +1,146 @@
+"""Chat completions: what `openai` and those who imitate it send and expect."""
+
+import http.client
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from limelight.pipelines.translator import Translator
+from tests.serving.helpers import Running, running, table, translator, wait_until
+
+ONE, TWO = translator(table(1)), translator(table(2), "en", "pt")
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[Running]:
+    with running({"one": ONE, "two": TWO}) as started:
+        yield started
+
+
+def completion(service: Running, text: Any = "dab", model: str = "one:en-de", **more: Any) -> Any:
+    messages = [{"role": "system", "content": "Translate."}, {"role": "user", "content": text}]
+    return service.post("/v1/chat/completions", {"model": model, "messages": messages, **more})
+
+
+def events(service: Running, path: str, body: dict) -> Iterator[tuple[str, str]]:
+    """The name and the data of each event."""
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
+    connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+    response = connection.getresponse()
+    assert response.status == 200
+    assert response.getheader("content-type", "").startswith("text/event-stream")
+    for block in response.read().decode().strip().split("\n\n"):
+        *name, data = block.split("\n")
+        yield (name[0].removeprefix("event: ") if name else ""), data.removeprefix("data: ")
+    connection.close()
+
+
+def parts(one: Translator, *sentences: str) -> list[str]:
+    return [one.translate(sentence).text for sentence in sentences]
+
+
+def test_the_last_message_of_the_user_is_translated(service: Running) -> None:
+    answer = completion(service, temperature=0.7, max_tokens=5, stop=["x"]).value
+    (choice,) = answer["choices"]
+    assert choice["message"] == {"role": "assistant", "content": ONE.translate("dab").text}
+    assert (answer["object"], choice["finish_reason"]) == ("chat.completion", "stop")
+    assert answer["usage"]["total_tokens"] == answer["usage"]["prompt_tokens"] + answer["usage"]["completion_tokens"]
+    in_parts = completion(service, [{"type": "text", "text": "d"}, {"type": "text", "text": "ab"}])
+    assert in_parts.value["choices"] == answer["choices"]
+
+
+def test_the_model_says_the_direction(service: Running) -> None:
+    names = [model["id"] for model in service.get("/v1/models").value["data"]]
+    assert names == ["one:en-de", "two:en-pt"]
+    for name, one in (("one", ONE), ("two", TWO), ("en-pt", TWO), ("two:en-pt", TWO)):
+        (choice,) = completion(service, model=name).value["choices"]
+        assert choice["message"]["content"] == one.translate("dab").text
+    for name, status in (("gpt-4", 404), ("one:xx-de", 400), ("three:en-de", 404), ("", 400)):
+        answer = completion(service, model=name)
+        assert answer.status == status
+        assert isinstance(answer.value["error"]["message"], str)
+
+
+def test_several_choices(service: Running) -> None:
+    found = ONE.translate("dab", n_best=3)
+    choices = completion(service, n=3).value["choices"]
+    assert [each["message"]["content"] for each in choices] == [found.text, *(each.text for each in found.alternatives)]
+
+
+def test_a_stream_has_the_same_text_in_pieces(service: Running) -> None:
+    body = {"model": "one", "messages": [{"role": "user", "content": "Dab. Face! Cab?"}], "stream": True}
+    found = list(events(service, "/v1/chat/completions", {**body, "stream_options": {"include_usage": True}}))
+    assert found[-1] == ("", "[DONE]")
+    chunks = [json.loads(data) for _, data in found[:-1]]
+    *chunks, usage = chunks
+    deltas = [chunk["choices"][0]["delta"] for chunk in chunks]
+    assert deltas[0] == {"role": "assistant", "content": ""}
+    text = "".join(delta.get("content", "") for delta in deltas)
+    assert text == " ".join(parts(ONE, "Dab.", "Face!", "Cab?"))
+    assert chunks[-1]["choices"][0]["finish_reason"] == "stop"
+    assert usage["choices"] == []
+    assert usage["usage"]["completion_tokens"] > 0
+    assert {chunk["id"] for chunk in chunks} == {usage["id"]}
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"messages": []}, "messages"),
+        ({"messages": [{"role": "assistant", "content": "a"}]}, "role user"),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages"),
+        ({"n": 99}, "n_best"),
+        ({"n": 2, "stream": True}, "n:"),
+        ({"model": 7}, "model"),
+    ],
+)
+def test_errors_are_those_that_the_client_reads(service: Running, changed: dict, says: str) -> None:
+    body = {"model": "one", "messages": [{"role": "user", "content": "dab"}], **changed}
+    answer = service.post("/v1/chat/completions", body)
+    assert answer.status == 400
+    assert says in answer.value["error"]["message"]
+    assert answer.value["error"]["type"] == "invalid_request_error"
+
+
+# ---- our own stream
+
+
+def test_own_stream_shows_words_as_they_appear() -> None:
+    one = translator(table(11, endless=True), beam_size=1)
+    with running({"one": one}) as service:
+        body = {"text": ["Dab. Face!", "fee"], "guards": False, "stream": True}
+        found = [(name, json.loads(data)) for name, data in events(service, "/api/v1/translate", body)]
+        *partial, (last, answer) = found
+        assert last == "done"
+        assert {name for name, _ in partial} == {"partial"}
+        plain = service.post("/api/v1/translate", {**body, "stream": False}).value
+        assert answer == plain
+        for number, translation in enumerate(plain["translations"]):
+            shown = [each for _, each in partial if each["text"] == number]
+            assert len(shown) > 5
+            assert all(translation["text"].startswith(each["certain"]) for each in shown)
+            assert shown[-1]["certain"] == translation["text"]
+
+
+def test_a_refusal_before_the_first_word_is_an_ordinary_answer(service: Running) -> None:
+    answer = service.post("/api/v1/translate", {"text": "dab", "model": "no", "stream": True})
+    assert (answer.status, answer.value["error"]["code"]) == (404, "model_not_found")
+
+
+def test_who_leaves_a_stream_stops_the_computation() -> None:
+    model = table(5, endless=True)
+    with running({"one": translator(model, max_length_extra=400)}) as service:
+        model.pause = 0.002
+        connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
+        body = {"text": "dab", "stream": True}
+        connection.request("POST", "/api/v1/translate", json.dumps(body), {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        assert response.read(10) == b"event: par"
+        connection.sock.shutdown(2)
+        connection.close()
+        response.close()
+        wait_until(lambda: service.counts()["cancelled"] == 1)
+        assert service.service.catalog.models[0].pool.decoding == 0
+        assert model.steps < 400
