@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from limelight.pipelines.load_translator import load_translator
+from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
 from limelight.serving.keys import add_key
 from tests.cli.conftest import corpus, trained  # noqa: F401

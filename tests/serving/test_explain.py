@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight.pipelines.load_translator import load_translator
+from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
 from tests.cli.conftest import corpus, trained  # noqa: F401
 from tests.serving.helpers import Running, running
