@@ -141,6 +141,6 @@ def test_who_leaves_a_stream_stops_the_computation() -> None:
         connection.sock.shutdown(2)
         connection.close()
         response.close()
-        wait_until(lambda: service.counts()["cancelled"] == 1)
+        wait_until(lambda: service.counts()["canceled"] == 1)
         assert service.service.catalog.models[0].pool.decoding == 0
         assert model.steps < 400

@@ -43,7 +43,7 @@ class Following:
         return item
 
     def close(self) -> None:
-        """Nobody listens any more: the work is cancelled."""
+        """Nobody listens any more: the work is canceled."""
         self._working.cancel()
 
 
