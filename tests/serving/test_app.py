@@ -218,7 +218,8 @@ def guarded_service() -> Iterator[Running]:
         yield service
 
 
-PUBLIC = {"/health", "/api/v1/health/live", "/api/v1/health/ready"}
+PUBLIC = {"/health", "/api/v1/health/live", "/api/v1/health/ready", "/", "/page/{name}"}
+"""Probes, and the page's own files: what it asks for needs a key."""
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
