@@ -57,7 +57,7 @@ def test_every_answer_is_the_one_it_would_have_got_alone(seed: int) -> None:
     assert {report.kind for report in reports} == {"done"}
     for task in tasks:
         assert found[task.id].value == alone(one, task.text, task.options)
-    assert len({found[task.id].value["text"] for task in tasks}) > 20, "they differ, so a mistake would be seen"
+    assert len({found[task.id].value["text"] for task in tasks}) > 5, "they differ, so a mistake would be seen"
 
 
 def test_what_is_wrong_with_one_is_told_to_it_alone(seed: int) -> None:
