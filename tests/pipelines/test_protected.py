@@ -121,6 +121,12 @@ def test_without_attention_they_are_appended_and_reported() -> None:
     assert found.failed == ("<b>", "</b>")
 
 
+def test_an_ensemble_carries_tags() -> None:
+    translator = Scripted(lambda text: [text.replace("lamp", "Lampe")], members=2)
+    (found,) = translate_protected(translator, ["the <b>lamp</b> hums"], DEFAULT)
+    assert (found.text, found.failed) == ("the <b>Lampe</b> hums", ())
+
+
 def test_sentences_are_translated_one_by_one_and_tags_at_their_ends_stay_outside() -> None:
     text = "<p><b>The lamp hums. It is {x}</b>. <i>A dog runs.</i> <br/>Now!</p>\n"
     translator = Scripted(lambda text: [text.upper()])

@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 from limelight.config import Direction
+from limelight.decoding.ensemble import Ensemble
 from limelight.errors import UserError
 from limelight.pipelines.job import Job, Steps
 from limelight.pipelines.repair_marks import Repaired, renumbered, repair, without_placeholders
@@ -161,6 +162,8 @@ def protected_jobs(translator: Translator, protected: Sequence[ProtectedText], *
 def _steps(translator: Translator, protected: ProtectedText, options: dict[str, Any]) -> Steps[Translation]:
     """What is decoded for a text, and what it becomes."""
     sentences = protected.sentences
+    if isinstance(translator.model, Ensemble):  # it has no attention to place tags by, so it carries them
+        sentences = [each if each.sent == each.text else each._replace(sent=each.text, terms=()) for each in sentences]
     direction = Direction(options.get("source_lang") or "", options.get("target_lang") or "")
     jobs = translator.jobs([with_terms(each.sent, each.terms) for each in sentences], **options)
     found = list[_Sentence]()
