@@ -6,6 +6,7 @@ that it is known to be able to fail, and then on the whole of `src/limelight`.
 
 import ast
 import graphlib
+import re
 import statistics
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 Sources = dict[str, str]
 
 LEVELS = (
@@ -446,6 +448,19 @@ def test_what_changes_nothing_of_the_process_passes(line: str) -> None:
 
 def test_imports_only_go_down() -> None:
     assert upward_imports(LIMELIGHT) == []
+
+
+def test_the_levels_in_the_documentation_are_these() -> None:
+    """A package that is only planned need not be in the table, nor here."""
+    rows = re.findall(r"^\| (\d+) \| (.+?) (?:\(no torch\) )?\|$", ARCHITECTURE, re.M)
+    named = {int(level): set(re.findall(r"`(\w+)`", names)) for level, names in rows}
+    assert named == {level: units - {"limelight", "__main__"} for level, units in enumerate(LEVELS)}
+
+
+def test_places_are_named_in_registries_alone() -> None:
+    """`module:name` reaches upwards where no import may: in the two registries, whose rows are resolved by tests."""
+    users = {name for name, text in LIMELIGHT.items() if re.search(r"\"limelight(\.\w+)+:\w+\"", text)}
+    assert users == {"limelight.config.models", "limelight.models.families"}
 
 
 def test_there_is_no_circle() -> None:

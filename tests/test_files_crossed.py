@@ -7,6 +7,7 @@ from pathlib import Path
 from types import FrameType
 
 import pytest
+import torch
 
 import limelight
 from limelight.batching.stream import Position
@@ -24,7 +25,7 @@ SOURCE = Path(limelight.__file__).parent
 MODEL = ("attention", "layers", "models")
 """The folders of a model's own mathematics."""
 
-MAX_TO_TRANSLATION, MAX_TO_LOSS = 0, 0
+MAX_TO_TRANSLATION, MAX_TO_LOSS = 44, 23
 """As measured, the first on a CPU with compiled loops; the aim is 15 and 10."""
 
 
@@ -59,6 +60,7 @@ def run(tmp_path: Path) -> tuple[RunConfig, Path, Tokenizers]:
 
 def test_from_text_to_translation(run: tuple[RunConfig, Path, Tokenizers]) -> None:
     config, _, tokenizers = run
+    torch.manual_seed(1)  # what a guard finds in a translation decides how far it goes
     translator = Translator(build_model(config.model, tokenizers).eval(), tokenizers, config.decoding, precision="fp32")
     files = crossed(lambda: translator.translate("one two three"))
     assert {"pipelines/translator.py", "tokens/sentencepiece.py", "decoding/beam.py"} <= files
