@@ -1,0 +1,309 @@
+"""The service under load: requests a second and latencies for 1 to 128 clients, beside simpler services of one model.
+
+    make bench-serve MODEL=folder
+    python -m benchmarks.serving --model folder --target de --seconds 10 --clients 1 8 32 128
+
+Services, each in processes of its own: `limelight` (`limelight serve`); `one at a time` (the same model, a text after
+another); `ctranslate2` (the exported model behind the smallest application). A service that cannot be had is reported
+and not replaced. Every answer is compared with what the model says alone; CTranslate2's, whose numbers are its own,
+with what it said first.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.machine import describe_machine
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+NAMES = ("limelight", "one at a time", "ctranslate2")
+SHORT = [
+    "A dog runs across the yard.",
+    "Two children play in the snow.",
+    "The old man reads a newspaper.",
+    "She opens the window and looks out.",
+    "We waited an hour for the train.",
+    "My brother lives in a small town.",
+    "He forgot his umbrella at home.",
+    "The shop closes at six today.",
+]
+LONG = " ".join(f"{sentence} {SHORT[(place * 3 + 1) % len(SHORT)]}" for place, sentence in enumerate(SHORT))
+
+
+class Load(NamedTuple):
+    """What was measured with so many clients."""
+
+    service: str
+    clients: int
+    per_second: float
+    p50: float
+    p99: float
+    requests: int
+    wrong: int
+
+
+class Client:
+    """One connection that is kept, as those of real clients are."""
+
+    def __init__(self, port: int, target: str) -> None:
+        self._port, self._target = port, target
+
+    async def __aenter__(self) -> "Client":
+        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._writer.close()
+
+    async def translate(self, text: str) -> str:
+        body = json.dumps({"q": text, "source": "en", "target": self._target}).encode()
+        head = f"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"
+        head += "Content-Type: application/json\r\n\r\n"
+        self._writer.write(head.encode() + body)
+        status = await self._reader.readline()
+        length = 0
+        while (line := await self._reader.readline()) not in (b"\r\n", b""):
+            name, _, value = line.partition(b":")
+            if name.lower() == b"content-length":
+                length = int(value)
+        answer = json.loads(await self._reader.readexactly(length))
+        if b" 200 " not in status:
+            raise RuntimeError(f"{status.decode().strip()}: {answer}")
+        return str(answer["translatedText"])
+
+
+async def measure(name: str, port: int, target: str, expected: dict[str, str], clients: int, seconds: float) -> Load:
+    """So many clients, each sending its next text when it has its answer."""
+    texts, latencies, wrong = list(expected), list[float](), 0
+    end = time.perf_counter() + seconds
+
+    async def work(number: int) -> None:
+        nonlocal wrong
+        async with Client(port, target) as client:
+            while time.perf_counter() < end:
+                number += 1
+                text = texts[number % len(texts)]
+                begin = time.perf_counter()
+                wrong += await client.translate(text) != expected[text]
+                latencies.append(time.perf_counter() - begin)
+
+    begin = time.perf_counter()
+    await asyncio.gather(*(work(number) for number in range(clients)))
+    spent = time.perf_counter() - begin
+    p99 = statistics.quantiles(latencies, n=100)[98] if len(latencies) > 1 else latencies[0]
+    return Load(name, clients, len(latencies) / spent, statistics.median(latencies), p99, len(latencies), wrong)
+
+
+async def beside_long_ones(port: int, target: str, seconds: float) -> tuple[float, float]:
+    """p99 of short requests of one client, alone and while four clients send long ones."""
+
+    async def short(end: float) -> float:
+        latencies = []
+        async with Client(port, target) as client:
+            while time.perf_counter() < end:
+                begin = time.perf_counter()
+                await client.translate(SHORT[len(latencies) % len(SHORT)])
+                latencies.append(time.perf_counter() - begin)
+        return statistics.quantiles(latencies, n=100)[98]
+
+    async def long(end: float) -> None:
+        async with Client(port, target) as client:
+            while time.perf_counter() < end:
+                await client.translate(LONG)
+
+    alone = await short(time.perf_counter() + seconds)
+    end = time.perf_counter() + seconds
+    beside, *_ = await asyncio.gather(short(end), *(long(end) for _ in range(4)))
+    return alone, beside
+
+
+# ---- the services
+
+
+@contextmanager
+def started(command: list[str], port: int) -> Iterator[int]:
+    """A service in a process of its own, once it answers."""
+    path = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL, cwd=ROOT) as process:
+        try:
+            for _ in range(600):
+                try:
+                    urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/health/ready", timeout=5).close()
+                    break
+                except OSError:
+                    if process.poll() is not None:
+                        raise RuntimeError(f"it ended with code {process.returncode}") from None
+                    time.sleep(0.2)
+            yield port
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def command_of(name: str, model: str, target: str, port: int, engines: int) -> list[str]:
+    if name == "limelight":
+        served = ["serve", "--model", model, "--port", str(port), "--engines", str(engines), "--quiet"]
+        return [sys.executable, "-m", "limelight", *served]
+    return [sys.executable, "-m", "benchmarks.serving", "--app", name, "--model", model, "--target", target,
+            "--port", str(port)]  # fmt: skip
+
+
+def simple_app(name: str, model: str, target: str) -> Any:
+    """The smallest application around a model: a text after another, or CTranslate2's own batching of one request."""
+    from starlette.applications import Starlette
+    from starlette.concurrency import run_in_threadpool
+    from starlette.requests import Request
+    from starlette.responses import JSONResponse
+    from starlette.routing import Route
+
+    translate = one_at_a_time(model, target) if name == "one at a time" else with_ctranslate2(model, target)
+
+    async def answer(request: Request) -> JSONResponse:
+        asked = await request.json()
+        return JSONResponse({"translatedText": await run_in_threadpool(translate, asked["q"])})
+
+    async def ready(request: Request) -> JSONResponse:
+        return JSONResponse({})
+
+    return Starlette(routes=[Route("/translate", answer, methods=["POST"]), Route("/api/v1/health/ready", ready)])
+
+
+def one_at_a_time(model: str, target: str) -> Any:
+    import torch
+
+    from limelight.pipelines.load import load_translator
+
+    torch.set_num_threads(1)
+    translator, lock = load_translator(model), threading.Lock()
+
+    def translate(text: str) -> str:
+        with lock:
+            return translator.translate(text, source_lang="en", target_lang=target).text
+
+    return translate
+
+
+def with_ctranslate2(model: str, target: str) -> Any:
+    import ctranslate2
+
+    from limelight.interop.ctranslate2 import export_ctranslate2
+    from limelight.pipelines.load import load_translator
+    from limelight.storage.model import load_model
+    from limelight.text.sentences import split_sentences
+
+    folder = Path(tempfile.mkdtemp()) / "ct2"
+    export_ctranslate2(load_model(model), folder)
+    ours = load_translator(model)
+    source, pieces_of = ours.tokenizers.source, ours.tokenizers.target
+    theirs = ctranslate2.Translator(str(folder), inter_threads=1, intra_threads=1, compute_type="default")
+    beam = ours.config.beam_size
+    ids = {piece: number for number, piece in enumerate(pieces_of.pieces(range(pieces_of.size)))}
+
+    def translate(text: str) -> str:
+        apart = split_sentences(text, "en")
+        prepared = ours.prepare(list(apart.texts), source_lang="en", target_lang=target)
+        rows = [source.pieces(each.request.source[:-1]) for each in prepared if each.request is not None]
+        found = theirs.translate_batch(rows, beam_size=beam)
+        return apart.join([pieces_of.decode([ids[piece] for piece in each.hypotheses[0]]) for each in found])
+
+    return translate
+
+
+# ---- the whole
+
+
+def expected_of(name: str, model: str, target: str, port: int) -> dict[str, str]:
+    """What each text becomes: said by the model alone, or for CTranslate2 by the service before there is any load."""
+    if name != "ctranslate2":
+        translate = one_at_a_time(model, target)
+        return {text: translate(text) for text in SHORT}
+
+    async def ask() -> dict[str, str]:
+        async with Client(port, target) as client:
+            return {text: await client.translate(text) for text in SHORT}
+
+    return asyncio.run(ask())
+
+
+def measure_all(options: argparse.Namespace) -> dict[str, Any]:
+    rows, missing, beside = list[Load](), dict[str, str](), dict[str, tuple[float, float]]()
+    for number, name in enumerate(NAMES):
+        port = options.port + number
+        command = command_of(name, options.model, options.target, port, options.engines)
+        try:
+            with started(command, port):
+                expected = expected_of(name, options.model, options.target, port)
+                for clients in options.clients:
+                    work = measure(name, port, options.target, expected, clients, options.seconds)
+                    rows.append(asyncio.run(work))
+                    print(row_of(rows[-1]), flush=True)
+                beside[name] = asyncio.run(beside_long_ones(port, options.target, options.seconds))
+        except Exception as error:
+            missing[name] = f"{type(error).__name__}: {error}"
+            print(f"{name}: missing ({missing[name]})", flush=True)
+    found = [row._asdict() for row in rows]
+    return {"benchmark": "serving", "machine": describe_machine(), "model": Path(options.model).name,
+            "engines": options.engines, "rows": found, "beside_long_ones": beside, "missing": missing}  # fmt: skip
+
+
+def row_of(load: Load) -> str:
+    return (
+        f"| {load.service} | {load.clients} | {load.per_second:,.1f} | {1000 * load.p50:,.0f} | {1000 * load.p99:,.0f} "
+        f"| {load.requests:,} | {load.wrong:,} |"
+    )
+
+
+def table_of(found: dict[str, Any]) -> str:
+    head = [
+        "| service | clients | requests a second | p50, ms | p99, ms | requests | wrong |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    lines = [*head, *(row_of(Load(**row)) for row in found["rows"]), ""]
+    for name, (alone, beside) in found["beside_long_ones"].items():
+        lines.append(
+            f"{name}: p99 of short requests {1000 * alone:,.0f} ms alone, {1000 * beside:,.0f} ms beside long ones "
+            f"({beside / alone:.1f} x).\n"
+        )
+    lines += [f"{name}: missing. {reason}\n" for name, reason in found["missing"].items()]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--target", default="de")
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 32, 128])
+    parser.add_argument("--engines", type=int, default=1)
+    parser.add_argument("--port", type=int, default=8470)
+    parser.add_argument("--app", choices=NAMES[1:], help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.app:
+        import uvicorn
+
+        app = simple_app(options.app, options.model, options.target)
+        uvicorn.run(app, port=options.port, log_level="warning")
+        return
+    found = measure_all(options)
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "serving.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    (RESULTS / "serving.md").write_text(table_of(found), encoding="utf-8")
+    print(table_of(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""The files of deploy/, as far as they can be checked without containers: options exist, paths are served."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+import yaml
+
+from limelight.cli.app import app
+from limelight.cli.arguments import repeat_options
+from limelight.serving.routes import ROUTES
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+SERVE = typer.main.get_command(app).commands["serve"]
+PATHS = {route.path for route in ROUTES}
+
+
+def read(name: str) -> str:
+    return (DEPLOY / name).read_text(encoding="utf-8")
+
+
+def arguments() -> dict[str, list[str]]:
+    """The command lines of all files."""
+    compose = yaml.safe_load(read("compose.yaml"))
+    (container,) = yaml.safe_load(read("kubernetes.yaml"))["spec"]["template"]["spec"]["containers"]
+    unit = re.search(r"^ExecStart=\S*limelight serve (.*)$", read("limelight.service"), re.MULTILINE)
+    assert unit is not None
+    return {
+        "compose": compose["services"]["translate"]["command"],
+        "kubernetes": container["args"],
+        "systemd": shlex.split(unit[1]),
+    }
+
+
+@pytest.mark.parametrize("name", ["compose", "kubernetes", "systemd"])
+def test_its_options_are_those_of_serve(name: str) -> None:
+    SERVE.make_context("serve", repeat_options(arguments()[name]))
+
+
+def test_probes_ask_paths_that_there_are() -> None:
+    (container,) = yaml.safe_load(read("kubernetes.yaml"))["spec"]["template"]["spec"]["containers"]
+    for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+        assert container[probe]["httpGet"]["path"] in PATHS
+    for path in re.findall(r"127\.0\.0\.1:8000(/[\w/]+)", read("Dockerfile")):
+        assert path in PATHS
+
+
+def test_nothing_runs_as_root_and_what_is_copied_is_there() -> None:
+    dockerfile = read("Dockerfile")
+    assert re.search(r"^USER 10001$", dockerfile, re.MULTILINE)
+    for line in re.findall(r"^COPY (?!--from)(.*) \S+$", dockerfile, re.MULTILINE):
+        for name in line.split():
+            assert (DEPLOY.parent / name).exists()
+    compose = yaml.safe_load(read("compose.yaml"))
+    assert compose["networks"]["inside"]["internal"] is True
+    assert compose["services"]["translate"]["networks"] == ["inside"]
