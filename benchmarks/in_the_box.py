@@ -19,16 +19,19 @@ from benchmarks.output import RESULTS, table, write_result
 from benchmarks.robustness import DIRECTIONS, faults, read_inputs
 from limelight.config import Corpus, Direction, RunConfig, override
 from limelight.evaluation import Evaluation, evaluate
+from limelight.evaluation.confidence import MIN_PAIRS
 from limelight.files import remove
 from limelight.interop import export_limelight
 from limelight.memory import hold_memory_for_work
 from limelight.models.build import count_parameters
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
+from limelight.preparation.detector import share_detector
 from limelight.recipes import find_recipe
 from limelight.storage.model import load_model
 from limelight.text.pair import Pair
 from limelight.text.readers import read_pairs
+from limelight.training.confidence import learn_confidence
 from limelight.training.run import train
 
 NAME = "tatoeba-en-de-fr"
@@ -77,6 +80,7 @@ def main(
     if not measure_only:
         train(configuration(data, recipe, [f"training.max_steps={updates}", *(set_ or [])]), run)
     shipped = smallest(run, out / NAME)
+    calibration = calibrate(shipped, data)
     translator = load_translator(shipped)
     scores = {direction: _score(translator, data, direction) for direction in DIRECTIONS}
     robustness = {direction: _robustness(translator, direction) for direction in DIRECTIONS}
@@ -84,7 +88,10 @@ def main(
         print(f"{shown}\n")
     for direction, found in scores.items():
         _print_samples(direction, found, _pairs(data, "test", direction))
-    write_result("in-the-box", _result(shipped, updates, scores, robustness), folder=RESULTS)
+    for name, (of_sentences, of_words) in calibration.items():
+        print(f"expected calibration error, {name}: sentences {of_sentences:.3f}, words {of_words:.3f}")
+    result = _result(shipped, updates, scores, robustness) | {"calibration_error": calibration}
+    write_result("in-the-box", result, folder=RESULTS)
 
 
 def configuration(data: Path, recipe: str, settings: list[str]) -> RunConfig:
@@ -105,7 +112,16 @@ def smallest(run: Path, folder: Path) -> Path:
     """The run's best model with weights in rows of int8, written anew."""
     remove(folder)
     export_limelight(load_model(run), folder, form="int8")
+    share_detector(run, folder)
     return folder
+
+
+def calibrate(shipped: Path, data: Path) -> dict[str, tuple[float, float]]:
+    """Confidence learned from the development parts, and its errors on the test parts; nothing where these are few."""
+    parts = [{Direction(*each): _pairs(data, part, each) for each in DIRECTIONS} for part in ("dev", "test")]
+    if sum(map(len, parts[0].values())) < MIN_PAIRS:
+        return {}
+    return learn_confidence(shipped, parts[0], test=parts[1])[1]
 
 
 def _pairs(data: Path, part: str, direction: tuple[str, str]) -> list[Pair]:

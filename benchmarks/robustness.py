@@ -206,6 +206,7 @@ def main() -> None:
     parser.add_argument("--model", required=True, help="run or model folder")
     parser.add_argument("--from", dest="source", choices=LANGUAGES, required=True, help="language of the inputs")
     parser.add_argument("--to", dest="target", choices=LANGUAGES, required=True, help="language to translate into")
+    parser.add_argument("--no-guards", action="store_true", help="what the model's search finds, as it is")
     given = parser.parse_args()
     if (given.source, given.target) not in DIRECTIONS:
         parser.error(f"--from {given.source} --to {given.target}: there are inputs for {DIRECTIONS}")
@@ -214,7 +215,10 @@ def main() -> None:
     inputs = read_inputs(given.source, given.target)
     translator = limelight.load(given.model)
     translations = translator.translate(
-        [each.text for each in inputs], source_lang=given.source, target_lang=given.target
+        [each.text for each in inputs],
+        source_lang=given.source,
+        target_lang=given.target,
+        guards=not given.no_guards,
     )
     outputs = [translation.text for translation in translations]
     print(report(inputs, outputs))

@@ -23,6 +23,8 @@ def asked_of(text: str, settings: SearchSettings) -> Prepared:
 
 
 def read(prepared: Prepared, hypotheses: Sequence[Hypothesis]) -> Translation:
+    if not hypotheses:
+        return Translation("", 0.0, (), 0.0, prepared.text, True)
     best, *others = (
         Translation("".join(map(chr, each.ids)), 0.0, (), 0.0, prepared.text, True, confidence=each.score)
         for each in hypotheses
@@ -107,7 +109,7 @@ def test_the_best_hypothesis_without_the_fault_is_taken(source: str, bad: str, g
         return [bad, "x" * 30, good, good.upper()] if settings.n_best == 4 == settings.beam_size else [bad]
 
     found, asked = translated(source, say)
-    assert (found.text, found.warnings, len(asked)) == (good, (), 2)
+    assert (found.text, found.warnings, found.alternatives, len(asked)) == (good, (), (), 2)
     stuck, _ = translated(source, lambda *_: [bad])
     assert stuck.warnings == (warning,)
     assert found.confidence == 0.9
@@ -171,6 +173,13 @@ def test_numbers_and_addresses_are_put_back_and_reported() -> None:
     assert (found.text, found.warnings) == ("sieh www.limelight.org.", ("address lost",))
     found, _ = translated("write to a@b.org now.", lambda *_: ["schreib jetzt."])
     assert (found.text, found.warnings) == ("schreib jetzt a@b.org.", ("address lost",))
+
+
+def test_what_has_no_words_is_not_searched() -> None:
+    for text in ("...", "😀😀", "?!", marked("<ph0> - <ph1>")):
+        found, asked = translated(text, lambda *_: ["Ärger"])
+        assert (found.text, found.warnings, asked) == (text, (), [])
+    assert translated("3", lambda *_: ["3"])[1] == ["3"]
 
 
 def test_a_source_in_an_unknown_script_comes_back() -> None:

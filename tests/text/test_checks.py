@@ -96,3 +96,7 @@ def test_the_share_of_unknown_letters() -> None:
     assert unknown_share("ab яя", alphabet) == 0.5
     assert unknown_share("你好", alphabet) == 1
     assert unknown_share("12", alphabet) == 0
+
+
+def test_addresses_in_capitals_are_addresses() -> None:
+    assert find_addresses("SEE HTTPS://EXAMPLE.COM/A. OR WWW.TEST.DE!") == ["HTTPS://EXAMPLE.COM/A", "WWW.TEST.DE"]

@@ -190,9 +190,9 @@ class BeamSearch(Search):
 
     def _go_on(self, slots: Integers, parents: Integers, ids: Integers, scores: Numbers, going_on: Integers) -> None:
         """(4) The active hypotheses with one more token."""
-        self.tokens[slots] = np.take_along_axis(self.tokens[slots], parents[:, :, None], axis=1)
+        self.tokens[slots] = self.tokens[slots[:, None], parents]
         self.tokens[slots, :, self.positions[slots]] = ids
-        self.sums[slots] = np.take_along_axis(self.sums[slots], parents[:, :, None], axis=1)
+        self.sums[slots] = self.sums[slots[:, None], parents]
         self.log_probabilities[slots] = np.take_along_axis(scores, going_on, axis=1)
         self.sums[slots, :, self.positions[slots]] = self.log_probabilities[slots]
         self.positions[slots] += 1

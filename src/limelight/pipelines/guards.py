@@ -18,6 +18,7 @@ strings. What it does depends on the sentence alone, never on others in the batc
 (`n_best` above 1) stay as the search found them: they have warnings alone.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -27,7 +28,7 @@ from limelight.pipelines.job import Steps
 from limelight.pipelines.sentence import Sentence
 from limelight.pipelines.translation import Translation
 from limelight.text import checks, repairs
-from limelight.text.marks import PLACEHOLDER
+from limelight.text.marks import MARK, PLACEHOLDER
 from limelight.text.protect import protect, restore
 from limelight.text.protectors import PROTECTORS, Found, Protector
 
@@ -52,7 +53,8 @@ WRONG = ("loop", "too short", "too long", "copied", "unknown script")
 UNSURE = 0.1
 """The most confidence that such a translation has: the features of confidence do not know these faults."""
 DOUBT = 0.5
-"""Text in ALL CAPS with less confidence is searched again in small letters."""
+"""Text in ALL CAPS with less confidence (without it, with a lower probability of a token) is searched again in small
+letters."""
 UNKNOWN = 0.5
 """A source with this share of unknown letters is in an unknown script."""
 WIDER = 4
@@ -82,6 +84,8 @@ Remedy = Callable[[Sentence, Attempt], Steps[list[Translation]]]
 def guarded(sentence: Sentence) -> Steps[Translation]:
     """The translation of a sentence, with warnings."""
     source = sentence.text
+    if not any(letter.isalnum() for letter in MARK.sub("", source)):
+        return replace(sentence.read(replace(sentence.prepared, request=None), ()), text=source)
     found = yield from sentence.search()
     best = looked_at(source, found[0])
     if sentence.unknown_share > UNKNOWN:
@@ -105,13 +109,20 @@ def guarded(sentence: Sentence) -> Steps[Translation]:
 def looked_at(source: str, translation: Translation) -> Attempt:
     """The translation with its faults."""
     found = faults(source, translation.text)
-    sure = translation.confidence is None or translation.confidence >= DOUBT
-    return Attempt(translation, found if sure or not repairs.is_capitals(source) else (*found, "doubtful"))
+    doubtful = repairs.is_capitals(source) and _sureness(translation) < DOUBT
+    return Attempt(translation, (*found, "doubtful") if doubtful else found)
+
+
+def _sureness(translation: Translation) -> float:
+    """Its confidence; where that is not known, the geometric mean of the probabilities of its tokens."""
+    if translation.confidence is not None:
+        return translation.confidence
+    return math.exp(translation.log_probability / (len(translation.tokens) + 1))
 
 
 def _rank(attempt: Attempt) -> tuple[int, float]:
     """The best has the least; of equal ones the first."""
-    return sum(SEVERITY[fault] for fault in attempt.faults), -(attempt.translation.confidence or 0.0)
+    return sum(SEVERITY[fault] for fault in attempt.faults), -_sureness(attempt.translation)
 
 
 def _unsure(translation: Translation, warnings: Sequence[str]) -> Translation:

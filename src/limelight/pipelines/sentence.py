@@ -63,4 +63,4 @@ class Sentence:
         request = asked.request if settings is None else replace(asked.request, settings=settings)
         [hypotheses] = yield [request]
         found = self.read(asked, hypotheses)
-        return [replace(each, source=self.text) for each in (found, *found.alternatives)]
+        return [replace(each, source=self.text, alternatives=()) for each in (found, *found.alternatives)]

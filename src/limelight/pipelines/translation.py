@@ -54,7 +54,7 @@ def joined(source: str, text: str, sentences: Sequence[Translation]) -> Translat
     first = sentences[0]
     weights = [len(each.tokens) + 1 for each in sentences]
     total = sum(weights)
-    confidences = [each.confidence for each in sentences if each.confidence is not None]
+    known = [(each.confidence, len(each.tokens) + 1) for each in sentences if each.confidence is not None]
     return Translation(
         text=text,
         score=sum(each.score * weight for each, weight in zip(sentences, weights, strict=True)) / total,
@@ -62,13 +62,9 @@ def joined(source: str, text: str, sentences: Sequence[Translation]) -> Translat
         log_probability=sum(each.log_probability for each in sentences),
         source=source,
         finished=all(each.finished for each in sentences),
-        confidence=_mean(confidences, weights) if len(confidences) == len(sentences) else None,
+        confidence=sum(each * weight for each, weight in known) / sum(weight for _, weight in known) if known else None,
         warnings=tuple(dict.fromkeys(name for each in sentences for name in each.warnings)),
         source_lang=first.source_lang,
         target_lang=first.target_lang,
         words=tuple(word for each in sentences for word in each.words),
     )
-
-
-def _mean(values: Sequence[float], weights: Sequence[int]) -> float:
-    return sum(value * weight for value, weight in zip(values, weights, strict=True)) / sum(weights)

@@ -23,7 +23,7 @@ CHARACTER_LOOP = re.compile(rf"(\S{{1,6}}?)\1{{{MIN_LOOP_CHARACTERS // 2},}}")
 NUMBER = re.compile(r"(?<![^\W\d_])\d+(?:[.,'’\u00a0\u202f ]\d+)*(?!\d)")
 _SEPARATORS = re.compile(r"[.,'’\u00a0\u202f ]")
 ADDRESS = re.compile(
-    r"(?:https?://|ftp://|www\.)[^\s<>\"“”«»]*[^\s<>\"“”«»()\[\].,;:!?'’]"
+    r"(?:(?i:https?://|ftp://|www\.))[^\s<>\"“”«»]*[^\s<>\"“”«»()\[\].,;:!?'’]"
     r"|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
     r"|(?<![\w@/.-])(?:[a-z0-9-]+\.)+(?:com|org|net|edu|gov|io|de|fr|uk|eu|at|ch|info)(?:/[^\s<>\"“”«»]*[^\s<>\"“”«»()\[\].,;:!?'’])?(?!\w)"
 )
