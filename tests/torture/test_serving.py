@@ -1,0 +1,337 @@
+"""The promises of the service, each put to the test by a fault that is really injected; checks S1 to S3, S9, X1 and X5.
+
+Controls break a mechanism: its check has to fail.
+"""
+
+import gzip
+import json
+import os
+import random
+import re
+import socket
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from limelight.serving.limits import Limits
+from limelight.serving.pool import Pool
+from limelight.serving.worker import Worker
+from tests.serving.helpers import TEXTS, Running, running, table, translator, wait_until
+from tests.torture.conftest import Measured
+
+PATHS = [
+    "/v2/translate",
+    "/v2/languages",
+    "/v2/usage",
+    "/v2/document",
+    "/translate",
+    "/languages",
+    "/detect",
+    "/health",
+    "/frontend/settings",
+    "/v1/chat/completions",
+    "/v1/models",
+    "/api/v1/translate",
+    "/api/v1/attention",
+    "/api/v1/steps",
+    "/api/v1/beam",
+    "/api/v1/models",
+    "/api/v1/health/ready",
+    "/metrics",
+    "/openapi.json",
+    "/",
+]
+METHODS = ["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE"]
+TELLTALE = re.compile(rb"Traceback|File \"|site-packages|/src/limelight|torch|pydantic|starlette", re.IGNORECASE)
+
+
+def at_once(number: int, work: Callable[[int], None]) -> None:
+    threads = [threading.Thread(target=work, args=(each,)) for each in range(number)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def adds_up(service: Running) -> bool:
+    """Whether every request that came is counted once."""
+    wait_until(lambda: service.counts()["in_progress"] == 0)
+    return sum(service.counts().values()) == service.received()
+
+
+# ---- S1: overload
+
+
+def overload(service: Running, seconds: float) -> tuple[int, int, Counter]:
+    """(requests with an answer that is right, all that were sent, how often each status came)."""
+    alone = {text: translator(table(1)).translate(text).text for text in TEXTS}
+    statuses: Counter = Counter()
+    sent, right = [0] * 24, [0] * 24
+    end = time.monotonic() + seconds
+
+    def client(number: int) -> None:
+        draw = random.Random(number)
+        while time.monotonic() < end:
+            text = draw.choice(TEXTS)
+            sent[number] += 1
+            answer = service.post("/translate", {"q": [text] * 6, "source": "en", "target": "de"})
+            statuses[answer.status] += 1
+            if answer.status == 200:
+                right[number] += answer.value["translatedText"] == [alone[text]] * 6
+            else:
+                right[number] += answer.status in (429, 503) and int(answer.headers["retry-after"]) >= 1
+
+    at_once(24, client)
+    return sum(right), sum(sent), statuses
+
+
+def test_overload_is_refused_and_nothing_is_lost(full: bool, measured: Measured) -> None:
+    model = table(1)
+    with running({"one": translator(model)}, limits=Limits(queue=24, client_queue=16)) as service:
+        model.pause = 0.001
+        right, sent, statuses = overload(service, 600.0 if full else 2.0)
+        assert set(statuses) == {200, 429}
+        assert adds_up(service)
+    measured("S1", "requests under overload answered rightly, or refused with Retry-After", held=right, of=sent)
+
+
+# ---- S2: nobody gets another's answer
+
+
+def crossed(requests: int) -> int:
+    """How many answers were not those of their texts."""
+    models = {"one": translator(table(1)), "two": translator(table(2), "en", "fr")}
+    alone = {
+        (target, text): one.translate(text).text
+        for (target, one) in zip(("de", "fr"), models.values(), strict=True)
+        for text in TEXTS
+    }
+    wrong = [0] * 16
+    with running(models) as service:
+
+        def client(number: int) -> None:
+            draw = random.Random(number)
+            for _ in range(requests // 16):
+                target, text = draw.choice(("de", "fr")), draw.choice(TEXTS)
+                answer = service.post("/v2/translate", {"text": [text], "target_lang": target.upper()})
+                wrong[number] += answer.value["translations"][0]["text"] != alone[target, text]
+
+        at_once(16, client)
+        assert adds_up(service)
+    return sum(wrong)
+
+
+def test_no_answer_goes_to_another_client(full: bool, measured: Measured) -> None:
+    requests = 5008 if full else 208
+    measured("S2", "mixed requests that got their own answer", held=requests - crossed(requests), of=requests)
+
+
+def test_control_answers_that_are_mixed_up_are_seen(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
+    """An engine that hands the outcomes of a step to each other's requests."""
+    real = Worker._step
+
+    def mixed_up(self: Worker) -> None:
+        tasks = list(self._task_of.items())
+        self._task_of = dict(zip([key for key, _ in tasks], [value for _, value in tasks[::-1]], strict=True))
+        running = {task: self._running[task] for _, task in tasks}
+        for number, task in self._task_of.items():
+            running[task].asked = [number]
+        real(self)
+
+    monkeypatch.setattr(Worker, "_step", mixed_up)
+    measured("S2", "control: mixed up outcomes are seen", held=int(crossed(208) > 0), of=1)
+
+
+# ---- S3: clients that leave
+
+
+def left_behind(service: Running, number: int) -> int:
+    """How many sentences are still decoded after so many clients have left, each after its request was begun."""
+    pool = service.service.catalog.models[0].pool
+    body = json.dumps({"text": "eggbeef"}).encode()
+    head = f"POST /api/v1/translate HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"
+    head += "Content-Type: application/json\r\n\r\n"
+    for _ in range(number):
+        before = service.received()
+        with socket.create_connection(("127.0.0.1", service.port)) as connection:
+            connection.sendall(head.encode() + body)
+            wait_until(lambda: service.received() > before)  # noqa: B023
+    deadline = time.monotonic() + 5
+    while (pool.decoding or pool.waiting) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return pool.decoding + pool.waiting
+
+
+def test_who_leaves_costs_nothing(full: bool, measured: Measured) -> None:
+    number = 1000 if full else 40
+    model = table(4, endless=True)
+    with running({"one": translator(model, max_length_extra=900)}) as service:
+        model.pause = 0.001
+        left_behind(service, 5)
+        threads, files = threading.active_count(), len(os.listdir("/proc/self/fd"))
+        behind = left_behind(service, number)
+        wait_until(lambda: len(os.listdir("/proc/self/fd")) <= files + 2)
+        assert threading.active_count() <= threads + 2
+        assert service.counts()["accepted"] == 0
+        assert adds_up(service)
+    measured("S3", "clients that left and whose work ended", held=number - behind, of=number)
+
+
+def test_control_work_that_is_not_canceled_is_seen(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
+    monkeypatch.setattr(Pool, "_take_back", lambda self, job: None)
+    model = table(4, endless=True)
+    with running({"one": translator(model, max_length_extra=900)}) as service:
+        model.gate.clear()
+        behind = left_behind(service, 5)
+        model.gate.set()
+    measured("S3", "control: work that goes on is seen", held=int(behind > 0), of=1)
+
+
+# ---- S9: slow clients
+
+
+def test_slow_clients_are_ended_and_others_served(full: bool, measured: Measured) -> None:
+    number = 500 if full else 50
+    with running({"one": translator(table(1))}, limits=Limits(header_seconds=1.0, body_seconds=1.0)) as service:
+        slow = [socket.create_connection(("127.0.0.1", service.port)) for _ in range(number)]
+        for place, connection in enumerate(slow):
+            connection.sendall(
+                b"POST /translate HTTP/1.1\r\nHost: x\r\n" + (b"Content-Length: 9\r\n\r\n{" if place % 2 else b"A")
+            )
+        answers = [service.post("/api/v1/translate", {"text": text}).status for text in TEXTS]
+        assert answers == [200] * len(TEXTS)
+        ended = 0
+        for connection in slow:
+            connection.settimeout(30)
+            content = connection.recv(1000)
+            ended += not content or b" 408 " in content
+            connection.close()
+        chunks = b"POST /translate HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\na\r\n" * (
+            1_000_000 if full else 600_000
+        )
+        with socket.create_connection(("127.0.0.1", service.port)) as connection:
+            connection.settimeout(60)
+            with suppress(OSError):  # it may be ended before all has been sent
+                connection.sendall(chunks)
+            assert service.get("/health").status == 200
+    measured("S9", "slow clients that were ended", held=ended, of=number)
+
+
+# ---- X1, X3, X4: malformed requests
+
+
+def malformed(draw: random.Random) -> bytes:
+    """A request that is wrong in one of many ways."""
+    method, path = draw.choice(METHODS), draw.choice(PATHS)
+    kind = draw.choice(
+        ["application/json", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/x", ""]
+    )
+    body = draw.choice(
+        [
+            b"", b"{", b"[" * 3000, b'{"text": ' + b"[" * 50_000, b'{"q": "\\ud800", "source": "en", "target": "de"}',
+            b'{"text": NaN}', b'{"text": "a", "beam_size": 1e999}', b'{"text": "a", "beam_size": ' + b"9" * 5000 + b"}",
+            b'{"text": ["\\u0000"], "target_lang": "DE"}',
+            b"q=%00&source=en&target=de", b"\xff\xfe\x00", b"a=b&" * 3000,
+            b'{"text": {"a": []}, "target_lang": {}}', b"--x\r\nContent-Disposition: x\r\n\r\n", b"--x--",
+            b'{"model": "one", "messages": [{"role": "user", "content": null}]}', draw.randbytes(draw.randrange(200)),
+            json.dumps({"text": "".join(map(chr, draw.choices(range(1, 0xD7FF), k=20))), "target_lang": "DE"}).encode(),
+            gzip.compress(bytes(1_000_000)),
+        ]
+    )  # fmt: skip
+    length = draw.choice([str(len(body)), str(len(body)), str(len(body)), "-1", "abc", "9" * 30])
+    extra = draw.choice(
+        [
+            *("", "", "Content-Encoding: gzip\r\n", "Expect: 100-continue\r\n", "Transfer-Encoding: chunked\r\n"),
+            *("Authorization: \x00\r\n", "Range: bytes=0-\r\n", "Upgrade: websocket\r\nConnection: upgrade\r\n"),
+        ]
+    )
+    query = draw.choice(["", "", "?%ff", "?q=%ED%A0%80", "?a[]=1&&&", "?" + "a" * 5000])
+    line = f"{method} {path}{query} HTTP/1.{draw.choice('01')}\r\nHost: x\r\nConnection: close\r\n"
+    head = line + (f"Content-Type: {kind}\r\n" if kind else "") + extra + f"Content-Length: {length}\r\n\r\n"
+    whole = bytearray(head.encode("latin-1") + body)
+    for _ in range(draw.choice([0, 0, 0, 1, 5])):
+        whole[draw.randrange(len(whole))] = draw.randrange(256)
+    return bytes(whole)
+
+
+def answered(service: Running, request: bytes) -> bytes:
+    """All that comes back; a request that is waiting for more is given up."""
+    with socket.create_connection(("127.0.0.1", service.port)) as connection:
+        connection.settimeout(5)
+        found = b""
+        try:
+            connection.sendall(request)
+            connection.shutdown(socket.SHUT_WR)
+            while part := connection.recv(65536):
+                found += part
+        except OSError:
+            pass
+        return found
+
+
+def test_malformed_requests_get_4xx_and_not_a_word_too_much(full: bool, seed: int, measured: Measured) -> None:
+    number, draw, bad = 10_000 if full else 300, random.Random(seed), []
+    with running({"one": translator(table(1))}, limits=Limits(header_seconds=1.0, body_seconds=1.0)) as service:
+        for _ in range(number):
+            request = malformed(draw)
+            answer = answered(service, request)
+            if re.match(rb"HTTP/1.1 5(?!03)", answer) or TELLTALE.search(answer.replace(b"docs", b"")):
+                bad.append((request[:300], answer[:300]))
+        assert service.post("/api/v1/translate", {"text": "dab"}).status == 200
+        assert not [line for line in service.lines() if line["event"] == "fault"], bad
+        assert adds_up(service)
+    assert not bad, bad[0]
+    measured("X1", "malformed requests without an answer of 5xx", held=number - len(bad), of=number)
+
+
+# ---- X5: paths
+
+
+def test_nothing_that_is_asked_opens_a_file(full: bool, seed: int, measured: Measured) -> None:
+    draw, number = random.Random(seed), 500 if full else 100
+    parts = [
+        "../",
+        "..\\",
+        "%2e%2e/",
+        "/etc/passwd",
+        "\x00",
+        "C:\\",
+        "file://",
+        "~",
+        "....//",
+        "\u2025/",
+        "/proc/self/environ",
+        ".",
+    ]
+    opened: list[str] = []
+    watching = threading.Event()
+
+    def hook(event: str, arguments: tuple) -> None:
+        if event == "open" and watching.is_set() and threading.current_thread().name != "MainThread":
+            opened.append(str(arguments[0]))
+
+    sys.addaudithook(hook)
+    with running({"one": translator(table(1))}) as service:
+        service.post("/api/v1/translate", {"text": "dab"})
+        watching.set()
+        for _ in range(number):
+            path = "".join(draw.choices(parts, k=draw.randint(1, 6)))
+            requests = [
+                ("/api/v1/translate", {"text": "a", "model": path[:200]}),
+                ("/v2/translate", {"text": ["a"], "target_lang": path[:20]}),
+                ("/v1/chat/completions", {"model": path[:200], "messages": [{"role": "user", "content": "a"}]}),
+            ]
+            statuses = [service.post(where, body).status for where, body in requests]
+            assert all(400 <= status < 500 for status in statuses), (path, statuses)
+            quoted = path.encode().replace(b" ", b"%20").replace(b"\x00", b"%00").decode("latin-1")
+            assert (
+                b" 200 "
+                not in answered(service, f"GET /page/{quoted} HTTP/1.1\r\nHost: x\r\n\r\n".encode("latin-1"))[:15]
+            )
+        watching.clear()
+    inside = [name for name in opened if "passwd" in name or "environ" in name or ".." in name]
+    measured("X5", "paths in models, languages and addresses that opened nothing", held=number - len(inside), of=number)
