@@ -5,17 +5,20 @@ WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser test-clients test-portable torture bench bench-serve check format lock
+.PHONY: help demo test test-wheel test-browser test-clients test-portable torture bench bench-serve check format lock
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
 
-demo: .venv/.ready ## train a small translator on generated text (about two minutes), translate, draw its attention
+demo: .venv/.ready ## translate with the bundled model, draw its attention, train a small model of your own (three minutes)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
 
 # One thread per process: PyTorch's own threads would only wait for one another across the workers.
 test: .venv/.ready-dev ## run all tests, with every tensor shape checked
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --durations 10
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --durations 10 --ignore tests/packaging
+
+test-wheel: .venv/.ready-dev ## build the wheel, install it into an empty environment, translate there without a network
+	@$(BIN)/python -m pytest -q -rA tests/packaging
 
 # Where Chromium is: Debian's package is called so. Without a browser, or without a test that ran, this fails.
 BROWSER ?= chromium
@@ -31,7 +34,7 @@ AVX2 := ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS
 	NUMBA_CPU_NAME=haswell NUMBA_CPU_FEATURES=+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+popcnt
 
 test-portable: .venv/.ready-dev ## run all tests as on a CPU with AVX2 alone (no AVX-512, VNNI or bf16)
-	@OMP_NUM_THREADS=1 $(AVX2) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --durations 10
+	@OMP_NUM_THREADS=1 $(AVX2) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --durations 10 --ignore tests/packaging
 
 # npm may not be there, or may not give the package: its test says then that it is left out.
 test-clients: .venv/.ready-clients ## talk to a running service with the clients of DeepL, LibreTranslate and OpenAI

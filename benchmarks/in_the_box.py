@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from benchmarks.box_card import write_card
 from benchmarks.machine import describe_machine
 from benchmarks.output import RESULTS, table, write_result
 from benchmarks.robustness import DIRECTIONS, faults, read_inputs
@@ -28,6 +29,7 @@ from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
 from limelight.preparation.detector import share_detector
 from limelight.recipes import find_recipe
+from limelight.storage.layout import CARD
 from limelight.storage.model import load_model
 from limelight.text.pair import Pair
 from limelight.text.readers import read_pairs
@@ -80,17 +82,23 @@ def main(
     if not measure_only:
         train(configuration(data, recipe, [f"training.max_steps={updates}", *(set_ or [])]), run)
     shipped = smallest(run, out / NAME)
-    calibration = calibrate(shipped, data)
+    errors = calibrate(shipped, data)
     translator = load_translator(shipped)
     scores = {direction: _score(translator, data, direction) for direction in DIRECTIONS}
-    robustness = {direction: _robustness(translator, direction) for direction in DIRECTIONS}
-    for shown in (_score_table(scores), _length_table(scores), _robustness_table(robustness)):
-        print(f"{shown}\n")
+    guarded, alone = ({each: _robustness(translator, each, guards=on) for each in DIRECTIONS} for on in (True, False))
+    tables = {
+        "counts": _count_table(data),
+        "scores": _score_table(scores),
+        "lengths": _length_table(scores),
+        "robustness": _robustness_table(guarded),
+        "without_guards": _robustness_table(alone),
+        "confidence": table(("direction", "sentences", "words"), [(name, *both) for name, both in errors.items()]),
+    }
+    (shipped / CARD).write_text(write_card(load_model(shipped), NAME, **tables), encoding="utf-8")
+    print((shipped / CARD).read_text(encoding="utf-8"))
     for direction, found in scores.items():
         _print_samples(direction, found, _pairs(data, "test", direction))
-    for name, (of_sentences, of_words) in calibration.items():
-        print(f"expected calibration error, {name}: sentences {of_sentences:.3f}, words {of_words:.3f}")
-    result = _result(shipped, updates, scores, robustness) | {"calibration_error": calibration}
+    result = _result(shipped, updates, scores, guarded, alone) | {"calibration_error": errors}
     write_result("in-the-box", result, folder=RESULTS)
 
 
@@ -136,15 +144,23 @@ def _score(translator: Translator, data: Path, direction: tuple[str, str]) -> Ev
     return evaluate(translator, _pairs(data, "test", direction), direction=Direction(*direction), target=direction[1])
 
 
-def _robustness(translator: Translator, direction: tuple[str, str]) -> dict[str, tuple[int, int]]:
+def _robustness(translator: Translator, direction: tuple[str, str], *, guards: bool) -> dict[str, tuple[int, int]]:
     """For each category how many inputs have no fault, and how many there are."""
-    inputs = read_inputs(*direction)
-    outputs = translator.translate([each.text for each in inputs], source_lang=direction[0], target_lang=direction[1])
+    inputs, (source, target) = read_inputs(*direction), direction
+    texts = [each.text for each in inputs]
+    outputs = translator.translate(texts, source_lang=source, target_lang=target, guards=guards)
     found: dict[str, tuple[int, int]] = {}
     for each, output in zip(inputs, outputs, strict=True):
         good, count = found.get(each.category, (0, 0))
         found[each.category] = (good + (not faults(each, output.text)), count + 1)
     return found
+
+
+def _count_table(data: Path) -> str:
+    """Pairs of each part."""
+    parts = ("train", "dev", "test")
+    rows = [(partner, *(len(_pairs(data, part, ("en", partner))) for part in parts)) for partner in PARTNERS]
+    return table(("pairs of English and", *parts), rows)
 
 
 def _score_table(scores: dict[tuple[str, str], Evaluation]) -> str:
@@ -186,7 +202,8 @@ def _result(
     shipped: Path,
     updates: int,
     scores: dict[tuple[str, str], Evaluation],
-    robustness: dict[tuple[str, str], dict[str, tuple[int, int]]],
+    guarded: dict[tuple[str, str], dict[str, tuple[int, int]]],
+    alone: dict[tuple[str, str], dict[str, tuple[int, int]]],
 ) -> dict[str, Any]:
     stored = load_model(shipped)
     return {
@@ -197,7 +214,8 @@ def _result(
         "weights": stored.notes,
         "machine": describe_machine(),
         "scores": {"-".join(direction): found.to_dict() for direction, found in scores.items()},
-        "robustness": {"-".join(direction): found for direction, found in robustness.items()},
+        "robustness": {"-".join(direction): found for direction, found in guarded.items()},
+        "robustness_without_guards": {"-".join(direction): found for direction, found in alone.items()},
     }
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From nothing to a translation and what it looked at, in about two minutes of training: `make demo`, or
+# The bundled model at work, then a model of one's own in about two minutes of training: `make demo`, or
 #   examples/demo.sh [FOLDER [MINUTES]]
 # with `limelight` on the path. What an earlier demo left in the folder is made anew.
 set -euo pipefail
@@ -12,9 +12,28 @@ model=$folder/model
 
 say() { printf '\n== %s\n' "$*"; }
 
-rm -rf "$corpus" "$model" "$folder/attention.png"
+translate() { # FROM TO SENTENCE; that no model is named is said once, not four times
+    local found status=0
+    found=$(limelight translate --from "$1" --to "$2" --text "$3" 2> "$folder/messages") || status=$?
+    if [ "$status" -ne 0 ]; then cat "$folder/messages" >&2; exit "$status"; fi
+    printf '   %s  %s\n   %s  %s\n\n' "$1" "$3" "$2" "$found"
+}
 
-say "Text: 20,000 sentences of a small English with their translations into Lumi, an invented language"
+mkdir -p "$folder"
+rm -rf "$corpus" "$model" "$folder"/attention.png "$folder"/bundled.png
+
+say "The model that comes with Limelight translates, offline"
+translate en de "The cat sat on the mat."
+translate en fr "I would like to know where the station is."
+translate de en "Morgen fahren wir mit dem Zug nach Berlin."
+translate fr en "Je ne sais pas encore ce que je vais faire."
+
+sentence="I would like to know where the station is."
+say "What it attended to: $sentence"
+limelight attention --to fr "$sentence"
+limelight attention --to fr "$sentence" -o "$folder/bundled.png"
+
+say "Now a model of your own. Text: 20,000 sentences of a small English with translations into Lumi, an invented language"
 python "$examples/phrase_grammar.py" --pairs 20000 --seed 1 --out "$corpus"
 head -n 3 "$corpus/train.tsv" | tr '\t' '\n' | sed 's/^/   /'
 
@@ -31,9 +50,15 @@ head -n 3 "$corpus/test.tsv" | paste - "$folder/translations.txt" |
     awk -F '\t' '{ printf "   source    %s\n   reference %s\n   Limelight %s\n\n", $1, $2, $3 }'
 
 sentence=$(sed -n 1p "$corpus/test.tsv" | cut -f 1)
-say "What it looked at: $sentence"
+say "What it attended to: $sentence"
 limelight attention --model "$model" "$sentence"
 limelight attention --model "$model" "$sentence" -o "$folder/attention.png"
 
-say "Done. The model is in $model, the picture in $folder/attention.png. Now try:"
-echo "   echo 'The old dog sees a small cat.' | .venv/bin/limelight translate --model $model"
+say "Done. The model is in $model, the pictures in $folder/bundled.png and $folder/attention.png. Now try:"
+cat <<'NEXT'
+   . .venv/bin/activate
+   limelight translate "The cat sat on the mat." --to de         text, a file or standard input
+   limelight card                                                what the bundled model is and how good
+   limelight train --help                                        your own parallel text
+NEXT
+echo "   echo 'The old dog sees a small cat.' | limelight translate --model $model"

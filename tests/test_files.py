@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import save_file
 
 from limelight import files
 from limelight.errors import RunError
@@ -62,6 +64,21 @@ def test_a_library_may_fill_the_file(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="not after all"):
         fill_file(tmp_path / "bad" / "file", fill)
     assert tree(tmp_path) == {"good/file": "new", "bad/file": "former"}
+
+
+def test_a_file_has_the_permissions_of_any_new_file(tmp_path: Path) -> None:
+    """Whatever the library that writes it gives it."""
+
+    def of_its_own(partial: Path) -> None:
+        partial.unlink()
+        partial.write_bytes(b"text")
+        partial.chmod(0o600)
+
+    (tmp_path / "usual").write_bytes(b"text")
+    fill_file(tmp_path / "file", of_its_own)
+    assert (tmp_path / "file").stat().st_mode == (tmp_path / "usual").stat().st_mode
+    fill_file(tmp_path / "weights", lambda partial: save_file({"x": torch.zeros(2)}, partial))
+    assert (tmp_path / "weights").stat().st_mode == (tmp_path / "usual").stat().st_mode
 
 
 def test_what_went_wrong_first_is_what_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,11 +43,18 @@ def write_whole(path: Path, content: bytes | str) -> None:
 
 
 def fill_file(path: Path, fill: Callable[[Path], object]) -> None:
-    """Let `fill` write a file beside the place, bring it to the disk, then move it there. An `OSError` names it."""
+    """Let `fill` write a file beside the place, bring it to the disk, then move it there. An `OSError` names it.
+
+    It has the permissions of any new file: safetensors gives its files to their owner alone, and a model is often read
+    by a service of another user.
+    """
     partial = path.with_name(path.name + PARTIAL)
     with naming(path):
         try:
+            partial.touch()
+            mode = partial.stat().st_mode
             fill(partial)
+            partial.chmod(mode)
             sync_file(partial)
             os.replace(partial, path)
         except BaseException:

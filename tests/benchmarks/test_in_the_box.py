@@ -59,6 +59,10 @@ def test_the_model_is_made_in_four_directions_measured_and_resumed(
     shown = capsys.readouterr().out
     for title in ("| direction | BLEU | aim |", "| words | 1-5 |", "| inputs | en-de |", "fr-en: 2 evenly spread of 8"):
         assert title in shown
+    card = (tmp_path / "box" / in_the_box.NAME / "README.md").read_text(encoding="utf-8")
+    assert "| de | 200 | 8 | 8 |" in card
+    assert "of update 4" in card or "the average of" in card
+    assert all(name in card for name in ("tatoeba.org", "CC BY 2.0 FR", "manythings.org/anki", "| links |"))
     found = json.loads((tmp_path / "results" / "in-the-box.json").read_text())
     assert set(found["scores"]) == {"en-de", "en-fr", "de-en", "fr-en"}
     assert all(row["bleu_signature"] and row["sentences"] == 8 for row in found["scores"].values())

@@ -8,6 +8,7 @@ import pytest
 import limelight
 from limelight.cli.app import run
 from limelight.config import Corpus
+from limelight.storage.layout import DETECTOR
 from limelight.training.run import train
 from tests.training.helpers import tiny_run
 
@@ -30,6 +31,8 @@ def text(tmp_path: Path) -> Path:
 
 
 def test_a_direction_has_to_be_clear(folder: Path, text: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for kept in folder.glob(f"**/{DETECTOR}"):  # which would choose among the directions
+        kept.unlink()
     assert run(["translate", "--model", str(folder), str(text)]) == 2
     assert "in several directions: en-de, de-en; say which one: give --to LANG" in capsys.readouterr().err
     assert run(["translate", "--model", str(folder), "--to", "fr", str(text)]) == 2

@@ -24,7 +24,7 @@ def pairs_of(path: Path) -> list[tuple[str, str]]:
 def expected(run: Path, texts: Iterable[str], target: str | None = None) -> list[tuple[str, str]]:
     """Each text once, with its translation, those that are left out aside."""
     unique = list(dict.fromkeys(filter(None, texts)))
-    found = load_translator(run).translate(unique, target_lang=target)
+    found = load_translator(run).translate(unique, target_lang=target, lines=True, guards=False)
     return [(text, each.text) for text, each in zip(unique, found, strict=True) if each.text and each.finished]
 
 

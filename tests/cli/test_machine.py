@@ -10,7 +10,7 @@ from limelight.config import load_config
 from tests.cli.conftest import Limelight, settings
 
 COMMANDS = {
-    "translate": "translate --model {trained} {corpus}/in.txt",
+    "translate": "translate --model {trained} --no-guards {corpus}/in.txt",
     "evaluate": "evaluate --model {trained} --test {corpus}/test.tsv",
     "attention": "attention --model {trained} word",
     "generate": "generate --model {writing} word",

@@ -11,10 +11,10 @@ DEMO = Path(__file__).parents[2] / "examples" / "demo.sh"
 STAND_IN = """#!/usr/bin/env bash
 echo "$@" >> "$CALLS"
 verb=$1
-while [ $# -gt 0 ]; do case $1 in -o|--out) out=$2 ;; esac; shift; done
+while [ $# -gt 0 ]; do case $1 in -o|--out) out=$2 ;; --text) text=$2 ;; esac; shift; done
 case $verb in
     train) mkdir "$out" ;;
-    translate) tr a-z A-Z > "$out" ;;
+    translate) if [ -n "${text:-}" ]; then echo "$text" | tr a-z A-Z; else tr a-z A-Z > "$out"; fi ;;
     attention) [ -z "${out:-}" ] || echo picture > "$out" ;;
 esac
 """
@@ -40,7 +40,15 @@ def test_the_demo_goes_the_whole_path(tmp_path: Path, stand_in: dict[str, str]) 
     folder = tmp_path / "demo"
     done = demo(folder, stand_in)
     assert done.returncode == 0, done.stderr
-    train, evaluate, translate, show, draw = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()
+    calls = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()
+    bundled, (train, evaluate, translate, show, draw) = calls[:6], calls[6:]
+    assert [call.split("--text")[0] for call in bundled[:4]] == [
+        f"translate --from {source} --to {target} "
+        for source, target in (("en", "de"), ("en", "fr"), ("de", "en"), ("fr", "en"))
+    ]
+    assert "   en  The cat sat on the mat.\n   de  THE CAT SAT ON THE MAT.\n" in done.stdout
+    assert bundled[5] == f"{bundled[4]} -o {folder}/bundled.png"
+    assert all("--model" not in call for call in bundled)
     assert train == (
         f"train --train {folder}/corpus/train.tsv --valid {folder}/corpus/valid.tsv --source en --target lumi "
         f"--recipe demo --max-minutes 0.3 --out {folder}/model"
