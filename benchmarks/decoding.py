@@ -138,7 +138,7 @@ def limelight(precision: str, *, shortlist: bool = False) -> Callable[[Path], Tr
         translator.config = translator.config.model_copy(update={"max_length_factor": 1e-6, "max_length_extra": LIMIT})
 
         def translate(sources: Sequence[str], beam: int) -> list[tuple[str, int]]:
-            found = translator.translate(sources, beam_size=beam)
+            found = translator.translate(sources, beam_size=beam, lines=True, guards=False)
             return [(each.text, len(each.tokens) + each.finished) for each in found]
 
         return translate

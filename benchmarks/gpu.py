@@ -218,7 +218,7 @@ def decoding(size: str, device: torch.device, seconds: float) -> dict[str, Any]:
 
         def work(_: int, beam: int = beam) -> None:
             nonlocal made
-            found = translator.translate(texts, beam_size=beam, batch_tokens=65_536)
+            found = translator.translate(texts, beam_size=beam, batch_tokens=65_536, lines=True, guards=False)
             made += sum(len(translation.tokens) for translation in found)
 
         work(0)

@@ -86,7 +86,9 @@ def measure(run: Path, pairs: Sequence[Pair], precision: str, rounds: int) -> di
 def translated(translator: Translator, groups: Sequence[Sequence[str]]) -> tuple[list[Translation], float]:
     """The translations, and target tokens a second of processor time."""
     begun = time.process_time()
-    found = [each for group in groups for each in translator.translate(list(group), beam_size=BEAM)]
+    found = [
+        each for group in groups for each in translator.translate(list(group), beam_size=BEAM, lines=True, guards=False)
+    ]
     seconds = time.process_time() - begun
     return found, sum(len(each.tokens) + 1 for each in found) / seconds
 

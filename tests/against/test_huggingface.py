@@ -192,7 +192,11 @@ def test_a_trained_model_translates_to_the_same_text(tmp_path: Path) -> None:
     # A limit that none is to reach: at it transformers forces the end, which is a token more.
     settings = {"max_new_tokens": 40, "early_stopping": "never", "length_penalty": 0.0}
     for beam in (1, 3):
-        ours = [found for found in translator.translate(texts, beam_size=beam, length_penalty=0.0) if found.finished]
+        ours = [
+            found
+            for found in translator.translate(texts, beam_size=beam, length_penalty=0.0, guards=False)
+            if found.finished
+        ]
         assert len(ours) > 5
         with torch.no_grad():
             theirs = model.generate(**inputs, num_beams=beam, do_sample=False, **settings)

@@ -31,7 +31,7 @@ class Letters:
         return "".join(self.pieces([identifier for identifier in ids if identifier > 1])).replace("▁", " ")
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        return [ALPHABET[identifier - 2] for identifier in ids]
+        return [ALPHABET[each - 2] if 1 < each < self.padding else "<>" for each in ids]
 
     def word_of(self, ids: Sequence[int]) -> list[int]:
         opens = [piece == "▁" for piece in self.pieces(ids)]

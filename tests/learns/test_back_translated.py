@@ -57,7 +57,7 @@ def test_the_tag_tells_one_kind_of_text_from_the_other(tmp_path: Path, seed: int
     tagged = Translator(plain.model, Tokenizers(Tagging(plain.tokenizers.source), plain.tokenizers.target))
     unseen = words(300, seed + 2)
     for translator, expected in ((plain, unseen), (tagged, [word[::-1] for word in unseen])):
-        outputs = translator.translate(unseen, beam_size=1)
+        outputs = translator.translate(unseen, beam_size=1, guards=False)
         right = sum(output.text == word for output, word in zip(outputs, expected, strict=True))
         print(f"{right} of {len(unseen)}")
         assert right >= 0.98 * len(unseen)

@@ -62,7 +62,7 @@ def test_both_directions_are_learned(tmp_path: Path, seed: int) -> None:
     translator = load_translator(tmp_path / "run")
     unseen = words(300, seed + 2)
     for language, expected in (("same", unseen), ("back", [word[::-1] for word in unseen])):
-        outputs = translator.translate(unseen, target_lang=language, beam_size=1)
+        outputs = translator.translate(unseen, target_lang=language, beam_size=1, guards=False)
         right = sum(output.text == word for output, word in zip(outputs, expected, strict=True))
         print(f"{language}: {right} of {len(unseen)}")
         assert right >= 0.98 * len(unseen)

@@ -120,7 +120,8 @@ def test_modes_come_back_when_validation_is_interrupted(
 
 def test_bleu_is_that_of_greedy_translations(model: Seq2Seq, tokenizers: Tokenizers, pairs: list[Pair]) -> None:
     seen = validated(model, tokenizers, pairs, 99)
-    outputs = Translator(model, tokenizers).translate([pair.source for pair in pairs], beam_size=1)
+    sources = [pair.source for pair in pairs]
+    outputs = Translator(model, tokenizers).translate(sources, beam_size=1, lines=True, guards=False)
     texts, references = [each.text for each in outputs], [pair.target for pair in pairs]
     assert seen.figures == {
         "bleu": corpus_bleu(texts, references).score,
