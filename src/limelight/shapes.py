@@ -15,6 +15,7 @@ A shape is written in full in each public signature, with these names and no oth
 | key        | K      | positions that are attended to                                    |
 | model      | D      | width of a Transformer                                            |
 | heads      | H      | attention heads                                                   |
+| changes    |        | what is changed of each head: its share, its temperature          |
 | head_size  |        | width of one head's queries and keys                              |
 | size       |        | width of one head's keys, or of its values                        |
 | inner      |        | width of all heads, end to end                                    |

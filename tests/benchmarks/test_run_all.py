@@ -59,7 +59,7 @@ def test_a_step_that_fails_leaves_its_reason_and_the_next_one_its_table(
 def test_a_step_that_does_not_end_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     (tmp_path / "waits.py").write_text("import time\ntime.sleep(60)", encoding="utf-8")
-    assert run_all.work(Step("", ["waits"], 0.005), tmp_path / "log").startswith("given up after 0 minutes")
+    assert run_all.work(Step("", ["waits"], 0.005), tmp_path / "log").startswith("stopped after 0 minutes")
 
 
 def test_what_is_missing_is_said_at_once(data: Path, tmp_path: Path) -> None:

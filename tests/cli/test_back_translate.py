@@ -56,7 +56,10 @@ def test_samples_are_drawn_anew_for_another_seed_alone(
     assert texts["default"] == texts["one"] != texts["two"]
     search = json.loads((tmp_path / "two.tsv.json").read_text())["made_of"]["search"]
     assert search["sampling"] == {"temperature": 2.0, "top_k": 0, "top_p": 1.0, "seed": 2}
-    for wrong, said in ((["--sample", "--beam", 2], "exclude each other"), (["--top-k", 3], "only with --sample")):
+    for wrong, said in (
+        (["--sample", "--beam", 2], "exclude each other"),
+        (["--top-k", 3], "sampling options need --sample"),
+    ):
         ended = limelight(*given[:7], *wrong, "-o", tmp_path / "x.tsv")
         assert ended.code == 2
         assert said in ended.err

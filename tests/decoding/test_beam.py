@@ -399,7 +399,7 @@ def test_an_impossible_prefix_still_gives_a_result() -> None:
     ("options", "message"),
     [
         ({"beam": 0}, r"beam_size must be at least 1 \(greedy search\), not 0"),
-        ({"beam": 4, "n_best": 5}, r"n_best must be from 1 to beam_size \(4\), not 5: ask for fewer"),
+        ({"beam": 4, "n_best": 5}, r"n_best must be from 1 to beam_size \(4\), not 5: use fewer, or a larger beam"),
         ({"beam": 4, "n_best": 0}, r"n_best must be from 1 to beam_size \(4\), not 0"),
         ({"beam": 2, "alpha": -0.1}, r"length_penalty must be from 0 \(none\) to 10, not -0.1"),
         ({"beam": 2, "alpha": 1000.0}, "length_penalty must be from 0 .* to 10, not 1000"),

@@ -210,7 +210,7 @@ def interrupted(job: Job) -> None:
 def test_other_text_or_settings_are_refused(done: bool, text: Path, tmp_path: Path) -> None:
     job = job_of(text, "out.tsv")
     made(job) if done else interrupted(job)
-    said = "it is there already, and made otherwise" if done else "it was begun otherwise"
+    said = "it exists already, with other settings" if done else "it was begun otherwise"
     with pytest.raises(UserError, match=rf"{said}: search\.beam_size is 4 there, 2 here"):
         made(replace(job, options={"beam_size": 2}))
     with pytest.raises(UserError, match=rf"{said}: limits\.max_length_ratio is 6\.0 there, 3\.0 here"):

@@ -111,9 +111,9 @@ def test_only_characters_need_no_piece_for_a_line_end() -> None:
 @pytest.mark.parametrize("kind", NORMALIZING)
 def test_the_vocabulary_of_a_translator_is_refused(kind: str) -> None:
     tokenizer = train(kind, reserved=())
-    with pytest.raises(UserError, match=r"no piece <line>: it is that of a translator, and not made for plain text"):
+    with pytest.raises(UserError, match=r"no token <line>: it is that of a translator, and not made for plain text"):
         encode_text(tokenizer, "a cat")
-    with pytest.raises(UserError, match="no piece <line>"):
+    with pytest.raises(UserError, match="no token <line>"):
         decode_text(tokenizer, [3])
-    with pytest.raises(UserError, match=r"no piece \[MASK\]"):
+    with pytest.raises(UserError, match=r"no token \[MASK\]"):
         reserved_id(tokenizer, MASK)
