@@ -19,14 +19,24 @@ from tests.training.helpers import tiny_run, write_pairs
 IN_TIME, AT_ONCE = 10.0, 1.0
 """Seconds that are promised: after the first signal, after the second."""
 PHASES = {
-    "data preparation": {"prepare.read_pairs": 3, "prepare.train_tokenizer": 1, "prepare._tokenize": 1,
-                         "prepare.read_valid": 1, "tasks.valid_set.validation_batches": 1},
-    "first step": {"loop.update": 1, "update.batch_loss": 1},
-    "step": {"update.batch_loss": 24},
-    "validation": {"tasks.valid_set.mean_loss": 3},
-    "save": {"checkpoint.sha256": 16, "checkpoint._remove_old": 4, "keep.save_weights": 3, "keep.save_model": 1},
-}  # fmt: skip
-"""Where each phase is met: functions of `limelight.training`, and up to which of their calls, all in the first half."""
+    "data preparation": {
+        "preparation.pairs.read_pairs": 3,
+        "preparation.pairs.train_tokenizer": 1,
+        "preparation.pairs._tokenize": 1,
+        "preparation.pairs.read_valid": 1,
+        "training.tasks.valid_set.validation_batches": 1,
+    },
+    "first step": {"training.loop.update": 1, "training.update.batch_loss": 1},
+    "step": {"training.update.batch_loss": 24},
+    "validation": {"training.tasks.valid_set.mean_loss": 3},
+    "save": {
+        "training.checkpoint.sha256": 16,
+        "training.checkpoint._remove_old": 4,
+        "training.keep.save_weights": 3,
+        "training.keep.save_model": 1,
+    },
+}
+"""Where each phase is met: functions of `limelight`, and up to which of their calls, all in the first half."""
 BUSY = {
     "a step": Moment("limelight.training.update.batch_loss", 9, IN_COMPILED_CODE),
     "the vocabulary": Moment("limelight.preparation.pairs.train_tokenizer", 1, IN_COMPILED_CODE),
@@ -98,7 +108,7 @@ def test_training_is_told_to_stop(
     held, slowest = 0, 0.0
     for count in range(tries):
         function, calls = chance.choice(sorted(PHASES[phase].items()))
-        moment = Moment(f"limelight.training.{function}", chance.randint(1, calls), chance.choice([0.0, 0.05]))
+        moment = Moment(f"limelight.{function}", chance.randint(1, calls), chance.choice([0.0, 0.05]))
         run = tmp_path / f"run-{count}"
         words = workplace.train(run, "--max-steps", "1000000")
         number, ended = disturb(Command(words, tmp_path / "errors", moment), moment, chance)

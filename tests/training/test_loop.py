@@ -265,3 +265,20 @@ def test_the_stream_is_closed_when_a_run_ends(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(loop, "closing", Watched)
     go(tiny_run(tmp_path / "text", max_steps=1), tmp_path / "run")
     assert closed == [True]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "order"), [({"max_minutes": 0.01}, ["warm up", "clock"]), ({"max_steps": 1}, ["clock"])]
+)
+def test_what_only_the_first_validation_does_is_done_before_the_minutes_begin(
+    bounds: dict[str, float], order: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it would be taken for the length of every validation, and the run would end so much earlier."""
+    found: list[str] = []
+    started = loop.Clock
+    monkeypatch.setattr(loop, "Clock", lambda before: found.append("clock") or started(before))
+    monkeypatch.setattr(
+        "limelight.training.tasks.translation.Translation.warm_up", lambda *_, **__: found.append("warm up")
+    )
+    go(tiny_run(tmp_path / "text", **{"max_steps": None, **bounds}), tmp_path / "run")
+    assert found == order

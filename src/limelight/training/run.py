@@ -16,6 +16,7 @@ from limelight.preparation.pairs import Prepared
 from limelight.signals import StopRequest
 from limelight.storage.layout import BEST, CONFIG, WEIGHTS
 from limelight.training.begin import PARENT, borrow_weights, keep_parent_card, vocabulary_warnings
+from limelight.training.budget import last_second
 from limelight.training.carry import require_apart
 from limelight.training.checkpoint import (
     CHECKPOINTS,
@@ -128,6 +129,8 @@ def _prepared(
         for line in group_warnings(config.training.accumulate, group):
             report.say(line)
         run = _set_up(config, folder, prepared, report, stop, group)
+        if last_second(config.training) is not None:
+            run.task.warm_up(run.model, precision=run.precision, device=run.device)
         # Last: until it is there, other settings may be tried.
         write_whole(folder / CONFIG, dump_config(config))
         group.wait()

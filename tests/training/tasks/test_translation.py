@@ -25,7 +25,7 @@ from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.training.loss import batch_loss
 from limelight.training.tasks.task import Validation, mean_loss
 from limelight.training.tasks.translation import Translation, balance, data_workers, mean_of, valid_pairs, views_of
-from limelight.training.tasks.valid_set import validation_batches
+from limelight.training.tasks.valid_set import ValidSet, validation_batches
 from tests.models.helpers import batch_of
 from tests.training.helpers import TRANSFORMER, go, last_weights, tiny_run, trace_of, write_pairs
 
@@ -344,3 +344,23 @@ def test_a_run_learns_the_same_with_processes_that_draw(tmp_path: Path) -> None:
     go(config, tmp_path / "beside", data_workers=1)
     assert trace_of(tmp_path / "beside") == trace_of(tmp_path / "alone")
     assert last_weights(tmp_path / "beside") == last_weights(tmp_path / "alone")
+
+
+def test_warming_up_translates_one_sentence_and_changes_nothing(
+    model: Seq2Seq, tokenizers: Tokenizers, pairs: list[Pair], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translated: list[int] = []
+    own = ValidSet.translate
+
+    def counted(self: ValidSet, model: Seq2Seq, some: list[Pair], *rest: object, **options: str) -> list[str]:
+        translated.append(len(some))
+        return own(self, model, some, *rest, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ValidSet, "translate", counted)
+    state = torch.get_rng_state()
+    task_of(model.train(), tokenizers, pairs).warm_up(model, precision="fp32", device=CPU)
+    assert translated == [1]
+    assert torch.equal(torch.get_rng_state(), state)
+    assert all(module.training for module in model.modules())
+    task_of(model, tokenizers, pairs, sentences=0).warm_up(model, precision="fp32", device=CPU)
+    assert translated == [1, 0]

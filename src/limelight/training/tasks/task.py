@@ -76,6 +76,10 @@ class Task(ABC):
     def validates(self) -> bool:
         """Whether there is unseen text."""
 
+    def warm_up(self, model: Model, *, precision: str, device: torch.device) -> None:  # noqa: B027
+        """Do what only the first validation of a process has to do, as compiling loops for a new machine: a run of
+        minutes keeps as much time for its last validation as an earlier one took."""
+
     @abstractmethod
     def validate(self, model: Model, *, precision: str, device: torch.device) -> Validation:
         """How good the model is as it stands. Nothing is changed by it, the random state included."""

@@ -71,6 +71,12 @@ class Translation(Task):
         }
         return mean_of(found)
 
+    def warm_up(self, model: Model, *, precision: str, device: torch.device) -> None:
+        """Translate a sentence: all directions search in the same loops."""
+        assert isinstance(model, Seq2Seq)
+        for each in list(self.valid.values())[:1]:
+            each.translate(model, each.chosen[:1], self.config.decoding, precision=precision)
+
     def _measured_by(self) -> str:
         if len(self.valid) == 1:
             return next(iter(self.valid.values())).measured_by

@@ -52,11 +52,7 @@ class ValidSet:
         if not self.chosen:
             return Validation(loss)
         sources, references = [[getattr(pair, side) for pair in self.chosen] for side in ("source", "target")]
-        translator = Translator(
-            model, self.tokenizers, decoding, precision=search_precision(precision), threads=torch.get_num_threads()
-        )
-        found = translator.translate(sources, beam_size=1, lines=True, guards=False)
-        outputs = [output.text for output in found]
+        outputs = self.translate(model, self.chosen, decoding, precision=precision)
         figures = {
             "bleu": corpus_bleu(outputs, references, tokenize=self.tokenize).score,
             "chrf": corpus_chrf(outputs, references).score,
@@ -64,6 +60,16 @@ class ValidSet:
         middle = len(outputs) // 2
         shown = sources[middle], references[middle], outputs[middle]
         return Validation(loss, figures, tuple(zip(("source", "reference", "model"), shown, strict=True)))
+
+    def translate(
+        self, model: Seq2Seq, pairs: Sequence[Pair], decoding: DecodingConfig, *, precision: str
+    ) -> list[str]:
+        """Greedy translations of their sources."""
+        translator = Translator(
+            model, self.tokenizers, decoding, precision=search_precision(precision), threads=torch.get_num_threads()
+        )
+        found = translator.translate([pair.source for pair in pairs], beam_size=1, lines=True, guards=False)
+        return [output.text for output in found]
 
 
 def validation_batches(
