@@ -6,7 +6,7 @@ import pytest
 
 from limelight.config import Direction
 from limelight.errors import UserError
-from limelight.pipelines.choose_direction import choose_direction
+from limelight.pipelines.job import choose_direction
 from limelight.text.detection import learn_detector
 
 DIRECTIONS = [Direction(*pair) for pair in (("en", "de"), ("en", "fr"), ("de", "en"), ("fr", "en"))]

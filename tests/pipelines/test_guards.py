@@ -10,7 +10,7 @@ from limelight.decoding.request import Request
 from limelight.decoding.sampling import Sampling
 from limelight.decoding.settings import SearchSettings
 from limelight.pipelines.guards import SEVERITY, faults, guarded
-from limelight.pipelines.sentence import Prepared, Sentence
+from limelight.pipelines.job import Prepared, Sentence
 from limelight.pipelines.translation import Translation
 from limelight.text.marks import show_marks
 

@@ -14,7 +14,7 @@ from limelight.evaluation.provenance import files_of, provenance_lines, versions
 from limelight.evaluation.score import perplexity, score_pairs
 from limelight.evaluation.summary import summarize_translation
 from limelight.evaluation.tokenization import choose_tokenization
-from limelight.pipelines.paragraph import TextOptions, text_settings
+from limelight.pipelines.job import TextOptions, text_settings
 from limelight.pipelines.translator import Translator
 from limelight.text.pair import Pair
 from limelight.text.scripts import is_mostly_unspaced

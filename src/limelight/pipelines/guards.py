@@ -24,8 +24,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from limelight.pipelines.job import Steps
-from limelight.pipelines.sentence import Sentence
+from limelight.pipelines.job import Sentence, Steps
 from limelight.pipelines.translation import Translation
 from limelight.text import checks, repairs
 from limelight.text.marks import MARK, PLACEHOLDER

@@ -10,12 +10,22 @@ A job is a generator inside: it yields requests, is sent what was found, and ret
 be searched again, with other settings, without a word about it in any engine or scheduler.
 """
 
-from collections.abc import Generator, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple, TypeVar, cast
 
+from limelight.config import UNNAMED, DecodingConfig, Direction, find_direction, fitting_directions
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
-from limelight.pipelines.translation import Translation
+from limelight.decoding.settings import SearchOptions, SearchSettings, search_settings
+from limelight.pipelines.confidence import estimated
+from limelight.pipelines.translation import Translation, joined
+from limelight.storage.confidence import Confidence
+from limelight.text.detection import LanguageDetector
+from limelight.text.sentences import Sentences, split_sentences
+from limelight.tokens import Tokenizers
+from limelight.tokens.marked import decode_marked
 
 Result = TypeVar("Result")
 Found = list[Hypothesis]
@@ -68,3 +78,207 @@ def side_by_side(several: Sequence[Steps[Result]]) -> Steps[list[Result]]:
         for place, requests in asked.items():
             advance(place, [next(answers) for _ in requests])
     return [result for result in results if result is not None]
+
+
+class TextOptions(SearchOptions, total=False):
+    """What a caller may ask beside the search.
+
+    lines: each text is one sentence, translated as it stands; else a text is split into sentences, and the line breaks
+        and the spaces between them are kept. A text with a `prefix` is one sentence, too.
+    guards: look for what is wrong with each translation, and search again where something is: `pipelines/guards.py`.
+        True when not given. Without them `warnings` are empty.
+    marked: texts are marked (`text/marks.py`): their placeholders are ids, and stand in the translations, too.
+    """
+
+    lines: bool
+    guards: bool
+    marked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TextSettings:
+    """`TextOptions`, all filled in."""
+
+    search: SearchSettings
+    lines: bool = False
+    guards: bool = True
+    marked: bool = False
+
+
+class Part(NamedTuple):
+    """A sentence of a text."""
+
+    text: str
+    direction: Direction | None
+    prefix: str
+    place: tuple[int, ...]
+    """The number of the text, and from the second sentence on the number of the sentence in it."""
+
+
+def text_settings(config: DecodingConfig, options: TextOptions) -> TextSettings:
+    """The settings of a call. Raises `UserError` as `search_settings` does."""
+    own = TextOptions.__annotations__.keys() - SearchOptions.__annotations__.keys()
+    given = {name: bool(value) for name, value in options.items() if name in own}
+    asked = {name: value for name, value in options.items() if name not in own}
+    return TextSettings(search_settings(config, cast(SearchOptions, asked)), **given)
+
+
+def sentences_of(text: str, direction: Direction | None, *, whole: bool) -> Sentences:
+    """The sentences of a text; the text itself where it is to stay `whole`."""
+    return Sentences((text,), ("", "")) if whole else split_sentences(text, names_of(direction)[0] or "en")
+
+
+def parts_of(sentences: Sentences, direction: Direction | None, prefix: str, number: int) -> list[Part]:
+    """The sentences of the text of this number."""
+    return [
+        Part(sentence, direction, prefix, (number, index) if index else (number,))
+        for index, sentence in enumerate(sentences.texts)
+    ]
+
+
+def paragraph(
+    text: str,
+    sentences: Sentences,
+    steps: Sequence[Steps[Translation]],
+    *,
+    source_lang_confidence: float | None = None,
+) -> Steps[Translation]:
+    """A text, of what is done for each of its sentences; a text without any becomes an empty one.
+
+    The alternative of a rank is made of those of this rank of each sentence; of the last where there are not so many.
+    """
+    found = yield from side_by_side(steps)
+    if not found:
+        return Translation("", 0.0, (), 0.0, text, finished=True)
+    if sentences.gaps == ("", ""):
+        return replace(found[0], source=text, source_lang_confidence=source_lang_confidence)
+    ranks = range(1 + max(len(each.alternatives) for each in found))
+    best, *others = (_ranked(text, sentences, found, rank) for rank in ranks)
+    return replace(best, alternatives=tuple(others), source_lang_confidence=source_lang_confidence)
+
+
+def _ranked(text: str, sentences: Sentences, found: Sequence[Translation], rank: int) -> Translation:
+    chosen = [(each, *each.alternatives)[: rank + 1][-1] for each in found]
+    return joined(text, sentences.join([each.text for each in chosen]), chosen)
+
+
+def names_of(direction: Direction | None) -> tuple[str, str]:
+    """The languages of a direction, empty where they have no names."""
+    source, target = direction or ("", "")
+    return ("" if source == UNNAMED["source"] else source), ("" if target == UNNAMED["target"] else target)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A sentence that is ready to be decoded."""
+
+    text: str
+    request: Request | None
+    """What an engine is asked for; None for a blank text, of which there is nothing to decode."""
+    direction: Direction | None = None
+    """None for a model of one direction whose languages have no names."""
+    marked: bool = False
+    """Whether the text is marked: its placeholders are ids, and so are those of the translation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A `Prepared` with a request, and how its translator makes others of it and reads what was found."""
+
+    prepared: Prepared
+    request: Request
+    remade: Callable[[Prepared, str, bool], Prepared]
+    """The same request of another text, which may be marked."""
+    read: Callable[[Prepared, Sequence[Hypothesis]], Translation]
+    unknown_share: float
+    """The share of its letters that the vocabulary has no tokens of."""
+    knows_placeholders: bool
+    """Whether the model was trained with placeholders."""
+
+    @property
+    def text(self) -> str:
+        """The source."""
+        return self.prepared.text
+
+    @property
+    def settings(self) -> SearchSettings:
+        """Those of its request."""
+        return self.request.settings
+
+    @property
+    def is_free(self) -> bool:
+        """Whether no beginning is forced."""
+        return not self.request.prefix
+
+    def search(
+        self, text: str | None = None, *, marked: bool = False, settings: SearchSettings | None = None
+    ) -> Steps[list[Translation]]:
+        """Its translations, best first: of another text or with other settings where they are given."""
+        asked = self.prepared if text is None else self.remade(self.prepared, text, marked)
+        if asked.request is None:
+            return []
+        request = asked.request if settings is None else replace(asked.request, settings=settings)
+        [hypotheses] = yield [request]
+        found = self.read(asked, hypotheses)
+        return [replace(each, source=self.text, alternatives=()) for each in (found, *found.alternatives)]
+
+
+def finish_sentence(
+    prepared: Prepared, hypotheses: Sequence[Hypothesis], tokenizers: Tokenizers, confidence: Confidence | None
+) -> Translation:
+    """The best hypothesis as the translation of a sentence, the others as its alternatives. A blank text, for which
+    there is nothing to find, becomes an empty one."""
+    source_lang, target_lang = names_of(prepared.direction)
+    empty = Translation(
+        "", 0.0, (), 0.0, prepared.text, finished=True, source_lang=source_lang, target_lang=target_lang
+    )
+    if not hypotheses:
+        return empty
+    target = tokenizers.target
+    decode_ids = partial(decode_marked, target) if prepared.marked else target.decode
+    found = []
+    for hypothesis in hypotheses:
+        each = replace(
+            empty,
+            text=_one_line(decode_ids(hypothesis.ids)),
+            score=hypothesis.score,
+            tokens=tuple(target.pieces(hypothesis.ids)),
+            log_probability=hypothesis.log_probability,
+            finished=hypothesis.finished,
+        )
+        if confidence is not None:
+            of_sentence, words = estimated(confidence, str(prepared.direction or ""), target, each, hypothesis)
+            each = replace(each, confidence=of_sentence, words=words)
+        found.append(each)
+    return replace(found[0], alternatives=tuple(found[1:]))
+
+
+def _one_line(text: str) -> str:
+    """A line in has to be a line out."""
+    return text.replace("\r", " ").replace("\n", " ")
+
+
+class Chosen(NamedTuple):
+    """The direction of a text."""
+
+    direction: Direction | None
+    """None for a model of one direction whose languages have no names."""
+    confidence: float | None = None
+    """The probability of its source language among all that the detector knows; None where nothing was detected."""
+
+
+def choose_direction(
+    directions: Sequence[Direction], detector: LanguageDetector | None, text: str, source: str = "", target: str = ""
+) -> Chosen:
+    """The direction that is asked for. Where several fit that differ in their source language, and none is named, that
+    of the text decides.
+
+    Raises `UserError`, as `find_direction` does, where none fits, or more than one for this source language.
+    """
+    fitting = fitting_directions(directions, source, target)
+    sources = {direction.source for direction in fitting}
+    if source or detector is None or len(sources) < 2 or not sources <= set(detector.languages):
+        return Chosen(find_direction(directions, source, target))
+    probabilities = detector.probabilities(text)
+    language = max(sorted(sources), key=lambda each: probabilities[each])
+    return Chosen(find_direction(directions, language, target), probabilities[language])

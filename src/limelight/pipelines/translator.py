@@ -27,19 +27,22 @@ from limelight.inspection.maps import attention_map
 from limelight.models.eval_mode import eval_mode
 from limelight.models.interface import Seq2Seq
 from limelight.models.room import longest_sequence, require_room
-from limelight.pipelines.choose_direction import Chosen, choose_direction
-from limelight.pipelines.finish import finish_sentence
 from limelight.pipelines.guards import guarded
-from limelight.pipelines.job import Job, Steps
-from limelight.pipelines.paragraph import (
+from limelight.pipelines.job import (
+    Chosen,
+    Job,
     Part,
+    Prepared,
+    Sentence,
+    Steps,
     TextOptions,
+    choose_direction,
+    finish_sentence,
     paragraph,
     parts_of,
     sentences_of,
     text_settings,
 )
-from limelight.pipelines.sentence import Prepared, Sentence
 from limelight.pipelines.translation import Translation
 from limelight.storage.confidence import Confidence
 from limelight.storage.shortlist import Shortlist
