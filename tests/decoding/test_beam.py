@@ -11,9 +11,8 @@ import torch
 from limelight.config import MAX_LENGTH_PENALTY
 from limelight.decoding.decode import beam_search, decode_batch, greedy_search
 from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.length_penalty import LengthPenalty
 from limelight.decoding.request import Request
-from limelight.decoding.settings import SearchSettings
+from limelight.decoding.settings import LengthPenalty, SearchSettings
 from limelight.errors import RunError, UserError
 from tests.decoding.fakes import (
     TableModel,

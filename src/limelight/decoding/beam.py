@@ -30,9 +30,9 @@ from torch import Tensor
 
 from limelight.decoding.host import Integers, Numbers, Truths, numbers
 from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.length_penalty import penalties_at
 from limelight.decoding.request import Request
 from limelight.decoding.search import Search, gains
+from limelight.decoding.settings import penalties_at
 from limelight.decoding.top import best_continuations, top_logits_with_ties
 from limelight.models.state import Active
 from limelight.shapes import Float
