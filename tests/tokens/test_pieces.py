@@ -3,8 +3,7 @@
 import pytest
 
 from limelight.errors import UserError
-from limelight.tokens.pieces import Pieces, require_count
-from limelight.tokens.tokenizer import END_PIECE, MAX_PIECES, PADDING_PIECE, SPACE, UNKNOWN_PIECE
+from limelight.tokens.tokenizer import END_PIECE, MAX_PIECES, PADDING_PIECE, SPACE, UNKNOWN_PIECE, Pieces, require_count
 
 KNOWN = [END_PIECE, UNKNOWN_PIECE, "<2de>", f"{SPACE}ab", "c"]
 

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from limelight.errors import UserError
 from limelight.tokens.metadata import StoredTokenizer, write_stored
-from limelight.tokens.pieces import Pieces, require_count
 from limelight.tokens.tokenizer import (
     END_PIECE,
     PADDING_PIECE,
@@ -21,7 +20,9 @@ from limelight.tokens.tokenizer import (
     UNKNOWN,
     UNKNOWN_PIECE,
     UNKNOWN_TEXT,
+    Pieces,
     is_control,
+    require_count,
     require_ids,
 )
 from limelight.tokens.vocabulary import no_text, require_size

@@ -17,7 +17,6 @@ import sentencepiece
 
 from limelight.errors import UserError
 from limelight.tokens.metadata import StoredTokenizer, write_stored
-from limelight.tokens.pieces import Pieces, require_count
 from limelight.tokens.sampling import BpeDropout, Draw, UnigramSampling
 from limelight.tokens.sentencepiece import count_pieces
 from limelight.tokens.sentencepiece_file import pieces_in, type_of
@@ -30,7 +29,9 @@ from limelight.tokens.tokenizer import (
     UNKNOWN,
     UNKNOWN_PIECE,
     UNKNOWN_TEXT,
+    Pieces,
     normalize,
+    require_count,
     require_ids,
 )
 from limelight.untrusted import shown

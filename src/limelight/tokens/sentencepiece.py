@@ -15,7 +15,6 @@ import sentencepiece
 
 from limelight.errors import UserError
 from limelight.tokens.metadata import StoredTokenizer, write_stored
-from limelight.tokens.pieces import Pieces, require_count
 from limelight.tokens.protobuf import fields
 from limelight.tokens.sampling import BpeDropout, UnigramSampling, sample_rows
 from limelight.tokens.tokenizer import (
@@ -26,8 +25,10 @@ from limelight.tokens.tokenizer import (
     UNKNOWN,
     UNKNOWN_PIECE,
     UNKNOWN_TEXT,
+    Pieces,
     is_control,
     normalize,
+    require_count,
     require_ids,
 )
 from limelight.tokens.vocabulary import count_alphabet, require_size, suggest_vocabulary_size, too_large, too_small

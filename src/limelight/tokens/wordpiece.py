@@ -14,7 +14,6 @@ from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_to
 
 from limelight.errors import UserError
 from limelight.tokens.metadata import StoredTokenizer, write_stored
-from limelight.tokens.pieces import Pieces, require_count
 from limelight.tokens.tokenizer import (
     END,
     END_PIECE,
@@ -23,8 +22,10 @@ from limelight.tokens.tokenizer import (
     UNKNOWN,
     UNKNOWN_PIECE,
     UNKNOWN_TEXT,
+    Pieces,
     is_control,
     normalize,
+    require_count,
     require_ids,
 )
 from limelight.tokens.vocabulary import count_alphabet, require_size, suggest_vocabulary_size, too_large, too_small
