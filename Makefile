@@ -13,12 +13,15 @@ help: ## what there is
 demo: .venv/.ready ## translate with the bundled model, draw its attention, train a small model of your own (three minutes)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
 
+# `make test AGAIN=1`, and likewise the others: the tests that failed last, one after the other.
+FAILED := $(if $(AGAIN),-n 0 --last-failed --last-failed-no-failures none)
+
 # One thread per process: PyTorch's own threads would only wait for one another across the workers.
 test: .venv/.ready-dev ## run all tests, with every tensor shape checked
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --durations 10 --ignore tests/packaging
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --durations 10 --ignore tests/packaging $(FAILED)
 
 test-wheel: .venv/.ready-dev ## build the wheel, install it into an empty environment, translate there without a network
-	@$(BIN)/python -m pytest -q -rA tests/packaging
+	@$(BIN)/python -m pytest -q -rA tests/packaging $(FAILED)
 
 # Where Chromium is: Debian's package is called so. Without a browser, or without a test that ran, this fails.
 BROWSER ?= chromium
@@ -26,7 +29,7 @@ AXE := .venv/axe/node_modules/axe-core/axe.min.js
 
 test-browser: .venv/.ready-browser ## try the page in a real browser (apt-get install chromium npm; or BROWSER=path)
 	@command -v $(BROWSER) > /dev/null || { echo 'there is no $(BROWSER): apt-get install chromium, or BROWSER=path'; exit 1; }
-	@OMP_NUM_THREADS=1 LIMELIGHT_BROWSER=$(BROWSER) LIMELIGHT_AXE=$(AXE) $(BIN)/python -m pytest -q -n 2 tests/browser
+	@OMP_NUM_THREADS=1 LIMELIGHT_BROWSER=$(BROWSER) LIMELIGHT_AXE=$(AXE) $(BIN)/python -m pytest -q -n 2 tests/browser $(FAILED)
 
 # What a laptop's CPU has. The processor still says what it really is: limelight.capabilities reads these variables, too.
 AVX2 := ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2 FBGEMM_ENABLE_INSTRUCTIONS=AVX2 \
@@ -38,7 +41,7 @@ test-portable: .venv/.ready-dev ## run all tests as on a CPU with AVX2 alone (no
 
 # npm may not be there, or may not give the package: its test says then that it is left out.
 test-clients: .venv/.ready-clients ## talk to a running service with the clients of DeepL, LibreTranslate and OpenAI
-	@OMP_NUM_THREADS=1 LIMELIGHT_NODE_CLIENTS=$(CURDIR)/.venv/clients $(BIN)/python -m pytest -q tests/clients
+	@OMP_NUM_THREADS=1 LIMELIGHT_NODE_CLIENTS=$(CURDIR)/.venv/clients $(BIN)/python -m pytest -q tests/clients $(FAILED)
 
 torture: .venv/.ready-dev ## break runs in every way we promise to survive, with the full figures (seven minutes)
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/torture --torture

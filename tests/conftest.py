@@ -40,7 +40,8 @@ settings.register_profile(
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.load_profile("limelight")
+settings.register_profile("repeated", settings.get_profile("limelight"), derandomize=True)
+settings.load_profile("repeated" if os.environ.get("LIMELIGHT_SEED") else "limelight")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,8 +49,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--torture", action="store_true", help="run tests/torture with its full figures")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """`@pytest.mark.needs("bf16")` skips a test where the CPU has no such instructions, naming them."""
+    """Draws begin anew before the fixtures of each test, so that no result depends on what ran before in this process.
+    `@pytest.mark.needs("bf16")` skips a test where the CPU has no such instructions, naming them."""
+    torch.manual_seed(int(os.environ.get("LIMELIGHT_SEED") or 1))
+
     from limelight.capabilities import cpu_capability
 
     for mark in item.iter_markers("needs"):
