@@ -2,7 +2,7 @@
 whatever is asked beside it.
 
 It holds for Transformers on a CPU with compiled attention, for every bit: what is random here is never sure, so that
-another last digit would soon be another token. Without numba, with rotary positions and for recurrent models sums are
+another last digit would soon be another token. Without numba and for recurrent models sums are
 taken over padded batches: there scores agree to about six digits.
 """
 
@@ -28,6 +28,7 @@ SIZES = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 64, "heads": 4, "d
 MODELS = {
     "post": TransformerConfig(**SIZES),
     "pre": TransformerConfig(**SIZES, norm="pre", activation="gelu", positions="learned", max_positions=200),
+    "rotary": TransformerConfig(**SIZES, norm="pre", positions="rotary"),
 }
 
 

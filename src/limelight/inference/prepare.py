@@ -50,9 +50,9 @@ def prepare(model: Seq2Seq, precision: str) -> Seq2Seq:
 
 
 def _transformer(model: Transformer, linear: MakeLinear) -> Seq2Seq:
-    """With compiled attention where there is any: in fp32, without rotary positions, for scaled dot products alone."""
+    """With compiled attention where there is any: in fp32, for scaled dot products alone."""
     packed, embedding = pack_transformer(model, linear), model.decoder.embedding
-    if CompiledTransformer is None or model.decoder.rotary is not None or embedding.weight.dtype != torch.float32:
+    if CompiledTransformer is None or embedding.weight.dtype != torch.float32:
         return packed
     attentions = [part for part in model.modules() if isinstance(part, MultiHeadAttention)]
     return CompiledTransformer(packed) if all(part.score is scaled_dot for part in attentions) else packed

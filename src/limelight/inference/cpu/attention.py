@@ -48,6 +48,26 @@ def _exponentials(scores: Numbers, totals: Numbers) -> None:
 
 
 @compiled
+def rotate(joint: Numbers, turns: Numbers, heads: int) -> None:
+    """Rotate the queries and keys of all heads in place (Su et al. 2021, equation 34).
+
+    Args:
+        joint: (rows, inner): queries, keys and values of all heads, side by side.
+        turns: (rows, head_size), of `RotaryTable.at`; rows of `joint` behind these stay as they are.
+        heads: of the queries, and of the keys.
+    """
+    pairs = turns.shape[1] // 2
+    for row in range(len(turns)):
+        for head in range(2 * heads):
+            first = head * 2 * pairs
+            for pair in range(pairs):
+                even, odd = joint[row, first + 2 * pair], joint[row, first + 2 * pair + 1]
+                cos, sin = turns[row, pair], turns[row, pairs + pair]
+                joint[row, first + 2 * pair] = even * cos - odd * sin
+                joint[row, first + 2 * pair + 1] = even * sin + odd * cos
+
+
+@compiled
 def attend_past(
     joint: Numbers,
     firsts: Integers,

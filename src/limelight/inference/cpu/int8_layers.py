@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from limelight.inference.cpu.attention import attend_past, attend_source
+from limelight.inference.cpu.attention import attend_past, attend_source, rotate
 from limelight.inference.cpu.int8 import Int8Weights, Norm, feed_forward, project_in, project_out
 from limelight.inference.cpu.jit import Integers, Numbers
 from limelight.inference.cpu.ragged_attention import attend_ragged
@@ -73,10 +73,10 @@ class Int8Layer:
             _norm_of(layer.feed_forward_sublayer), network.inner.packed, activation, network.outer.packed
         )
 
-    def attend(self, rows: Numbers, firsts: Integers) -> None:
+    def attend(self, rows: Numbers, firsts: Integers, turns: Numbers | None) -> None:
         """Self-attention of sentences end to end; see `attend_ragged`."""
         joint = torch.from_numpy(self.attention.project_in(rows))
-        context = attend_ragged(joint, firsts, self.attention.heads, self.attention.head_size)
+        context = attend_ragged(joint, firsts, self.attention.heads, self.attention.head_size, turns)
         self.attention.project_out(rows, context.numpy())
 
     def feed_forward(self, rows: Numbers) -> None:
@@ -93,11 +93,15 @@ class Int8DecoderLayer(Int8Layer):
         self.cross = Int8Attention.of(cross, cross.query_proj, layer.cross_sublayer)
 
     def attend_past(
-        self, rows: Numbers, firsts: Integers, keys: Numbers, values: Numbers, ancestors: Integers, ages: Integers
-    ) -> None:
+        self, rows: Numbers, firsts: Integers, past: tuple[Numbers, Numbers], ancestors: Integers, ages: Integers,
+        turns: Numbers | None,
+    ) -> None:  # fmt: skip
         """Each hypothesis attends to its own past and itself; see `attend_past`."""
+        joint = self.attention.project_in(rows)
+        if turns is not None:
+            rotate(joint, turns, self.attention.heads)
         context = np.empty((len(rows), self.attention.heads, self.attention.value_size), dtype=np.float32)
-        attend_past(self.attention.project_in(rows), firsts, keys, values, ancestors, ages, context)
+        attend_past(joint, firsts, *past, ancestors, ages, context)
         self.attention.project_out(rows, context)
 
     def attend_source(self, rows: Numbers, firsts: Integers, keys: Numbers, values: Numbers, lengths: Integers) -> None:
@@ -109,30 +113,33 @@ class Int8DecoderLayer(Int8Layer):
 
 
 class Int8Layers:
-    """The layers of a packed Transformer. Its positions must not be rotary, and its activations fp32 on a CPU."""
+    """The layers of a packed Transformer. Its activations must be fp32 on a CPU."""
 
     def __init__(self, packed: Transformer) -> None:
         self.encoder = [Int8Layer(layer) for layer in cast(Sequence[Layer], packed.encoder.layers)]
         self.decoder = [Int8DecoderLayer(layer) for layer in cast(Sequence[DecoderLayer], packed.decoder.layers)]
 
-    def encode(self, rows: Float[Tensor, "rows model"], firsts: Integers) -> Float[Tensor, "rows model"]:
+    def encode(
+        self, rows: Float[Tensor, "rows model"], firsts: Integers, turns: Numbers | None
+    ) -> Float[Tensor, "rows model"]:
         """The output of the encoder's layers for sentences end to end, written over their input; `firsts` says where
-        each begins."""
+        each begins, and `turns` how rotary positions turn each row."""
         hidden = rows.detach().numpy()
         for layer in self.encoder:
-            layer.attend(hidden, firsts)
+            layer.attend(hidden, firsts, turns)
             layer.feed_forward(hidden)
         return rows
 
     def step(
-        self, rows: Float[Tensor, "rows model"], firsts: Integers, state: CompiledState
+        self, rows: Float[Tensor, "rows model"], firsts: Integers, state: CompiledState, turns: Numbers | None
     ) -> Float[Tensor, "rows model"]:
         """The output of the decoder's layers for one position of the hypotheses, written over their input; their keys
-        and values are written to the state, and `firsts` says where the hypotheses of each sentence begin."""
+        and values are written to the state; `firsts` says where the hypotheses of each sentence begin, and `turns` how
+        rotary positions turn each row."""
         hidden = rows.detach().numpy()
         ancestors, ages, lengths = state.ancestors.numpy(), state.ages.numpy(), state.lengths.numpy()
         for layer, past, source in zip(self.decoder, state.past, state.sources, strict=True):
-            layer.attend_past(hidden, firsts, past[0].numpy(), past[1].numpy(), ancestors, ages)
+            layer.attend_past(hidden, firsts, (past[0].numpy(), past[1].numpy()), ancestors, ages, turns)
             layer.attend_source(hidden, firsts, source[0].numpy(), source[1].numpy(), lengths)
             layer.feed_forward(hidden)
         return rows

@@ -6,8 +6,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from limelight.inference.attention import PackedSelfAttention
-from limelight.inference.cpu.attention import attend_past, attend_source
-from limelight.inference.cpu.jit import Integers
+from limelight.inference.cpu.attention import attend_past, attend_source, rotate
+from limelight.inference.cpu.jit import Integers, Numbers
 from limelight.inference.cpu.ragged_attention import attend_ragged
 from limelight.inference.cpu.state import CompiledState
 from limelight.models.transformer import DecoderLayer, EncoderLayer, Transformer
@@ -15,7 +15,7 @@ from limelight.shapes import Float
 
 
 class ProductLayers:
-    """The layers of a packed Transformer. Its positions must not be rotary, and its activations fp32 on a CPU."""
+    """The layers of a packed Transformer. Its activations must be fp32 on a CPU."""
 
     def __init__(self, packed: Transformer) -> None:
         self.encoder = cast(list[EncoderLayer], list(packed.encoder.layers))
@@ -23,24 +23,28 @@ class ProductLayers:
         self.least_rows = getattr(packed.output, "least_rows", 1)
         """So many rows of a step its products fill up to; filled up here, it is done once."""
 
-    def encode(self, rows: Float[Tensor, "rows model"], firsts: Integers) -> Float[Tensor, "rows model"]:
-        """The output of the encoder's layers for sentences end to end; `firsts` says where each begins."""
+    def encode(
+        self, rows: Float[Tensor, "rows model"], firsts: Integers, turns: Numbers | None
+    ) -> Float[Tensor, "rows model"]:
+        """The output of the encoder's layers for sentences end to end; `firsts` says where each begins, and `turns` how
+        rotary positions turn each row."""
         hidden = rows[None]
         for layer in self.encoder:
             attention = cast(PackedSelfAttention, layer.attention)
             joint = attention.joint_proj(layer.attention_sublayer.before(hidden))[0].detach()
-            context = attend_ragged(joint, firsts, attention.heads, attention.head_size)
+            context = attend_ragged(joint, firsts, attention.heads, attention.head_size, turns)
             hidden = layer.apply_feed_forward(layer.attention_sublayer.after(hidden, attention.out_proj(context[None])))
         return hidden[0]
 
     def step(
-        self, rows: Float[Tensor, "rows model"], firsts: Integers, state: CompiledState
+        self, rows: Float[Tensor, "rows model"], firsts: Integers, state: CompiledState, turns: Numbers | None
     ) -> Float[Tensor, "rows model"]:
         """The output of the decoder's layers for one position of the hypotheses; their keys and values are written to
-        the state, and `firsts` says where the hypotheses of each sentence begin."""
+        the state; `firsts` says where the hypotheses of each sentence begin, and `turns` how rotary positions turn each
+        row."""
         hidden = functional.pad(rows[None], (0, 0, 0, max(0, self.least_rows - len(rows))))
         for layer, past, source in zip(self.decoder, state.past, state.sources, strict=True):
-            hidden = _attend_past(layer, hidden, firsts, past, state)
+            hidden = _attend_past(layer, hidden, firsts, past, state, turns)
             hidden = layer.apply_feed_forward(_attend_source(layer, hidden, firsts, source, state))
         return hidden[0, : len(rows)]
 
@@ -51,9 +55,12 @@ def _attend_past(
     firsts: Integers,
     past: tuple[Tensor, Tensor],
     state: CompiledState,
+    turns: Numbers | None,
 ) -> Float[Tensor, "1 rows model"]:
     """Masked self-attention of one position, inside its residual connection."""
     joint = cast(PackedSelfAttention, layer.attention).joint_proj(layer.attention_sublayer.before(hidden))[0]
+    if turns is not None:
+        rotate(joint.numpy(), turns, layer.attention.heads)
     keys, values = past
     context = values.new_zeros(len(joint), *values.shape[-2:])
     attend_past(

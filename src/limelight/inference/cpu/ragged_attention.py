@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from limelight.attention.attend import attend
-from limelight.inference.cpu.attention import attend_within
-from limelight.inference.cpu.jit import Integers
+from limelight.inference.cpu.attention import attend_within, rotate
+from limelight.inference.cpu.jit import Integers, Numbers
 from limelight.shapes import Float
 
 SHORT = 64
@@ -16,14 +16,17 @@ SHORT = 64
 
 
 def attend_ragged(
-    joint: Float[Tensor, "rows inner"], firsts: Integers, heads: int, head_size: int
+    joint: Float[Tensor, "rows inner"], firsts: Integers, heads: int, head_size: int, turns: Numbers | None = None
 ) -> Float[Tensor, "rows value_size"]:
     """The context of every position.
 
     Args:
         joint: queries, keys and values of all heads at each position, side by side; the rest of a row are its values.
         firsts: (sentences + 1,): where the positions of each sentence begin, and where the last ones end.
+        turns: with rotary positions, what turns each row (`RotaryTable`): its queries and keys are turned in place.
     """
+    if turns is not None:
+        rotate(joint.numpy(), turns, heads)
     inner = heads * head_size
     parts = joint.split([inner, inner, joint.shape[1] - 2 * inner], dim=1)
     # (rows, heads * size) -> (rows, heads, size)

@@ -13,13 +13,18 @@ from torch import Tensor
 
 from limelight.batching.batch import Batch
 from limelight.inference.cpu.int8_layers import Int8Layers
+from limelight.inference.cpu.jit import Numbers
 from limelight.inference.cpu.linear import CompiledInt8Linear
 from limelight.inference.cpu.product_layers import ProductLayers
 from limelight.inference.cpu.state import CompiledState, changed
+from limelight.layers.positions import RotaryPositions
 from limelight.models.interface import Seq2Seq
 from limelight.models.state import Active, AttentionWeights, KeepHeads
 from limelight.models.transformer import DecoderLayer, Transformer, TransformerMemory, TransformerState
 from limelight.shapes import Bool, Float, Int
+
+READY = 256
+"""Positions of the table of rotary positions at first."""
 
 
 class CompiledTransformer(Seq2Seq[TransformerMemory, TransformerState | CompiledState]):
@@ -28,7 +33,7 @@ class CompiledTransformer(Seq2Seq[TransformerMemory, TransformerState | Compiled
     What the loops do not do the packed model does: heads that are switched off, and all positions at once.
 
     Args:
-        packed: on a CPU, with fp32 activations, and without rotary positions.
+        packed: on a CPU, with fp32 activations.
     """
 
     def __init__(self, packed: Transformer) -> None:
@@ -36,6 +41,8 @@ class CompiledTransformer(Seq2Seq[TransformerMemory, TransformerState | Compiled
         self.packed = packed
         self.layers = (Int8Layers if isinstance(packed.output, CompiledInt8Linear) else ProductLayers)(packed)
         self.decoder_layers = cast(list[DecoderLayer], list(packed.decoder.layers))
+        rotary = packed.decoder.rotary
+        self.rotary = None if rotary is None else RotaryTable(rotary)
         self.start_id, self.end_id = packed.start_id, packed.end_id
         self.source_padding, self.target_padding = packed.source_padding, packed.target_padding
 
@@ -52,7 +59,8 @@ class CompiledTransformer(Seq2Seq[TransformerMemory, TransformerState | Compiled
         hidden, _ = encoder.enter(source)
         rows, firsts = hidden.detach()[source_valid], np.zeros(len(source) + 1, dtype=np.int64)
         firsts[1:] = source_valid.sum(dim=1).cumsum(dim=0).numpy()
-        rows = self.layers.encode(rows, firsts)
+        places = torch.arange(source.shape[1]).expand_as(source)[source_valid]
+        rows = self.layers.encode(rows, firsts, self._turns(places, source.shape[1]))
         features = torch.zeros_like(hidden)
         features[source_valid] = encoder.leave(rows[None])[0].detach()
         return TransformerMemory(features, source_valid)
@@ -82,11 +90,14 @@ class CompiledTransformer(Seq2Seq[TransformerMemory, TransformerState | Compiled
         among = active.among(ids.shape[1])
         read = ids.flatten() if among is None else ids.flatten()[torch.from_numpy(among)]
         hidden = decoder.embedding(read)
+        ages, most = state.ages[torch.from_numpy(active.sentences)], state.ancestors.shape[2]
         if decoder.positions is not None:
-            ages = state.ages[torch.from_numpy(active.sentences)]
-            hidden = decoder.positions.at(hidden[:, None], ages, most=state.ancestors.shape[2])[:, 0]
-        hidden = self.layers.step(hidden, active.firsts, state)
+            hidden = decoder.positions.at(hidden[:, None], ages, most=most)[:, 0]
+        hidden = self.layers.step(hidden, active.firsts, state, self._turns(ages, most))
         return decoder.leave(hidden[None])[0], replace(state, ages=state.ages + 1)
+
+    def _turns(self, places: Int[Tensor, " rows"], most: int) -> Numbers | None:
+        return None if self.rotary is None else self.rotary.at(places, most=most)
 
     def forward(self, batch: Batch, *, keep_heads: KeepHeads | None = None) -> Float[Tensor, "batch target features"]:
         return self.packed(batch, keep_heads=keep_heads)
@@ -98,3 +109,27 @@ class CompiledTransformer(Seq2Seq[TransformerMemory, TransformerState | Compiled
 
     def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:
         return self.packed.project(features)
+
+
+class RotaryTable:
+    """Cosines and sines of every position: a cache of a pure function, which grows when a longer sentence comes."""
+
+    def __init__(self, rotary: RotaryPositions) -> None:
+        self.rotary = rotary
+        self._table = self._made(READY)
+
+    def at(self, places: Int[Tensor, " rows"], *, most: int) -> Numbers:
+        """(rows, head_size): the cosines of each row's angles, then the sines; `most` is above every place.
+
+        Callers use what is returned: another thread may put a shorter table in the place of the one that is kept.
+        """
+        table = self._table
+        if most > len(table):
+            table = self._table = self._made(2 * most)
+        rows: Numbers = table[places.numpy()]
+        return rows
+
+    def _made(self, length: int) -> Numbers:
+        angles = torch.arange(length)[:, None] * self.rotary.rates.cpu()
+        table: Numbers = torch.cat([angles.cos(), angles.sin()], dim=1).numpy()
+        return table
