@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from limelight.preparation import align, pairs
-from limelight.training import checkpoint, keep, loop, update
+from limelight.training import checkpoint, keep, loop, snapshots, update
 from limelight.training.tasks import valid_set
 
 MOMENTS: dict[str, tuple[Any, str]] = {
@@ -15,6 +15,8 @@ MOMENTS: dict[str, tuple[Any, str]] = {
     "old checkpoint": (checkpoint, "_remove_old"),
     "snapshot": (keep, "save_weights"),
     "best model": (keep, "save_model"),
+    "model snapshot": (snapshots, "save_model"),
+    "thinning": (snapshots, "remove"),
     "validation": (valid_set, "mean_loss"),
     "vocabulary": (pairs, "save_tokenizers"),
     "corpus": (pairs, "_tokenize"),

@@ -4,6 +4,7 @@ Nothing here needs torch.
 """
 
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,6 +22,8 @@ LABELS = "labels.json"
 DETECTOR = "languages.safetensors"
 CONFIDENCE = "confidence.json"
 BEST = "best"
+SNAPSHOTS = "snapshots"
+SNAPSHOT = re.compile(r"update-(\d{8,})")
 MAX_NAMED = 10
 """Runs that a message lists."""
 
@@ -51,6 +54,16 @@ def find_model(path: str | Path) -> Path:
     raise UserError(
         f"{path}: not a run or model folder: it holds neither {BEST}/{WEIGHTS} nor {WEIGHTS}{_models_inside(folder)}"
     )
+
+
+def find_snapshots(run: Path) -> dict[int, Path]:
+    """The model folders under `RUN/snapshots`, by the number of updates, ascending."""
+    found = {
+        int(named[1]): path
+        for path in (run / SNAPSHOTS).glob("update-*")
+        if (named := SNAPSHOT.fullmatch(path.name)) and (path / WEIGHTS).is_file()
+    }
+    return dict(sorted(found.items()))
 
 
 def _models_inside(folder: Path) -> str:

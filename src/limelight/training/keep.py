@@ -9,7 +9,7 @@ from pathlib import Path
 from limelight.errors import UserError
 from limelight.files import write_whole
 from limelight.preparation.detector import share_detector
-from limelight.storage.layout import BEST, CARD, WEIGHTS
+from limelight.storage.layout import BEST, CARD, SNAPSHOTS, WEIGHTS
 from limelight.storage.model import save_model
 from limelight.storage.weights import named_weights, put_weights, read_weights, save_weights
 from limelight.training.average import average_weights
@@ -19,7 +19,6 @@ from limelight.training.checkpoint import CHECKPOINTS, stored_progress
 from limelight.training.run_state import Run, score_of, validate
 from limelight.training.tasks.task import Validation
 
-SNAPSHOTS = "snapshots"
 SCORE = "score"
 
 

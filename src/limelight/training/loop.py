@@ -27,6 +27,7 @@ from limelight.training.loss import Learner
 from limelight.training.loss_scale import next_scale
 from limelight.training.optimizer import set_rate
 from limelight.training.run_state import Run, score_of, validate
+from limelight.training.snapshots import drop_later_snapshots, is_snapshot_due, keep_model_snapshot
 from limelight.training.tasks.task import Validation
 from limelight.training.update import UpdateResult, update
 
@@ -42,19 +43,24 @@ def run_training(run: Run) -> str:
     progress.model_score = score_of_best(run.folder)
     run.clock = Clock(progress.seconds)
     run.model.train()
+    drop_later_snapshots(run)
     try:
         with closing(run.task.batches(progress.position)) as batches:
             while not _is_over(run, first):
                 _validate_if_due(run)
                 if _is_over(run, first):
                     break
+                before = progress.seconds
                 signal = _one_update(run, batches)
+                if is_snapshot_due(run.config.training, progress.step, before, progress.seconds):
+                    keep_model_snapshot(run)
                 if progress.step % run.config.training.checkpoint_every == 0:
                     _save(run)
                 _say_what_to_expect(run)
                 if signal:
                     raise Stopped(signal)
             _validate_if_due(run)
+        keep_model_snapshot(run)
         _first_does(run, finish_model)
     except Stopped:
         progress.seconds = run.clock.seconds()

@@ -44,7 +44,7 @@ from limelight.training.tasks.translation import Translation
 MAY_CHANGE = {
     "max_steps", "max_minutes", "fit_to_budget", "schedule", "learning_rate", "warmup", "decay_steps", "patience",
     "patience_epochs", "validate_every", "validate_epochs", "checkpoint_every", "keep_checkpoints", "log_every",
-    "threads", "device", "data_workers", "average", "average_of",
+    "threads", "device", "data_workers", "average", "average_of", "keep_snapshots",
 }  # fmt: skip
 """Settings of `training` that a run may be taken up with another value of."""
 

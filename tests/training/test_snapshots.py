@@ -1,0 +1,139 @@
+"""Model folders at several updates: when they are due, which stay, and that a run which was killed keeps the same."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+import torch
+
+import limelight
+from limelight.config import TrainingConfig
+from limelight.files import PARTIAL
+from limelight.storage.layout import SNAPSHOTS, WEIGHTS, find_snapshots
+from limelight.storage.weights import read_weights
+from limelight.training.checkpoint import CHECKPOINTS
+from limelight.training.snapshots import is_snapshot_due, thinned
+from tests.training.helpers import go, tiny_run
+from tests.training.interrupted import Killed, interruption, kill
+
+
+def due(training: TrainingConfig, updates: int, seconds: float = 1.0) -> list[int]:
+    """The updates that are due, of which each takes so many seconds."""
+    return [
+        step
+        for step in range(1, updates + 1)
+        if is_snapshot_due(training, step, seconds * (step - 1), seconds * step)
+    ]
+
+
+def sums(run: Path) -> dict[int, str]:
+    found = {}
+    for step, folder in find_snapshots(run).items():
+        weights, _ = read_weights(folder / WEIGHTS)  # the order of the notes in the file is not always the same
+        whole = b"".join(weights[name].numpy().tobytes() for name in sorted(weights))
+        found[step] = hashlib.sha256(whole).hexdigest()
+    return found
+
+
+@pytest.mark.parametrize(("steps", "count", "expected"), [
+    (1000, 4, [250, 500, 750, 1000]), (10, 4, [3, 5, 8, 10]), (3, 5, [1, 2, 3]), (7, 1, [7]), (9, 0, []),
+])  # fmt: skip
+def test_by_updates_they_are_spread_evenly(steps, count, expected):
+    assert due(TrainingConfig(max_steps=steps, keep_snapshots=count), steps) == expected
+
+
+def test_by_the_clock_they_are_spread_over_the_minutes():
+    training = TrainingConfig(max_minutes=2.0, keep_snapshots=4)
+    assert due(training, 12, seconds=10.0) == [3, 6, 9, 12]
+    assert due(training, 3, seconds=40.0) == [1, 2, 3], "an update that completes several parts is due once"
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 13])
+def test_without_a_bound_they_stay_as_many_and_even(count):
+    training, there = TrainingConfig(keep_snapshots=count), []
+    for step in range(1, 200):
+        if is_snapshot_due(training, step, 0.0, 0.0):
+            there = thinned({*there, step}, count)
+        at_the_end = thinned({*there, step}, count)
+        assert at_the_end[-1] == step
+        assert min(step, max(1, count // 2)) <= len(at_the_end) <= count
+        gaps = [after - before for before, after in zip([0, *at_the_end], at_the_end, strict=False)]
+        assert max(gaps) <= 4 * -(-step // count), "no part of the run is left out"
+
+
+def test_a_bound_that_is_raised_thins_them_out():
+    first = due(TrainingConfig(max_steps=100, keep_snapshots=4), 100)
+    later = due(TrainingConfig(max_steps=200, keep_snapshots=4), 200)
+    for step in later[2:]:
+        first = thinned({*first, step}, 4)
+    assert first == [50, 100, 150, 200]
+
+
+def test_each_is_a_model_folder_of_its_update(tmp_path):
+    config = tiny_run(tmp_path / "text", max_steps=6, keep_snapshots=3, average=1)
+    go(config, tmp_path / "run")
+    there = find_snapshots(tmp_path / "run")
+    assert list(there) == [2, 4, 6]
+    translator = limelight.load(there[6])
+    last, _ = read_weights(sorted((tmp_path / "run" / CHECKPOINTS).iterdir())[-1] / "weights.safetensors")
+    for name, tensor in translator.model.state_dict().items():
+        if name in last:
+            torch.testing.assert_close(tensor, last[name], rtol=0, atol=0)
+    assert translator.translate("one two").text is not None
+    assert translator.attention("one two").kinds
+    assert len(set(sums(tmp_path / "run").values())) == 3
+    assert "update 4" in (there[4] / "README.md").read_text()
+    assert not list((tmp_path / "run" / SNAPSHOTS).glob(f"*{PARTIAL}"))
+
+
+def test_a_run_without_the_setting_keeps_none(tmp_path):
+    go(tiny_run(tmp_path / "text", max_steps=4), tmp_path / "run")
+    assert find_snapshots(tmp_path / "run") == {}
+
+
+def test_by_the_clock_a_run_keeps_its_last_update(tmp_path):
+    config = tiny_run(tmp_path / "text", max_steps=None, max_minutes=0.05, keep_snapshots=2, bleu_sentences=0,
+                      validate_every=None, best_by="loss")  # fmt: skip
+    progress = go(config, tmp_path / "run")
+    there = find_snapshots(tmp_path / "run")
+    assert 1 <= len(there) <= 2
+    assert max(there) == progress.step
+
+
+@pytest.mark.parametrize(
+    ("moment", "count"), [("update", 6), ("model snapshot", 2), ("final", 1)]
+)
+def test_a_run_that_was_killed_keeps_the_same_ones(tmp_path, moment, count):
+    """Whatever was lost: the same updates, and bit for bit the same weights, as without the kill."""
+    config = tiny_run(tmp_path / "text", max_steps=8, keep_snapshots=4, checkpoint_every=3, validate_every=8,
+                      bleu_sentences=0, best_by="loss", average=1)  # fmt: skip
+    go(config, tmp_path / "whole")
+    with interruption(moment, count, kill), pytest.raises(Killed):
+        go(config, tmp_path / "killed")
+    for folder in find_snapshots(tmp_path / "killed").values():
+        limelight.load(folder)  # what has its name is whole
+    go(config, tmp_path / "killed")
+    assert sums(tmp_path / "killed") == sums(tmp_path / "whole")
+    assert list(sums(tmp_path / "whole")) == [2, 4, 6, 8]
+    assert not list((tmp_path / "killed").rglob(f"*{PARTIAL}"))
+
+
+def test_a_run_that_is_killed_while_it_thins_out_ends_with_as_many(tmp_path):
+    config = tiny_run(tmp_path / "text", max_steps=4, keep_snapshots=2, validate_every=100, average=1)
+    go(config, tmp_path / "run")
+    with interruption("thinning", 1, kill), pytest.raises(Killed):
+        go(config, tmp_path / "run", max_steps=8)
+    assert len(find_snapshots(tmp_path / "run")) == 3, "the control: one too many"
+    go(config, tmp_path / "run", max_steps=8)
+    assert list(find_snapshots(tmp_path / "run")) == [4, 8]
+
+
+def test_a_run_that_goes_back_drops_what_it_has_not_done_yet(tmp_path):
+    """By the clock another try would keep other updates beside those of the one that was lost."""
+    config = tiny_run(tmp_path / "text", max_steps=9, keep_snapshots=9, checkpoint_every=3, validate_every=100)
+    with interruption("update", 6, kill), pytest.raises(Killed):
+        go(config, tmp_path / "run")
+    assert list(find_snapshots(tmp_path / "run")) == [1, 2, 3, 4, 5]
+    with interruption("update", 1, kill), pytest.raises(Killed):
+        go(config, tmp_path / "run")
+    assert list(find_snapshots(tmp_path / "run")) == [1, 2, 3]
