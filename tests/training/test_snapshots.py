@@ -20,9 +20,7 @@ from tests.training.interrupted import Killed, interruption, kill
 def due(training: TrainingConfig, updates: int, seconds: float = 1.0) -> list[int]:
     """The updates that are due, of which each takes so many seconds."""
     return [
-        step
-        for step in range(1, updates + 1)
-        if is_snapshot_due(training, step, seconds * (step - 1), seconds * step)
+        step for step in range(1, updates + 1) if is_snapshot_due(training, step, seconds * (step - 1), seconds * step)
     ]
 
 
@@ -100,9 +98,7 @@ def test_by_the_clock_a_run_keeps_its_last_update(tmp_path):
     assert max(there) == progress.step
 
 
-@pytest.mark.parametrize(
-    ("moment", "count"), [("update", 6), ("model snapshot", 2), ("final", 1)]
-)
+@pytest.mark.parametrize(("moment", "count"), [("update", 6), ("model snapshot", 2), ("final", 1)])
 def test_a_run_that_was_killed_keeps_the_same_ones(tmp_path, moment, count):
     """Whatever was lost: the same updates, and bit for bit the same weights, as without the kill."""
     config = tiny_run(tmp_path / "text", max_steps=8, keep_snapshots=4, checkpoint_every=3, validate_every=8,

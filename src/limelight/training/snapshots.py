@@ -1,4 +1,4 @@
-"""Model folders of a run at several updates, spread over it: `RUN/snapshots/update-00000100/` (`training.keep_snapshots`).
+"""Model folders of a run at several updates: `RUN/snapshots/update-00000100/` (`training.keep_snapshots`).
 
 When they are due follows from the bounds of the run alone, so a run that is resumed keeps the same ones.
 """
