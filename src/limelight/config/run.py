@@ -160,7 +160,7 @@ class TrainingConfig(Section):
     checkpoint_every: int = Field(500, ge=1)
     """Updates between checkpoints of the whole training state."""
     keep_checkpoints: int = Field(3, ge=1)
-    keep_snapshots: int = Field(0, ge=0, le=1000)
+    keep_snapshots: int = Field(0, ge=0)
     """Model folders under `RUN/snapshots/`, spread evenly over the run; 0 keeps none."""
     average: int = Field(5, ge=1)
     """How many snapshots of the weights the final model averages; 1 takes the best one alone."""
