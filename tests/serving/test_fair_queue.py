@@ -10,19 +10,32 @@ from limelight.serving.fair_queue import FairQueue
 def test_one_with_many_delays_one_with_few_by_one() -> None:
     queue = FairQueue[str]()
     for number in range(100):
-        queue.put("greedy", f"greedy {number}")
-    queue.put("modest", "modest 0")
+        queue.put("greedy", 1, f"greedy {number}")
+    queue.put("modest", 2, "modest 0")
     assert [queue.take() for _ in range(3)] == ["greedy 0", "modest 0", "greedy 1"]
     assert len(queue) == 98
+
+
+def test_requests_of_one_client_take_turns() -> None:
+    """Behind a proxy that is not trusted, all clients are one."""
+    queue = FairQueue[str]()
+    for number in range(100):
+        queue.put("proxy", 1, f"long {number}")
+    queue.put("proxy", 2, "short")
+    queue.put("other", 3, "other")
+    assert [queue.take() for _ in range(5)] == ["long 0", "other", "short", "long 1", "long 2"]
+    assert not queue.remove("proxy", 2, "long 50")
+    assert queue.remove("proxy", 1, "long 50")
+    assert (len(queue), queue.waiting("proxy"), queue.waiting("other")) == (96, 96, 0)
 
 
 def test_nobody_waits() -> None:
     queue = FairQueue[int]()
     with pytest.raises(IndexError):
         queue.take()
-    queue.put("a", 1)
-    assert queue.remove("a", 1)
-    assert not queue.remove("a", 1)
+    queue.put("a", 7, 1)
+    assert queue.remove("a", 7, 1)
+    assert not queue.remove("a", 7, 1)
     assert len(queue) == 0
     with pytest.raises(IndexError):
         queue.take()
@@ -34,13 +47,13 @@ def test_every_item_comes_once_and_in_the_order_of_its_client(moves: list[tuple[
     present: dict[str, list[tuple[str, int]]] = {"a": [], "b": [], "c": []}
     for number, (client, move) in enumerate(moves):
         if move == "put":
-            queue.put(client, (client, number))
+            queue.put(client, 0, (client, number))
             present[client].append((client, number))
         elif move == "take" and len(queue):
             taken = queue.take()
             assert present[taken[0]].pop(0) == taken
         elif move == "remove" and present[client]:
-            assert queue.remove(client, present[client].pop())
+            assert queue.remove(client, 0, present[client].pop())
         assert len(queue) == sum(map(len, present.values()))
         assert {each: queue.waiting(each) for each in present} == {each: len(of) for each, of in present.items()}
 
@@ -51,7 +64,7 @@ def test_turns_are_shared_evenly(sizes: dict[str, int]) -> None:
     queue = FairQueue[str]()
     for client, size in sizes.items():
         for _ in range(size):
-            queue.put(client, client)
+            queue.put(client, 0, client)
     got = dict.fromkeys(sizes, 0)
     for _ in range(min(sizes.values()) * len(sizes)):
         got[queue.take()] += 1

@@ -8,7 +8,7 @@ import pytest
 
 from limelight.serving.limits import Limits
 from limelight.serving.links import Heard, Link
-from limelight.serving.pool import WINDOW, Pool, Sentence
+from limelight.serving.pool import SHORT_CHARACTERS, SHORT_SENTENCES, WINDOW, Pool, Sentence
 from limelight.serving.refusal import Refusal
 from limelight.serving.tasks import Report, Task
 
@@ -95,21 +95,29 @@ def test_results_come_in_the_order_of_the_sentences() -> None:
     in_loop(main)
 
 
-def test_clients_take_turns_for_the_engine() -> None:
+def test_clients_take_turns_for_the_engine_and_short_requests_have_places_of_their_own() -> None:
     async def main() -> None:
         bench = await Bench().loaded()
         greedy = bench.ask("greedy", *(f"g{number}" for number in range(3 * WINDOW)))
         await check_resumable()
-        modest = bench.ask("modest", "m")
+        modest = bench.ask("modest", *(f"m{number}" for number in range(SHORT_SENTENCES + 1)))
         await check_resumable()
         link = bench.links[0]
         assert link.texts() == [f"g{number}" for number in range(WINDOW)]
         link.answer("g0", "g1")
         await check_resumable()
-        assert link.texts()[WINDOW:] == [f"g{WINDOW}", "m"]
-        link.answer("m")
-        assert await modest == ["M"]
-        greedy.cancel()
+        assert link.texts()[WINDOW:] == [f"g{WINDOW}", "m0"]
+        short = bench.ask("greedy", "s")
+        await check_resumable()
+        assert link.texts()[-1] == "s", "it waits for none of the long ones"
+        assert [task.long for task in link.tasks] == [True] * (WINDOW + 2) + [False]
+        link.answer("s")
+        assert await short == ["S"]
+        few = bench.ask("greedy", "x" * SHORT_CHARACTERS, "y")
+        await check_resumable()
+        assert "y" not in link.texts(), "it is long by its characters"
+        for each in (greedy, modest, few):
+            each.cancel()
 
     in_loop(main)
 
@@ -187,7 +195,7 @@ def test_who_waits_too_long_for_a_turn_is_told() -> None:
         bench = await Bench(queue_seconds=0.05).loaded()
         first = bench.ask("me", *map(str, range(WINDOW)))
         await check_resumable()
-        refusal = await refused(bench.ask("other", "x"))
+        refusal = await refused(bench.ask("other", *["x"] * (SHORT_SENTENCES + 1)))
         assert (refusal.status, refusal.code) == (503, "queue_timeout")
         assert not first.done()
         assert bench.pool.waiting == 0

@@ -102,14 +102,17 @@ class Engine:
         return bool(self._waiting or self._lanes)
 
     @torch.inference_mode()
-    def step(self) -> list[Outcome]:
+    def step(self, *, max_rows: int | None = None, max_joining: int | None = None) -> list[Outcome]:
         """Admit who waits, then take one step in each lane: one more token for every active hypothesis.
+
+        `max_rows` bounds the hypotheses beside which others still join, `max_joining` the source tokens that join in
+        this step: both bound what a step costs. One request alone may have more.
 
         Returns the outcomes of the requests that have just been decided. One that failed has an `error`: where its
         numbers went wrong it fails alone; where the model itself raised something, with all that shared its lane.
         """
         joining: dict[Kind, list[Entry]] = {}
-        for entry in self._joining():
+        for entry in self._joining(max_rows, max_joining):
             joining.setdefault(entry.kind, []).append(entry)
         outcomes = []
         for kind in dict.fromkeys([*self._lanes, *joining]):
@@ -159,18 +162,23 @@ class Engine:
         if request.limit > most:
             raise UserError(f"max_tokens and the prefix must be at most {most} here, not {request.limit}")
 
-    def _joining(self) -> list[Entry]:
+    def _joining(self, max_rows: int | None, max_joining: int | None) -> list[Entry]:
         """Who joins now: as many as there is room for. While others run, a few at a time are not worth the encoder."""
         if not self._waiting:
             return []
         load = {kind: lane.load for kind, lane in self._lanes.items()}
         running = sum(number for number, _ in load.values())
+        most = min(ROWS[self._device], max_rows or ROWS[self._device])
         joining: list[Waiting] = []
         passed: list[Waiting] = []
+        tokens = 0
         for waiting in self._waiting:
+            tokens += len(waiting.entry.request.source)
+            if joining and max_joining is not None and tokens > max_joining:
+                break
             number, longest = load.get(waiting.entry.kind, (0, 1))
             grown = {**load, waiting.entry.kind: (number + 1, max(longest, len(waiting.entry.request.source)))}
-            if self._fits(grown):
+            if self._fits(grown, most):
                 joining.append(waiting)
                 load = grown
                 continue
@@ -185,10 +193,11 @@ class Engine:
         self._waiting = deque(waiting for waiting in self._waiting if waiting.entry.id not in taken)
         return [waiting.entry for waiting in joining]
 
-    def _fits(self, load: Mapping[Kind, tuple[int, int]]) -> bool:
-        """Whether so many of each kind, with a longest source, may be decoded together. One alone always may."""
+    def _fits(self, load: Mapping[Kind, tuple[int, int]], most: int) -> bool:
+        """Whether so many of each kind, with a longest source, may be decoded together, with at most
+        `most` hypotheses. One alone always may."""
         sources = sum(number for number, _ in load.values())
         rows = sum(number * kind.width for kind, (number, _) in load.items())
         tokens = sum(number * kind.width * longest for kind, (number, longest) in load.items())
         here = self._device
-        return sources == 1 or (tokens <= self.batch_tokens and rows <= ROWS[here] and sources <= SOURCES[here])
+        return sources == 1 or (tokens <= self.batch_tokens and rows <= most and sources <= SOURCES[here])

@@ -1,4 +1,5 @@
-"""A queue in which clients take turns: one with ten thousand sentences delays one with a single sentence by one."""
+"""A queue in which clients take turns, and the requests of each: one with ten thousand sentences delays one with a
+single sentence by one."""
 
 from collections import OrderedDict, deque
 from typing import Generic, TypeVar
@@ -7,10 +8,11 @@ Item = TypeVar("Item")
 
 
 class FairQueue(Generic[Item]):
-    """Items of several clients. Those of one client keep their order; the clients take turns."""
+    """Items of several clients. The clients take turns, and so do the requests of one client; the items of a request
+    keep their order."""
 
     def __init__(self) -> None:
-        self._of: OrderedDict[str, deque[Item]] = OrderedDict()
+        self._of: OrderedDict[str, OrderedDict[int, deque[Item]]] = OrderedDict()
         self._size = 0
 
     def __len__(self) -> int:
@@ -18,33 +20,39 @@ class FairQueue(Generic[Item]):
 
     def waiting(self, client: str) -> int:
         """How many of this client wait."""
-        return len(self._of.get(client, ()))
+        return sum(map(len, self._of.get(client, {}).values()))
 
-    def put(self, client: str, item: Item) -> None:
-        """Behind the client's other items."""
-        self._of.setdefault(client, deque()).append(item)
+    def put(self, client: str, request: int, item: Item) -> None:
+        """Behind the request's other items."""
+        self._of.setdefault(client, OrderedDict()).setdefault(request, deque()).append(item)
         self._size += 1
 
     def take(self) -> Item:
-        """The first item of the client whose turn it is. Raises `IndexError` when there is none."""
+        """The first item of the request whose turn it is. Raises `IndexError` when there is none."""
         if not self._of:
             raise IndexError("nobody waits")
-        client, items = next(iter(self._of.items()))
+        client, requests = next(iter(self._of.items()))
+        request, items = next(iter(requests.items()))
         item = items.popleft()
-        self._size -= 1
-        if items:
-            self._of.move_to_end(client)
-        else:
-            del self._of[client]
+        requests.move_to_end(request)
+        self._of.move_to_end(client)
+        self._shrink(client, request)
         return item
 
-    def remove(self, client: str, item: Item) -> bool:
+    def remove(self, client: str, request: int, item: Item) -> bool:
         """Take an item out of the queue; returns whether it was there."""
-        items = self._of.get(client)
-        if items is None or item not in items:
+        items = self._of.get(client, {}).get(request, ())
+        if not isinstance(items, deque) or item not in items:
             return False
         items.remove(item)
-        self._size -= 1
-        if not items:
-            del self._of[client]
+        self._shrink(client, request)
         return True
+
+    def _shrink(self, client: str, request: int) -> None:
+        """One item less; nothing empty is kept."""
+        self._size -= 1
+        requests = self._of[client]
+        if not requests[request]:
+            del requests[request]
+        if not requests:
+            del self._of[client]

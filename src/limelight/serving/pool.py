@@ -17,7 +17,11 @@ from limelight.serving.refusal import Refusal
 from limelight.serving.tasks import Report, Task
 
 WINDOW = 64
-"""Sentences that one engine has at a time: enough to fill its batch. The others wait here, where clients take turns."""
+"""Sentences that one engine has at a time of short requests, and as many of long ones: enough to fill its batch. The
+others wait here, where clients take turns."""
+
+SHORT_SENTENCES, SHORT_CHARACTERS = 8, 800
+"""A request that has more is long: its sentences let those of short ones go first."""
 
 RESTART_SECONDS = (0.0, 1.0, 5.0, 15.0)
 """How long after its end an engine is started again, the last one for every further time."""
@@ -41,6 +45,8 @@ class Job:
 
     task: Task
     client: str
+    request: int
+    """The same for all sentences of a request."""
     done: asyncio.Future[Any]
     partial: Callable[[str, bool], None] | None = None
     engine: Engine | None = None
@@ -57,6 +63,10 @@ class Engine:
     ready: bool = False
     jobs: dict[int, Job] = field(default_factory=dict)
 
+    def count(self, *, long: bool) -> int:
+        """How many of its jobs belong to long requests, or to short ones."""
+        return sum(job.task.long is long for job in self.jobs.values())
+
 
 class Pool:
     """Engines of one model.
@@ -71,7 +81,8 @@ class Pool:
         self._new_link, self._limits, self._log = new_link, limits, log
         self._size = engines
         self._numbers = count(1)
-        self._queue: FairQueue[Job] = FairQueue()
+        self._queues: dict[bool, FairQueue[Job]] = {False: FairQueue(), True: FairQueue()}
+        """What waits, by whether it belongs to long requests."""
         self._engines: list[Engine] = []
         self._generation = 0
         self._ended_in_a_row = 0
@@ -95,7 +106,7 @@ class Pool:
     @property
     def waiting(self) -> int:
         """Sentences in the queue."""
-        return len(self._queue)
+        return sum(map(len, self._queues.values()))
 
     @property
     def decoding(self) -> int:
@@ -130,13 +141,13 @@ class Pool:
         there is no engine, or one that ended, or a wait that was too long, 504 after the deadline.
         """
         self._require_room(client, len(sentences))
-        jobs = [self._job(client, number, sentence, partial) for number, sentence in enumerate(sentences)]
-        if not jobs:
+        if not sentences:
             return []
+        jobs = self._jobs(client, sentences, partial)
         loop = asyncio.get_running_loop()
         impatient = loop.call_later(self._limits.queue_seconds, self._waited, jobs[0])
         for job in jobs:
-            self._queue.put(client, job)
+            self._queues[job.task.long].put(client, job.request, job)
         self._dispatch()
         try:
             async with asyncio.timeout(self._limits.deadline):
@@ -155,7 +166,7 @@ class Pool:
         if len(self._finished) < 2:
             return 1
         rate = len(self._finished) / max(asyncio.get_running_loop().time() - self._finished[0], 0.001)
-        return max(1, min(30, math.ceil(len(self._queue) / rate)))
+        return max(1, min(30, math.ceil(self.waiting / rate)))
 
     def reload(self, new_link: NewLink) -> None:
         """Start engines anew; the present ones end when these are there, and stay if these fail."""
@@ -172,10 +183,10 @@ class Pool:
     def _require_room(self, client: str, more: int) -> None:
         if self.closing or not self.usable:
             raise Refusal(503, "unavailable", "the model is not available at the moment", retry_after=5)
-        if len(self._queue) + more > self._limits.queue:
-            message = f"{len(self._queue)} sentences wait already, of at most {self._limits.queue}: try again later"
+        if self.waiting + more > self._limits.queue:
+            message = f"{self.waiting} sentences wait already, of at most {self._limits.queue}: try again later"
             raise Refusal(503, "overloaded", message, retry_after=self.retry_after())
-        mine = self._queue.waiting(client)
+        mine = sum(queue.waiting(client) for queue in self._queues.values())
         if mine + more > self._limits.client_queue:
             message = (
                 f"{mine} of your sentences wait already, and these are {more}, with at most "
@@ -183,10 +194,18 @@ class Pool:
             )
             raise Refusal(429, "too_many_requests", message, retry_after=self.retry_after())
 
-    def _job(self, client: str, place: int, sentence: Sentence, partial: Partial | None) -> Job:
-        task = Task(next(self._numbers), sentence.kind, sentence.text, sentence.options, sentence.stream)
-        show = None if partial is None else (lambda text, whole: partial(place, text, whole))
-        return Job(task, client, asyncio.get_running_loop().create_future(), show)
+    def _jobs(self, client: str, sentences: Sequence[Sentence], partial: Partial | None) -> list[Job]:
+        """A job for each sentence of a request."""
+        characters = sum(len(sentence.text) for sentence in sentences)
+        long = len(sentences) > SHORT_SENTENCES or characters > SHORT_CHARACTERS
+        request, loop = next(self._numbers), asyncio.get_running_loop()
+
+        def job(place: int, sentence: Sentence) -> Job:
+            task = Task(next(self._numbers), *sentence, long=long)
+            show = None if partial is None else (lambda text, whole: partial(place, text, whole))
+            return Job(task, client, request, loop.create_future(), show)
+
+        return [job(place, sentence) for place, sentence in enumerate(sentences)]
 
     def _waited(self, job: Job) -> None:
         """Its turn has not come for too long."""
@@ -197,24 +216,27 @@ class Pool:
 
     def _dispatch(self) -> None:
         """Give waiting sentences to the engines that have room, the emptiest first."""
-        while len(self._queue):
-            free = [engine for engine in self._ready_ones() if len(engine.jobs) < WINDOW]
-            if not free:
-                return
-            engine = min(free, key=lambda each: len(each.jobs))
-            job = self._queue.take()
-            if job.done.done():
-                continue
-            job.engine = engine
-            engine.jobs[job.task.id] = job
-            assert engine.link is not None
-            engine.link.send(job.task)
+        for long, queue in self._queues.items():
+            while len(queue) and (engine := self._emptiest(long=long)) is not None:
+                job = queue.take()
+                if job.done.done():
+                    continue
+                job.engine = engine
+                engine.jobs[job.task.id] = job
+                assert engine.link is not None
+                engine.link.send(job.task)
+
+    def _emptiest(self, *, long: bool) -> Engine | None:
+        """None where no engine has room for more of this class."""
+        loads = [((each.count(long=long), len(each.jobs)), each) for each in self._ready_ones()]
+        (count, _), engine = min(loads, key=lambda load: load[0], default=((WINDOW, 0), None))
+        return engine if count < WINDOW else None
 
     def _take_back(self, job: Job) -> None:
         """Nobody waits for it any more: it leaves the queue or its engine."""
         job.done.cancel()
         if job.engine is None:
-            self._queue.remove(job.client, job)
+            self._queues[job.task.long].remove(job.client, job.request, job)
         elif job.engine.jobs.pop(job.task.id, None) is not None:
             assert job.engine.link is not None
             job.engine.link.send(Task(job.task.id, "cancel"))

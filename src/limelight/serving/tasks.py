@@ -15,6 +15,8 @@ class Task:
     options: dict[str, Any] = field(default_factory=dict)
     stream: bool = False
     """Whether the text so far is wanted after every step."""
+    long: bool = False
+    """Whether it is part of a long request, which lets short ones go first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The owner of an engine: takes tasks as they come, steps, and reports. It belongs to one thread and knows no HTTP."""
+"""The owner of engines: takes tasks as they come, steps, and reports. It belongs to one thread and knows no HTTP."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from limelight.pipelines.job import Job
 from limelight.pipelines.translation import Translation
 from limelight.pipelines.translator import Translator
 from limelight.serving.tasks import Report, Task
+from limelight.serving.turns import Turns
 from limelight.text.detection import LanguageDetector
 
 DETECTED = 1000
@@ -36,13 +37,13 @@ class Running:
     task: Task
     job: Job
     asked: list[int] = field(default_factory=list)
-    """The engine's numbers of the job's requests, in their order."""
+    """The numbers of the job's requests, in their order."""
     found: dict[int, list[Hypothesis]] = field(default_factory=dict)
     shown: str = ""
 
 
 class Worker:
-    """Translates with one engine.
+    """Translates.
 
     Args:
         send: is called with each report, in the worker's thread.
@@ -53,7 +54,7 @@ class Worker:
         self, translator: Translator, send: Callable[[Report], None], detector: LanguageDetector | None = None
     ) -> None:
         self._translator, self._send, self._detector = translator, send, detector
-        self._engine = translator.engine()
+        self._turns = Turns(translator.engine)
         self._running: dict[int, Running] = {}
         """By the numbers of tasks."""
         self._task_of: dict[int, int] = {}
@@ -71,7 +72,7 @@ class Worker:
 
     def _waiting(self, inbox: Inbox) -> Iterator[Task | None]:
         """All that has come; waits for one where there is nothing else to do."""
-        if not self._engine.busy:
+        if not self._turns.busy:
             yield inbox.get()
         while True:
             try:
@@ -122,7 +123,7 @@ class Worker:
             running.found.clear()
             running.asked.clear()
             for request in running.job.requests:
-                running.asked.append(self._engine.submit(request))
+                running.asked.append(self._turns.submit(request, long=running.task.long))
                 self._task_of[running.asked[-1]] = running.task.id
             return
         del self._running[running.task.id]
@@ -134,7 +135,7 @@ class Worker:
         running = self._running.pop(task, None)
         for number in running.asked if running is not None else ():
             if self._task_of.pop(number, None) is not None:
-                self._engine.cancel(number)
+                self._turns.cancel(number)
 
     def _explained(self, task: Task) -> dict[str, Any]:
         """A sentence with its weights, steps and beam. Nothing else is decoded meanwhile, so it is bounded."""
@@ -158,7 +159,7 @@ class Worker:
         return dict.fromkeys(sorted({direction.source for direction in self._translator.directions}), 1.0)
 
     def _step(self) -> None:
-        for outcome in self._engine.step():
+        for outcome in self._turns.step():
             task = self._task_of.pop(outcome.id, None)
             if task is not None:
                 self._decided(self._running[task], outcome)
@@ -185,7 +186,7 @@ class Worker:
 
     def _show(self, running: Running) -> None:
         """The text so far, where it has changed. A beam, or a second search, may change what was shown before."""
-        hypothesis = self._engine.partial(running.asked[0])
+        hypothesis = self._turns.partial(running.asked[0])
         if hypothesis is None:
             return
         text = self._translator.tokenizers.target.decode(hypothesis.ids)
