@@ -41,8 +41,8 @@ class FairQueue(Generic[Item]):
 
     def remove(self, client: str, request: int, item: Item) -> bool:
         """Take an item out of the queue; returns whether it was there."""
-        items = self._of.get(client, {}).get(request, ())
-        if not isinstance(items, deque) or item not in items:
+        items = self._of[client].get(request) if client in self._of else None
+        if items is None or item not in items:
             return False
         items.remove(item)
         self._shrink(client, request)
