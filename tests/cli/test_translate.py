@@ -334,7 +334,7 @@ def test_too_little_memory_is_told_with_a_way_out(
     def full(*_: object, **__: object) -> None:
         raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes")
 
-    monkeypatch.setattr("limelight.decoding.lane.take_step", full)
+    monkeypatch.setattr("limelight.decoding.engine.take_step", full)
     ended = limelight("translate", "--model", trained, text)
     assert ended.code == 1
     assert ended.err.startswith("limelight: out of memory ([enforce fail] DefaultCPUAllocator")

@@ -9,8 +9,7 @@ import torch
 
 from limelight.decoding import engine as engines
 from limelight.decoding.decode import decode_batch
-from limelight.decoding.engine import AHEAD, MAX_PASSED, ROWS, SOURCES, Engine
-from limelight.decoding.lane import Kind, Outcome
+from limelight.decoding.engine import AHEAD, MAX_PASSED, ROWS, SOURCES, Engine, Kind, Outcome
 from limelight.decoding.request import Request
 from limelight.decoding.sampling import Sampling
 from limelight.decoding.settings import SearchSettings

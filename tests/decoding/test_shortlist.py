@@ -12,10 +12,9 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from limelight.config import DecodingConfig, TransformerConfig
-from limelight.decoding.engine import Engine
+from limelight.decoding.engine import Engine, Outcome
 from limelight.decoding.ensemble import Ensemble
 from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.lane import Outcome
 from limelight.decoding.request import Request
 from limelight.decoding.sampling import Sampling
 from limelight.decoding.settings import SearchSettings

@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from limelight.decoding import workers
-from limelight.decoding.engine import Engine
-from limelight.decoding.lane import Outcome
+from limelight.decoding.engine import Engine, Outcome
 from limelight.decoding.request import Request
 from limelight.decoding.settings import SearchSettings
 from limelight.decoding.workers import MAX_WORKERS, SENTENCES_EACH, decode, settings_put_back, workers_for

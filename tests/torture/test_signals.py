@@ -129,7 +129,7 @@ def test_beam_search_is_told_to_stop(
     text = write_pairs(tmp_path / "test.tsv", 5000)
     words = [command, "--model", str(workplace.whole), *([text] if command == "translate" else ["--test", text])]
     for _ in range(tries):
-        moment = Moment("limelight.decoding.lane.take_step", chance.randint(1, 40), chance.choice([0.0, 0.05]))
+        moment = Moment("limelight.decoding.engine.take_step", chance.randint(1, 40), chance.choice([0.0, 0.05]))
         command = Command([*words, "--output", str(tmp_path / "out.txt")], tmp_path / "errors", moment)
         number, ended = disturb(command, moment, chance)
         faults = faults_of(number, ended)

@@ -20,9 +20,9 @@ from torch import Tensor
 
 from limelight.batching.batch import pad_rows
 from limelight.decoding.beam import BeamSearch
+from limelight.decoding.engine import take_step
 from limelight.decoding.host import Integers, Numbers, Truths
 from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.lane import take_step
 from limelight.decoding.request import Request, check_request
 from limelight.decoding.shortlist import Output
 from limelight.inspection.steps import candidate

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from limelight.decoding.engine import Outcome
 from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.lane import Outcome
 from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
 from limelight.models.eval_mode import eval_mode
