@@ -26,7 +26,7 @@ from limelight.inference.cpu.attention import attend_past, attend_source
 from limelight.inference.linear import Bf16Linear, Fp32Linear, TorchInt8Linear, linear_of
 from limelight.layers.dropout import Dropout
 from limelight.memory import hold_memory_for_work
-from limelight.models.state import Active
+from limelight.models.interface import Active
 from limelight.training import cross_entropy
 from limelight.training.cross_entropy import linear_cross_entropy
 

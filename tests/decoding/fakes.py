@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from limelight.models.cache import put_rows
-from limelight.models.interface import Seq2Seq
-from limelight.models.state import Memory, State
+from limelight.models.interface import Memory, Seq2Seq, State
 from limelight.tokens import Tokenizers
 
 

@@ -21,8 +21,7 @@ from limelight.decoding.settings import SearchSettings
 from limelight.decoding.shortlist import VECTOR, ShortOutput
 from limelight.errors import UserError
 from limelight.models.build import build_model
-from limelight.models.interface import Seq2Seq
-from limelight.models.state import Active
+from limelight.models.interface import Active, Seq2Seq
 from limelight.pipelines.translator import Translator
 from limelight.storage.shortlist import FEWEST, LISTED, MAX_CANDIDATES, Shortlist
 from limelight.tokens import Tokenizers

@@ -20,7 +20,7 @@ from limelight.decoding.top import (
     top_logits_with_ties,
 )
 from limelight.errors import RunError
-from limelight.models.state import Active
+from limelight.models.interface import Active
 
 SMALL = (2, 7, 1009)
 LARGE = (FEW - 1, FEW, FEW + 1, FEW + BLOCK - 1, FEW + BLOCK, 2 * FEW + 37)

@@ -7,8 +7,7 @@ from dataclasses import fields, is_dataclass
 import torch
 from torch import Tensor
 
-from limelight.models.interface import Seq2Seq
-from limelight.models.state import Active, State
+from limelight.models.interface import Active, Seq2Seq, State
 
 
 class UsedUpState(State):

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from limelight.models.eval_mode import eval_mode
+from limelight.models.interface import eval_mode
 
 
 def test_evaluation_mode_without_gradients_inside_and_every_mode_back_after():

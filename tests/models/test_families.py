@@ -20,8 +20,7 @@ from limelight.layers.embedding import TokenEmbedding, projection_weight
 from limelight.models import families
 from limelight.models.cache import put_rows
 from limelight.models.families import FAMILIES, TRANSLATE, Family, Use, family_of, resolve, use_of
-from limelight.models.interface import Seq2Seq
-from limelight.models.state import AttentionWeights, Memory, State
+from limelight.models.interface import AttentionWeights, Memory, Seq2Seq, State
 from limelight.pipelines.translator import Translator
 from limelight.storage.model import StoredModel, load_model
 from limelight.training.tasks.task import Task

@@ -5,7 +5,7 @@ from torch import nn
 
 from limelight.errors import UserError
 from limelight.layers.positions import LearnedPositions
-from limelight.models.room import longest_sequence, require_room
+from limelight.models.interface import longest_sequence, require_room
 from tests.decoding.fakes import random_model
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from limelight.models.state import Intervention
+from limelight.models.interface import Intervention
 from tests.models.helpers import exact_model, random_batch, recurrent, transformer
 
 CONFIGS = {

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from limelight.models.interface import Seq2Seq
-from limelight.models.state import Active
+from limelight.models.interface import Active, Seq2Seq
 from tests.models.followed import Followed, assert_same, begun, random_sources
 from tests.models.helpers import every_model, exact_model
 

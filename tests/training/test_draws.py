@@ -5,7 +5,7 @@ import itertools
 import torch
 from torch import Tensor
 
-from limelight.models.eval_mode import device_of
+from limelight.models.interface import device_of
 from limelight.training.draws import seed_draws
 from tests.models.helpers import make_model, transformer
 

@@ -34,7 +34,7 @@ from limelight.decoding.request import Request
 from limelight.decoding.search import Search, gains
 from limelight.decoding.settings import penalties_at
 from limelight.decoding.top import best_continuations, top_logits_with_ties
-from limelight.models.state import Active
+from limelight.models.interface import Active
 from limelight.shapes import Float
 
 NUMBERS = np.dtype([(name, "f8") for name in ("n_best", "enough", "prune", "alpha", "offset", "at_limit")])

@@ -2,8 +2,8 @@
 
 Requests of one kind of search and one width share a lane, which takes each step for all of them at once; a step of the
 engine is one step of every lane. Requests join and leave between steps: a decided request releases its slot in the
-decoder's state at once, and the next one takes it without a copy of what is kept. The answer of each is a function of the
-request alone.
+decoder's state at once, and the next one takes it without a copy of what is kept. The answer of each is a function of
+the request alone.
 """
 
 from collections import deque
@@ -25,10 +25,8 @@ from limelight.decoding.search import Search
 from limelight.decoding.shortlist import Output, ShortOutput
 from limelight.decoding.top import normalized
 from limelight.errors import UserError
-from limelight.models.interface import Seq2Seq
+from limelight.models.interface import Seq2Seq, State, longest_sequence
 from limelight.models.language_model import LanguageModel
-from limelight.models.room import longest_sequence
-from limelight.models.state import State
 
 FREE_SHARE = 4
 """One slot in so many may be free before they are left out, which copies what is kept."""

@@ -12,9 +12,7 @@ from limelight.batching.batch import Batch
 from limelight.decoding.top import in_full
 from limelight.errors import UserError
 from limelight.inference.prepare import prepare
-from limelight.models.eval_mode import eval_mode
-from limelight.models.interface import Seq2Seq
-from limelight.models.state import Active, AttentionWeights, KeepHeads, Memory, State
+from limelight.models.interface import Active, AttentionWeights, KeepHeads, Memory, Seq2Seq, State, eval_mode
 from limelight.shapes import Bool, Float, Int
 
 

@@ -13,7 +13,7 @@ from limelight.decoding.request import Request
 from limelight.decoding.sampling import Cuts, draw
 from limelight.decoding.search import Search, gains
 from limelight.decoding.top import most_probable
-from limelight.models.state import Active
+from limelight.models.interface import Active
 from limelight.shapes import Float
 
 

@@ -11,7 +11,7 @@ from limelight.decoding.host import Integers, Numbers
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
 from limelight.decoding.rules import RULES, Rule
-from limelight.models.state import Active
+from limelight.models.interface import Active
 from limelight.shapes import Float
 
 

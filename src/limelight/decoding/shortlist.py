@@ -15,8 +15,7 @@ from torch import Tensor
 from limelight.decoding.host import Integers
 from limelight.errors import UserError
 from limelight.inference.linear import linear_of
-from limelight.models.interface import Seq2Seq
-from limelight.models.state import Active
+from limelight.models.interface import Active, Seq2Seq
 from limelight.shapes import Bool, Float, Int
 from limelight.storage.shortlist import Shortlist
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from limelight.decoding.host import Integers, NotANumberError, Numbers, Truths
-from limelight.models.state import Active
+from limelight.models.interface import Active
 from limelight.shapes import Float, Int
 
 try:

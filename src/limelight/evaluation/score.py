@@ -15,8 +15,7 @@ from torch import Tensor
 from limelight.batching.batch import make_batch
 from limelight.decoding.top import in_full
 from limelight.errors import UserError
-from limelight.models.eval_mode import eval_mode
-from limelight.models.interface import Seq2Seq
+from limelight.models.interface import Seq2Seq, eval_mode
 from limelight.shapes import Float, Int
 from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers

@@ -23,8 +23,7 @@ from limelight.errors import UserError
 from limelight.evaluation.provenance import provenance_lines, versions
 from limelight.evaluation.score import log_probabilities
 from limelight.evaluation.summary import summarize_text
-from limelight.models.eval_mode import eval_mode
-from limelight.models.interface import Seq2Seq
+from limelight.models.interface import Seq2Seq, eval_mode
 from limelight.models.recurrent.language_model import RecurrentLanguageModel
 from limelight.pipelines.generator import TextGenerator
 from limelight.shapes import Float

@@ -26,9 +26,7 @@ from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request, check_request
 from limelight.decoding.shortlist import Output
 from limelight.inspection.steps import candidate
-from limelight.models.eval_mode import eval_mode
-from limelight.models.interface import Seq2Seq
-from limelight.models.state import Active, KeepHeads
+from limelight.models.interface import Active, KeepHeads, Seq2Seq, eval_mode
 from limelight.tokens import Tokenizer
 
 

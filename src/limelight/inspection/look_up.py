@@ -17,11 +17,9 @@ from limelight.attention.scores import Additive, Concat, General, Score, dot, sc
 from limelight.batching.batch import Batch, make_batch
 from limelight.errors import UserError
 from limelight.inspection.page_data import packed
-from limelight.models.eval_mode import eval_mode
-from limelight.models.interface import Seq2Seq
+from limelight.models.interface import KeepHeads, Seq2Seq, eval_mode
 from limelight.models.recurrent.decoder import AttentiveDecoder, BahdanauDecoder
 from limelight.models.recurrent.model import Recurrent
-from limelight.models.state import KeepHeads
 from limelight.models.transformer.layers import DecoderLayer, EncoderLayer
 from limelight.models.transformer.model import Transformer
 from limelight.models.transformer.stacks import kept_heads

@@ -9,10 +9,8 @@ from limelight.batching.batch import make_batch, make_blocks
 from limelight.batching.labels import begun, label_batch
 from limelight.inspection.attention_map import AttentionMap, Weights
 from limelight.inspection.words import END_PIECE, START_PIECE, Groups
-from limelight.models.eval_mode import eval_mode
-from limelight.models.interface import Seq2Seq
+from limelight.models.interface import AttentionWeights, KeepHeads, Seq2Seq, eval_mode
 from limelight.models.language_model import LanguageModel
-from limelight.models.state import AttentionWeights, KeepHeads
 from limelight.models.transformer.encoder_only import EncoderOnly
 from limelight.tokens import Tokenizer, Tokenizers
 

@@ -11,9 +11,7 @@ import torch
 
 from limelight.batching.batch import make_batch
 from limelight.inspection.words import END_PIECE, drawable, readable
-from limelight.models.eval_mode import eval_mode
-from limelight.models.interface import Seq2Seq
-from limelight.models.state import KeepHeads
+from limelight.models.interface import KeepHeads, Seq2Seq, eval_mode
 from limelight.tokens import Tokenizer
 
 CANDIDATES = 10

@@ -1,14 +1,134 @@
-"""What training and search may know of a model, and nothing more."""
+"""What training and search may know of a model: its methods, what goes in and comes out of them, and how it is used.
+
+A memory is what the encoder leaves; a state is what the decoder carries from step to step. No module keeps either: the
+decoding code holds them, reorders their hypotheses and drops them.
+"""
 
 from abc import ABC, abstractmethod
-from typing import Generic, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Generic, NamedTuple, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from limelight.batching.batch import Batch
-from limelight.models.state import Active, AttentionWeights, KeepHeads, Memory, State
+from limelight.errors import UserError
+from limelight.layers.positions import LearnedPositions
 from limelight.shapes import Bool, Float, Int
+
+Integers = npt.NDArray[np.int64]
+
+KeepHeads = Mapping[str, Tensor]
+"""How much each attention head contributes, by `encoder.0.self`, `decoder.1.self`, `decoder.1.cross`: a vector of one
+number per head, 1 keeps it and 0 switches it off. Attentions that are not named keep all their heads. With (2, heads)
+numbers, those of the second row multiply the scores before the softmax: see `Intervention`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Intervention:
+    """A change of single heads, by the names of their attentions: how much each contributes, and how sharp it is."""
+
+    keep_heads: Mapping[str, Float[Tensor, " heads"]] = field(default_factory=dict)
+    """1 keeps a head, 0 switches it off."""
+    temperature: Mapping[str, Float[Tensor, " heads"]] = field(default_factory=dict)
+    """softmax(scores / temperature): below 1 the weights of a head are sharper, above 1 flatter."""
+
+    def by_name(self) -> KeepHeads:
+        """The same in the form in which models take it: `model.encode(..., keep_heads=intervention.by_name())`."""
+        found: dict[str, Tensor] = {
+            name: keep for name, keep in self.keep_heads.items() if name not in self.temperature
+        }
+        for name, temperature in self.temperature.items():
+            keep = self.keep_heads.get(name, torch.ones_like(temperature))
+            found[name] = torch.stack([keep, 1 / temperature])
+        return found
+
+
+class Memory(ABC):
+    """What the encoder leaves of a batch of sources."""
+
+    source_valid: Bool[Tensor, "batch source"]
+
+
+Own = TypeVar("Own", bound="State")
+"""The kind of state that is asked: it only ever meets its own kind."""
+
+
+class State(ABC):
+    """What the decoder carries from one step to the next: `width` hypotheses of each sentence of a batch.
+
+    Whatever belongs to the source is there once for a sentence, however many hypotheses attend to it.
+
+    A state is used up by what makes another of it, a step of the model as well as its own methods: its tensors may be
+    overwritten.
+    """
+
+    @abstractmethod
+    def reorder(self: Own, parents: Int[Tensor, "batch width"]) -> Own:
+        """Hypothesis j of sentence i goes on from what its hypothesis `parents[i, j]` was."""
+
+    @abstractmethod
+    def keep(self: Own, sentences: Int[Tensor, " kept"]) -> Own:
+        """These sentences alone, with all their hypotheses, in this order."""
+
+    @abstractmethod
+    def admit(self: Own, fresh: Own, places: Int[Tensor, " fresh"]) -> Own:
+        """The sentences of a state before its first step take these places: free ones, or behind the last."""
+
+    def release(self: Own, places: Int[Tensor, " places"]) -> Own:
+        """The sentences there are decided: they are still carried along, but what becomes of them does not matter."""
+        return self
+
+
+class Active(NamedTuple):
+    """Which hypotheses of a batch still matter: the first so many of each sentence, none of one that is decided.
+
+    They are rows of a table, sentence by sentence. All this stands on the host, as the search does.
+    """
+
+    firsts: Integers
+    """(batch + 1,): where the rows of each sentence begin, and where the last ones end."""
+
+    @classmethod
+    def of(cls, counts: Integers) -> "Active":
+        """From how many of each sentence are active."""
+        return cls(np.concatenate([[0], counts.cumsum()]))
+
+    @property
+    def rows(self) -> int:
+        """How many are active."""
+        return int(self.firsts[-1])
+
+    @property
+    def counts(self) -> Integers:
+        """How many of each sentence are active."""
+        return np.diff(self.firsts)
+
+    @property
+    def sentences(self) -> Integers:
+        """The sentence of each row."""
+        return np.repeat(np.arange(len(self.firsts) - 1), self.counts)
+
+    def among(self, width: int) -> Integers | None:
+        """Where each row stands among `width` hypotheses of every sentence; None where all are active."""
+        if self.rows == (len(self.firsts) - 1) * width:
+            return None
+        sentences = self.sentences
+        return sentences * width + np.arange(len(sentences)) - self.firsts[sentences]
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionWeights:
+    """Every weight a model attended with, a tensor per layer; empty where a model has no such attention."""
+
+    encoder_self: tuple[Float[Tensor, "batch heads source source"], ...] = ()
+    decoder_self: tuple[Float[Tensor, "batch heads target target"], ...] = ()
+    cross: tuple[Float[Tensor, "batch heads target source"], ...] = ()
+
 
 MemoryT = TypeVar("MemoryT", bound=Memory)
 StateT = TypeVar("StateT", bound=State)
@@ -96,3 +216,44 @@ class Seq2Seq(Model, Generic[MemoryT, StateT]):
     @abstractmethod
     def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:
         """The final linear layer: features to logits. Softmax is left to who asks, as many do not need all of it."""
+
+
+@contextmanager
+def eval_mode(model: nn.Module) -> Iterator[torch.device]:
+    """Within it the model is in evaluation mode (no dropout) and keeps no gradients; yields the model's device.
+
+    Afterwards every module has the mode it had, also where only a part of the model was training.
+    """
+    training = [module for module in model.modules() if module.training]
+    for module in training:  # one by one: of a model that is not training nothing is written, at each sentence
+        module.training = False
+    try:
+        with torch.inference_mode():
+            yield device_of(model)
+    finally:
+        for module in training:
+            module.training = True
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """Where a model is; one without parameters is on the CPU."""
+    weight = next(model.parameters(), None)
+    return torch.device("cpu") if weight is None else weight.device
+
+
+def longest_sequence(model: nn.Module) -> int | None:
+    """How many places the model has learned a vector for: more tokens than that, end included, it cannot take.
+
+    None where positions have no bound. The smallest bound of all counts, also among the members of an ensemble.
+    """
+    tables = [module.table for module in model.modules() if isinstance(module, LearnedPositions)]
+    return min((len(table) for table in tables), default=None)
+
+
+def require_room(ids: Sequence[int], longest: int, what: str) -> None:
+    """Raises `UserError` where ids and their end are more than `longest`."""
+    if len(ids) + 1 > longest:
+        raise UserError(
+            f"{what} has {len(ids) + 1} tokens with its end, and this model takes at most {longest} "
+            "(its learned positions): split it into sentences"
+        )

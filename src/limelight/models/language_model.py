@@ -8,8 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from limelight.batching.batch import Batch
-from limelight.models.interface import Seq2Seq
-from limelight.models.state import AttentionWeights, KeepHeads, Memory, State
+from limelight.models.interface import AttentionWeights, KeepHeads, Memory, Seq2Seq, State
 from limelight.shapes import Bool, Float, Int
 
 MemoryT = TypeVar("MemoryT", bound=Memory)

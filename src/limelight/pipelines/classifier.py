@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from limelight.errors import UserError
-from limelight.models.eval_mode import eval_mode
+from limelight.models.interface import eval_mode
 from limelight.models.transformer import encoder_only
 from limelight.pipelines.reader import Reader
 from limelight.text.readers.live import chunks

@@ -21,9 +21,9 @@ from limelight.inspection.maps import attention_map
 from limelight.inspection.page_data import packed, page_document
 from limelight.inspection.standalone import THEMES, standalone_page
 from limelight.inspection.steps import decoding_steps
+from limelight.models.interface import Intervention, KeepHeads
 from limelight.models.recurrent.decoder import AttentiveDecoder
 from limelight.models.recurrent.model import Recurrent
-from limelight.models.state import Intervention, KeepHeads
 from limelight.models.transformer.layers import DecoderLayer, EncoderLayer
 from limelight.models.transformer.model import Transformer
 from limelight.pipelines.translator import Translator

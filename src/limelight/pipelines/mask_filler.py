@@ -8,8 +8,7 @@ import torch
 
 from limelight.batching.labels import begun
 from limelight.errors import UserError
-from limelight.models.eval_mode import eval_mode
-from limelight.models.room import longest_sequence, require_room
+from limelight.models.interface import eval_mode, longest_sequence, require_room
 from limelight.models.transformer.encoder_only import MaskedModel
 from limelight.pipelines.reader import Reader
 from limelight.tokens import END, MASK, Tokenizer

@@ -11,8 +11,7 @@ from limelight.batching.labels import begun, label_batch
 from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.maps import reader_map
-from limelight.models.eval_mode import eval_mode
-from limelight.models.room import longest_sequence, require_room
+from limelight.models.interface import eval_mode, longest_sequence, require_room
 from limelight.models.transformer.encoder_only import EncoderOnly, Pooling, pool
 from limelight.tokens import Tokenizer
 

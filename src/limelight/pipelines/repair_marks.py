@@ -10,7 +10,7 @@ import numpy as np
 from limelight.batching.batch import make_batch
 from limelight.config import Direction
 from limelight.errors import UserError
-from limelight.models.eval_mode import eval_mode
+from limelight.models.interface import eval_mode
 from limelight.pipelines.place_marks import Attended, Slot, place_marks
 from limelight.pipelines.translation import Translation
 from limelight.pipelines.translator import Translator

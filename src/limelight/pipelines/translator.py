@@ -24,9 +24,7 @@ from limelight.decoding.workers import decode, workers_for
 from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.maps import attention_map
-from limelight.models.eval_mode import eval_mode
-from limelight.models.interface import Seq2Seq
-from limelight.models.room import longest_sequence, require_room
+from limelight.models.interface import Seq2Seq, eval_mode, longest_sequence, require_room
 from limelight.pipelines.guards import guarded
 from limelight.pipelines.job import (
     Chosen,

@@ -12,7 +12,7 @@ from limelight.decoding.engine import Outcome
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
-from limelight.models.eval_mode import eval_mode
+from limelight.models.interface import eval_mode
 from limelight.pipelines.explain import ANSWERS, Question, explain
 from limelight.pipelines.job import Job
 from limelight.pipelines.translation import Translation

@@ -18,7 +18,7 @@ from limelight.decoding.settings import search_settings
 from limelight.differences import describe_differences, differences
 from limelight.errors import RunError, UserError
 from limelight.files import write_whole
-from limelight.models.room import longest_sequence
+from limelight.models.interface import longest_sequence
 from limelight.pipelines.translator import Translation, Translator
 from limelight.resumable import ResumableFile, places_of, resumable
 from limelight.synthesis.choose import Choose, best, most_similar, tokenization_for

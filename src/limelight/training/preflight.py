@@ -17,7 +17,7 @@ from limelight.config import (
 )
 from limelight.errors import UserError
 from limelight.models.build import build_model, choose_device
-from limelight.models.room import longest_sequence
+from limelight.models.interface import longest_sequence
 from limelight.models.transformer.encoder_only import MaskedModel
 from limelight.preparation.kept_text import is_resumed, keeps
 from limelight.preparation.pairs import further_pieces

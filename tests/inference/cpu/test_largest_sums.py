@@ -10,7 +10,7 @@ from torch import Tensor
 from limelight.decoding import top
 from limelight.decoding.top import BLOCK, best_continuations
 from limelight.inference.cpu.largest_sums import find_largest_sums
-from limelight.models.state import Active
+from limelight.models.interface import Active
 
 VOCABULARIES = (1, 7, BLOCK - 1, BLOCK, BLOCK + 1, 5 * BLOCK + 11)
 BEAMS = [(1, 1), (1, 2), (3, 7), (5, 11)]

@@ -10,7 +10,7 @@ pytest.importorskip("numba")
 from limelight.inference.cpu.product_layers import ProductLayers
 from limelight.inference.linear import LEAST_ROWS
 from limelight.inference.prepare import prepare
-from limelight.models.state import Active
+from limelight.models.interface import Active
 from tests.models.followed import begun, random_sources
 from tests.models.helpers import make_model, transformer
 

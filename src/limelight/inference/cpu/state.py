@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from limelight.models.cache import put_rows
-from limelight.models.state import State
+from limelight.models.interface import State
 from limelight.shapes import Float, Int
 
 FIRST_ROOM = 64

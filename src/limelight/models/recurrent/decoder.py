@@ -24,9 +24,9 @@ from torch import Tensor, nn
 from limelight.attention.attend import ScoreFunction, attend
 from limelight.attention.scores import Score
 from limelight.models.cache import put_rows
+from limelight.models.interface import State
 from limelight.models.recurrent.cells import CellStack, CellState, admit_cells, keep_cells, reorder_cells
 from limelight.models.recurrent.encoder import RecurrentMemory
-from limelight.models.state import State
 from limelight.shapes import Bool, Float, Int
 
 Unrolled = tuple[Float[Tensor, "batch target features"], Float[Tensor, "batch target source"] | None]

@@ -8,8 +8,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from limelight.layers.dropout import Dropout
 from limelight.layers.embedding import TokenEmbedding
+from limelight.models.interface import KeepHeads, Memory
 from limelight.models.recurrent.cells import kind_of
-from limelight.models.state import KeepHeads, Memory
 from limelight.shapes import Bool, Float, Int
 
 

@@ -7,6 +7,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from limelight.layers.dropout import Dropout
 from limelight.layers.embedding import TokenEmbedding, projection_weight
+from limelight.models.interface import KeepHeads, Memory, State
 from limelight.models.language_model import LanguageModel
 from limelight.models.recurrent.cells import (
     Carried,
@@ -16,7 +17,6 @@ from limelight.models.recurrent.cells import (
     keep_cells,
     reorder_cells,
 )
-from limelight.models.state import KeepHeads, Memory, State
 from limelight.shapes import Bool, Float, Int
 
 

@@ -11,13 +11,12 @@ from torch.nn import functional
 from limelight.batching.batch import Batch
 from limelight.layers.dropout import Dropout
 from limelight.layers.embedding import TokenEmbedding, projection_weight
-from limelight.models.interface import Seq2Seq
+from limelight.models.interface import AttentionWeights, KeepHeads, Seq2Seq
 from limelight.models.recurrent.decoder import (
     RecurrentDecoder,
     RecurrentState,
 )
 from limelight.models.recurrent.encoder import RecurrentEncoder, RecurrentMemory
-from limelight.models.state import AttentionWeights, KeepHeads
 from limelight.shapes import Bool, Float, Int
 
 

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from limelight.attention.multi_head import Rotate
 from limelight.layers.embedding import projection_weight
 from limelight.models.cache import Columns, Past
+from limelight.models.interface import KeepHeads, Memory
 from limelight.models.language_model import LanguageModel
-from limelight.models.state import KeepHeads, Memory
 from limelight.models.transformer import DecoderState, Layer, Stack
 from limelight.models.transformer.stacks import kept_heads, next_bias
 from limelight.shapes import Bool, Float, Int

@@ -13,8 +13,7 @@ from torch.nn import functional
 
 from limelight.batching.batch import Batch
 from limelight.layers.dropout import Dropout
-from limelight.models.interface import Model
-from limelight.models.state import KeepHeads
+from limelight.models.interface import KeepHeads, Model
 from limelight.models.transformer import Encoder
 from limelight.shapes import Bool, Float, Int
 

@@ -10,8 +10,7 @@ from limelight.attention.masks import permit_keys
 from limelight.batching.batch import Batch
 from limelight.layers.embedding import projection_weight
 from limelight.models.cache import Columns, Past
-from limelight.models.interface import Seq2Seq
-from limelight.models.state import AttentionWeights, KeepHeads
+from limelight.models.interface import AttentionWeights, KeepHeads, Seq2Seq
 from limelight.models.transformer.layers import SourceView
 from limelight.models.transformer.stacks import Decoder, Encoder
 from limelight.models.transformer.state import TransformerMemory, TransformerState

@@ -13,7 +13,7 @@ from limelight.layers.dropout import Dropout
 from limelight.layers.embedding import TokenEmbedding
 from limelight.layers.positions import LearnedPositions, RotaryPositions, SinusoidalPositions
 from limelight.models.cache import Past
-from limelight.models.state import KeepHeads
+from limelight.models.interface import KeepHeads
 from limelight.models.transformer.layers import DecoderLayer, DecoderLayerOutput, EncoderLayer, Layer, SourceView
 from limelight.models.transformer.state import DecoderState, TransformerState
 from limelight.shapes import Bool, Float, Int

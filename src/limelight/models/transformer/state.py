@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from limelight.models.cache import Past, put_rows
-from limelight.models.state import KeepHeads, Memory, State
+from limelight.models.interface import KeepHeads, Memory, State
 from limelight.models.transformer.layers import SourceView
 from limelight.shapes import Bool, Float, Int
 

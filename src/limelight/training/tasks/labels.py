@@ -14,9 +14,7 @@ from limelight.batching.labels import begun, label_batch
 from limelight.batching.stream import Position
 from limelight.config import RunConfig
 from limelight.evaluation.labels import score_labels
-from limelight.models.eval_mode import eval_mode
-from limelight.models.interface import Model
-from limelight.models.room import longest_sequence, require_room
+from limelight.models.interface import Model, eval_mode, longest_sequence, require_room
 from limelight.models.transformer.encoder_only import Classifier
 from limelight.preparation.labels import PreparedLabels
 from limelight.text.labels import label_numbers

@@ -10,8 +10,7 @@ from limelight.batching.blocks import ContinuousBlocks, ShuffledBlocks, blocks_i
 from limelight.batching.stream import Position
 from limelight.config import RunConfig
 from limelight.errors import UserError
-from limelight.models.interface import Model
-from limelight.models.room import longest_sequence
+from limelight.models.interface import Model, longest_sequence
 from limelight.preparation.plain_text import PreparedText
 from limelight.training.carry import Carrying, ReadsOn
 from limelight.training.precision import autocast

@@ -8,9 +8,7 @@ from limelight.batching.batch import Batch
 from limelight.batching.masking import MaskedStream
 from limelight.batching.stream import Position
 from limelight.config import RunConfig
-from limelight.models.eval_mode import eval_mode
-from limelight.models.interface import Model
-from limelight.models.room import longest_sequence
+from limelight.models.interface import Model, eval_mode, longest_sequence
 from limelight.models.transformer.encoder_only import MaskedModel
 from limelight.preparation.plain_text import PreparedText
 from limelight.training.precision import autocast

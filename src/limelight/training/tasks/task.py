@@ -13,8 +13,7 @@ from limelight.batching.batch import Batch
 from limelight.batching.stream import Position
 from limelight.config import RunConfig
 from limelight.errors import UserError
-from limelight.models.eval_mode import eval_mode
-from limelight.models.interface import Model
+from limelight.models.interface import Model, eval_mode
 from limelight.training.loss import Learner, batch_loss
 
 LEAST_BLEU = 1.0

@@ -13,9 +13,7 @@ from limelight.batching.store import TokenStore
 from limelight.batching.stream import BatchStream, Position
 from limelight.config import Corpus, DataConfig, Direction, RunConfig, direction_of, directions_of
 from limelight.evaluation.tokenization import target_language
-from limelight.models.eval_mode import device_of
-from limelight.models.interface import Model, Seq2Seq
-from limelight.models.room import longest_sequence
+from limelight.models.interface import Model, Seq2Seq, device_of, longest_sequence
 from limelight.preparation.pairs import Prepared
 from limelight.text.augmentation import Languages
 from limelight.text.pair import Pair

@@ -10,8 +10,7 @@ from limelight.batching.bucketing import cut_batches
 from limelight.config import DecodingConfig
 from limelight.evaluation.metrics import corpus_bleu, corpus_chrf, require_scorable
 from limelight.evaluation.tokenization import choose_tokenization
-from limelight.models.interface import Seq2Seq
-from limelight.models.room import longest_sequence, require_room
+from limelight.models.interface import Seq2Seq, longest_sequence, require_room
 from limelight.pipelines.translator import Translator
 from limelight.text.pair import Pair
 from limelight.tokens import END, Tokenizers
