@@ -21,8 +21,7 @@ from limelight.models.interface import KeepHeads, Seq2Seq, eval_mode
 from limelight.models.recurrent.decoder import AttentiveDecoder, BahdanauDecoder
 from limelight.models.recurrent.model import Recurrent
 from limelight.models.transformer.layers import DecoderLayer, EncoderLayer
-from limelight.models.transformer.model import Transformer
-from limelight.models.transformer.stacks import kept_heads
+from limelight.models.transformer.model import Transformer, kept_heads
 
 FORMULAS = {
     "scaled_dot": "softmax(q · k / √d) v",

@@ -1,8 +1,7 @@
 """The Transformer: its layers, the stacks of them, what it carries from step to step, and the whole model."""
 
 from limelight.models.transformer.layers import DecoderLayer, EncoderLayer, Layer, SourceView
-from limelight.models.transformer.model import Transformer
-from limelight.models.transformer.stacks import Decoder, Encoder, Stack
+from limelight.models.transformer.model import Decoder, Encoder, Stack, Transformer
 from limelight.models.transformer.state import DecoderState, TransformerMemory, TransformerState
 
 __all__ = [

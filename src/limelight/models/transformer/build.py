@@ -16,8 +16,7 @@ from limelight.layers.sublayer import Sublayer
 from limelight.models.transformer.decoder_only import CausalLayer, CausalStack, DecoderOnly
 from limelight.models.transformer.encoder_only import Classifier, MaskedModel
 from limelight.models.transformer.layers import DecoderLayer, EncoderLayer
-from limelight.models.transformer.model import Transformer
-from limelight.models.transformer.stacks import Decoder, Encoder
+from limelight.models.transformer.model import Decoder, Encoder, Transformer
 from limelight.tokens.tokenizer import END
 
 StackConfig = TransformerConfig | DecoderOnlyConfig | EncoderOnlyConfig

@@ -15,7 +15,7 @@ from limelight.models.cache import Columns, Past
 from limelight.models.interface import KeepHeads, Memory
 from limelight.models.language_model import LanguageModel
 from limelight.models.transformer import DecoderState, Layer, Stack
-from limelight.models.transformer.stacks import kept_heads, next_bias
+from limelight.models.transformer.model import kept_heads, next_bias
 from limelight.shapes import Bool, Float, Int
 
 

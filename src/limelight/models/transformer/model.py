@@ -1,20 +1,163 @@
-"""The Transformer (Vaswani et al. 2017): encoder and decoder behind the interface that training and search know."""
+"""The Transformer (Vaswani et al. 2017): encoder, decoder, and both behind the interface of a model."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from limelight.attention.masks import permit_keys
+from limelight.attention.masks import as_bias, permit_keys
+from limelight.attention.multi_head import Rotate
 from limelight.batching.batch import Batch
-from limelight.layers.embedding import projection_weight
+from limelight.layers.dropout import Dropout
+from limelight.layers.embedding import TokenEmbedding, projection_weight
+from limelight.layers.positions import LearnedPositions, RotaryPositions, SinusoidalPositions
 from limelight.models.cache import Columns, Past
 from limelight.models.interface import AttentionWeights, KeepHeads, Seq2Seq
-from limelight.models.transformer.layers import SourceView
-from limelight.models.transformer.stacks import Decoder, Encoder
-from limelight.models.transformer.state import TransformerMemory, TransformerState
+from limelight.models.transformer.layers import DecoderLayer, DecoderLayerOutput, EncoderLayer, Layer, SourceView
+from limelight.models.transformer.state import DecoderState, TransformerMemory, TransformerState
 from limelight.shapes import Bool, Float, Int
+
+Positions = SinusoidalPositions | LearnedPositions
+
+
+class Stack(nn.Module):
+    """Embedding, positions, and a stack of layers; a last LayerNorm where normalization comes first."""
+
+    def __init__(
+        self, embedding: TokenEmbedding, positions: Positions | None, layers: Sequence[Layer], *,
+        dropout: float, norm: nn.LayerNorm | None, rotary: RotaryPositions | None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.embedding, self.positions, self.rotary = embedding, positions, rotary
+        self.dropout = Dropout(dropout)
+        self.layers = nn.ModuleList(layers)
+        self.norm = norm
+
+    def enter(self, ids: Int[Tensor, "batch length"]) -> tuple[Float[Tensor, "batch length model"], Rotate | None]:
+        """What the first layer reads at places 0, 1, ..., and how to rotate there.
+
+        Dropout applies to the sums of embeddings and positions (section 5.4).
+        """
+        embedded = self.embedding(ids)
+        hidden = self.dropout(embedded if self.positions is None else self.positions(embedded))
+        return hidden, self._rotation(torch.arange(ids.shape[1], device=ids.device))
+
+    def enter_next(
+        self, ids: Int[Tensor, "batch width"], state: DecoderState
+    ) -> tuple[Float[Tensor, "batch width model"], Rotate | None]:
+        """The same for one more place of every hypothesis."""
+        embedded = self.embedding(ids)
+        if self.positions is not None:
+            embedded = self.positions.at(embedded, state.ages, most=state.past.length + 1)
+        return self.dropout(embedded), self._rotation(state.ages[:, None, None])
+
+    def leave(self, hidden: Float[Tensor, "batch length model"]) -> Float[Tensor, "batch length model"]:
+        """What the last layer says, normalized where that comes first."""
+        return hidden if self.norm is None else self.norm(hidden)
+
+    def _rotation(self, places: Int[Tensor, "..."]) -> Rotate | None:
+        """Rotary positions bound to places, which stretch over (batch, heads, length) as they are."""
+        return None if self.rotary is None else partial(self.rotary, positions=places)
+
+
+class Encoder(Stack):
+    """A stack of layers that attend to all positions."""
+
+    def forward(
+        self,
+        source: Int[Tensor, "batch source"],
+        source_valid: Bool[Tensor, "batch source"],
+        *,
+        keep_heads: KeepHeads | None = None,
+        want_weights: bool = False,
+    ) -> tuple[Float[Tensor, "batch source model"], list[Tensor]]:
+        """The memory, and the weights of each layer if they are wanted."""
+        hidden, rotate = self.enter(source)
+        may_attend = permit_keys(source_valid)
+        all_weights = []
+        for depth, layer in enumerate(cast(list[EncoderLayer], list(self.layers))):
+            kept = kept_heads(keep_heads, f"encoder.{depth}.self")
+            hidden, weights = layer(hidden, may_attend, rotate=rotate, keep_heads=kept, want_weights=want_weights)
+            if weights is not None:
+                all_weights.append(weights)
+        return self.leave(hidden), all_weights
+
+
+class Decoder(Stack):
+    """A stack of layers that attend to their own past and to the memory."""
+
+    def project_memory(
+        self, memory: Float[Tensor, "batch source model"], may_attend: Bool[Tensor, "batch 1 1 source"] | None
+    ) -> tuple[SourceView, ...]:
+        """Keys and values of the memory for each layer: they do not depend on the target, so once is enough."""
+        return tuple(SourceView(*layer.cross_attention.project_memory(memory), may_attend) for layer in self._each())
+
+    def forward(
+        self,
+        ids: Int[Tensor, "batch target"],
+        sources: Sequence[SourceView],
+        *,
+        keep_heads: KeepHeads | None = None,
+        want_weights: bool = False,
+    ) -> tuple[Float[Tensor, "batch target model"], list[DecoderLayerOutput]]:
+        """Features of all positions, and what each layer handed on."""
+        hidden, rotate = self.enter(ids)
+        outputs = []
+        for depth, (layer, source) in enumerate(zip(self._each(), sources, strict=True)):
+            output = layer(
+                hidden,
+                source,
+                rotate=rotate,
+                keep_self=kept_heads(keep_heads, f"decoder.{depth}.self"),
+                keep_cross=kept_heads(keep_heads, f"decoder.{depth}.cross"),
+                want_weights=want_weights,
+            )
+            hidden = output.features
+            outputs.append(output)
+        return self.leave(hidden), outputs
+
+    def step(
+        self, ids: Int[Tensor, "batch width"], state: TransformerState
+    ) -> tuple[Float[Tensor, "batch width model"], Past]:
+        """Features of one more position of every hypothesis, and the past after it."""
+        hidden, rotate = self.enter_next(ids, state)
+        permitted, bias = next_bias(state, hidden)
+        seen = state.sources[0].may_attend
+        source_bias = None if seen is None else as_bias(seen, hidden.dtype)
+        layers = []
+        for depth, (layer, source, past) in enumerate(zip(self._each(), state.sources, state.past.layers, strict=True)):
+            hidden, past = layer.step(
+                hidden,
+                source,
+                past,
+                bias=bias,
+                source_bias=source_bias,
+                rotate=rotate,
+                keep_self=kept_heads(state.keep_heads, f"decoder.{depth}.self"),
+                keep_cross=kept_heads(state.keep_heads, f"decoder.{depth}.cross"),
+            )
+            layers.append(past)
+        return self.leave(hidden), Past(tuple(layers), permitted, ids.shape[1])
+
+    def _each(self) -> list[DecoderLayer]:
+        return cast(list[DecoderLayer], list(self.layers))
+
+
+def next_bias(
+    state: DecoderState, hidden: Float[Tensor, "batch width model"]
+) -> tuple[Bool[Tensor, "batch width columns"] | None, Float[Tensor, "batch 1 width columns"] | None]:
+    """Who may attend to which column once those of one more position are there; the same to be added to scores."""
+    permitted = state.past.next_permission(len(hidden), hidden.device)
+    return permitted, None if permitted is None else as_bias(permitted, hidden.dtype)[:, None]
+
+
+def kept_heads(keep_heads: KeepHeads | None, name: str) -> Tensor | None:
+    """What is said of the heads of that name, if anything is."""
+    return keep_heads.get(name) if keep_heads else None
 
 
 class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
