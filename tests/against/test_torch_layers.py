@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from limelight.attention.masks import permit_keys
 from limelight.attention.multi_head import MultiHeadAttention
 from limelight.layers.feed_forward import FeedForward
-from limelight.layers.sublayer import Sublayer
 from limelight.models.transformer import DecoderLayer, EncoderLayer, SourceView
+from limelight.models.transformer.layers import Sublayer
 
 D_MODEL, HEADS, D_FF, BATCH, SOURCE, TARGET = 12, 3, 17, 2, 7, 5
 

@@ -12,9 +12,9 @@ from limelight.inference.feed_forward import PackedFeedForward
 from limelight.inference.linear import MakeLinear
 from limelight.inference.share import shared
 from limelight.layers.feed_forward import FeedForward
-from limelight.layers.sublayer import Sublayer
 from limelight.models.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer, Layer, Stack, Transformer
 from limelight.models.transformer.decoder_only import CausalLayer, CausalStack, DecoderOnly
+from limelight.models.transformer.layers import Sublayer
 
 StackT = TypeVar("StackT", bound=Stack)
 LayerT = TypeVar("LayerT", EncoderLayer, CausalLayer)

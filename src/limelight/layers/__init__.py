@@ -4,7 +4,6 @@ from limelight.layers.dropout import Dropout
 from limelight.layers.embedding import TokenEmbedding
 from limelight.layers.feed_forward import FeedForward
 from limelight.layers.positions import LearnedPositions, RotaryPositions, SinusoidalPositions, sinusoids
-from limelight.layers.sublayer import Sublayer
 
 __all__ = [
     "Dropout",
@@ -12,7 +11,6 @@ __all__ = [
     "LearnedPositions",
     "RotaryPositions",
     "SinusoidalPositions",
-    "Sublayer",
     "TokenEmbedding",
     "sinusoids",
 ]

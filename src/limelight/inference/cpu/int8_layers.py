@@ -17,9 +17,8 @@ from limelight.inference.cpu.jit import Integers, Numbers
 from limelight.inference.cpu.ragged_attention import attend_ragged
 from limelight.inference.cpu.state import CompiledState
 from limelight.layers.feed_forward import ACTIVATIONS
-from limelight.layers.sublayer import Sublayer
 from limelight.models.transformer import DecoderLayer, Transformer
-from limelight.models.transformer.layers import Layer
+from limelight.models.transformer.layers import Layer, Sublayer
 from limelight.shapes import Float
 
 

@@ -12,10 +12,9 @@ from limelight.config import DecoderOnlyConfig, EncoderOnlyConfig, TransformerCo
 from limelight.layers.embedding import TokenEmbedding
 from limelight.layers.feed_forward import FeedForward
 from limelight.layers.positions import LearnedPositions, RotaryPositions, SinusoidalPositions
-from limelight.layers.sublayer import Sublayer
 from limelight.models.transformer.decoder_only import CausalLayer, CausalStack, DecoderOnly
 from limelight.models.transformer.encoder_only import Classifier, MaskedModel
-from limelight.models.transformer.layers import DecoderLayer, EncoderLayer
+from limelight.models.transformer.layers import DecoderLayer, EncoderLayer, Sublayer
 from limelight.models.transformer.model import Decoder, Encoder, Transformer
 from limelight.tokens.tokenizer import END
 

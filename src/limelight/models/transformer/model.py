@@ -33,7 +33,7 @@ class Stack(nn.Module):
     ) -> None:  # fmt: skip
         super().__init__()
         self.embedding, self.positions, self.rotary = embedding, positions, rotary
-        self.dropout = Dropout(dropout)
+        self.dropout = Dropout(dropout) if dropout else nn.Identity()
         self.layers = nn.ModuleList(layers)
         self.norm = norm
 

@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional
 
-from limelight.layers.sublayer import Sublayer
+from limelight.models.transformer.layers import Sublayer
 
 
 def make(*, norm_first: bool, dropout: float = 0.0) -> Sublayer:
