@@ -14,7 +14,7 @@ from limelight.decoding.request import Request
 from limelight.decoding.sampling import Sampling
 from limelight.decoding.settings import SearchSettings
 from limelight.errors import RunError, UserError
-from limelight.layers.positions import LearnedPositions
+from limelight.layers.embedding import LearnedPositions
 from tests.decoding.fakes import TableModel, log_probabilities, random_model
 
 KINDS, VOCABULARY = 23, 7

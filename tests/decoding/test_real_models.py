@@ -17,7 +17,7 @@ from limelight.decoding.request import Request
 from limelight.decoding.sampling import Sampling
 from limelight.decoding.settings import SearchSettings
 from limelight.inference.prepare import prepare
-from limelight.layers.positions import SinusoidalPositions
+from limelight.layers.embedding import SinusoidalPositions
 from limelight.models.build import build_model
 from limelight.models.interface import Seq2Seq
 from tests.decoding.fakes import characters

@@ -5,8 +5,7 @@ import torch
 from torch import nn
 
 from limelight.inference.share import shared
-from limelight.layers.embedding import TokenEmbedding
-from limelight.layers.positions import SinusoidalPositions
+from limelight.layers.embedding import SinusoidalPositions, TokenEmbedding
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,7 @@ def test_another_beginning_of_the_decoder(folder: Path, stored: StoredModel, tmp
 
 
 def test_half_precision_copies_and_tables_are_taken(folder: Path, stored: StoredModel, tmp_path: Path) -> None:
-    from limelight.layers.positions import sinusoids
+    from limelight.layers.embedding import sinusoids
 
     def older(weights: dict[str, Tensor]) -> None:
         for name in ("lm_head.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.errors import UserError
-from limelight.layers.positions import LearnedPositions, RotaryPositions, SinusoidalPositions, sinusoids
+from limelight.layers.embedding import LearnedPositions, RotaryPositions, SinusoidalPositions, sinusoids
 
 
 @pytest.mark.parametrize("d_model", [2, 12, 7])

@@ -4,7 +4,7 @@ import pytest
 from torch import nn
 
 from limelight.errors import UserError
-from limelight.layers.positions import LearnedPositions
+from limelight.layers.embedding import LearnedPositions
 from limelight.models.interface import longest_sequence, require_room
 from tests.decoding.fakes import random_model
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from limelight.config import DecodingConfig, ModelConfig, RecurrentConfig, TransformerConfig
-from limelight.layers.positions import SinusoidalPositions
+from limelight.layers.embedding import SinusoidalPositions
 from limelight.models.build import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.pipelines.translator import Translation, Translator

@@ -15,7 +15,7 @@ from limelight.decoding.decode import beam_search
 from limelight.decoding.ensemble import Ensemble
 from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
-from limelight.layers.positions import LearnedPositions
+from limelight.layers.embedding import LearnedPositions
 from limelight.models.build import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.pipelines.translator import Translation, Translator

@@ -18,7 +18,7 @@ from limelight.files import write_folder, writing
 from limelight.interop.folders import CARD, NOTHING_LEFT, exported_card, require_new
 from limelight.interop.marian_tokenizer import refused_tokenizers, write_sentencepiece
 from limelight.interop.names import OUTPUT_BIAS, ctranslate2_rows, odd_heads, refuse, require_complete
-from limelight.layers.positions import sinusoids
+from limelight.layers.embedding import sinusoids
 from limelight.storage.model import StoredModel
 from limelight.storage.weights import named_weights
 from limelight.tokens.tokenizer import END_PIECE, PADDING_PIECE, UNKNOWN_PIECE

@@ -32,7 +32,7 @@ from limelight.interop.marian_tokenizer import (
     write_tokenizers,
 )
 from limelight.interop.names import OUTPUT_BIAS, Row, marian_copies, marian_rows, refuse, require_complete
-from limelight.layers.positions import sinusoids
+from limelight.layers.embedding import sinusoids
 from limelight.models.build import build_model
 from limelight.storage.model import StoredModel, save_model
 from limelight.storage.weights import named_weights, put_weights, read_weights, require_fit, save_weights

@@ -1,9 +1,8 @@
 """The parts between attention and a model: positions, embeddings, feed-forward, residuals, dropout."""
 
 from limelight.layers.dropout import Dropout
-from limelight.layers.embedding import TokenEmbedding
+from limelight.layers.embedding import LearnedPositions, RotaryPositions, SinusoidalPositions, TokenEmbedding, sinusoids
 from limelight.layers.feed_forward import FeedForward
-from limelight.layers.positions import LearnedPositions, RotaryPositions, SinusoidalPositions, sinusoids
 
 __all__ = [
     "Dropout",

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from limelight.batching.batch import Batch
 from limelight.errors import UserError
-from limelight.layers.positions import LearnedPositions
+from limelight.layers.embedding import LearnedPositions
 from limelight.shapes import Bool, Float, Int
 
 Integers = npt.NDArray[np.int64]

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from limelight.capabilities import multiplies_bf16
-from limelight.layers.embedding import TokenEmbedding
-from limelight.layers.positions import LearnedPositions
+from limelight.layers.embedding import LearnedPositions, TokenEmbedding
 from limelight.shapes import Float
 
 MOMENTUM = 0.95

@@ -9,9 +9,8 @@ from torch import nn
 from limelight.attention.multi_head import MultiHeadAttention
 from limelight.attention.scores import build_head_score
 from limelight.config import DecoderOnlyConfig, EncoderOnlyConfig, TransformerConfig
-from limelight.layers.embedding import TokenEmbedding
+from limelight.layers.embedding import LearnedPositions, RotaryPositions, SinusoidalPositions, TokenEmbedding
 from limelight.layers.feed_forward import FeedForward
-from limelight.layers.positions import LearnedPositions, RotaryPositions, SinusoidalPositions
 from limelight.models.transformer.decoder_only import CausalLayer, CausalStack, DecoderOnly
 from limelight.models.transformer.encoder_only import Classifier, MaskedModel
 from limelight.models.transformer.layers import DecoderLayer, EncoderLayer, Sublayer

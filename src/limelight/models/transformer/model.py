@@ -13,8 +13,13 @@ from limelight.attention.masks import as_bias, permit_keys
 from limelight.attention.multi_head import Rotate
 from limelight.batching.batch import Batch
 from limelight.layers.dropout import Dropout
-from limelight.layers.embedding import TokenEmbedding, projection_weight
-from limelight.layers.positions import LearnedPositions, RotaryPositions, SinusoidalPositions
+from limelight.layers.embedding import (
+    LearnedPositions,
+    RotaryPositions,
+    SinusoidalPositions,
+    TokenEmbedding,
+    projection_weight,
+)
 from limelight.models.cache import Columns, Past
 from limelight.models.interface import AttentionWeights, KeepHeads, Seq2Seq
 from limelight.models.transformer.layers import DecoderLayer, DecoderLayerOutput, EncoderLayer, Layer, SourceView
