@@ -5,8 +5,8 @@ import torch
 from torch import Tensor
 
 from limelight.attention.multi_head import MultiHeadAttention
-from limelight.inference.attention import PackedCrossAttention, PackedSelfAttention
 from limelight.inference.linear import Fp32Linear
+from limelight.inference.transformer import PackedCrossAttention, PackedSelfAttention
 
 BATCH, LENGTH, KEYS, HEADS, SIZE, MODEL = 2, 5, 7, 3, 4, 11
 VALUE_SIZES = (3, SIZE, 13)

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from limelight.inference.feed_forward import PackedFeedForward
 from limelight.inference.linear import Fp32Linear
+from limelight.inference.transformer import PackedFeedForward
 from limelight.layers.feed_forward import ACTIVATIONS, FeedForward
 
 
