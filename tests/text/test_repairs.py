@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from limelight.text import repairs
+from limelight.text import checks
 from limelight.text.checks import find_loop, is_too_long, lost_addresses, lost_numbers
 
 
@@ -19,11 +19,11 @@ from limelight.text.checks import find_loop, is_too_long, lost_addresses, lost_n
     ],
 )
 def test_each_loop_is_there_once(output: str, cut: str) -> None:
-    assert repairs.cut_loops("a dog", output) == cut
+    assert checks.cut_loops("a dog", output) == cut
 
 
 def test_a_loop_is_as_long_as_that_of_the_source() -> None:
-    assert repairs.cut_loops("no no no no", "nein nein nein nein nein nein") == "nein nein nein nein"
+    assert checks.cut_loops("no no no no", "nein nein nein nein nein nein") == "nein nein nein nein"
 
 
 def test_no_loop_is_left_of_any_text(seed: int) -> None:
@@ -31,15 +31,15 @@ def test_no_loop_is_left_of_any_text(seed: int) -> None:
     for _ in range(200):
         words = [draw.choice(["a", "b", "ab", "aab", "c,", "ß", "--"]) for _ in range(draw.randint(1, 9))]
         output = draw.choice([" ", ""]).join(words * draw.randint(1, 9))
-        cut = repairs.cut_loops("x", output)
+        cut = checks.cut_loops("x", output)
         assert find_loop("x", cut) == ()
         assert len(cut) <= len(output)
 
 
 def test_what_is_too_long_ends_with_a_word() -> None:
-    assert repairs.cut_to_length("a dog", "ein Hund und noch einer") == "ein Hund und noch"
-    assert repairs.cut_to_length("a dog", "ein Hund") == "ein Hund"
-    assert not is_too_long("a", repairs.cut_to_length("a", "x" * 99))
+    assert checks.cut_to_length("a dog", "ein Hund und noch einer") == "ein Hund und noch"
+    assert checks.cut_to_length("a dog", "ein Hund") == "ein Hund"
+    assert not is_too_long("a", checks.cut_to_length("a", "x" * 99))
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_what_is_too_long_ends_with_a_word() -> None:
     ],
 )
 def test_numbers_come_back_where_another_one_stands(source: str, output: str, repaired: str) -> None:
-    assert repairs.put_back_numbers(source, output) == repaired
+    assert checks.put_back_numbers(source, output) == repaired
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_numbers_come_back_where_another_one_stands(source: str, output: str, re
 )
 def test_addresses_come_back(output: str, repaired: str) -> None:
     source = "More at https://example.org/a_b."
-    found = repairs.put_back_addresses(source, output)
+    found = checks.put_back_addresses(source, output)
     assert found == repaired
     assert lost_addresses(source, found) == ()
 
@@ -78,13 +78,13 @@ def test_any_lost_number_that_has_a_place_is_found_again(seed: int) -> None:
         numbers = [str(draw.randint(13, 10**6)) for _ in range(3)]
         wrong = [str(int(number) + draw.randint(1, 9)) for number in numbers]
         output = f"a {wrong[0]} b {wrong[1]} c {wrong[2]}"
-        assert lost_numbers(" ".join(numbers), repairs.put_back_numbers(" ".join(numbers), output)) == ()
+        assert lost_numbers(" ".join(numbers), checks.put_back_numbers(" ".join(numbers), output)) == ()
 
 
 def test_capitals() -> None:
-    assert repairs.is_capitals("THE DOG RUNS")
-    assert repairs.is_capitals("ÜBER A@B.ORG a@b.org!")
+    assert checks.is_capitals("THE DOG RUNS")
+    assert checks.is_capitals("ÜBER A@B.ORG a@b.org!")
     for text in ("NASA runs", "USA", "Ärger", "", "1999", "The DOG"):
-        assert not repairs.is_capitals(text)
-    assert repairs.lowered("„DER HUND SCHREIBT A@B.org.“") == "„Der hund schreibt A@B.org.“"
-    assert repairs.raised("der Hund, a@b.org") == "DER HUND, a@b.org"
+        assert not checks.is_capitals(text)
+    assert checks.lowered("„DER HUND SCHREIBT A@B.org.“") == "„Der hund schreibt A@B.org.“"
+    assert checks.raised("der Hund, a@b.org") == "DER HUND, a@b.org"

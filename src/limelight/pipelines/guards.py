@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from limelight.pipelines.job import Sentence, Steps
 from limelight.pipelines.translation import Translation
-from limelight.text import checks, repairs
+from limelight.text import checks
 from limelight.text.marks import MARK, PLACEHOLDER
 from limelight.text.protect import protect, restore
 from limelight.text.protectors import PROTECTORS, Found, Protector
@@ -99,7 +99,7 @@ def guarded(sentence: Sentence) -> Steps[Translation]:
         others = yield from remedy(sentence, best)
         best = min([best, *(looked_at(source, each) for each in others)], key=_rank)
     if "loop" in best.faults:
-        best = looked_at(source, replace(best.translation, text=repairs.cut_loops(source, best.translation.text)))
+        best = looked_at(source, replace(best.translation, text=checks.cut_loops(source, best.translation.text)))
     text = repaired(source, best)
     warnings = tuple(name for name in SEVERITY if name in best.warnings or (name == "loop" and looped))
     return replace(_unsure(best.translation, warnings), text=text, warnings=warnings)
@@ -108,7 +108,7 @@ def guarded(sentence: Sentence) -> Steps[Translation]:
 def looked_at(source: str, translation: Translation) -> Attempt:
     """The translation with its faults."""
     found = faults(source, translation.text)
-    doubtful = repairs.is_capitals(source) and _sureness(translation) < DOUBT
+    doubtful = checks.is_capitals(source) and _sureness(translation) < DOUBT
     return Attempt(translation, (*found, "doubtful") if doubtful else found)
 
 
@@ -154,15 +154,15 @@ def repaired(source: str, attempt: Attempt) -> str:
     for fault, repair in REPAIRS.items():
         if fault in attempt.faults:
             text = repair(source, text)
-    if repairs.is_capitals(source) and not repairs.is_capitals(text):
-        text = repairs.raised(text)
+    if checks.is_capitals(source) and not checks.is_capitals(text):
+        text = checks.raised(text)
     return text
 
 
 REPAIRS: dict[str, Callable[[str, str], str]] = {
-    "too long": repairs.cut_to_length,
-    "number lost": repairs.put_back_numbers,
-    "address lost": repairs.put_back_addresses,
+    "too long": checks.cut_to_length,
+    "number lost": checks.put_back_numbers,
+    "address lost": checks.put_back_addresses,
 }
 """(source, output) -> output, in this order."""
 
@@ -172,10 +172,10 @@ REPAIRS: dict[str, Callable[[str, str], str]] = {
 
 def in_small_letters(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:
     """Of a source in ALL CAPS: the same in small letters, raised again."""
-    if not (repairs.is_capitals(sentence.text) and sentence.is_free):
+    if not (checks.is_capitals(sentence.text) and sentence.is_free):
         return []
-    found = yield from sentence.search(repairs.lowered(sentence.text))
-    return [replace(each, text=repairs.raised(each.text)) for each in found[:1]]
+    found = yield from sentence.search(checks.lowered(sentence.text))
+    return [replace(each, text=checks.raised(each.text)) for each in found[:1]]
 
 
 def with_placeholders(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:
