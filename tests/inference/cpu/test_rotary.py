@@ -11,7 +11,7 @@ pytest.importorskip("numba")
 from limelight.inference.cpu import transformer
 from limelight.inference.cpu.attention import rotate
 from limelight.inference.cpu.transformer import RotaryTable
-from limelight.layers.positions import RotaryPositions
+from limelight.layers.embedding import RotaryPositions
 
 HEADS, HEAD_SIZE, VALUE_SIZE, ROWS = 3, 10, 7, 11
 

@@ -17,7 +17,7 @@ from limelight.inference.cpu.jit import Numbers
 from limelight.inference.cpu.linear import CompiledInt8Linear
 from limelight.inference.cpu.product_layers import ProductLayers
 from limelight.inference.cpu.state import CompiledState, changed
-from limelight.layers.positions import RotaryPositions
+from limelight.layers.embedding import RotaryPositions
 from limelight.models.interface import Active, AttentionWeights, KeepHeads, Seq2Seq
 from limelight.models.transformer import DecoderLayer, Transformer, TransformerMemory, TransformerState
 from limelight.shapes import Bool, Float, Int
