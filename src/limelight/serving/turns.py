@@ -7,9 +7,8 @@ sentence would take as long as theirs. So they are decoded apart, and share the 
 import time
 from collections.abc import Callable
 
-from limelight.decoding.engine import Engine
+from limelight.decoding.engine import Engine, Outcome
 from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.lane import Outcome
 from limelight.decoding.request import Request
 
 SHARE = 4
