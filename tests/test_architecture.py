@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -89,13 +90,19 @@ def read_sources(folder: Path) -> Sources:
 LIMELIGHT = read_sources(ROOT / "src" / "limelight")
 
 
+@cache
+def nodes(text: str) -> tuple[ast.AST, ...]:
+    """All nodes of the syntax tree of a file. Kept, because most checks want those of every file."""
+    return tuple(ast.walk(ast.parse(text)))
+
+
 def is_package(name: str, sources: Sources) -> bool:
     return any(other.startswith(name + ".") for other in sources)
 
 
 def imports(name: str, sources: Sources) -> Iterator[tuple[str, str]]:
     """(module, name taken from it or "") of every import statement, those inside functions too."""
-    for node in ast.walk(ast.parse(sources[name])):
+    for node in nodes(sources[name]):
         if isinstance(node, ast.Import):
             yield from ((alias.name, "") for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -184,7 +191,7 @@ def package_faults(sources: Sources, required: set[str], optional: set[str]) -> 
 
 def functions(sources: Sources) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
     for name, text in sources.items():
-        for node in ast.walk(ast.parse(text)):
+        for node in nodes(text):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield name, node
 
@@ -247,7 +254,7 @@ def unsafe_calls(sources: Sources) -> list[str]:
     complaints = []
     for name, text in sources.items():
         complaints += [f"{name} imports {package}" for package in sorted(outer_imports(name, sources) & NEVER_IMPORTED)]
-        for node in ast.walk(ast.parse(text)):
+        for node in nodes(text):
             if not isinstance(node, ast.Call):
                 continue
             called = ast.unparse(node.func)
@@ -265,7 +272,7 @@ def module_internals(sources: Sources) -> list[str]:
     return [
         f"{name}:{node.lineno} touches {node.attr}"
         for name, text in sources.items()
-        for node in ast.walk(ast.parse(text))
+        for node in nodes(text)
         if isinstance(node, ast.Attribute) and node.attr in INTERNALS
     ]
 
@@ -274,7 +281,7 @@ def process_settings(sources: Sources) -> list[str]:
     """Calls that change a setting of the whole process, outside of those who own one."""
     complaints = []
     for name, text in sources.items():
-        for node in ast.walk(ast.parse(text)):
+        for node in nodes(text):
             if isinstance(node, ast.Call):
                 called = ast.unparse(node.func)
             elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
