@@ -1,6 +1,7 @@
 """A service on a real port, around models that are nothing but tables."""
 
 import asyncio
+import functools
 import http.client
 import json
 import threading
@@ -12,8 +13,9 @@ from typing import Any, NamedTuple
 
 import torch
 
-from limelight.config import DecodingConfig
+from limelight.config import DecodingConfig, TransformerConfig
 from limelight.config.directions import Direction
+from limelight.models.build import build_model
 from limelight.pipelines.translator import Translator
 from limelight.serving.app import build_app
 from limelight.serving.catalog import Model
@@ -27,6 +29,7 @@ from limelight.serving.server import end_engines, listen, web_server
 from limelight.serving.service import Service, served
 from limelight.serving.tasks import Report
 from limelight.serving.worker import Worker
+from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
 from tests.decoding.fakes import TableModel, characters
 
 TEXTS = ["dab", "a", "cabbage", "face", "bad", "eggbeef", "c", "hi", "beadeh", "fee"]
@@ -61,6 +64,28 @@ def table(seed: int, *, endless: bool = False) -> Gated:
 def translator(model: TableModel, source: str = "en", target: str = "de", **config: Any) -> Translator:
     config = {"beam_size": 2, **config}
     return Translator(model, characters(), DecodingConfig(**config), directions=[Direction(source, target)])
+
+
+PHRASES = ["the lamp hums here now", "press the lamp and it hums", "a name is here", "the dog runs now", "it is a lamp"]
+
+
+@functools.cache
+def words() -> Tokenizer:
+    """A vocabulary that has placeholders."""
+    return train_tokenizer(
+        PHRASES * 9, kind="bpe", vocabulary_size=None, languages=("de", "en"), byte_fallback=True, seed=1, sentences=45
+    )
+
+
+def carrying(source: str = "en", target: str = "de") -> Translator:
+    """A random model with attention whose vocabulary has placeholders: it says nonsense, and always the same."""
+    both = Tokenizers(words(), words())
+    config = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=8, heads=2, d_ff=8)
+    with torch.random.fork_rng():
+        torch.manual_seed(5)
+        model = build_model(config, both)
+    decoding = DecodingConfig(beam_size=2, max_length_factor=1, max_length_extra=4)
+    return Translator(model, both, decoding, directions=[Direction(source, target)])
 
 
 def loader(one: Translator) -> Callable[[Heard], Link]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from limelight.errors import UserError
 from limelight.text.units.docx import PARTS, docx_units
 from limelight.text.units.registry import DOCX, FORMATS, Decoded, Options, decode_file, find_units, suffix_of
-from limelight.text.units.unit import FormatError, Unit, splice
+from limelight.text.units.unit import FormatError, Unit, rewritten
 from limelight.untrusted import read_plain, shown
 
 MAX_FILE = 64 << 20
@@ -54,14 +55,10 @@ class Document(NamedTuple):
         """
         given, changed = iter(translations), dict[str, bytes]()
         for part in self.parts:
-            splices = []
-            for unit in part.units:
-                text = next(given)
-                if text is not None and text != unit.text:
-                    splices += list(unit.write(text))
-            if splices:
+            text = rewritten(part.decoded.text, part.units, islice(given, len(part.units)))
+            if text != part.decoded.text:
                 try:
-                    changed[part.name] = part.decoded.encode(splice(part.decoded.text, splices))
+                    changed[part.name] = part.decoded.encode(text)
                 except FormatError as error:
                     raise UserError(_message(self.name, error)) from None
         if not changed:

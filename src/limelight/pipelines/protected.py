@@ -101,8 +101,10 @@ def protect_text(
     glossary: Glossary | None = None,
     *,
     carry_tags: bool = False,
+    whole: bool = False,
 ) -> ProtectedText:
-    """A text with placeholders, in sentences by the rules of its language, with its terms.
+    """A text with placeholders, in sentences by the rules of its language, with its terms; as one sentence where it is
+    to stay `whole`.
 
     With `carry_tags` the model is given placeholders for tags, too, as for variables; else tags are left out of what it
     translates, and its attention places them.
@@ -110,7 +112,7 @@ def protect_text(
     parts = list[Part]()
     for piece in divide(text, protectors):
         protected = protect(piece, protectors)
-        split = split_sentences(protected.text, language)
+        split = Sentences((protected.text,), ("", "")) if whole else split_sentences(protected.text, language)
         sentences = (_sentence(each, protected.spans, carry_tags=carry_tags) for each in split.texts)
         parts.append(Part(protected, split, tuple(_with_terms(each, glossary) for each in sentences)))
     return ProtectedText(text, tuple(parts))

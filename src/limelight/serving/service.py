@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from html import unescape
 from typing import Any, NamedTuple
 
 from limelight.config.directions import Direction
@@ -13,14 +16,18 @@ from limelight.serving.keys import Keys
 from limelight.serving.limits import Limits
 from limelight.serving.logs import Log
 from limelight.serving.metrics import Metrics
+from limelight.serving.pieces import Pieces, Plain, Split, TagHandling, take_apart
 from limelight.serving.pool import Sentence
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.uploads import Uploads
-from limelight.text.sentences import Sentences, split_sentences
+from limelight.text.glossary import Glossary
+from limelight.text.units.unit import FormatError
 
 QUICK = 2000
 """Characters that are split into sentences within the event loop; more are split in a thread."""
 
+_TAG = re.compile("<[^<>]*>")
+"""What is no language of a text with tags."""
 Shown = Callable[[int, str, str], None]
 """Called with the number of a text, what there is of its translation, and how much of that will not change."""
 
@@ -44,8 +51,9 @@ class Ask:
     model: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Search options, as `Translator.prepare` takes them."""
-    split: bool = True
-    """Whether each sentence is translated alone."""
+    split: Split = "sentences"
+    tags: TagHandling | None = None
+    terms: Glossary | None = None
 
 
 class Answer(NamedTuple):
@@ -58,7 +66,8 @@ class Answer(NamedTuple):
     """How likely each source language is, the likeliest first; empty where the caller has named it."""
     sentences: Sequence[Mapping[str, Any]]
     """The translation of each sentence, see `pipelines.translation.Translation`."""
-    gaps: Sequence[str]
+    join: Callable[[Sequence[str]], str]
+    """Makes one text of those of the sentences."""
 
     @property
     def warnings(self) -> list[str]:
@@ -79,7 +88,7 @@ class Answer(NamedTuple):
         for sentence in self.sentences:
             others = sentence["alternatives"]
             texts.append((others[min(number, len(others) - 1)] if others else sentence)["text"])
-        return Sentences(tuple(texts), tuple(self.gaps)).join(texts)
+        return self.join(texts)
 
 
 class Service:
@@ -105,14 +114,16 @@ class Service:
         """The answers, in the order of the texts. Raises `Refusal`."""
         self._check(client, ask)
         ways = self.catalog.ways(ask.source, ask.target, ask.model)
-        found = [{} if ask.source else await self._detected(client, ways, text) for text in ask.texts]
+        seen = ask.texts if ask.tags is None else [unescape(_TAG.sub(" ", text)) for text in ask.texts]
+        found = [{} if ask.source else await self._detected(client, ways, text) for text in seen]
         chosen = [_way(ways, likely) for likely in found]
-        apart = [await _apart(text, way, split=ask.split) for text, way in zip(ask.texts, chosen, strict=True)]
+        apart = [await _apart(ask, text, way) for text, way in zip(ask.texts, chosen, strict=True)]
         done = await self._decoded(client, ask, chosen, apart, shown)
         answers = []
         for way, likely, parts, results in zip(chosen, found, apart, done, strict=True):
             text = parts.join([result["text"] for result in results])
-            answers.append(Answer(text, way.model.name, way.direction, likely, results, parts.gaps))
+            shown_results = [parts.shown(place, result) for place, result in enumerate(results)]
+            answers.append(Answer(text, way.model.name, way.direction, likely, shown_results, parts.join))
         self._count(client, sum(map(len, ask.texts)), sum(len(parts.texts) for parts in apart))
         return answers
 
@@ -165,7 +176,7 @@ class Service:
         return dict(sorted(likely.items(), key=lambda each: -each[1]))
 
     async def _decoded(
-        self, client: Client, ask: Ask, ways: Sequence[Way], apart: Sequence[Sentences], shown: Shown | None
+        self, client: Client, ask: Ask, ways: Sequence[Way], apart: Sequence[Pieces], shown: Shown | None
     ) -> list[list[Mapping[str, Any]]]:
         """The results of all sentences, by text. Texts of different models are translated side by side."""
         done: list[list[Mapping[str, Any]]] = [[{} for _ in parts.texts] for parts in apart]
@@ -177,7 +188,7 @@ class Service:
         async def of(name: str) -> None:
             of_model = places[name]
             sentences = [
-                Sentence("translate", apart[text].texts[place], _options(ask, ways[text], first), shown is not None)
+                apart[text].sentence(place, _options(ask, ways[text], first), stream=shown is not None)
                 for first, (text, place) in enumerate(of_model, start=1)
             ]
             show = None if shown is None else _Progress(apart, of_model, shown)
@@ -201,7 +212,7 @@ class Service:
 class _Progress:
     """Puts the sentences of each text together as far as they are."""
 
-    def __init__(self, apart: Sequence[Sentences], places: Sequence[tuple[int, int]], shown: Shown) -> None:
+    def __init__(self, apart: Sequence[Pieces], places: Sequence[tuple[int, int]], shown: Shown) -> None:
         self._apart, self._places, self._shown = apart, places, shown
         self._texts = [[""] * len(parts.texts) for parts in apart]
         self._whole = [[False] * len(parts.texts) for parts in apart]
@@ -213,7 +224,10 @@ class _Progress:
 
     def _certain(self, number: int) -> str:
         """The sentences that are there without one missing before them, with what stands around them."""
-        gaps, whole = self._apart[number].gaps, self._whole[number]
+        apart, whole = self._apart[number], self._whole[number]
+        if not isinstance(apart, Plain):
+            return ""
+        gaps = apart.sentences.gaps
         count = whole.index(False) if False in whole else len(whole)
         parts = [part for pair in zip(gaps, self._texts[number][:count], strict=False) for part in pair]
         return "".join(parts) + (gaps[-1] if count == len(whole) else "")
@@ -229,13 +243,17 @@ def _options(ask: Ask, way: Way, first: int) -> dict[str, Any]:
     return {**languages, **{key: value for key, value in ask.options.items() if value is not None}, "first": first}
 
 
-async def _apart(text: str, way: Way, *, split: bool) -> Sentences:
-    if not split:
-        return Sentences((text,), ("", "")) if text.strip() else Sentences((), (text,))
-    language = way.direction.source or "en"
-    if len(text) <= QUICK:
-        return split_sentences(text, language)
-    return await asyncio.to_thread(split_sentences, text, language)
+async def _apart(ask: Ask, text: str, way: Way) -> Pieces:
+    """Raises `Refusal` for tags that cannot be read."""
+    language, terms = way.direction.source or "en", ask.terms
+    if terms is not None and not terms.source_lang:
+        terms = Glossary(terms.terms, language)
+    take = partial(take_apart, text, language, ask.tags, terms, ask.split)
+    try:
+        return take() if len(text) <= QUICK else await asyncio.to_thread(take)
+    except FormatError as error:
+        place = f" in line {error.line}" if error.line else ""
+        raise bad_request(f"the tags of the text cannot be read{place}: {error.reason}", "tags") from None
 
 
 def served(models: Sequence[Model]) -> Catalog:

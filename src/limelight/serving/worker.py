@@ -15,14 +15,22 @@ from limelight.errors import UserError
 from limelight.models.interface import eval_mode
 from limelight.pipelines.explain import ANSWERS, Question, explain
 from limelight.pipelines.job import Job
+from limelight.pipelines.protected import protect_text, protected_jobs
 from limelight.pipelines.translation import Translation
 from limelight.pipelines.translator import Translator
 from limelight.serving.tasks import Report, Task
 from limelight.serving.turns import Turns
 from limelight.text.detection import LanguageDetector
+from limelight.text.glossary import Glossary, Term
+from limelight.text.protectors import DEFAULT
+from limelight.text.units.unit import Code, code_protector
+from limelight.tokens.marked import knows_marks
 
 DETECTED = 1000
 """Characters of a text that its language is told by."""
+
+AT_A_TIME = 16
+"""Requests of one text that the engine has at a time: a text of many sentences does not hold up others."""
 
 FAILED = "the model could not translate this text"
 
@@ -37,7 +45,7 @@ class Running:
     task: Task
     job: Job
     asked: list[int] = field(default_factory=list)
-    """The numbers of the job's requests, in their order."""
+    """The numbers of the job's requests, in their order, as far as they have been handed on."""
     found: dict[int, list[Hypothesis]] = field(default_factory=dict)
     shown: str = ""
 
@@ -84,7 +92,7 @@ class Worker:
         try:
             if task.kind == "cancel":
                 self._cancel(task.id)
-            elif task.kind == "translate":
+            elif task.kind in ("translate", "protected"):
                 self._begin(task)
             elif task.kind == "detect":
                 self._send(Report(task.id, "done", self._detected(task.text)))
@@ -102,14 +110,8 @@ class Worker:
     def _begin(self, task: Task) -> None:
         options = dict(task.options)
         sampling = options.pop("sampling", None)
-        prefix = options.pop("prefix", "")
-        (job,) = self._translator.jobs(
-            [task.text],
-            prefix=[prefix] if prefix else None,
-            lines=True,
-            sampling=None if sampling is None else Sampling(**sampling),
-            **options,
-        )
+        options["sampling"] = None if sampling is None else Sampling(**sampling)
+        job = (self._protected if task.kind == "protected" else self._plain)(task.text, options)
         self._running[task.id] = Running(task, job)
         try:
             self._advance(self._running[task.id])
@@ -117,19 +119,42 @@ class Worker:
             self._cancel(task.id)
             raise
 
+    def _plain(self, text: str, options: dict[str, Any]) -> Job:
+        prefix = options.pop("prefix", "")
+        (job,) = self._translator.jobs([text], prefix=[prefix] if prefix else None, lines=True, **options)
+        return job
+
+    def _protected(self, text: str, options: dict[str, Any]) -> Job:
+        """A text with codes and terms. Variables and addresses are protected, too, where the model can carry them."""
+        codes = [Code("", role, name) for role, name in options.pop("codes", ())]
+        terms = [Term(*term) for term in options.pop("terms", ())]
+        tokenizers, language = self._translator.tokenizers, options.get("source_lang") or "en"
+        knows = knows_marks(tokenizers.source) and knows_marks(tokenizers.target)
+        protectors = [code_protector(codes), *(DEFAULT if knows else ())]
+        glossary = Glossary(terms, language) if terms else None
+        protected = protect_text(text, protectors, language, glossary, whole=options.pop("whole", False))
+        (job,) = protected_jobs(self._translator, [protected], **options)
+        return job
+
     def _advance(self, running: Running) -> None:
         """Hand the engine what the job asks for, or report what has become of it."""
         if running.job.requests:
             running.found.clear()
             running.asked.clear()
-            for request in running.job.requests:
-                running.asked.append(self._turns.submit(request, long=running.task.long))
-                self._task_of[running.asked[-1]] = running.task.id
+            for _ in range(AT_A_TIME):
+                self._ask(running)
             return
         del self._running[running.task.id]
         translation = running.job.translation
         assert translation is not None
         self._send(Report(running.task.id, "done", plain(translation)))
+
+    def _ask(self, running: Running) -> None:
+        """Hand the engine the next request of the job, if there is one."""
+        if len(running.asked) < len(running.job.requests):
+            request = running.job.requests[len(running.asked)]
+            running.asked.append(self._turns.submit(request, long=running.task.long))
+            self._task_of[running.asked[-1]] = running.task.id
 
     def _cancel(self, task: int) -> None:
         running = self._running.pop(task, None)
@@ -175,9 +200,10 @@ class Worker:
             self._send(Report(task, "failed", f"{FAILED} ({type(outcome.error).__name__})"))
             return
         running.found[outcome.id] = outcome.hypotheses
-        if len(running.found) < len(running.asked):
-            return
         try:
+            self._ask(running)
+            if len(running.found) < len(running.asked):
+                return
             running.job.receive([running.found[number] for number in running.asked])
             self._advance(running)
         except Exception as error:

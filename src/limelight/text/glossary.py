@@ -58,6 +58,7 @@ class Glossary:
         """Raises `UserError` for a term that is empty, too long, or has characters that are marks."""
         self.terms = tuple(dict.fromkeys(terms))
         self.source_lang = source_lang
+        self._places = {term: place for place, term in enumerate(self.terms)}
         self._endings = _ENDINGS.get(re.split("[-_]", source_lang.lower())[0], _ANY)
         self._by_first: dict[str, list[tuple[list[str], Term]]] = {}
         for term in self.terms:
@@ -87,6 +88,14 @@ class Glossary:
                 found.append(Match(words[place][0], words[place + count - 1][1], term))
                 place += count
         return found
+
+    def possible(self, text: str) -> list[Term]:
+        """The terms that may be in a text, in the order of the glossary: those whose words are all somewhere in it."""
+        words = {text[begin:end] for begin, end in word_spans(text)}
+        stems = {stem for word in words for stem in self._stems(word)}
+        several = [each for stem in stems for each in self._by_first.get(stem, ())]
+        kept = {term for words_of, term in several if all(word.casefold() in stems for word in words_of)}
+        return sorted(kept, key=self._places.__getitem__)
 
     def _at(self, text: str, words: Sequence[tuple[int, int]], place: int) -> tuple[Term, int] | None:
         first = text[slice(*words[place])]

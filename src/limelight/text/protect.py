@@ -19,6 +19,8 @@ from limelight.text.scripts import is_unspaced
 
 _SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’)\]]*\s+|[。！？]")
 _SPACES = re.compile(r"\s+")
+_AHEAD = 5000
+"""Characters that are searched for spans before all of a text is, to divide it."""
 
 
 class Span(NamedTuple):
@@ -124,7 +126,9 @@ def divide(text: str, protectors: Sequence[Protector], most: int = MAX_PLACEHOLD
     """
     parts = []
     while text:
-        spans = find_spans(text, protectors)
+        spans = find_spans(text[:_AHEAD], protectors)
+        if len(text) > _AHEAD and len(spans) <= most:
+            spans = find_spans(text, protectors)
         cut = len(text)
         for allowed in range(most, 0, -1):
             if len(spans) <= allowed:

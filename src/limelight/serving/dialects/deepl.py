@@ -11,7 +11,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from limelight.serving.call import Call, Dialect, Reply, Route
+from limelight.serving.dialects.tags import Tagging
 from limelight.serving.languages import language_name
+from limelight.serving.pieces import Split
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.service import Answer, Ask, Service
 
@@ -36,11 +38,20 @@ def as_list(value: Any) -> Any:
 
 
 Texts = Annotated[list[str], BeforeValidator(as_list), Field(min_length=1)]
+SPLIT: dict[str, Split] = {"0": "never", "1": "sentences", "nonewlines": "across lines"}
 Formality = Literal["default", "more", "less", "prefer_more", "prefer_less"]
 
 
-class Translate(BaseModel):
-    """A request. What has no meaning here (`context`, `outline_detection`, `style_id`, ...) is ignored."""
+REFUSED = {
+    "style_id": "styles",
+    "custom_instructions": "instructions",
+    "translation_memory_id": "translation memories",
+}
+"""Fields that would change a translation, and what they ask for."""
+
+
+class Translate(Tagging):
+    """A request. `context`, `preserve_formatting` and what is not known change nothing."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -49,10 +60,10 @@ class Translate(BaseModel):
     source_lang: str | None = Field(None, max_length=20)
     split_sentences: Literal["0", "1", "nonewlines"] = "1"
     formality: Formality | None = None
-    tag_handling: Literal["xml", "html", ""] | None = None
     glossary_id: str | None = None
     show_billed_characters: bool = False
     model_type: str | None = Field(None, max_length=40)
+    tag_handling_version: Literal["v1", "v2"] | None = None
 
 
 async def translate(service: Service, call: Call) -> Reply:
@@ -60,11 +71,18 @@ async def translate(service: Service, call: Call) -> Reply:
     asked = call.read(Translate)
     if asked.formality in ("more", "less"):
         raise bad_request("formality is not supported: leave it out, or use prefer_more or prefer_less")
-    if asked.tag_handling:
-        raise bad_request("tag_handling is not supported: send text without markup")
+    for name, what in REFUSED.items():
+        if call.fields.get(name):
+            raise bad_request(f"{name}: {what} are not supported: leave it out")
     if asked.glossary_id:
         raise Refusal(404, "glossary", "Glossary not found")
-    ask = Ask(asked.text, asked.target_lang, asked.source_lang or "", split=asked.split_sentences != "0")
+    ask = Ask(
+        asked.text,
+        asked.target_lang,
+        asked.source_lang or "",
+        split=SPLIT[asked.split_sentences],
+        tags=asked.handling(),
+    )
     answers = await service.translate(call.client, ask)
     return Reply({"translations": [_shown(asked, *each) for each in zip(asked.text, answers, strict=True)]})
 

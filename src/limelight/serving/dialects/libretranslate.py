@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from limelight.serving.call import Call, Dialect, Reply, Route
 from limelight.serving.languages import language_name
+from limelight.serving.pieces import TagHandling
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.service import Answer, Ask, Service
 
@@ -41,12 +42,13 @@ async def translate(service: Service, call: Call) -> Reply:
         if not call.fields.get(name):
             raise bad_request(f"Invalid request: missing {name} parameter")
     asked = call.read(Translate)
-    if asked.format != "text":
-        raise bad_request(f"{asked.format} format is not supported: use text")
+    if asked.format not in ("text", "html"):
+        raise bad_request(f"{asked.format} format is not supported: use text or html")
     many, automatic = isinstance(asked.q, list), asked.source == "auto"
     texts = asked.q if isinstance(asked.q, list) else [asked.q]
     options = {"n_best": asked.alternatives + 1} if asked.alternatives else {}
-    ask = Ask(texts, asked.target, "" if automatic else asked.source, options=options)
+    tags = TagHandling("html") if asked.format == "html" else None
+    ask = Ask(texts, asked.target, "" if automatic else asked.source, options=options, tags=tags)
     answers = await service.translate(call.client, ask)
     found: dict[str, Any] = {"translatedText": [answer.text for answer in answers]}
     if automatic:

@@ -17,8 +17,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from limelight.serving.call import Call, Dialect, Reply, Route
 from limelight.serving.dialects.deepl import as_list
 from limelight.serving.dialects.events import Following, Progress, event, follow
+from limelight.serving.dialects.tags import Tagging, glossary_in
 from limelight.serving.metrics import MEDIA_TYPE
-from limelight.serving.refusal import Refusal
+from limelight.serving.pieces import Split
+from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.service import Answer, Ask, Service
 
 FORMAT = 1
@@ -43,7 +45,16 @@ class Sampling(BaseModel):
     seed: int | None = Field(None, ge=-(2**63), lt=2**63)
 
 
-class Translate(BaseModel):
+class OwnTerm(BaseModel):
+    """A term and what it has to become."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    source: str = Field(min_length=1, max_length=200)
+    target: str = Field(min_length=1, max_length=200)
+
+
+class Translate(Tagging):
     """A request of `/api/v1/translate`. What is not given is the model's own."""
 
     model_config = ConfigDict(extra="forbid")
@@ -59,6 +70,7 @@ class Translate(BaseModel):
     prefix: str = Field("", max_length=10_000, description="What the translation begins with, for a single sentence.")
     guards: bool = Field(True, description="Whether translations are looked at, and searched again where it helps.")
     split_sentences: bool = Field(True, description="Whether each sentence is translated alone.")
+    terms: list[OwnTerm] = Field([], max_length=1000, description="Terms, and what they have to become.")
     stream: bool = Field(False, description="Whether the answer comes as server-sent events while words appear.")
 
     def ask(self) -> Ask:
@@ -71,8 +83,19 @@ class Translate(BaseModel):
             "prefix": self.prefix or None,
             "guards": None if self.guards else False,
         }
-        split = self.split_sentences and not self.prefix
-        return Ask(self.text, self.target_lang, self.source_lang, self.model, options, split=split)
+        split: Split = "sentences" if self.split_sentences and not self.prefix else "never"
+        tags = self.handling()
+        if tags is not None or self.terms:
+            self._refuse_plain_options()
+        terms = glossary_in([(each.source, each.target) for each in self.terms], self.source_lang)
+        return Ask(self.text, self.target_lang, self.source_lang, self.model, options, split, tags, terms)
+
+    def _refuse_plain_options(self) -> None:
+        """Raises `Refusal` for what texts with tags or terms cannot have."""
+        given = {"prefix": self.prefix, "stream": self.stream, "n_best": self.n_best not in (None, 1)}
+        for name, value in given.items():
+            if value:
+                raise bad_request(f"{name}: only for text without tags and terms")
 
 
 async def translate(service: Service, call: Call) -> Reply:

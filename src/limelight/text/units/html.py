@@ -1,4 +1,5 @@
-"""Units of HTML: the text of block elements with inline tags as codes, and attributes that people read."""
+"""Units of text with tags. Of HTML the text of blocks with inline tags as codes, and attributes that people read; of
+any XML the text between tags that structure it."""
 
 from __future__ import annotations
 
@@ -6,8 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from html import unescape
+from typing import NamedTuple
 
-from limelight.text.units.markup import Tag, escape_attribute, scan_tags
+from limelight.text.units.markup import Tag, check_xml, escape_attribute, escape_xml, scan_tags
 from limelight.text.units.unit import Code, Lines, Splice, Unit, has_words, make_unit, with_codes, with_inner
 
 INLINE = frozenset(
@@ -28,36 +30,65 @@ _AMPERSAND = re.compile(r"&(?=#?\w)")
 _SPACE = re.compile(r"[ \t\r\n\f]+")
 
 
-def html_units(text: str, language: str = "") -> list[Unit]:
+class Tags(NamedTuple):
+    """How tags are read, besides what HTML says of its own. Names are in lower case for HTML."""
+
+    ignored: frozenset[str] = frozenset()
+    """Elements whose content is not translated."""
+    splitting: frozenset[str] = frozenset()
+    """Tags that no sentence goes across."""
+    inline: frozenset[str] = frozenset()
+    """Tags that stand within sentences."""
+    outline: bool = True
+    """Whether tags of XML also split where no text stands beside their element: so they are its structure."""
+
+
+PLAIN = Tags()
+
+
+def html_units(text: str, language: str = "", tags: Tags = PLAIN) -> list[Unit]:
     """Its blocks and attributes. The attribute `lang` of `html`, where there is one, becomes the `language`."""
-    return list(_Reader(text, language).units())
+    return list(_Reader(text, language, tags).units())
+
+
+def xml_units(text: str, tags: Tags = PLAIN) -> list[Unit]:
+    """The text of any XML, a whole document or a part of one. Attributes are not translated.
+
+    Raises `FormatError` for what is not well-formed, declares an entity, or nests too deeply.
+    """
+    whole = text.lstrip().startswith(("<?xml", "<!DOCTYPE"))
+    check_xml((text.lstrip() if whole else f"<x>{text}</x>").encode("utf-8", "replace"))
+    return list(_XmlReader(text, "", tags).units())
 
 
 class _Reader:
     """Goes through the tags of a file."""
 
-    def __init__(self, text: str, language: str) -> None:
+    xml = False
+
+    def __init__(self, text: str, language: str, special: Tags) -> None:
         self.text, self.lines = text, Lines(text)
-        self.language = language
+        self.language, self.special = language, special
+        self.tags = list(scan_tags(text, html=not self.xml))
         self.also: list[Splice] = []
         """What the first unit writes besides."""
         self.inner: list[Splice] = []
         """What was written in tags so far."""
 
     def units(self) -> Iterator[Unit]:
-        tags = list(scan_tags(self.text, html=True))
+        tags = self.tags
         first, place = 0, 0
         skipped_until = -1
         for number, tag in enumerate(tags):
             if number <= skipped_until:
                 continue
             yield from self._attributes(tag)
-            if tag.kind == "open" and _is_opaque(tag):
+            if tag.kind == "open" and self._is_opaque(tag):
                 skipped_until = _closing(tags, number)
-                if tag.name in INLINE:
+                if self._is_inline(number):
                     continue
                 end = tags[skipped_until].end
-            elif tag.name in INLINE or tag.kind in ("comment", "instruction"):
+            elif self._is_inline(number) or tag.kind in ("comment", "instruction"):
                 continue
             else:
                 end = tag.end
@@ -77,7 +108,7 @@ class _Reader:
 
         def write(new: str) -> Iterator[Splice]:
             yield from also
-            yield Splice(begin, end, with_codes(new, with_inner(unit.codes, self.inner), escape_text))
+            yield Splice(begin, end, with_codes(new, with_inner(unit.codes, self.inner), self._escape))
 
         unit = make_unit(parts, write, self.lines.at(begin + len(raw) - len(raw.lstrip())))
         yield unit
@@ -89,12 +120,12 @@ class _Reader:
                 continue
             yield self._plain(place, tag.begin)
             place = tag.end
-            if tag.kind == "open" and _is_opaque(tag):
+            if tag.kind == "open" and self._is_opaque(tag):
                 skipped = _closing(tags, number)
                 place = tags[skipped].end
                 yield Code(self.text[tag.begin : place], place=tag.begin)
             else:
-                role = "alone" if tag.kind not in ("open", "close") or tag.name in VOID else tag.kind
+                role = "alone" if tag.kind not in ("open", "close") or self._is_void(tag) else tag.kind
                 yield Code(self.text[tag.begin : tag.end], role, tag.name or "code", tag.begin)  # type: ignore[arg-type]
         yield self._plain(place, end)
 
@@ -104,6 +135,22 @@ class _Reader:
         head, tail = raw[: len(raw) - len(raw.lstrip(" \t\r\n\f"))], raw[len(raw.rstrip(" \t\r\n\f")) :]
         inner = raw[len(head) : len(raw) - len(tail)] if raw.strip(" \t\r\n\f") else ""
         return head + _SPACE.sub(" ", inner) + tail if inner else raw
+
+    def _is_inline(self, number: int) -> bool:
+        """Whether a sentence may go across this tag."""
+        name = self.tags[number].name
+        return name in self.special.inline or (name in INLINE and name not in self.special.splitting)
+
+    def _is_opaque(self, tag: Tag) -> bool:
+        """Whether the content of the element that begins here is not translated."""
+        own = tag.name in OPAQUE or tag.get("translate").lower() == "no" or "notranslate" in tag.get("class").split()
+        return (own or tag.name in self.special.ignored) and tag.name not in VOID
+
+    def _is_void(self, tag: Tag) -> bool:
+        return tag.name in VOID
+
+    def _escape(self, text: str) -> str:
+        return escape_text(text)
 
     def _attributes(self, tag: Tag) -> Iterator[Unit]:
         if tag.kind not in ("open", "empty") or tag.get("translate") == "no":
@@ -127,15 +174,57 @@ class _Reader:
         return self.inner[-1:]
 
 
+class _XmlReader(_Reader):
+    """The same of XML, which knows no names of tags but those that it is told."""
+
+    xml = True
+
+    def __init__(self, text: str, language: str, special: Tags) -> None:
+        super().__init__(text, language, special)
+        self.structure = _structure(text, self.tags) if special.outline else frozenset[int]()
+
+    def _is_inline(self, number: int) -> bool:
+        name = self.tags[number].name
+        if name in self.special.inline:
+            return True
+        return name not in self.special.splitting and number not in self.structure
+
+    def _is_opaque(self, tag: Tag) -> bool:
+        return tag.name in self.special.ignored
+
+    def _is_void(self, tag: Tag) -> bool:
+        return False
+
+    def _escape(self, text: str) -> str:
+        return escape_xml(text)
+
+    def _attributes(self, tag: Tag) -> Iterator[Unit]:
+        yield from ()
+
+
+def _structure(text: str, tags: Sequence[Tag]) -> frozenset[int]:
+    """The numbers of the tags of elements that no text stands beside, in the element they are in."""
+    found, place = set[int](), 0
+    inside, beside = [list[int]()], [False]
+    for number, tag in enumerate(tags):
+        beside[-1] = beside[-1] or bool(text[place : tag.begin].strip()) or tag.kind == "cdata"
+        place = tag.end
+        if tag.kind == "open":
+            inside[-1].append(number)
+            inside.append([])
+            beside.append(False)
+        elif tag.kind == "close" and len(inside) > 1:
+            found.update([] if beside.pop() else inside[-1])
+            inside.pop()
+            inside[-1].append(number)
+        elif tag.kind == "empty":
+            inside[-1].append(number)
+    return frozenset(found if beside[0] or text[place:].strip() else {*found, *inside[0]})
+
+
 def escape_text(text: str) -> str:
     """Text as content of HTML; an ampersand that cannot be read as an entity stays."""
     return _AMPERSAND.sub("&amp;", text).replace("<", "&lt;").replace("\u00a0", "&nbsp;")
-
-
-def _is_opaque(tag: Tag) -> bool:
-    return (
-        tag.name in OPAQUE or tag.get("translate").lower() == "no" or "notranslate" in tag.get("class").split()
-    ) and tag.name not in VOID
 
 
 def _closing(tags: Sequence[Tag], number: int) -> int:

@@ -19,11 +19,12 @@ _TOKEN = re.compile(
     r"<!--(?P<comment>.*?)(?:-->|\Z)"
     r"|<!\[CDATA\[(?P<cdata>.*?)(?:\]\]>|\Z)"
     r"|<\?(?P<instruction>.*?)(?:\?>|\Z)"
-    r"|<!(?P<declaration>[^>\[]*(?:\[[^\]]*\]\s*)?)>"
-    r"|<(?P<close>/?)(?P<name>[A-Za-z_][^\s/>]*)(?P<attributes>(?:[^>\"']|\"[^\"]*\"|'[^']*')*?)(?P<empty>/?)>",
+    r"|<!(?P<declaration>[^<>\[]*+(?:\[[^\]]{0,4000}\]\s*)?)>"
+    r"|<(?P<close>/?)(?P<name>[A-Za-z_][^\s/<>]*)(?P<attributes>(?:[^<>\"']|\"[^\"]*\"|'[^']*')*?)(?P<empty>/?)>",
     re.DOTALL,
 )
-_ATTRIBUTE = re.compile(r"([^\s=/>\"']+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'=<>`]+))")
+"""What is not closed ends at the next `<`: so the time is in proportion to the text, whatever it is."""
+_ATTRIBUTE = re.compile(r"(?<![^\s=/>\"'])([^\s=/>\"']++)\s*+=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'=<>`]+))")
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 
 

@@ -10,6 +10,7 @@ The markup inside a unit is not part of its text. Each code is one private-use c
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -149,24 +150,29 @@ def splice(text: str, splices: Iterable[Splice]) -> str:
     return "".join([*parts, text[place:]])
 
 
+def rewritten(text: str, units: Iterable[Unit], translations: Iterable[str | None]) -> str:
+    """The text of a file with translations of its units; None, or the unit's own text, changes nothing."""
+    given = zip(units, translations, strict=True)
+    return splice(text, [each for unit, new in given if new not in (None, unit.text) for each in unit.write(new or "")])
+
+
 def with_inner(codes: Sequence[Code], inner: Iterable[Splice]) -> tuple[Code, ...]:
     """Codes in which other units are, with the replacements of these."""
-    found = tuple(inner)
-    return tuple(
-        code
-        if code.place < 0
-        else code._replace(
-            raw=splice(
-                code.raw,
-                [
-                    Splice(begin - code.place, end - code.place, new)
-                    for begin, end, new in found
-                    if code.place <= begin and end <= code.place + len(code.raw)
-                ],
-            )
-        )
-        for code in codes
-    )
+    if all(code.place < 0 for code in codes):
+        return tuple(codes)
+    found = sorted(inner, key=lambda each: each.begin)
+    begins = [each.begin for each in found]
+
+    def changed(code: Code) -> Code:
+        first, last = bisect_left(begins, code.place), bisect_right(begins, code.place + len(code.raw))
+        splices = [
+            Splice(begin - code.place, end - code.place, new)
+            for begin, end, new in found[first:last]
+            if end <= code.place + len(code.raw)
+        ]
+        return code._replace(raw=splice(code.raw, splices)) if splices else code
+
+    return tuple(code if code.place < 0 else changed(code) for code in codes)
 
 
 class Lines:
@@ -177,8 +183,6 @@ class Lines:
 
     def at(self, place: int) -> int:
         """The line, from 1, that a character is in."""
-        from bisect import bisect_right
-
         return bisect_right(self._starts, place)
 
 

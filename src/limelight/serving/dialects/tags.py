@@ -1,0 +1,62 @@
+"""How a request says that its texts have tags, as DeepL names it, and what terms it brings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, Field
+
+from limelight.errors import UserError
+from limelight.serving.pieces import TagHandling
+from limelight.serving.refusal import bad_request
+from limelight.text.glossary import Glossary, Term
+from limelight.text.units.html import Tags
+
+
+def as_names(value: Any) -> Any:
+    """Names of tags: a list, or a string with commas between them."""
+    values = value if isinstance(value, list) else [value]
+    parts = [part for each in values for part in (each.split(",") if isinstance(each, str) else [each])]
+    return [each.strip() if isinstance(each, str) else each for each in parts if each != ""]
+
+
+Name = Annotated[str, Field(min_length=1, max_length=100)]
+Names = Annotated[list[Name], BeforeValidator(as_names), Field(max_length=100)]
+
+
+def glossary_in(terms: Sequence[tuple[str, str]], source: str) -> Glossary | None:
+    """The terms of a request; None where there are none. Raises `Refusal` for one that is none."""
+    try:
+        return Glossary([Term(*each) for each in terms], source) if terms else None
+    except UserError as error:
+        raise bad_request(f"terms: {error}") from None
+
+
+class Tagging(BaseModel):
+    """The fields of a request."""
+
+    tag_handling: Literal["xml", "html", ""] | None = Field(
+        None, description="Which tags texts have; without it, what looks like a tag is text."
+    )
+    ignore_tags: Names = Field([], description="Elements whose content is not translated.")
+    splitting_tags: Names = Field([], description="Tags that no sentence goes across.")
+    non_splitting_tags: Names = Field([], description="Tags that stand within sentences.")
+    outline_detection: bool = Field(
+        True, description="Whether tags of XML also split where no text stands beside their element."
+    )
+
+    def handling(self) -> TagHandling | None:
+        """How tags are read; None for text without. Raises `Refusal` for names of tags in such a text."""
+        names = ("ignore_tags", "splitting_tags", "non_splitting_tags")
+        if not self.tag_handling:
+            given = [name for name in names if getattr(self, name)]
+            if given:
+                raise bad_request(f"{given[0]}: give tag_handling, too, as xml or html")
+            return None
+        xml = self.tag_handling == "xml"
+        ignored, splitting, inline = (
+            frozenset(each.rpartition(":")[2] if xml else each.lower() for each in getattr(self, name))
+            for name in names
+        )
+        return TagHandling(self.tag_handling, Tags(ignored, splitting, inline, self.outline_detection))

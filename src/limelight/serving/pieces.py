@@ -1,0 +1,132 @@
+"""A text as the sentences or segments that are translated one by one, and what they became as one text again."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from limelight.serving.pool import Sentence
+from limelight.text.glossary import Glossary
+from limelight.text.sentences import Sentences, split_sentences
+from limelight.text.units.html import PLAIN, Tags, html_units, xml_units
+from limelight.text.units.unit import CODES, FormatError, Unit, rewritten, with_codes
+
+MAX_CODES = 2000
+"""Tags within a segment of a request."""
+_BREAK = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]")
+Split = Literal["sentences", "across lines", "never"]
+"""Where a text is divided: behind sentences and lines, behind sentences alone, or nowhere."""
+Result = Mapping[str, Any]
+"""What became of a sentence, see `pipelines.translation.Translation`."""
+
+
+class TagHandling(NamedTuple):
+    """How the tags of a text are to be read."""
+
+    kind: str
+    """`xml` or `html`."""
+    tags: Tags = PLAIN
+
+
+class Pieces(ABC):
+    """A text taken apart."""
+
+    texts: Sequence[str]
+
+    @abstractmethod
+    def sentence(self, place: int, options: dict[str, Any], *, stream: bool) -> Sentence:
+        """What an engine is asked for."""
+
+    @abstractmethod
+    def join(self, texts: Sequence[str]) -> str:
+        """The text with these instead."""
+
+    def shown(self, place: int, result: Result) -> Result:
+        """A result for people."""
+        return result
+
+
+class Plain(Pieces):
+    """Sentences, with terms where there is a glossary."""
+
+    def __init__(self, sentences: Sentences, terms: Glossary | None, split: Split) -> None:
+        self.sentences, self.texts, self._terms, self._split = sentences, sentences.texts, terms, split
+
+    def sentence(self, place: int, options: dict[str, Any], *, stream: bool) -> Sentence:
+        """See `Pieces`."""
+        if self._terms is None:
+            return Sentence("translate", self.texts[place], options, stream)
+        return segment_task(Segment(self.texts[place]), self._terms, options, split=self._split)
+
+    def join(self, texts: Sequence[str]) -> str:
+        """See `Pieces`."""
+        return self.sentences.join(texts)
+
+
+class Tagged(Pieces):
+    """Segments between tags, with the tags inside them as codes."""
+
+    def __init__(self, text: str, units: Sequence[Unit], terms: Glossary | None, split: Split) -> None:
+        self._text, self._units, self._terms, self._split = text, units, terms, split
+        self.texts = [unit.text for unit in units]
+
+    def sentence(self, place: int, options: dict[str, Any], *, stream: bool) -> Sentence:
+        """See `Pieces`."""
+        codes = tuple((code.role, code.name) for code in self._units[place].codes)
+        return segment_task(Segment(self.texts[place], codes), self._terms, options, split=self._split)
+
+    def join(self, texts: Sequence[str]) -> str:
+        """See `Pieces`."""
+        return rewritten(self._text, self._units, texts)
+
+    def shown(self, place: int, result: Result) -> Result:
+        """With tags instead of their codes."""
+        codes = self._units[place].codes
+        changed = {name: with_codes(result[name], codes) for name in ("source", "text")}
+        spans = {name: [with_codes(each, codes) for each in result.get(name, ())] for name in ("moved", "failed")}
+        return {**result, **changed, **spans}
+
+
+class Segment(NamedTuple):
+    """A part of a text or a document."""
+
+    text: str
+    """With a character for each code, see `text/units/unit.py`."""
+    codes: tuple[tuple[str, str], ...] = ()
+    """Role and name of each."""
+
+
+def segment_task(
+    segment: Segment, terms: Glossary | None, options: Mapping[str, Any], *, split: Split = "sentences"
+) -> Sentence:
+    """The task for a segment, with the terms that may be in it."""
+    plain = f"{CODES.sub('', segment.text)}\n{CODES.sub(' ', segment.text)}"
+    found = [] if terms is None else terms.possible(plain)
+    more = {"codes": segment.codes, "terms": found, "whole": split == "never"}
+    return Sentence("protected", segment.text, {**options, **more})
+
+
+def take_apart(text: str, language: str, handling: TagHandling | None, terms: Glossary | None, split: Split) -> Pieces:
+    """The pieces of a text. Raises `FormatError` for tags that cannot be read."""
+    if handling is not None:
+        units = html_units(text, "", handling.tags) if handling.kind == "html" else xml_units(text, handling.tags)
+        if any(len(unit.codes) > MAX_CODES for unit in units):
+            raise FormatError(f"more than {MAX_CODES} tags between the beginning and the end of one segment")
+        return Tagged(text, units, terms, split)
+    if split == "never":
+        found = Sentences((text,), ("", "")) if text.strip() else Sentences((), (text,))
+    else:
+        found = split_sentences(text, language) if split == "sentences" else _across_lines(text, language)
+    return Plain(found, terms, split)
+
+
+def _across_lines(text: str, language: str) -> Sentences:
+    """The sentences of a text whose line breaks are spaces to it; those between sentences stay."""
+    texts, gaps = split_sentences(_BREAK.sub(" ", text), language)
+    kept, place = list[str](), 0
+    for number, gap in enumerate(gaps):
+        kept.append(text[place : place + len(gap)])
+        place += len(gap) + (len(texts[number]) if number < len(texts) else 0)
+    return Sentences(texts, tuple(kept))
