@@ -28,7 +28,7 @@ from limelight.layers.dropout import Dropout
 from limelight.memory import hold_memory_for_work
 from limelight.models.interface import Active
 from limelight.training import cross_entropy
-from limelight.training.cross_entropy import linear_cross_entropy
+from limelight.training.loss import linear_cross_entropy
 
 REPEATS = 15
 

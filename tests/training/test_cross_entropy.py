@@ -9,7 +9,7 @@ from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from limelight.training import cross_entropy
-from limelight.training.cross_entropy import linear_cross_entropy
+from limelight.training.loss import linear_cross_entropy
 
 ROWS, WIDTH, VOCAB = 23, 7, 31
 Inputs = tuple[Tensor, Tensor, Tensor | None, Tensor]

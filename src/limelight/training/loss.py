@@ -1,12 +1,134 @@
 """Label-smoothed cross-entropy as a sum; the caller divides once, by all real tokens of an update."""
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Iterator
+from typing import Any, Protocol, runtime_checkable
 
+import torch
 from torch import Tensor
+from torch.nn import functional
 
 from limelight.batching.batch import Batch
-from limelight.shapes import Float
-from limelight.training.cross_entropy import linear_cross_entropy
+from limelight.shapes import Float, Int
+
+ROWS = 1024
+"""Rows of logits that are held at a time. Fewer would add up the gradient of the weights in more steps, each of which
+reads and writes all of it: with 128 the loss of 32,000 tokens takes a tenth longer (`python -m benchmarks.kernels`)."""
+
+
+def linear_cross_entropy(
+    features: Float[Tensor, "rows features"],
+    weight: Float[Tensor, "vocab features"],
+    bias: Float[Tensor, " vocab"] | None,
+    targets: Int[Tensor, " rows"],
+    *,
+    label_smoothing: float,
+) -> Float[Tensor, ""]:
+    """-sum_i sum_k q_i(k) log softmax(W f_i + b)(k), q_i = (1 - e) [k = targets_i] + e / V, natural logarithm.
+
+    Equals `functional.cross_entropy(linear(features, weight, bias), targets, "sum", label_smoothing=e)`. Products are
+    made in the precision of their factors (or in that of autocast), sums in fp32 at least. It can be differentiated
+    once.
+    """
+    kind = features.device.type
+    if torch.is_autocast_enabled(kind):
+        narrow = torch.get_autocast_dtype(kind)
+        features, weight = features.to(narrow), weight.to(narrow)
+        bias = None if bias is None else bias.to(narrow)
+    with torch.autocast(kind, enabled=False):
+        if torch.is_grad_enabled():
+            return _LinearCrossEntropy.apply(features, weight, bias, targets, label_smoothing)
+        return _loss_alone(features, weight, bias, targets, label_smoothing)
+
+
+def _loss_alone(
+    features: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, label_smoothing: float
+) -> Tensor:
+    """The same without a gradient."""
+    total = features.new_zeros((), dtype=_wide(features.dtype))
+    for part in _parts(len(features)):
+        logits = functional.linear(features[part], weight, bias).to(total.dtype)
+        total += functional.cross_entropy(logits, targets[part], reduction="sum", label_smoothing=label_smoothing)
+    return total
+
+
+class _LinearCrossEntropy(torch.autograd.Function):
+    """Loss and gradients in one pass over parts of the rows.
+
+    The gradient of the logits is softmax - q, and the softmax also gives the loss: log p(y) of a row is the logarithm
+    of what the softmax has at y. In bf16 that has three digits, as every logit has, and their errors cancel in a sum.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, features: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, label_smoothing: float
+    ) -> Tensor:
+        for_logits, for_gradient = (features.new_empty(min(ROWS, len(features)), len(weight)) for _ in range(2))
+        to_features, to_weight = torch.empty_like(features), torch.zeros_like(weight)
+        to_bias = None if bias is None else torch.zeros_like(bias, dtype=_wide(bias.dtype))
+        total = features.new_zeros((), dtype=_wide(features.dtype))
+        for part in _parts(len(features)):
+            some, rows = features[part], part.stop - part.start
+            logits, gradient = for_logits[:rows], for_gradient[:rows]
+            torch.mm(some, weight.T, out=logits)
+            if bias is not None:
+                logits += bias
+            torch.softmax(logits, dim=-1, out=gradient)
+            total += _from_softmax(logits, gradient, targets[part], label_smoothing)
+            _subtract_truth(gradient, targets[part], label_smoothing)
+            torch.mm(gradient, weight, out=to_features[part])
+            to_weight.addmm_(gradient.T, some)
+            if to_bias is not None:
+                to_bias += gradient.sum(0, dtype=to_bias.dtype)
+        if label_smoothing:
+            total -= label_smoothing / len(weight) * _sum_of_logits(features, weight, bias, total.dtype)
+        ctx.save_for_backward(to_features, to_weight, None if to_bias is None else to_bias.to(weight.dtype))
+        return total
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        return *(None if each is None else each * gradient for each in ctx.saved_tensors), None, None
+
+
+def _from_softmax(logits: Tensor, probabilities: Tensor, targets: Tensor, label_smoothing: float) -> Tensor:
+    """sum_i log Z_i - (1 - e) logit_i(y_i): the loss without the part in which all logits are alike."""
+    wide = _wide(logits.dtype)
+    of_truth = logits.gather(1, targets[:, None])[:, 0].to(wide)
+    truth = probabilities.gather(1, targets[:, None])[:, 0].to(wide)
+    surprise = -truth.log()
+    # Below it numbers have fewer digits, down to none, and some processors have no such numbers at all.
+    small = truth < torch.finfo(probabilities.dtype).smallest_normal
+    if logits.device.type != "cpu" or small.any():  # a GPU is not asked: its answer would have to be waited for
+        # Where the probability is too small for a number: log Z as the most probable token has it.
+        normalizer = logits.amax(1).to(wide) - probabilities.amax(1).to(wide).log()
+        surprise = torch.where(small, normalizer - of_truth, surprise)
+    return (surprise + label_smoothing * of_truth).sum()
+
+
+def _subtract_truth(probabilities: Tensor, targets: Tensor, label_smoothing: float) -> None:
+    """softmax - q in place."""
+    if label_smoothing:
+        probabilities -= label_smoothing / probabilities.shape[1]
+    # Each row has one place to be changed, so plain indexing does: `scatter_add_` would copy all the rest.
+    places = torch.arange(len(targets), device=targets.device), targets
+    probabilities[places] -= 1 - label_smoothing
+
+
+def _sum_of_logits(features: Tensor, weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> Tensor:
+    """Over all rows and tokens: sum_i f_i . sum_k w_k, without a single logit."""
+    total = features.sum(0, dtype=dtype) @ weight.sum(0, dtype=dtype)
+    return total if bias is None else total + len(features) * bias.sum(dtype=dtype)
+
+
+def _parts(rows: int) -> Iterator[slice]:
+    """All rows, `ROWS` at a time."""
+    for first in range(0, rows, ROWS):
+        yield slice(first, min(first + ROWS, rows))
+
+
+def _wide(dtype: torch.dtype) -> torch.dtype:
+    """In which sums are kept."""
+    return torch.float64 if dtype == torch.float64 else torch.float32
 
 
 @runtime_checkable
