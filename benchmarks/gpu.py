@@ -29,8 +29,7 @@ import typer
 
 from benchmarks.machine import describe_machine, product_rate
 from benchmarks.output import RESULTS, table, write_result
-from limelight.batching.batch import Batch, make_batch
-from limelight.batching.bucketing import cut_batches
+from limelight.batching.batch import Batch, cut_batches, make_batch
 from limelight.config import DecodingConfig, TransformerConfig
 from limelight.models.build import build_model, choose_device, count_parameters
 from limelight.models.interface import Seq2Seq

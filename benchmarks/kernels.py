@@ -27,7 +27,7 @@ from limelight.inference.linear import Bf16Linear, Fp32Linear, TorchInt8Linear, 
 from limelight.layers.dropout import Dropout
 from limelight.memory import hold_memory_for_work
 from limelight.models.interface import Active
-from limelight.training import cross_entropy
+from limelight.training import loss as cross_entropy
 from limelight.training.loss import linear_cross_entropy
 
 REPEATS = 15

@@ -24,8 +24,7 @@ import typer
 
 from benchmarks.machine import describe_machine, product_rate
 from benchmarks.multi30k import RESULTS
-from limelight.batching.batch import Batch, make_batch
-from limelight.batching.bucketing import cut_batches
+from limelight.batching.batch import Batch, cut_batches, make_batch
 from limelight.config import TransformerConfig
 from limelight.memory import hold_memory_for_work
 from limelight.models.build import build_model

@@ -85,5 +85,5 @@ def test_from_text_to_loss(run: tuple[RunConfig, Path, Tokenizers]) -> None:
         batches.close()
 
     files = {name for name in crossed(to_loss) if not name.startswith(MODEL)}
-    assert {"text/readers/tsv.py", "batching/store.py", "training/loss.py"} <= files
+    assert {"text/readers/lines.py", "batching/store.py", "training/loss.py"} <= files
     assert len(files) <= MAX_TO_LOSS, " ".join(sorted(files))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.batching.bucketing import count_batches, cut_batches, real_fraction
+from limelight.batching.batch import count_batches, cut_batches, real_fraction
 
 
 def cut(sources: np.ndarray, targets: np.ndarray, tokens: int, seed: int = 0) -> list[np.ndarray]:

@@ -22,7 +22,8 @@ import pytest
 
 from limelight.errors import TextWarning, UserError
 from limelight.text import BadLine, Pair, read_lines, read_pairs
-from limelight.text.readers import moses, pairs
+from limelight.text.readers import lines as moses
+from limelight.text.readers import pairs
 from tests.torture.conftest import Measured
 from tests.torture.corpora import COMPRESS, NAMES, Case, as_lines, drawn_case, ends_with_a_line, lines_of
 

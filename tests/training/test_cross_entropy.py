@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from limelight.training import cross_entropy
+from limelight.training import loss as cross_entropy
 from limelight.training.loss import linear_cross_entropy
 
 ROWS, WIDTH, VOCAB = 23, 7, 31

@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from limelight.config import TransformerConfig
 from limelight.models.interface import Seq2Seq
-from limelight.training import cross_entropy
+from limelight.training import loss as cross_entropy
 from limelight.training import update as module
 from limelight.training.half import HalfCopy
 from limelight.training.optimizer import make_optimizer, set_rate

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from limelight.batching.batch import Batch
-from limelight.batching.bucketing import count_batches, cut_batches
+from limelight.batching.batch import Batch, count_batches, cut_batches
 from limelight.batching.stream import Position
 from limelight.errors import UserError
 from limelight.tokens.text import ordinary_pieces, reserved_id

@@ -11,8 +11,7 @@ from threading import Event
 
 import numpy as np
 
-from limelight.batching.batch import Batch, make_batch
-from limelight.batching.bucketing import count_batches, cut_batches
+from limelight.batching.batch import Batch, count_batches, cut_batches, make_batch
 from limelight.batching.drawers import Drawers
 from limelight.batching.drawing import Drawing, DrawnRows, View, stored_rows, varied_rows
 from limelight.errors import UserError

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.text import BadLine, Pair
-from limelight.text.readers.jsonl import scan_jsonl
+from limelight.text.readers.lines import scan_jsonl
 
 
 def scan(folder: Path, content: str) -> list[Pair | BadLine]:

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.text import BadLine, Pair
-from limelight.text.readers.lines import MAX_LINE_BYTES
-from limelight.text.readers.moses import scan_moses
+from limelight.text.readers.lines import MAX_LINE_BYTES, scan_moses
 
 CORRUPTIONS = {
     "utf8": b"\xff\xfe broken",

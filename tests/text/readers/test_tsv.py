@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from limelight.errors import UserError
 from limelight.text import BadLine, Pair
-from limelight.text.readers.tsv import scan_tsv
+from limelight.text.readers.lines import scan_tsv
 
 
 def scan(folder: Path, content: bytes) -> list[Pair | BadLine]:

@@ -1,4 +1,4 @@
-"""Lines of text, in the one sense Limelight has of a line.
+"""Lines of text, and the pairs in them: source TAB target, a JSON object a line, or two files line by line.
 
 A line ends at the byte `\\n` and nowhere else, so that line numbers agree with every other tool and the two sides of a
 parallel text cannot slip against each other at some exotic separator; a `\\r` before it is removed. So is a byte order
@@ -8,13 +8,17 @@ mark at the start of a line, for files that have one may have been joined.
 from __future__ import annotations
 
 import codecs
+import json
 from collections.abc import Iterator
+from contextlib import suppress
 from io import BufferedIOBase
 from pathlib import Path
+from typing import Any, NoReturn
 
 from limelight.errors import UserError
-from limelight.text.open_text import open_text, require_file
-from limelight.text.pair import BadLine
+from limelight.text.formats import refuse_table
+from limelight.text.open_text import head_of, open_text, require_file
+from limelight.text.pair import BadLine, Pair
 
 MAX_LINE_BYTES = 1_000_000
 """Longer lines are reported and skipped without being held in memory; of a text without sentences they come in chunks.
@@ -169,3 +173,149 @@ def encoding_advice(raw: bytes, *, first: bool) -> str:
     fewer, more = sorted((raw[::2].count(0), raw[1::2].count(0)))
     every_second = not fewer and more > 3 and 4 * more > len(raw)
     return "the file looks like UTF-16; convert it to UTF-8" if every_second else ""
+
+
+def scan_tsv(path: str | Path) -> Iterator[Pair | BadLine]:
+    """One item for each line: the pair, or what is wrong with it. There is no quoting: a quote is a character.
+
+    A blank line is a pair of two empty sides. Raises `UserError` for a table with other marks between its columns.
+    """
+    name = str(path)
+    with open_text(path) as stream:
+        refuse_table(Path(path), head_of(stream, Path(path)))
+        for number, line in enumerate(scan_lines(stream, name), start=1):
+            if isinstance(line, BadLine):
+                yield line
+                continue
+            columns = line.split("\t", 2)
+            if len(columns) < 2 and not line.strip():
+                yield Pair("", "", name, number)
+            elif len(columns) < 2:
+                yield BadLine(name, number, "there is no TAB in this line; a .tsv line is source TAB target")
+            elif len(columns) > 2 and "\r" in columns[1]:
+                # The next pair would be taken for further columns, and lost without a word.
+                yield BadLine(name, number, "a CR stands between columns; does a CR alone end the lines of this file?")
+            else:
+                yield Pair(columns[0], columns[1], name, number)
+
+
+_EXAMPLE = 'a .jsonl line is {"source": "...", "target": "..."}'
+_NAMES = {bool: "true or false", float: "a number", int: "a number", list: "a list", str: "text", type(None): "null"}
+
+
+class _Object(list[tuple[str, Any]]):
+    """The members of a JSON object as they stand there, also where a key stands there twice."""
+
+
+def scan_jsonl(path: str | Path) -> Iterator[Pair | BadLine]:
+    """One item for each line: the pair, or what is wrong with it."""
+    name = str(path)
+    with open_text(path) as stream:
+        for number, line in enumerate(scan_lines(stream, name), start=1):
+            if isinstance(line, BadLine):
+                yield line
+                continue
+            sides = _sides(line)
+            yield BadLine(name, number, sides) if isinstance(sides, str) else Pair(*sides, name, number)
+
+
+def _sides(line: str) -> tuple[str, str] | str:
+    """Source and target, or the reason why there are none."""
+    try:
+        record = json.loads(line, object_pairs_hook=_Object, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        return f"not valid JSON ({error.msg} at character {error.colno}); {_EXAMPLE}"
+    except RecursionError:
+        return f"JSON nested too deeply; {_EXAMPLE}"
+    except ValueError as error:  # NaN, or a number of thousands of digits
+        return f"not valid JSON ({error}); {_EXAMPLE}"
+    if not isinstance(record, _Object):
+        return f"not a JSON object but {_NAMES[type(record)]}; {_EXAMPLE}"
+    sides = [_side(record, key) for key in ("source", "target")]
+    faults = [fault for _, fault in sides if fault]
+    return faults[0] if faults else (sides[0][0], sides[1][0])
+
+
+def _side(record: _Object, key: str) -> tuple[str, str]:
+    """The text of one side, and what is wrong with it: one of them is empty."""
+    values = [value for name, value in record if name == key]
+    if not values:
+        return "", f"the object has no {key!r}; {_EXAMPLE}"
+    if len(values) > 1:
+        return "", f"the object has {key!r} more than once; {_EXAMPLE}"
+    text = values[0]
+    if not isinstance(text, str):
+        return "", f"{key!r} is not text but {_NAMES.get(type(text), 'an object')}; {_EXAMPLE}"
+    # JSON can spell, in escapes, what UTF-8 cannot hold.
+    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        return "", f"{key!r} holds a NUL character or half of a surrogate pair"
+    return text, ""
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON")
+
+
+_PIECE = 1 << 16
+
+
+def scan_moses(source: str | Path, target: str | Path) -> Iterator[Pair | BadLine]:
+    """One item for each line number: the pair, or what is wrong with either side of it.
+
+    A bad line takes its partner with it, so the sides stay in step. Files of unequal length end with a fatal `BadLine`
+    that names both counts: somewhere a line is missing, nobody can tell where, and from there on every pair is wrong.
+    It comes when the shorter one ends, because a corpus is read only once.
+    """
+    with open_text(source) as source_stream, open_text(target) as target_stream:
+        sources = scan_lines(source_stream, str(source))
+        targets = scan_lines(target_stream, str(target))
+        number = 0
+        while True:
+            number += 1
+            left, right = next(sources, None), next(targets, None)
+            if left is None and right is None:
+                return
+            if isinstance(left, str) and isinstance(right, str):
+                yield Pair(left, right, str(source), number)
+                continue
+            bad = [side for side in (left, right) if isinstance(side, BadLine)]
+            if any(side.fatal for side in bad):
+                yield _joined(bad)
+                return
+            if left is None:
+                yield _unequal(str(target), number, target_stream, partner=str(source))
+                return
+            if right is None:
+                yield _unequal(str(source), number, source_stream, partner=str(target))
+                return
+            yield _joined(bad)
+
+
+def _joined(bad: list[BadLine]) -> BadLine:
+    """One report for one line number, also where both sides are bad; what is fatal comes first."""
+    if len(bad) == 1:
+        return bad[0]
+    first, second = sorted(bad, key=lambda side: not side.fatal)
+    return BadLine(first.file, first.line, f"{first.reason}; and {second}", fatal=first.fatal)
+
+
+def _unequal(longer: str, number: int, rest: BufferedIOBase, *, partner: str) -> BadLine:
+    """`number` is the first line without a partner, `rest` what follows it."""
+    more, all_of_them = _count_lines(rest)
+    reason = (
+        f"this line has no partner: {longer} has {'' if all_of_them else 'more than '}{number + more:,} lines, "
+        f"{partner} has {number - 1:,}; they need equally many, and which one is missing cannot be told"
+    )
+    return BadLine(longer, number, reason, fatal=True)
+
+
+def _count_lines(rest: BufferedIOBase) -> tuple[int, bool]:
+    """How many lines there are, and whether these are all: neither damage nor too many bytes keep a message back."""
+    lines, last = 0, b"\n"
+    with suppress(OSError):
+        for _ in range(MAX_SKIPPED_BYTES // _PIECE):
+            piece = rest.read(_PIECE)
+            if not piece:
+                return lines + (last != b"\n"), True
+            lines, last = lines + piece.count(b"\n"), piece[-1:]
+    return lines, False

@@ -10,13 +10,11 @@ from limelight.text.formats import BOTH_SIDES
 from limelight.text.open_text import COMPRESSIONS, holds_both_sides, require_file, require_there, text_suffix
 from limelight.text.pair import BadLine, Pair
 from limelight.text.readers.csv_table import scan_csv
-from limelight.text.readers.jsonl import scan_jsonl
-from limelight.text.readers.moses import scan_moses
+from limelight.text.readers.lines import scan_jsonl, scan_moses, scan_tsv
 from limelight.text.readers.po import scan_po
 from limelight.text.readers.qt import scan_qt
 from limelight.text.readers.segments import LanguagePair, Segment, pairs_of
 from limelight.text.readers.tmx import scan_tmx
-from limelight.text.readers.tsv import scan_tsv
 from limelight.text.readers.xliff import scan_xliff
 
 OnBadLine = Callable[[BadLine], None]

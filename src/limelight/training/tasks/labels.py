@@ -6,8 +6,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from limelight.batching.batch import Batch
-from limelight.batching.bucketing import cut_batches
+from limelight.batching.batch import Batch, cut_batches
 from limelight.batching.drawing import Drawing, View
 from limelight.batching.label_stream import LabelStream
 from limelight.batching.labels import begun, label_batch

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from limelight.batching.batch import Batch, make_batch
-from limelight.batching.bucketing import cut_batches
+from limelight.batching.batch import Batch, cut_batches, make_batch
 from limelight.config import DecodingConfig
 from limelight.evaluation.metrics import corpus_bleu, corpus_chrf, require_scorable
 from limelight.evaluation.tokenization import choose_tokenization
