@@ -26,11 +26,10 @@ from limelight.preparation.kept_text import (
     store_elsewhere,
 )
 from limelight.storage.layout import TOKENIZER, find_model
-from limelight.text.clean import CleanReport, clean
+from limelight.text.clean import CleanReport, SkipReport, clean
 from limelight.text.open_text import require_lasting
 from limelight.text.pair import BadLine, Pair
 from limelight.text.readers import names_languages, read_pairs
-from limelight.text.skipped import SkipReport
 from limelight.tokens import BACK_TRANSLATED, Tokenizer, Tokenizers, load_tokenizers, save_tokenizers, train_tokenizer
 from limelight.tokens.marked import encode_mixed, knows_marks
 

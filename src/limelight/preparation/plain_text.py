@@ -16,9 +16,9 @@ from limelight.files import write_folder
 from limelight.preparation.kept_text import is_resumed, places_of, store_elsewhere
 from limelight.preparation.pairs import Say, vocabulary_sums
 from limelight.storage.layout import TOKENIZER, find_model
+from limelight.text.clean import SkipReport
 from limelight.text.documents import PART, Extent, OnBadLine, Part, measure, read_documents
 from limelight.text.open_text import require_lasting
-from limelight.text.skipped import SkipReport
 from limelight.tokens import MASK, Tokenizer, Tokenizers, load_tokenizers, save_tokenizers, train_tokenizer
 from limelight.tokens.text import RESERVED, encode_texts, line_end, reserved_id
 

@@ -1,8 +1,7 @@
 """Strings only: the record of a pair, the readers of parallel text, and the filters before training."""
 
-from limelight.text.clean import CleanReport, clean
+from limelight.text.clean import CleanReport, SkipReport, clean
 from limelight.text.pair import BadLine, Pair
 from limelight.text.readers import read_lines, read_pairs, read_stream
-from limelight.text.skipped import SkipReport
 
 __all__ = ["BadLine", "CleanReport", "Pair", "SkipReport", "clean", "read_lines", "read_pairs", "read_stream"]
