@@ -9,8 +9,7 @@ import pytest
 
 from limelight.errors import UserError
 from limelight.text import read_lines, read_pairs
-from limelight.text.formats import _BY_SUFFIX, _WAYS_OUT, BOTH_SIDES
-from limelight.text.open_text import open_text
+from limelight.text.open_text import _BY_SUFFIX, _WAYS_OUT, BOTH_SIDES, open_text
 
 
 def zipped(*names: str, mimetype: str = "") -> bytes:

@@ -47,7 +47,7 @@ def repeat_options(arguments: list[str]) -> list[str]:
 
 def _require_word(option: str, words: int) -> None:
     if option and not words:
-        from limelight.text.formats import BOTH_SIDES
+        from limelight.text.open_text import BOTH_SIDES
 
         raise UserError(
             f"{option}: name a file after it: one that holds both sides ({', '.join(BOTH_SIDES)}), two files line by "
@@ -63,8 +63,7 @@ def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Co
     files in the order opposite to `source` and `target`, and for corpora of several directions that are not all named.
     """
     from limelight.config import Corpus, require_one_direction
-    from limelight.text.formats import BOTH_SIDES, refuse_name
-    from limelight.text.open_text import holds_both_sides, open_text, text_suffix
+    from limelight.text.open_text import BOTH_SIDES, holds_both_sides, open_text, refuse_name, text_suffix
 
     found: list[Corpus] = []
     waiting, guessed = "", False

@@ -94,7 +94,7 @@ def job_of(path: Path | None, output: Path | None, *, everything: bool, report: 
     Raises `UserError` where it is not said what the translation is to be called, and for options of documents without
     one, before a model is loaded.
     """
-    from limelight.text.formats import DOCUMENT_SUFFIXES
+    from limelight.text.open_text import DOCUMENT_SUFFIXES
 
     if path is None or not (path.is_dir() or path.suffix.lower() in DOCUMENT_SUFFIXES):
         given = {"--all": everything, "--report": report}

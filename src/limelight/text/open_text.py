@@ -1,8 +1,14 @@
-"""Open a file as bytes, whatever it is compressed with; the last suffix says so."""
+"""Open a file of text as bytes: what it is by its name and its first bytes, decompressed; a way out where it is not read.
+
+Read as lines, a TMX would be translated tag by tag, and a spreadsheet would be a damaged text."""
 
 from __future__ import annotations
 
+import codecs
+import csv
 import os
+import re
+import zipfile
 from contextlib import suppress
 from io import BufferedReader
 from pathlib import Path
@@ -10,7 +16,165 @@ from typing import Any, cast
 
 from limelight.errors import UserError
 from limelight.text.archive import COMPRESSIONS, ArchiveReader
-from limelight.text.formats import BOTH_SIDES, HEAD, is_qt, refuse_content, refuse_name
+
+_TABLE = (
+    "save its two text columns as tab-separated text in UTF-8 (a .tsv file: source TAB target, without quotes), or "
+    "each language as plain text, a sentence a line"
+)
+_PAIRS = (
+    "as parallel text it is read by the ending of its name ({}): limelight train --train FILE, limelight evaluate "
+    "--test FILE; for anything else export each language as plain text"
+)
+_DOCUMENT = "save it as plain text in UTF-8, a sentence a line"
+
+_WAYS_OUT = {
+    "a CSV table": _PAIRS.format(".csv"),
+    "an Excel table (XLSX)": _TABLE,
+    "an Excel table (XLS)": _TABLE,
+    "an OpenDocument table (ODS)": _TABLE,
+    "a translation memory (TMX)": _PAIRS.format(".tmx"),
+    "a translation file (XLIFF)": _PAIRS.format(".xlf, .xliff"),
+    "a gettext catalog (PO)": _PAIRS.format(".po"),
+    "a Qt translation file (TS)": _PAIRS.format(".ts"),
+    "a Word document (DOCX)": _DOCUMENT,
+    "a Word document (DOC)": _DOCUMENT,
+    "an OpenDocument text (ODT)": _DOCUMENT,
+    "an RTF document": _DOCUMENT,
+    "a PDF document": _DOCUMENT,
+    "a presentation (PPTX)": _DOCUMENT,
+    "an old Office file (DOC, XLS or PPT)": _DOCUMENT,
+    "a ZIP archive": "unpack it first",
+}
+
+_BY_SUFFIX = {
+    ".csv": "a CSV table",
+    ".xlsx": "an Excel table (XLSX)",
+    ".xls": "an Excel table (XLS)",
+    ".ods": "an OpenDocument table (ODS)",
+    ".tmx": "a translation memory (TMX)",
+    ".xlf": "a translation file (XLIFF)",
+    ".xliff": "a translation file (XLIFF)",
+    ".po": "a gettext catalog (PO)",
+    ".docx": "a Word document (DOCX)",
+    ".doc": "a Word document (DOC)",
+    ".odt": "an OpenDocument text (ODT)",
+    ".rtf": "an RTF document",
+    ".pdf": "a PDF document",
+    ".pptx": "a presentation (PPTX)",
+}
+
+SEGMENT_FORMATS = (".tmx", ".xlf", ".xliff", ".po", ".ts", ".csv")
+"""Endings of files that hold segments in languages that they name themselves."""
+
+DOCUMENT_SUFFIXES = (
+    *(".docx", ".po", ".pot", ".html", ".htm", ".xhtml", ".md", ".markdown", ".srt", ".vtt", ".json", ".arb", ".yaml"),
+    *(".yml", ".xlf", ".xliff", ".tmx", ".ts"),
+)
+"""Endings of files that are translated as documents (`text/units/`), and not line by line."""
+
+BOTH_SIDES = (".tsv", ".jsonl", *SEGMENT_FORMATS)
+"""Endings of files that hold both sides of parallel text."""
+
+_BEGINNINGS = {
+    b"%PDF-": "a PDF document",
+    b"{\\rtf": "an RTF document",
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "an old Office file (DOC, XLS or PPT)",
+}
+
+_IN_ZIP = {
+    "xl/": "an Excel table (XLSX)",
+    "word/": "a Word document (DOCX)",
+    "ppt/": "a presentation (PPTX)",
+}
+
+_OPEN_DOCUMENTS = {
+    b"application/vnd.oasis.opendocument.text": "an OpenDocument text (ODT)",
+    b"application/vnd.oasis.opendocument.spreadsheet": "an OpenDocument table (ODS)",
+}
+
+_ROOTS = {
+    "<tmx": "a translation memory (TMX)",
+    "<xliff": "a translation file (XLIFF)",
+    "<ts": "a Qt translation file (TS)",
+}
+
+HEAD = 4096
+"""Bytes from the beginning of a file that are enough to tell what it is."""
+
+_UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_DELIMITERS = {",": "commas", ";": "semicolons"}
+
+
+def refuse_name(path: Path, suffix: str) -> None:
+    """Raise `UserError` for the suffix of a format that is not read; `suffix` is that without compression."""
+    if suffix in _BY_SUFFIX:
+        raise _error(path, _BY_SUFFIX[suffix])
+
+
+def refuse_content(path: Path, head: bytes, *, xml: bool = False) -> None:
+    """Raise `UserError` where the first bytes of a file, decompressed, are those of a format that is not read; with
+    `xml`, that of an XML file is."""
+    found = next((name for start, name in _BEGINNINGS.items() if head.startswith(start)), "")
+    if head.startswith(b"PK\x03\x04"):
+        found = _in_zip(path)
+    found = found or ("" if xml else _in_xml(head))
+    if found:
+        raise _error(path, found)
+
+
+def is_qt(head: bytes) -> bool:
+    """Whether a file begins as a Qt translation file does. The ending .ts may also be the code of a language."""
+    return _in_xml(head) == "a Qt translation file (TS)"
+
+
+def _in_xml(head: bytes) -> str:
+    """Which format of XML a file is in; empty for any other and for text."""
+    start = _as_text(head).lstrip("\ufeff \t\r\n").lower()
+    if not start.startswith(("<?xml", "<!--", "<!doctype", *_ROOTS)):
+        return ""
+    return next((name for root, name in _ROOTS.items() if re.search(rf"{root}[\s/>]", start)), "")
+
+
+def refuse_table(path: Path, head: bytes) -> None:
+    """Raise `UserError` where a file that should have tabs between its columns has commas or semicolons instead.
+
+    That is so where no line of its head has a tab, and each has the same number of fields, more than one.
+    """
+    lines = [line for line in _as_text(head).removeprefix("\ufeff").splitlines() if line.strip()]
+    if len(lines) > 2 and not head.endswith(b"\n"):
+        lines.pop()  # it may go on
+    if len(lines) < 2 or any("\t" in line for line in lines):
+        return
+    for delimiter, words in _DELIMITERS.items():
+        counts = {len(fields) for fields in csv.reader(lines, delimiter=delimiter)}
+        if len(counts) == 1 and counts.pop() > 1:
+            raise UserError(
+                f"{path}: looks like a CSV table with {words} between its columns, and a .tsv file has tabs; {_TABLE}"
+            )
+
+
+def _as_text(head: bytes) -> str:
+    coding = next((coding for mark, coding in _UTF16.items() if head.startswith(mark)), "utf-8")
+    return head.decode(coding, "replace")
+
+
+def _in_zip(path: Path) -> str:
+    """What kind of ZIP a file is. One that is compressed once more, or damaged, is a ZIP all the same."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            if "mimetype" in names and archive.getinfo("mimetype").file_size < HEAD:
+                kind = archive.read("mimetype").strip()
+                return _OPEN_DOCUMENTS.get(kind, "a ZIP archive")
+    except (OSError, ValueError, NotImplementedError, RuntimeError, zipfile.BadZipFile):
+        return "a ZIP archive"
+    kinds = (kind for start, kind in _IN_ZIP.items() if any(name.startswith(start) for name in names))
+    return next(kinds, "a ZIP archive")
+
+
+def _error(path: Path, found: str) -> UserError:
+    return UserError(f"{path}: is {found}, which is not read as text; {_WAYS_OUT[found]}")
+
 
 _OTHER_ARCHIVES = (".7z", ".br", ".bz2", ".lz4", ".rar", ".zip")
 

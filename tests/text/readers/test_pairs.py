@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from limelight.errors import UserError
 from limelight.text import BadLine, read_pairs
-from limelight.text.formats import BOTH_SIDES, SEGMENT_FORMATS
+from limelight.text.open_text import BOTH_SIDES, SEGMENT_FORMATS
 from limelight.text.readers import pairs as pairs_module
 from tests.text.readers.files import CONTENTS, SENTENCES
 

@@ -4,7 +4,7 @@ import codecs
 
 import pytest
 
-from limelight.text.formats import DOCUMENT_SUFFIXES
+from limelight.text.open_text import DOCUMENT_SUFFIXES
 from limelight.text.units.registry import DOCX, FORMATS, decode_file, is_document
 from limelight.text.units.unit import FormatError
 

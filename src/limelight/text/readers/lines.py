@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from limelight.errors import UserError
-from limelight.text.formats import refuse_table
-from limelight.text.open_text import head_of, open_text, require_file
+from limelight.text.open_text import head_of, open_text, refuse_table, require_file
 from limelight.text.pair import BadLine, Pair
 
 MAX_LINE_BYTES = 1_000_000

@@ -6,8 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from limelight.errors import UserError
-from limelight.text.formats import BOTH_SIDES
-from limelight.text.open_text import COMPRESSIONS, holds_both_sides, require_file, require_there, text_suffix
+from limelight.text.open_text import (
+    BOTH_SIDES,
+    COMPRESSIONS,
+    holds_both_sides,
+    require_file,
+    require_there,
+    text_suffix,
+)
 from limelight.text.pair import BadLine, Pair
 from limelight.text.readers.csv_table import scan_csv
 from limelight.text.readers.lines import scan_jsonl, scan_moses, scan_tsv
