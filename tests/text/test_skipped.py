@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from limelight.errors import UserError
-from limelight.text import BadLine, SkipReport, read_pairs, skipped
+from limelight.text import BadLine, SkipReport, read_pairs
+from limelight.text.clean import NAMED
 
 
 def test_nothing_skipped_leaves_nothing(tmp_path: Path) -> None:
@@ -25,7 +26,7 @@ def test_few_are_said_and_all_are_counted_and_listed(tmp_path: Path) -> None:
     with SkipReport(listing, said.append) as report:
         pairs = list(read_pairs([path], on_bad_line=report.add))
     assert len(pairs) + report.total == 300
-    assert len(said) == skipped.NAMED
+    assert len(said) == NAMED
     assert said[1] == f"skipped {path}:2: there is no TAB in this line; a .tsv line is source TAB target"
     listed = listing.read_text(encoding="utf-8").splitlines()
     assert [line.split(":")[1] for line in listed] == [str(number + 1) for number in range(300) if number % 3 < 2]
@@ -38,7 +39,7 @@ def test_few_are_said_and_all_are_counted_and_listed(tmp_path: Path) -> None:
 
 
 def test_the_list_is_bounded_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(skipped, "LISTED", 3)
+    monkeypatch.setattr("limelight.text.clean.LISTED", 3)
     with SkipReport(tmp_path / "skipped.txt", lambda _: None) as report:
         for line in range(1, 1002):
             report.add(BadLine("t.tsv", line, "no text (at all)" if line > 1 else "too long; shorten it"))

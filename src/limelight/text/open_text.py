@@ -1,6 +1,8 @@
-"""Open a file of text as bytes: what it is by its name and its first bytes, decompressed; a way out where it is not read.
+"""Open a file of text as bytes: what it is by its name and first bytes, decompressed.
 
-Read as lines, a TMX would be translated tag by tag, and a spreadsheet would be a damaged text."""
+Read as lines, a TMX would be translated tag by tag, and a spreadsheet would be a damaged text: a format that is not
+read is an error that says what to do.
+"""
 
 from __future__ import annotations
 
