@@ -7,7 +7,7 @@ import torch
 pytest.importorskip("numba")
 
 from limelight.attention import attend
-from limelight.inference.cpu.ragged_attention import SHORT, attend_ragged
+from limelight.inference.cpu.attention import SHORT, attend_ragged
 
 HEADS, HEAD_SIZE, VALUE_SIZE = 3, 5, 7
 LENGTHS = [1, 4, SHORT, SHORT + 1, 2, SHORT + 9]

@@ -11,10 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from limelight.inference.cpu.attention import attend_past, attend_source, rotate
+from limelight.inference.cpu.attention import attend_past, attend_ragged, attend_source, rotate
 from limelight.inference.cpu.int8 import Int8Weights, Norm, feed_forward, project_in, project_out
 from limelight.inference.cpu.jit import Integers, Numbers
-from limelight.inference.cpu.ragged_attention import attend_ragged
 from limelight.inference.cpu.state import CompiledState
 from limelight.layers.feed_forward import ACTIVATIONS
 from limelight.models.transformer import DecoderLayer, Transformer

@@ -5,9 +5,8 @@ from typing import cast
 from torch import Tensor
 from torch.nn import functional
 
-from limelight.inference.cpu.attention import attend_past, attend_source, rotate
+from limelight.inference.cpu.attention import attend_past, attend_ragged, attend_source, rotate
 from limelight.inference.cpu.jit import Integers, Numbers
-from limelight.inference.cpu.ragged_attention import attend_ragged
 from limelight.inference.cpu.state import CompiledState
 from limelight.inference.transformer import PackedSelfAttention
 from limelight.models.transformer import DecoderLayer, EncoderLayer, Transformer
