@@ -11,9 +11,8 @@ from limelight.inference import linear as layers
 from limelight.inference import prepare as preparing
 from limelight.inference.cpu import int8_layers
 from limelight.inference.cpu.int8_layers import Int8Layers
-from limelight.inference.cpu.product_layers import ProductLayers
 from limelight.inference.cpu.state import CompiledState
-from limelight.inference.cpu.transformer import CompiledTransformer
+from limelight.inference.cpu.transformer import CompiledTransformer, ProductLayers
 from limelight.inference.linear import CompiledInt8Linear, int8_kind
 from limelight.inference.prepare import prepare
 from limelight.layers.integer_rows import integer_rows

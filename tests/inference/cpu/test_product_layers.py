@@ -7,7 +7,7 @@ from torch.nn import functional
 
 pytest.importorskip("numba")
 
-from limelight.inference.cpu.product_layers import ProductLayers
+from limelight.inference.cpu.transformer import ProductLayers
 from limelight.inference.linear import LEAST_ROWS
 from limelight.inference.prepare import prepare
 from limelight.models.interface import Active
