@@ -1,5 +1,6 @@
 """The report of lines that were left out: few are said, all are counted and can be found."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,7 @@ def test_few_are_said_and_all_are_counted_and_listed(tmp_path: Path) -> None:
 
 
 def test_the_list_is_bounded_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("limelight.text.clean.LISTED", 3)
+    monkeypatch.setattr(sys.modules["limelight.text.clean"], "LISTED", 3)  # the name in the package is the function
     with SkipReport(tmp_path / "skipped.txt", lambda _: None) as report:
         for line in range(1, 1002):
             report.add(BadLine("t.tsv", line, "no text (at all)" if line > 1 else "too long; shorten it"))
