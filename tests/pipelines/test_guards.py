@@ -12,6 +12,7 @@ from limelight.decoding.settings import SearchSettings
 from limelight.pipelines.guards import SEVERITY, faults, guarded
 from limelight.pipelines.job import Prepared, Sentence
 from limelight.pipelines.translation import Translation
+from limelight.text.checks import recased
 from limelight.text.marks import show_marks
 
 Say = Callable[[str, SearchSettings], Sequence[str]]
@@ -20,6 +21,12 @@ Say = Callable[[str, SearchSettings], Sequence[str]]
 
 def asked_of(text: str, settings: SearchSettings) -> Prepared:
     return Prepared(text, Request([ord(letter) for letter in text], 99, settings))
+
+
+def as_sentence(text: str) -> str:
+    """By a vocabulary in which these words alone have one token."""
+    known = ["the", "small", "dog", "runs", "sees", "Tom", "and"]
+    return recased(text, lambda word: [known.index(word)] if word in known else [99, 99])
 
 
 def read(prepared: Prepared, hypotheses: Sequence[Hypothesis]) -> Translation:
@@ -40,14 +47,15 @@ def translated(
     placeholders: bool = False,
     unknown: float = 0.0,
     confidence: float = 0.9,
+    uncovered: Callable[[Translation], float] = lambda _: 0.0,
+    reader: Callable[[Prepared, Sequence[Hypothesis]], Translation] = read,
 ) -> tuple[Translation, list[str]]:
     """The translation, and the texts that were searched."""
     settings = settings or SearchSettings()
     first, asked = asked_of(text, settings), []
     assert first.request is not None
-    steps = guarded(
-        Sentence(first, first.request, lambda _, other, __: asked_of(other, settings), read, unknown, placeholders)
-    )
+    remade = lambda _, other, __: asked_of(other, settings)  # noqa: E731
+    steps = guarded(Sentence(first, first.request, remade, reader, unknown, placeholders, as_sentence, uncovered))
     found = None
     while True:
         try:
@@ -137,15 +145,78 @@ def test_capitals_that_fail_are_lowered_and_raised_again(output: str) -> None:
     assert (found.text, found.warnings) == ("DER KLEINE HUND RENNT", ())
 
 
-def test_capitals_of_low_confidence_are_lowered_too() -> None:
-    _, sure = translated("THE DOG RUNS", lambda *_: ["DER HUND RENNT"], confidence=0.8)
-    _, unsure = translated("THE DOG RUNS", lambda *_: ["DER HUND RENNT"], confidence=0.3)
-    assert (sure, unsure) == (["THE DOG RUNS"], ["THE DOG RUNS", "The dog runs"])
+def test_capitals_are_searched_as_a_sentence_too_and_the_surer_one_is_kept() -> None:
+    found, asked = translated("TOM SEES THE DOG", lambda text, _: ["DER HUND"] if text.isupper() else ["Tom sieht ihn"])
+    assert (found.text, asked) == ("DER HUND", ["TOM SEES THE DOG", "Tom sees the dog"])
 
 
 def test_a_translation_of_capitals_is_in_capitals() -> None:
     found, asked = translated("THE DOG RUNS, SAYS a@b.org", lambda *_: ["Der Hund rennt, sagt a@b.org"])
-    assert (found.text, len(asked)) == ("DER HUND RENNT, SAGT a@b.org", 1)
+    assert (found.text, len(asked)) == ("DER HUND RENNT, SAGT a@b.org", 2)
+
+
+def test_title_case_is_searched_as_a_sentence_and_raised_as_it_was() -> None:
+    def say(text: str, _: SearchSettings) -> list[str]:
+        return ["Der kleine Hund sieht Tom"] if text == "The small dog sees Tom" else ["Das Kleine Rennt"]
+
+    assert translated("The Small Dog Sees Tom", say, confidence=0.9)[0].text == "Das Kleine Rennt"  # equally sure
+
+    def unsure(prepared: Prepared, hypotheses: Sequence[Hypothesis]) -> Translation:
+        return replace(read(prepared, hypotheses), confidence=0.9 if prepared.text.endswith("sees Tom") else 0.2)
+
+    found, asked = translated("The Small Dog Sees Tom", say, reader=unsure)
+    assert (found.text, found.warnings) == ("Der Kleine Hund Sieht Tom", ())
+    assert asked == ["The Small Dog Sees Tom", "The small dog sees Tom"]
+
+
+@pytest.mark.parametrize("source", ["Tom and Tom", "Small Dog", "Tom, Tom, and Tom", "The dog sees Tom", "The Nasa"])
+def test_names_and_sentences_are_no_title_case(source: str) -> None:
+    found, asked = translated(source, lambda *_: ["was auch immer"])
+    assert (found.text, asked) == ("was auch immer", [source])
+
+
+def test_what_was_not_attended_to_is_searched_for_in_a_longer_translation() -> None:
+    def say(_: str, settings: SearchSettings) -> list[str]:
+        longer = settings.length_penalty > SearchSettings().length_penalty
+        return ["der Hund rennt", "der Hund rennt und Tom sieht ihn"][: 1 + longer]
+
+    source = "the dog runs and Tom sees him"
+    found, asked = translated(source, say, uncovered=lambda each: 0.5 if "Tom" not in each.text else 0.0)
+    assert (found.text, found.warnings, len(asked)) == ("der Hund rennt und Tom sieht ihn", (), 2)
+    covered, asked = translated(source, say, uncovered=lambda _: 0.1)
+    assert (covered.text, covered.warnings, len(asked)) == ("der Hund rennt", (), 1)
+    stuck, _ = translated(source, lambda *_: ["der Hund rennt"], uncovered=lambda _: 0.5)
+    assert (stuck.text, stuck.warnings, stuck.confidence) == ("der Hund rennt", ("uncovered",), 0.1)
+
+
+def test_attention_is_looked_at_where_a_translation_is_brief_alone() -> None:
+    def never(_: Translation) -> float:
+        raise AssertionError("attention of a translation that is long enough")
+
+    assert translated("the dog runs and Tom sees him", lambda *_: ["der Hund rennt, Tom sieht"], uncovered=never)
+    assert translated("Tom sees Tom", lambda *_: ["Tom"], uncovered=never)[0].text == "Tom"
+
+
+def test_lost_quotation_marks_are_looked_for_with_straight_ones_and_as_placeholders() -> None:
+    def straight(text: str, _: SearchSettings) -> list[str]:
+        return ['"Halt", sagt Tom'] if '"' in text else ["Halt, sagt Tom"]
+
+    found, asked = translated("« Stop », says Tom", straight)
+    assert (found.text, found.warnings) == ("“Halt”, sagt Tom", ())
+    assert asked == ["« Stop », says Tom", '"Stop", says Tom']
+
+    def marks(text: str, _: SearchSettings) -> list[str]:
+        return ["<ph0>Halt<ph1>, sagt Tom"] if "<ph0>" in text else ["Halt, sagt Tom"]
+
+    found, asked = translated('"Stop", says Tom', marks, placeholders=True)
+    assert (found.text, found.warnings, asked[1]) == ('"Halt", sagt Tom', (), "<ph0>Stop<ph1>, says Tom")
+
+
+def test_quotation_marks_that_stay_lost_are_put_around_the_whole_or_warned_of() -> None:
+    found, _ = translated('"The dog runs"', lambda *_: ["Der Hund rennt"])
+    assert (found.text, found.warnings) == ('"Der Hund rennt"', ("quotation lost",))
+    found, _ = translated('"The dog runs", says Tom', lambda *_: ["Der Hund rennt, sagt Tom"])
+    assert (found.text, found.warnings) == ("Der Hund rennt, sagt Tom", ("quotation lost",))
 
 
 def test_what_was_lost_is_a_placeholder_in_the_second_search() -> None:
@@ -202,4 +273,4 @@ def test_placeholders_of_marked_text_are_counted() -> None:
 
 
 def test_every_fault_has_a_weight() -> None:
-    assert set(SEVERITY) >= set(faults("a 17 a@b.org " * 3, "")) | {"unknown script", "doubtful"}
+    assert set(SEVERITY) >= set(faults("a 17 a@b.org " * 3, "")) | {"unknown script", "doubtful", "uncovered"}

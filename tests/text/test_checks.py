@@ -11,6 +11,7 @@ from limelight.text.checks import (
     is_too_short,
     lost_addresses,
     lost_numbers,
+    lost_quotes,
     unknown_share,
 )
 
@@ -100,3 +101,19 @@ def test_the_share_of_unknown_letters() -> None:
 
 def test_addresses_in_capitals_are_addresses() -> None:
     assert find_addresses("SEE HTTPS://EXAMPLE.COM/A. OR WWW.TEST.DE!") == ["HTTPS://EXAMPLE.COM/A", "WWW.TEST.DE"]
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "lost"),
+    [
+        ('"Yes", he said', "Ja, sagte er", 2),
+        ('"Yes", he said', '"Ja, sagte er', 1),
+        ('"Yes", he said', "« Oui », dit-il", 0),
+        ("'Yes', he said", "„Ja“, sagte er", 0),
+        ("'Yes', he said", "Ja, sagte er", 2),
+        ("the dogs' house isn't big", "das Haus der Hunde", 0),
+        ("rock 'n' roll", "„Rock“", 0),
+    ],
+)
+def test_lost_quotes(source: str, output: str, lost: int) -> None:
+    assert lost_quotes(source, output) == lost

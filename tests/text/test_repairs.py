@@ -5,7 +5,7 @@ import random
 import pytest
 
 from limelight.text import checks
-from limelight.text.checks import find_loop, is_too_long, lost_addresses, lost_numbers
+from limelight.text.checks import find_loop, is_title, is_too_long, lost_addresses, lost_numbers
 
 
 @pytest.mark.parametrize(
@@ -86,5 +86,66 @@ def test_capitals() -> None:
     assert checks.is_capitals("ÜBER A@B.ORG a@b.org!")
     for text in ("NASA runs", "USA", "Ärger", "", "1999", "The DOG"):
         assert not checks.is_capitals(text)
-    assert checks.lowered("„DER HUND SCHREIBT A@B.org.“") == "„Der hund schreibt A@B.org.“"
+
+
+VOCABULARY = ["der", "Hund", "hund", "schläft", "the", "is", "Tom", "l", "eau"]
+
+
+def encode(word: str) -> list[int]:
+    """Of words that are frequent in this order; others have a token per letter."""
+    return [VOCABULARY.index(word)] if word in VOCABULARY else list(range(99, 99 + len(word)))
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("DER HUND SCHLÄFT", "Der Hund schläft"),
+        ("„DER HUND SCHLÄFT A@B.org.“", "„Der Hund schläft A@B.org.“"),
+        ("The Hund Is NASA, Tom", "The Hund is NASA, Tom"),
+        ("L'Eau Is www.The.de", "L'eau is www.The.de"),
+        ("the McTom is", "The McTom is"),
+        ("", ""),
+        ("1 2", "1 2"),
+    ],
+)
+def test_each_word_is_written_as_the_vocabulary_knows_it_best(text: str, sentence: str) -> None:
+    assert checks.recased(text, encode) == sentence
+
+
+def test_title_case() -> None:
+    assert checks.titled("l'eau d'été, a@b.org") == "L'eau D'été, a@b.org"
+    for text in ("The Old House Is Red", "L'eau Est Froide", "A Tale Of Two Towns"):
+        assert is_title(text)
+    for text in ("", "Old House", "THE OLD HOUSE", "The quiet House Is Red", "Das Haus ist am See", "1 2 3 4"):
+        assert not is_title(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("„Ja“, sagt er", '"Ja", sagt er'),
+        ("« Oui », dit-il. «\u202fNon\u00a0»", '"Oui", dit-il. "Non"'),
+        ("'Stop!' he said, 'no'", '"Stop!" he said, "no"'),
+        ("the dogs' house isn't 'n big", "the dogs' house isn't 'n big"),
+    ],
+)
+def test_quotation_marks_become_straight_ones(text: str, plain: str) -> None:
+    assert checks.plain_quotes(text) == plain
+
+
+def test_quotation_marks_of_a_language() -> None:
+    assert checks.styled_quotes('"Ja" und "nein"', "de") == "„Ja“ und „nein“"
+    assert checks.styled_quotes('"Oui"', "fr") == "« Oui »"
+    assert checks.styled_quotes('"Yes"', "xx") == "“Yes”"
+    assert checks.styled_quotes('5" long', "de") == '5" long'
+
+
+def test_a_quoted_whole_is_quoted_again() -> None:
+    assert checks.put_back_quotes("„Ja.“", "Yes.") == "„Yes.“"
+    assert checks.put_back_quotes("„Ja“", '"Yes"') == '"Yes"'
+    for source in ("„Ja“, sagt er", "„Ja“ und „nein“", "«", ""):
+        assert checks.put_back_quotes(source, "Yes") == "Yes"
+
+
+def test_raised_keeps_addresses() -> None:
     assert checks.raised("der Hund, a@b.org") == "DER HUND, a@b.org"

@@ -222,6 +222,14 @@ class AttentionMap:
         links = (Link(row, int(column), float(weights[row, column])) for row, column in enumerate(best))
         return tuple(link for link in links if link.weight > 0)
 
+    def uncovered(self, least: float = 0.2) -> float:
+        """The share of the words of the source that all of the target attended to with less than `least`, summed over
+        its words and averaged over layers and heads; 0 where there is no cross attention."""
+        words = self.merge_words()
+        attended = words.cross.mean(axis=(0, 1)).sum(axis=0) if len(words.cross) else np.ones(0)
+        source = attended[: len(attended) - (not self.end_dropped)]
+        return float((source < least).mean()) if len(source) else 0.0
+
     def to_json(self) -> str:
         """The whole map as JSON text: format, version, tokens, words, and nested lists of weights with 6 digits."""
         values: dict[str, Any] = {"format": FORMAT, "version": VERSION}

@@ -12,6 +12,8 @@ can be done (`repaired`). `warnings` of the translation name what was found:
     number lost       a number of the source is missing, or was put in the place of another one
     address lost      a URL or an e-mail address was missing, and was put where it probably belongs
     placeholder lost  a placeholder of marked text is missing or there twice
+    quotation lost    a quotation mark of the source is missing
+    uncovered         it is short, and a part of the source was not attended to
 
 A translation with one of the faults `WRONG` has little confidence. Where nothing is wrong, a guard costs a look at two
 strings. What it does depends on the sentence alone, never on others in the batch. Draws (`sampling`) and lists
@@ -24,7 +26,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from limelight.pipelines.job import Sentence, Steps
+from limelight.config import MAX_LENGTH_PENALTY
+from limelight.pipelines.job import Sentence, Steps, names_of
 from limelight.pipelines.translation import Translation
 from limelight.text import checks
 from limelight.text.marks import MARK, PLACEHOLDER
@@ -39,6 +42,8 @@ SEVERITY = {
     "address lost": 8,
     "number lost": 4,
     "unknown script": 2,
+    "uncovered": 4,
+    "quotation lost": 2,
     "copied": 4,
     "long": 1,
     "spelled": 1,
@@ -46,18 +51,23 @@ SEVERITY = {
 }
 """Of two translations of a sentence the one whose faults weigh less is kept."""
 UNTOLD = ("long", "spelled", "doubtful")
-"""Faults that are no warnings: a few characters with more than three times as many; digits that became a word; text in
-ALL CAPS of low confidence."""
-WRONG = ("loop", "too short", "too long", "copied", "unknown script")
+"""Faults that are no warnings: a few characters with more than three times as many; digits that became a word; a source
+in ALL CAPS or Like This, which is always searched as a sentence, too."""
+WRONG = ("loop", "too short", "too long", "copied", "unknown script", "uncovered")
 UNSURE = 0.1
 """The most confidence that such a translation has: the features of confidence do not know these faults."""
-DOUBT = 0.5
-"""Text in ALL CAPS with less confidence (without it, with a lower probability of a token) is searched again in small
-letters."""
 UNKNOWN = 0.5
 """A source with this share of unknown letters is in an unknown script."""
+BRIEF = 0.6
+"""A translation with a smaller share of the characters of its source is brief: what was attended to is looked at."""
+MIN_WORDS = 5
+"""Words of the source that such a sentence has at least."""
+UNCOVERED = 0.25
+"""This share of the words of the source, not attended to, is a part of it."""
 WIDER = 4
 """The beam in which a translation without faults is looked for, where that of the request is narrower."""
+LONGER = 0.5
+"""So much larger is its length penalty where a part of the source is missing."""
 MAX_NGRAM_TOKENS = 3
 """No longer run of tokens is forbidden to come twice."""
 
@@ -74,6 +84,7 @@ class Attempt(NamedTuple):
         return tuple(fault for fault in self.faults if fault not in UNTOLD)
 
 
+QUOTES = Protector("quotes", lambda text: [Found(*match.span()) for match in checks.QUOTE.finditer(text)])
 NUMBERS = Protector("numbers", lambda text: [Found(*match.span()) for match in checks.NUMBER.finditer(text)])
 
 Remedy = Callable[[Sentence, Attempt], Steps[list[Translation]]]
@@ -86,7 +97,7 @@ def guarded(sentence: Sentence) -> Steps[Translation]:
     if not any(letter.isalnum() for letter in MARK.sub("", source)):
         return replace(sentence.read(replace(sentence.prepared, request=None), ()), text=source)
     found = yield from sentence.search()
-    best = looked_at(source, found[0])
+    best = looked_at(sentence, found[0])
     if sentence.unknown_share > UNKNOWN:
         copied = replace(best.translation, text=source, warnings=("unknown script",), alternatives=tuple(found[1:]))
         return _unsure(copied, copied.warnings)
@@ -97,19 +108,32 @@ def guarded(sentence: Sentence) -> Steps[Translation]:
         if not best.faults:
             break
         others = yield from remedy(sentence, best)
-        best = min([best, *(looked_at(source, each) for each in others)], key=_rank)
+        best = min([best, *(looked_at(sentence, each) for each in others)], key=_rank)
     if "loop" in best.faults:
-        best = looked_at(source, replace(best.translation, text=checks.cut_loops(source, best.translation.text)))
-    text = repaired(source, best)
+        best = looked_at(sentence, replace(best.translation, text=checks.cut_loops(source, best.translation.text)))
+    text = repaired(sentence, best)
     warnings = tuple(name for name in SEVERITY if name in best.warnings or (name == "loop" and looped))
     return replace(_unsure(best.translation, warnings), text=text, warnings=warnings)
 
 
-def looked_at(source: str, translation: Translation) -> Attempt:
+def looked_at(sentence: Sentence, translation: Translation) -> Attempt:
     """The translation with its faults."""
-    found = faults(source, translation.text)
-    doubtful = checks.is_capitals(source) and _sureness(translation) < DOUBT
+    source, text = sentence.text, translation.text
+    found = faults(source, text)
+    brief = len(text) < BRIEF * len(source) and len(checks.WORD.findall(source)) >= MIN_WORDS
+    if brief and "too short" not in found and sentence.uncovered(translation) >= UNCOVERED:
+        found = (*found, "uncovered")
+    doubtful = checks.is_capitals(source) or in_title_case(sentence)
     return Attempt(translation, (*found, "doubtful") if doubtful else found)
+
+
+def in_title_case(sentence: Sentence) -> bool:
+    """Whether a source is Written Like This, and not of names and nouns that are always."""
+    source = sentence.text
+    if not checks.is_title(source):
+        return False
+    plain = sentence.recase(source)
+    return sum(one != other for one, other in zip(source.split(), plain.split(), strict=False)) >= 2
 
 
 def _sureness(translation: Translation) -> float:
@@ -140,6 +164,7 @@ def faults(source: str, output: str) -> tuple[str, ...]:
         "too long": checks.is_too_long(source, output),
         "address lost": bool(checks.lost_addresses(source, output)),
         "number lost": bool(checks.lost_numbers(source, output)),
+        "quotation lost": bool(checks.lost_quotes(source, output)),
         "copied": checks.is_copied(source, output),
         "spelled": bool(checks.lost_numbers(source, output, spelled=False)),
         "long": len(output.strip()) > checks.LONG * len(source.strip()),
@@ -147,22 +172,23 @@ def faults(source: str, output: str) -> tuple[str, ...]:
     return tuple(name for name, holds in found.items() if holds)
 
 
-def repaired(source: str, attempt: Attempt) -> str:
+def repaired(sentence: Sentence, attempt: Attempt) -> str:
     """The text of an attempt with its faults put right as far as its text alone allows it, in capitals where the source
-    is."""
-    text = attempt.translation.text
+    is, and Like This where the source is."""
+    source, text = sentence.text, attempt.translation.text
     for fault, repair in REPAIRS.items():
         if fault in attempt.faults:
             text = repair(source, text)
     if checks.is_capitals(source) and not checks.is_capitals(text):
-        text = checks.raised(text)
-    return text
+        return checks.raised(text)
+    return checks.titled(text) if in_title_case(sentence) else text
 
 
 REPAIRS: dict[str, Callable[[str, str], str]] = {
     "too long": checks.cut_to_length,
     "number lost": checks.put_back_numbers,
     "address lost": checks.put_back_addresses,
+    "quotation lost": checks.put_back_quotes,
 }
 """(source, output) -> output, in this order."""
 
@@ -170,21 +196,37 @@ REPAIRS: dict[str, Callable[[str, str], str]] = {
 # ---- remedies
 
 
-def in_small_letters(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:
-    """Of a source in ALL CAPS: the same in small letters, raised again."""
-    if not (checks.is_capitals(sentence.text) and sentence.is_free):
+def as_a_sentence(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:
+    """Of a source in ALL CAPS, or one Like This: the same as a sentence, raised again."""
+    capitals = checks.is_capitals(sentence.text)
+    if not ((capitals or in_title_case(sentence)) and sentence.is_free):
         return []
-    found = yield from sentence.search(checks.lowered(sentence.text))
-    return [replace(each, text=checks.raised(each.text)) for each in found[:1]]
+    found = yield from sentence.search(sentence.recase(sentence.text))
+    raised = checks.raised if capitals else checks.titled
+    return [replace(each, text=raised(each.text)) for each in found[:1]]
+
+
+def with_plain_quotes(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:
+    """Of a source with other quotation marks than straight ones: the same with these; then those of the target
+    language."""
+    plain = checks.plain_quotes(sentence.text)
+    if "quotation lost" not in best.faults or plain == sentence.text or not sentence.is_free:
+        return []
+    found = yield from sentence.search(plain)
+    _, language = names_of(sentence.prepared.direction)
+    return [replace(each, text=checks.styled_quotes(checks.plain_quotes(each.text), language)) for each in found[:1]]
 
 
 def with_placeholders(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:
-    """Addresses, and numbers if one was lost, are placeholders for the model, and come back as they were."""
-    lost = {"address lost", "number lost", "spelled"} & set(best.faults)
+    """Addresses, and numbers or quotation marks if one was lost, are placeholders for the model, and come back as they
+    were."""
+    lost = {"address lost", "number lost", "spelled", "quotation lost"} & set(best.faults)
     if not (lost and sentence.is_free and sentence.knows_placeholders):
         return []
     try:
-        protected = protect(sentence.text, [PROTECTORS["addresses"], *[NUMBERS] * (lost != {"address lost"})])
+        numbers, quotes = bool(lost & {"number lost", "spelled"}), "quotation lost" in lost
+        protectors = [PROTECTORS["addresses"], *[NUMBERS] * numbers, *[QUOTES] * quotes]
+        protected = protect(sentence.text, protectors)
     except ValueError:  # more of them than there are placeholders
         return []
     if not protected.has_words:
@@ -205,16 +247,18 @@ def without_repetition(sentence: Sentence, best: Attempt) -> Steps[list[Translat
 
 
 def among_more(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:
-    """All hypotheses of a beam, of which one may have no fault."""
+    """All hypotheses of a beam, of which one may have no fault; of a longer one where a part is missing."""
     if set(best.faults) <= {"doubtful", "spelled"}:
         return []
     settings = sentence.settings
     width = max(WIDER, settings.beam_size)
     patience = max(1.0, settings.patience)
     wider = replace(settings, beam_size=width, n_best=width, prune=float("inf"), patience=patience)
+    if {"too short", "uncovered"} & set(best.faults):
+        wider = replace(wider, length_penalty=min(MAX_LENGTH_PENALTY, settings.length_penalty + LONGER))
     found = yield from sentence.search(settings=wider)
     return found
 
 
-REMEDIES: tuple[Remedy, ...] = (in_small_letters, with_placeholders, without_repetition, among_more)
+REMEDIES: tuple[Remedy, ...] = (as_a_sentence, with_plain_quotes, with_placeholders, without_repetition, among_more)
 """In the order in which they are tried, until nothing is wrong."""

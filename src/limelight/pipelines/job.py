@@ -194,6 +194,10 @@ class Sentence:
     """The share of its letters that the vocabulary has no tokens of."""
     knows_placeholders: bool
     """Whether the model was trained with placeholders."""
+    recase: Callable[[str], str]
+    """Text in ALL CAPS, or Like This, as a sentence."""
+    uncovered: Callable[[Translation], float]
+    """The share of the words of the source that a translation does not attend to; 0 where that is not known."""
 
     @property
     def text(self) -> str:

@@ -15,7 +15,7 @@ import torch
 
 from limelight.config import DecodingConfig, Direction, find_direction
 from limelight.decoding.engine import BATCH_TOKENS, Engine
-from limelight.decoding.ensemble import prepare_each
+from limelight.decoding.ensemble import Ensemble, prepare_each
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
 from limelight.decoding.settings import SearchOptions, SearchSettings, search_settings
@@ -44,7 +44,7 @@ from limelight.pipelines.job import (
 from limelight.pipelines.translation import Translation
 from limelight.storage.confidence import Confidence
 from limelight.storage.shortlist import Shortlist
-from limelight.text.checks import unknown_share
+from limelight.text.checks import recased, unknown_share
 from limelight.text.detection import LanguageDetector
 from limelight.text.readers.live import chunks
 from limelight.tokens import UNKNOWN, Tokenizers, tagged
@@ -332,8 +332,17 @@ class Translator:
             read=self.finish,
             unknown_share=self._unknown_share(prepared.text, prepared.request),
             knows_placeholders=self.knows_placeholders,
+            recase=lambda text: recased(text, self.tokenizers.source.encode),
+            uncovered=partial(self._uncovered, prepared),
         )
         return (yield from guarded(asked))
+
+    def _uncovered(self, prepared: Prepared, found: Translation) -> float:
+        """The share of the words of a source that a translation of it does not attend to."""
+        if isinstance(self.model, Ensemble) or prepared.marked:
+            return 0.0
+        tokens = self._tokenizers_of(prepared.direction)
+        return attention_map(self.model, tokens, prepared.text, tokens.target.encode(found.text)).uncovered()
 
     def _remade(self, prepared: Prepared, text: str, marked: bool) -> Prepared:
         """The same request of another text."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 from itertools import groupby
 
@@ -19,7 +20,15 @@ SHORT, LONG = 0.3, 3.0
 FEW = 20
 """So many characters more or less than the bounds are allowed: short texts vary most."""
 
+TITLED = 0.75
+"""The share of words that begin with a capital in Text Like This."""
+
 WORD = re.compile(r"\w+")
+LETTERS = re.compile(r"[^\W\d_]+")
+QUOTE = re.compile(r'["„“”«»]')
+"""Double quotation marks."""
+SINGLE_QUOTED = re.compile(r"(?<!\w)['‘‚‹›](?=\w)[^'‘’‚‹›]*['’‘‹›](?!\w)")
+"""Words between a pair of single ones, which an apostrophe is not."""
 CHARACTER_LOOP = re.compile(rf"(\S{{1,6}}?)\1{{{MIN_LOOP_CHARACTERS // 2},}}")
 NUMBER = re.compile(r"(?<![^\W\d_])\d+(?:[.,'’\u00a0\u202f ]\d+)*(?!\d)")
 _SEPARATORS = re.compile(r"[.,'’\u00a0\u202f ]")
@@ -135,6 +144,33 @@ def lost_addresses(source: str, output: str) -> tuple[str, ...]:
     return tuple(lost)
 
 
+def lost_quotes(source: str, output: str) -> int:
+    """How many quotation marks of the source, each one alone, the output does not have; 0 where none is lost.
+
+    Single marks count in pairs around words alone: an apostrophe is none.
+    """
+    return max(0, _count_quotes(source) - _count_quotes(output))
+
+
+def _count_quotes(text: str) -> int:
+    return len(QUOTE.findall(text)) + 2 * len(SINGLE_QUOTED.findall(text))
+
+
+def is_title(text: str) -> bool:
+    """Whether a text Is Written Like This: three words or more, of which those of four letters or more begin with a
+    capital, and most of the others do."""
+    words = [word for word in LETTERS.findall(ADDRESS.sub("", text)) if word.lower() != word.upper()]
+    if len(words) < 3 or all(word.isupper() for word in words if len(word) > 1):
+        return False
+    return all(_begins_large(word) for word in words if len(word) > 3) and (
+        sum(map(_begins_large, words)) >= TITLED * len(words)
+    )
+
+
+def _begins_large(word: str) -> bool:
+    return word[0].isupper()
+
+
 def find_addresses(text: str) -> list[str]:
     """URLs, e-mail addresses and names of hosts, in order."""
     return ADDRESS.findall(text)
@@ -167,6 +203,8 @@ UPPER = 0.9
 """The share of letters that are capitals in such a text."""
 ALIKE = 0.5
 """How alike a word must be to a lost address to be taken for what became of it (`difflib`'s ratio)."""
+STYLES = {"en": ("“", "”"), "de": ("„", "“"), "fr": ("« ", " »")}
+"""Quotation marks by language; others have those of English."""
 MAX_CUTS = 1000
 _END = re.compile(r"\s*[.!?…]*[\"'”»“)\]]*\s*$")
 
@@ -177,14 +215,64 @@ def is_capitals(text: str) -> bool:
     return len(letters) >= MIN_LETTERS and sum(letter.isupper() for letter in letters) >= UPPER * len(letters)
 
 
-def lowered(text: str) -> str:
-    """A text in capitals as a sentence: in small letters but for the first one. Addresses stay as they are."""
-    kept = find_addresses(text)
-    small = text.lower()
-    for address in kept:
-        small = small.replace(address.lower(), address, 1)
-    first = next((place for place, letter in enumerate(small) if letter.isalpha()), 0)
-    return small[:first] + small[first : first + 1].upper() + small[first + 1 :]
+def recased(text: str, encode: Callable[[str], Sequence[int]]) -> str:
+    """A text in ALL CAPS, or one Like This, as a sentence: each word in small letters or with a capital, whichever the
+    vocabulary has fewer tokens for; of equal ones the more frequent one, whose ids are lower. So names stay names, and
+    German nouns nouns. Addresses and abbreviations stay as they are.
+
+    Args:
+        encode: a word to its ids, of a vocabulary in which frequent tokens come first.
+    """
+    kept, capitals = [match.span() for match in ADDRESS.finditer(text)], is_capitals(text)
+
+    def better(match: re.Match[str]) -> str:
+        word = match[0]
+        if any(begin <= match.start() < end for begin, end in kept):
+            return word
+        if not capitals and not word.istitle():
+            return word
+        both = word.lower(), word.lower().capitalize()
+        return min(both, key=lambda each: (len(ids := encode(each)), max(ids, default=0)))
+
+    found = LETTERS.sub(better, text)
+    first = next((place for place, letter in enumerate(found) if letter.isalpha()), 0)
+    return found[:first] + found[first : first + 1].upper() + found[first + 1 :]
+
+
+def titled(text: str) -> str:
+    """Each Word With A Capital; addresses stay as they are."""
+    kept = [match.span() for match in ADDRESS.finditer(text)]
+
+    def large(match: re.Match[str]) -> str:
+        inside = any(begin <= match.start() < end for begin, end in kept)
+        return match[0] if inside else match[0][0].upper() + match[0][1:]
+
+    return re.sub(r"[^\W\d_][\w'’]*", large, text)
+
+
+def plain_quotes(text: str) -> str:
+    """The text with straight double quotation marks, without the spaces within that French sets."""
+    text = SINGLE_QUOTED.sub(lambda match: f'"{match[0][1:-1]}"', text)
+    return re.sub("[„“”«»]", '"', re.sub(r"«[ \u00a0\u202f]+|[ \u00a0\u202f]+»", '"', text))
+
+
+def styled_quotes(text: str, language: str) -> str:
+    """The text with the quotation marks of a language for pairs of straight ones."""
+    opening, closing = STYLES.get(language, STYLES["en"])
+    if text.count('"') % 2:
+        return text
+    marks = iter([opening, closing] * (text.count('"') // 2))
+    return re.sub('"', lambda _: next(marks), text)
+
+
+def put_back_quotes(source: str, output: str) -> str:
+    """Of a source that is quoted as a whole, the output quoted as a whole, where it has no quotation marks."""
+    bare = source.strip()
+    if len(bare) < 3 or QUOTE.search(output):
+        return output
+    first, last = bare[0], bare[-1]
+    inside = bare[1:-1]
+    return f"{first}{output}{last}" if QUOTE.match(first) and QUOTE.match(last) and not QUOTE.search(inside) else output
 
 
 def raised(text: str) -> str:
