@@ -247,13 +247,13 @@ def longest_sequence(model: nn.Module) -> int | None:
 
     None where positions have no bound. The smallest bound of all counts, also among the members of an ensemble.
     """
-    if model not in _LONGEST:
+    if model not in _POSITIONS:
         tables = [module.table for module in model.modules() if isinstance(module, LearnedPositions)]
-        _LONGEST[model] = min((len(table) for table in tables), default=None)
-    return _LONGEST[model]
+        _POSITIONS[model] = min((len(table) for table in tables), default=None)
+    return _POSITIONS[model]
 
 
-_LONGEST: WeakKeyDictionary[nn.Module, int | None] = WeakKeyDictionary()
+_POSITIONS: WeakKeyDictionary[nn.Module, int | None] = WeakKeyDictionary()
 """Of each model: to walk through all of its modules takes a twentieth of the time of a short sentence."""
 
 
