@@ -5,7 +5,7 @@ WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-wheel test-browser test-clients test-portable torture bench bench-serve check format lock
+.PHONY: help demo test test-wheel test-browser test-clients test-ray test-portable torture bench bench-serve check format lock
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
@@ -18,7 +18,7 @@ FAILED := $(if $(AGAIN),-n 0 --last-failed --last-failed-no-failures none)
 
 # One thread per process: PyTorch's own threads would only wait for one another across the workers.
 test: .venv/.ready-dev ## run all tests, with every tensor shape checked
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --durations 10 --ignore tests/packaging $(FAILED)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --durations 10 --ignore tests/packaging --ignore tests/ray $(FAILED)
 
 test-wheel: .venv/.ready-dev ## build the wheel, install it into an empty environment, translate there without a network
 	@$(BIN)/python -m pytest -q -rA tests/packaging $(FAILED)
@@ -37,11 +37,14 @@ AVX2 := ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS
 	NUMBA_CPU_NAME=haswell NUMBA_CPU_FEATURES=+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+popcnt
 
 test-portable: .venv/.ready-dev ## run all tests as on a CPU with AVX2 alone (no AVX-512, VNNI or bf16)
-	@OMP_NUM_THREADS=1 $(AVX2) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --durations 10 --ignore tests/packaging
+	@OMP_NUM_THREADS=1 $(AVX2) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --durations 10 --ignore tests/packaging --ignore tests/ray
 
 # npm may not be there, or may not give the package: its test says then that it is left out.
 test-clients: .venv/.ready-clients ## talk to a running service with the clients of DeepL, LibreTranslate and OpenAI
 	@OMP_NUM_THREADS=1 LIMELIGHT_NODE_CLIENTS=$(CURDIR)/.venv/clients $(BIN)/python -m pytest -q tests/clients $(FAILED)
+
+test-ray: .venv/.ready-ray ## translate a corpus with actors of Ray, and Parquet files
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -W ignore tests/ray $(FAILED)
 
 torture: .venv/.ready-dev ## break runs in every way we promise to survive, with the full figures (seven minutes)
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/torture --torture
@@ -81,6 +84,10 @@ lock: .venv/.ready-dev ## write the versions installed in .venv into the require
 .venv/.ready-browser: requirements-browser.txt .venv/.ready-dev
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $<
 	@npm install --silent --no-audit --no-fund --prefix .venv/axe axe-core@4.10.3
+	@touch $@
+
+.venv/.ready-ray: requirements-ray.txt .venv/.ready-dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
 .venv/.ready-peers: benchmarks/requirements-peers.txt .venv/.ready-dev

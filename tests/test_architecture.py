@@ -30,7 +30,7 @@ LEVELS = (
     {"inference", "preparation"},
     {"decoding", "interop", "inspection"},
     {"pipelines"},
-    {"documents", "evaluation"},
+    {"corpus", "documents", "evaluation"},
     {"serving"},
     {"synthesis", "training"},
     {"cli", "limelight", "__main__"},  # `limelight` is the face, src/limelight/__init__.py
@@ -67,6 +67,7 @@ OWNERS = {
     "limelight.cli.train": "the command line",
     "limelight.memory": "what the command line asks for",
     "limelight.signals": "listens while a run or a command asks it to",
+    "limelight.corpus.worker": "a worker owns its process",
     "limelight.decoding.workers": "for an owner of the process, who says so with `threads`",
     "limelight.serving.engine_process": "an engine of the service owns its process",
     "limelight.serving.load": "the same, or a thread of the service",

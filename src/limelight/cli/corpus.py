@@ -29,8 +29,8 @@ class Opening(NamedTuple):
 
 def write_corpora(jobs: Sequence[Job], opening: Opening, *, quiet: bool) -> None:
     """Write the corpora one after the other. What a former start has done is not done again."""
+    from limelight.storage.layout import model_sums
     from limelight.synthesis import survey_job
-    from limelight.synthesis.report import model_sums
 
     surveys = [survey_job(job) for job in jobs]
     made_with = {

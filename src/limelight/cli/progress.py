@@ -38,6 +38,16 @@ class TextProgress:
             self.say(f"line {done:,} of {total:,}  {speed}  {left}")
             self._shown, self._patience = time.monotonic(), LATER_LINES
 
+    def corpus(self, files: int, total: int, lines: int, speed: float) -> None:
+        """So many of all files are finished, and so many lines were done by this start."""
+        figures = f"{lines:,} lines  {speed:,.0f} lines/s"
+        if self._bar is None:
+            return self.say(f"file {files:,} of {total:,}  {figures}")
+        done = files / total if total else 1.0
+        self._bar.update(
+            self._bar.task_ids[0], completed=done, description=f"file {files:,} of {total:,}", figures=figures
+        )
+
     def close(self) -> None:
         """Give the terminal back."""
         if self._bar is not None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from limelight.cli import documents, options, search_options
+from limelight.cli import documents, many, options, search_options
 from limelight.cli.input import file_or_text, greet, live_lines_of
 from limelight.cli.models import Machine, find_models, open_translator
 from limelight.cli.output import Write, lines_to
@@ -32,19 +31,18 @@ EXAMPLES = """
   limelight translate --model runs/en-de manual.docx -o manual.de.docx
   limelight translate --model runs/en-de docs/ -o out/ --report suspect.txt
   limelight translate --model runs/en-de --lines --no-guards test.en > test.de
+  limelight translate --model runs/en-de --workers 8 shards/ -o out/
 """
-FORMAT = 1
-"""Of the objects of `--json`."""
 WITH_LESS_MEMORY = "Give a smaller --batch-tokens or --beam, or split very long lines"
 
 
 def translate(
-    argument: options.TextOrFile = None,
+    inputs: many.Inputs = None,
     text: options.GivenText = None,
     model: options.Models = None,
     source: options.FromLanguage = "",
     target: options.ToLanguage = "",
-    output: options.Output = None,
+    output: many.Output = None,
     as_json: options.AsJsonLines = False,
     lines: options.Lines = False,
     no_guards: options.NoGuards = False,
@@ -69,53 +67,74 @@ def translate(
     protect: documents.Protect = None,
     glossary: documents.GlossaryFile = None,
     report: documents.ReportFile = None,
+    workers: many.Workers = None,
+    engine: many.EngineOption = None,
+    shard: many.Part = None,
+    field: many.Field = None,
+    pairs: many.Pairs = None,
+    timeout: many.Timeout = None,
     device: options.Device = None,
     threads: options.Threads = None,
 ) -> None:
     """Translate a text file, a text or standard input line by line, or a document, or a folder of documents."""
-    file, text = file_or_text(argument, text)
+    given = many.Many(inputs or [], output, workers, engine, shard, field, pairs, timeout)
+    file, text = (None, None) if given.is_corpus else file_or_text(given.argument, text)
     search_options.check_search(beam=beam, n_best=n_best, patience=patience, prune=prune, sample=sample)
     drawing = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     asked: dict[str, Any] = {
         "source_lang": source, "target_lang": target, "beam_size": beam, "length_penalty": length_penalty,
         "length_offset": length_offset, "patience": patience, "prune": prune, "max_length_factor": max_length_factor,
-        "max_length_extra": max_length_extra, "no_repeat_ngram": no_repeat_ngram,
-        "sampling": search_options.sampling_of(drawing, sample=sample), "batch_tokens": batch_tokens,
-        "guards": not no_guards,
+        "max_length_extra": max_length_extra, "no_repeat_ngram": no_repeat_ngram, "batch_tokens": batch_tokens,
+        "sampling": search_options.sampling_of(drawing, sample=sample), "guards": not no_guards,
+        "n_best": n_best, "lines": lines,
     }  # fmt: skip
-    job = documents.job_of(file, output, everything=everything, report=report)
+    job = documents.job_of(file, given.file, everything=everything, report=report)
     kept = documents.kept_of(protect, glossary, source, target)
     folders, _ = find_models(model, source=source, target=target, translates=True, bundled=True)
-    new_translator = partial(open_translator, folders, Machine(device, threads), precision, shortlist=shortlist)
+    machine = Machine(device, threads)
+    all_of_it = many.Asked(folders, machine, precision, shortlist, asked, protect or (), glossary)
+    form = "json" if as_json else "n-best" if n_best > 1 else "text"
+    _translate(given, (file, text), all_of_it, job, kept, form)
+
+
+def _translate(
+    given: many.Many, what: tuple[Path | None, str | None], asked: many.Asked, job: documents.Job | None,
+    kept: documents.Kept | None, form: str,
+) -> None:  # fmt: skip
+    """Do it: files into a folder, a document, or lines."""
+    if given.is_corpus:
+        return many.translate_corpus(given, asked, form)
+    options = dict(asked.options)
+    new_translator = partial(open_translator, asked.folders, asked.machine, asked.precision, shortlist=asked.shortlist)
     if job is not None:
-        documents.translate_documents(job, new_translator, kept, asked)
-        return
-    given = live_lines_of(file, text)
-    with lines_to(output) as write:
-        translator = new_translator()
-        greet(file, text)
-        asked |= {"n_best": n_best, "lines": lines}
-        _write(documents.translate_lines(given, translator, kept, asked), write, as_json, n_best > 1)
+        of_documents = {name: value for name, value in options.items() if name not in ("lines", "n_best")}
+        return documents.translate_documents(job, new_translator, kept, of_documents)
+    texts = live_lines_of(*what)
+    with lines_to(given.file) as write:
+        texts, found = many.by_processes(texts, given, asked, form, file=what[0])
+        if found is None:
+            translator = new_translator()
+            greet(*what)
+            found = _shown(documents.translate_lines(texts, translator, kept, options), form)
+        _write(found, write)
 
 
-def _write(translations: Iterator[Translation], write: Write, as_json: bool, all_of_them: bool) -> None:
+def _write(found: Iterator[tuple[Sequence[str], Sequence[str]]], write: Write) -> None:
+    """Lines and warnings of each text."""
     warnings = Counter[str]()
-    lines = 0
-    for number, translation in enumerate(translations):
-        lines += 1
-        warnings.update(set(translation.warnings))
-        for line in _shown(translation, number, as_json=as_json, all_of_them=all_of_them):
+    count = 0
+    for lines, named in found:
+        count += 1
+        warnings.update(set(named))
+        for line in lines:
             write(line)
     if warnings:
-        named = ", ".join(f"{name} {count:,}" for name, count in warnings.most_common())
-        typer.echo(f"limelight: warnings, in lines of {lines:,}: {named}; --json has those of each line", err=True)
+        listed = ", ".join(f"{name} {number:,}" for name, number in warnings.most_common())
+        typer.echo(f"limelight: warnings, in lines of {count:,}: {listed}; --json has those of each line", err=True)
 
 
-def _shown(translation: Translation, number: int, *, as_json: bool, all_of_them: bool) -> Iterator[str]:
-    if as_json:
-        yield json.dumps({"format": FORMAT, **asdict(translation)}, ensure_ascii=False)
-    elif all_of_them:
-        for each in (translation, *translation.alternatives):
-            yield f"{number} ||| {each.text} ||| {each.score:.4f}"
-    else:
-        yield translation.text
+def _shown(translations: Iterator[Translation], form: str) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
+    from limelight.corpus.forms import shown
+
+    for number, translation in enumerate(translations):
+        yield shown(translation, number, form), translation.warnings

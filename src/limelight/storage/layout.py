@@ -5,11 +5,13 @@ Nothing here needs torch.
 
 import os
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from limelight.box import bundled_models
 from limelight.errors import UserError
+from limelight.files import sha256
 from limelight.tokens import tokenizer_files
 from limelight.untrusted import shown
 
@@ -64,6 +66,16 @@ def find_snapshots(run: Path) -> dict[int, Path]:
         if (named := SNAPSHOT.fullmatch(path.name)) and (path / WEIGHTS).is_file()
     }
     return dict(sorted(found.items()))
+
+
+def model_sums(folders: Sequence[str], *, shortlist: bool = False) -> dict[str, dict[str, str]]:
+    """The SHA-256 of the weights in each run or model folder, and of the shortlists that are used."""
+    places = {folder: find_model(folder) for folder in folders}
+    sums = {"model": {folder: sha256(place / WEIGHTS) for folder, place in places.items()}}
+    if shortlist:
+        listed = {folder: place / SHORTLIST for folder, place in places.items()}
+        sums["shortlist"] = {folder: sha256(place) for folder, place in listed.items() if place.exists()}
+    return sums
 
 
 def _models_inside(folder: Path) -> str:

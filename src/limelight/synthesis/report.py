@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from limelight.evaluation.provenance import versions
 from limelight.files import sha256
-from limelight.storage.layout import SHORTLIST, WEIGHTS, find_model
 from limelight.synthesis.filters import REASONS
 
 FORMAT = 1
@@ -35,16 +34,6 @@ class Tally:
     def tokens_per_second(self) -> float:
         """Target tokens per second of translating, choosing and writing."""
         return self.tokens / self.seconds if self.seconds else 0.0
-
-
-def model_sums(folders: Sequence[str], *, shortlist: bool = False) -> dict[str, dict[str, str]]:
-    """The SHA-256 of the weights in each run or model folder, and of the shortlists that are used."""
-    places = {folder: find_model(folder) for folder in folders}
-    sums = {"model": {folder: sha256(place / WEIGHTS) for folder, place in places.items()}}
-    if shortlist:
-        listed = {folder: place / SHORTLIST for folder, place in places.items()}
-        sums["shortlist"] = {folder: sha256(place) for folder, place in listed.items() if place.exists()}
-    return sums
 
 
 def report_values(

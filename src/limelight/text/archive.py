@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable
 from io import RawIOBase
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import zstandard
 
@@ -41,9 +41,10 @@ class ArchiveReader(RawIOBase):
     two archives looks whole otherwise. Where that cut is at the end of a line nobody can see it.
     """
 
-    def __init__(self, path: Path, suffix: str, *, lines: bool = True) -> None:
+    def __init__(self, path: Path, suffix: str, *, lines: bool = True, file: BinaryIO | None = None) -> None:
+        """`file` is what is read where it is open already; then `path` is its name, for messages."""
         self._new, self._step = _FORMATS[suffix]
-        self._path, self._lines, self._file = path, lines, path.open("rb")
+        self._path, self._lines, self._file = path, lines, path.open("rb") if file is None else file
         self._archive: Any = None  # the one being read; none between two of them
         self._unread = b""
         self._any_whole = False

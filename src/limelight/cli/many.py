@@ -1,0 +1,300 @@
+"""What `limelight translate` does with many files, or with one by several processes."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from enum import StrEnum
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from limelight.cli.arguments import decimal, whole_number
+from limelight.cli.models import Machine
+from limelight.errors import RunError, UserError
+
+if TYPE_CHECKING:
+    from limelight.corpus.translate import Engine, Report
+    from limelight.corpus.worker import Opening
+
+ENOUGH = 4000
+"""Lines of a file from which on processes are faster than threads, their start included (docs/corpus.md)."""
+LATER = 60.0
+"""Seconds between two lines of progress where no person watches."""
+
+CORPORA = "Many files, or one by several processes"
+
+
+class EngineName(StrEnum):
+    """The words of `--engine`."""
+
+    PROCESSES = "processes"
+    RAY = "ray"
+
+
+class Side(StrEnum):
+    """The words of `--pairs`."""
+
+    SOURCE = "source"
+    TARGET = "target"
+
+
+Inputs = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="A file (also .gz, .xz, .zst) or text to translate. Default: standard input. Several files, and folders "
+        "with --workers, are translated into a folder.",
+        metavar="FILE|TEXT",
+        show_default=False,
+    ),
+]
+Output = Annotated[
+    str | None,
+    typer.Option(
+        "--output", "-o", help="Output file, or OUT/ for many. Default: standard output.", metavar="FILE"
+    ),
+]  # fmt: skip
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        help=f"Processes. Default: one per core for many files, and for a file of {ENOUGH} lines on a CPU; else 1.",
+        parser=whole_number(1, 4096),
+        metavar="N",
+        rich_help_panel=CORPORA,
+    ),
+]
+EngineOption = Annotated[
+    EngineName | None,
+    typer.Option(
+        "--engine",
+        help="Where the workers are: [bold]processes[/bold] of this machine (default), or actors of [bold]ray[/bold].",
+        metavar="NAME",
+        rich_help_panel=CORPORA,
+    ),
+]
+Part = Annotated[
+    str | None,
+    typer.Option(
+        "--shard", help="Of many files take the I-th of every N, for several machines.", metavar="I/N",
+        rich_help_panel=CORPORA,
+    ),
+]  # fmt: skip
+Field = Annotated[
+    str | None,
+    typer.Option(
+        "--field", help="Field of the text in JSONL and Parquet. Default: text, else source.", metavar="NAME",
+        rich_help_panel=CORPORA,
+    ),
+]  # fmt: skip
+Pairs = Annotated[
+    Side | None,
+    typer.Option(
+        "--pairs",
+        help="Write pairs to train on, with the translation as their source or target.",
+        metavar="SIDE",
+        rich_help_panel=CORPORA,
+    ),
+]
+Timeout = Annotated[
+    float | None,
+    typer.Option(
+        "--timeout",
+        help="End a worker that takes longer for 1,000 lines. Default: 1800.",
+        parser=decimal(above=0.0),
+        metavar="SECONDS",
+        rich_help_panel=CORPORA,
+    ),
+]
+
+
+class Many(NamedTuple):
+    """The options of this file that were given."""
+
+    inputs: Sequence[str]
+    output: str | None
+    workers: int | None
+    engine: EngineName | None
+    part: str | None
+    field: str | None
+    pairs: Side | None
+    timeout: float | None
+
+    @property
+    def is_corpus(self) -> bool:
+        """Whether results go into a folder, file by file. A folder without any of these options holds documents."""
+        given = any(option is not None for option in self[3:])
+        if given or len(self.inputs) != 1:
+            return given or len(self.inputs) > 1
+        if _is(Path.is_dir, self.inputs[0]):
+            return self.workers is not None
+        into = self.output is not None and (self.output.endswith(("/", os.sep)) or Path(self.output).is_dir())
+        return re.match(r"\w+://\S+$", self.inputs[0]) is not None or (into and _is_lines(self.inputs[0]))
+
+    @property
+    def argument(self) -> str | None:
+        """The one input, where there is one."""
+        return self.inputs[0] if self.inputs else None
+
+    @property
+    def file(self) -> Path | None:
+        """The output as a file."""
+        return None if self.output is None else Path(self.output)
+
+
+class Asked(NamedTuple):
+    """What translations depend on, as the command line says it."""
+
+    folders: list[str]
+    machine: Machine
+    precision: str | None
+    shortlist: bool
+    options: Mapping[str, Any]
+    protect: Sequence[str]
+    glossary: Path | None
+
+
+def translate_corpus(many: Many, asked: Asked, form: str) -> None:
+    """Translate the files into a folder. Raises `RunError` where some could not be read to their end."""
+    from limelight.cli.progress import text_progress
+    from limelight.corpus.shards import Form
+    from limelight.corpus.translate import TIMEOUT, CorpusJob
+    from limelight.corpus.translate import translate_corpus as translate_files
+    from limelight.storage.layout import model_sums
+
+    if not many.inputs:
+        raise UserError("which files? Name files, folders or URLs, and -o OUT/ for their translations")
+    if many.output is None:
+        raise UserError(
+            f"{len(many.inputs)} inputs: name the folder for their translations, -o OUT/; a text of several words is "
+            "written in quotes"
+        )
+    if form != "text":
+        raise UserError(
+            "--json and --n-best are for one file: of many the translations are written, in their own format"
+        )
+    sampling = asked.options["sampling"]
+    if sampling is not None and (sampling.seed is None or asked.protect or asked.glossary):
+        raise UserError("--sample over many files needs --seed N, and takes neither --protect nor --glossary")
+    workers, opening = _opening(many.workers, asked, form="text")
+    sums = model_sums(asked.folders, shortlist=asked.shortlist)
+    settings = asdict(opening) | {"folders": sorted(sums.pop("model").values()), **sums}
+    settings["options"].pop("batch_tokens")
+    job = CorpusJob(
+        tuple(many.inputs), Path(many.output),
+        {name: value for name, value in settings.items() if name not in ("threads", "device")},
+        Form(many.field or "", str(many.pairs or "")), workers, _part(many.part), many.timeout or TIMEOUT,
+    )  # fmt: skip
+    with text_progress() as progress:
+        shown = time.monotonic()
+
+        def show(report: Report, files: int) -> None:
+            nonlocal shown
+            if sys.stderr.isatty() or time.monotonic() - shown > LATER:
+                shown = time.monotonic()
+                progress.corpus(report.files, files, report.new, report.lines_per_second)
+
+        report = translate_files(job, _engine(many.engine, opening, workers), show)
+    for line in report.lines():
+        typer.echo(f"limelight: {line}", err=True)
+    if report.faults:
+        raise RunError(f"{len(report.faults)} files could not be read to their end; all others are finished")
+
+
+def by_processes(
+    lines: Iterator[str | None], many: Many, asked: Asked, form: str, *, file: Path | None
+) -> tuple[Iterator[str | None], Iterator[tuple[Sequence[str], Sequence[str]]] | None]:
+    """Lines of output and warnings of each line, by processes; None where one process is to do it, which is so for
+    what is short, comes bit by bit, or has a GPU. The lines are returned, too, as some may have been read."""
+    alone = asked.protect or asked.glossary or asked.options["sampling"]
+    if many.workers == 1 or (many.workers is None and (file is None or not file.is_file() or alone)):
+        return lines, None
+    if many.workers is None:
+        if not _forks(asked.machine.device) or _cores() < 2:
+            return lines, None
+        some = list(islice(lines, ENOUGH))
+        lines = chain(some, lines)
+        if len(some) < ENOUGH:
+            return lines, None
+    from limelight.corpus.lines import translate_lines
+
+    workers, opening = _opening(many.workers, asked, form=form)
+    return lines, translate_lines(lines, _engine(None, opening, workers), workers)
+
+
+def _opening(workers: int | None, asked: Asked, *, form: str) -> tuple[int, Opening]:
+    """How many workers, and what each opens."""
+    from limelight.corpus.worker import Opening
+
+    gpus = _gpus(asked.machine.device)
+    workers = workers or gpus or max(1, _cores() // (asked.machine.threads or 1))
+    options = {name: value for name, value in asked.options.items() if value is not None}
+    if options.get("sampling") is not None:
+        options["sampling"] = asdict(options["sampling"])
+    device = "cpu" if _forks(asked.machine.device) else asked.machine.device
+    threads = asked.machine.threads or max(1, _cores() // workers)
+    return workers, Opening(
+        asked.folders, options, device, threads, asked.precision and str(asked.precision), asked.shortlist,
+        tuple(asked.protect), str(asked.glossary or ""), form,
+    )  # fmt: skip
+
+
+def _engine(name: EngineName | None, opening: Opening, workers: int) -> Engine:
+    if name != EngineName.RAY:
+        from limelight.corpus.processes import Processes
+
+        return Processes(opening, forks=opening.device == "cpu" and sys.platform == "linux")
+    from importlib.util import find_spec
+
+    if find_spec("ray") is None:
+        raise UserError(
+            "--engine ray needs Ray: pip install 'limelight[ray]'; on one machine --workers N needs nothing"
+        )
+    from limelight.corpus.ray_actors import Actors
+
+    return Actors(opening, workers=workers, gpus=1 if _gpus(opening.device) else 0)
+
+
+def _part(text: str | None) -> tuple[int, int]:
+    """`2/8`. Raises `UserError` for anything else."""
+    match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text or "1/1")
+    part = (int(match[1]), int(match[2])) if match else (0, 0)
+    if not 1 <= part[0] <= part[1]:
+        raise UserError(f"--shard {text}: give I/N, the I-th of every N files, with I from 1 to N, as 2/8")
+    return part
+
+
+def _is_lines(name: str) -> bool:
+    from limelight.text.formats import DOCUMENT_SUFFIXES
+
+    return _is(Path.is_file, name) and Path(name).suffix.lower() not in DOCUMENT_SUFFIXES
+
+
+def _is(test: Callable[[Path], bool], name: str) -> bool:
+    """Whether a name is one of a file or folder. A text may be too long for a name, or hold what no name can."""
+    try:
+        return test(Path(name))
+    except (OSError, ValueError):
+        return False
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _forks(device: str | None) -> bool:
+    """Whether workers are forks of one process: on a CPU under Linux. What GPUs there are is told by their files, as
+    torch takes seconds to say."""
+    return sys.platform == "linux" and (device == "cpu" or (device in (None, "auto") and not _gpus(device)))
+
+
+def _gpus(device: str | None) -> int:
+    if device not in (None, "auto", "cuda"):
+        return 0
+    return len(list(Path("/dev").glob("nvidia[0-9]*"))) or int(Path("/dev/kfd").exists())

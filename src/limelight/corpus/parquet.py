@@ -1,0 +1,51 @@
+"""Rows of Parquet files, and the same rows with a column more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as arrow
+from pyarrow import parquet
+
+from limelight.errors import UserError
+
+ROWS = 1000
+"""That are held at a time."""
+
+
+def read_rows(path: str, fields: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Those of these columns that a file has, row by row. Raises `UserError` where it is not a Parquet file."""
+    with _opened(path) as file:
+        names = [name for name in fields if name in file.schema_arrow.names]
+        for batch in file.iter_batches(ROWS, columns=names):
+            for row in batch.to_pylist() if names else [{}] * batch.num_rows:
+                yield {name: value for name, value in row.items() if value is not None}
+
+
+def write_rows(path: str, translations: Path, output: Path, column: str) -> None:
+    """The rows of a file whose translation is not null, with the translations as a column.
+
+    `translations` has a line of JSON for each row.
+    """
+    with _opened(path) as file, open(translations, encoding="utf-8") as lines:
+        names = [name for name in file.schema_arrow.names if name != column]
+        schema = arrow.schema([*(file.schema_arrow.field(name) for name in names), arrow.field(column, arrow.string())])
+        with parquet.ParquetWriter(output, schema) as writer:
+            for batch in file.iter_batches(ROWS, columns=names):
+                found = [json.loads(next(lines)) for _ in range(batch.num_rows)]
+                table = arrow.Table.from_batches([batch]).append_column(column, arrow.array(found, arrow.string()))
+                writer.write_table(table.filter(table[column].is_valid()).cast(schema))
+
+
+def _opened(path: str) -> parquet.ParquetFile:
+    try:
+        if "://" not in path:
+            return parquet.ParquetFile(path)
+        import fsspec
+
+        return parquet.ParquetFile(fsspec.open(path, "rb").open())
+    except (arrow.ArrowInvalid, OSError) as error:
+        raise UserError(f"{path}: this is not a Parquet file that can be read: {error}") from None

@@ -1,0 +1,200 @@
+"""The files of a corpus: which there are, what stands in them, and what is written for each.
+
+Text has a text on each line, JSONL an object, Parquet a row. A file has a name below the folder that it was found in,
+and its translation has the same name in the folder of the results.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from io import BufferedIOBase, BufferedReader
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, NamedTuple, cast
+
+from limelight.errors import UserError
+from limelight.text.archive import COMPRESSIONS, ArchiveReader
+from limelight.text.open_text import open_text, require_file, require_lasting, text_suffix
+from limelight.text.pair import BadLine
+from limelight.text.readers.lines import scan_lines
+
+FIELDS = ("text", "source")
+"""Where the text of an object is, unless a field is named."""
+RESULT = "translation"
+OWN = (".partial", ".partial.json", ".skipped.jsonl")
+"""What Limelight itself leaves beside its results."""
+
+
+class Item(NamedTuple):
+    """A text and what it came in."""
+
+    text: str
+    record: dict[str, Any] | None = None
+    """The object of a line of JSONL, or of a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A file to be translated."""
+
+    path: str
+    """Of a local file, or a URL."""
+    name: str
+    """Below the folder of the results."""
+    size: int
+    """Bytes, by which a file that has changed is told."""
+
+    @property
+    def kind(self) -> str:
+        """`text`, `jsonl` or `parquet`."""
+        suffix = text_suffix(self.name)
+        return {".jsonl": "jsonl", ".parquet": "parquet"}.get(suffix, "text")
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What is written."""
+
+    field: str = ""
+    """Where the text of an object is; empty takes the first of `FIELDS` that is there."""
+    pairs: str = ""
+    """`source` or `target`: pairs for training, of which the translation is that side."""
+
+    def name_of(self, shard: Shard) -> str:
+        """The name of its results."""
+        if not self.pairs or shard.kind != "text":
+            return shard.name
+        ending = PurePosixPath(shard.name).suffix
+        packed = ending if ending.lower() in COMPRESSIONS else ""
+        return f"{shard.name.removesuffix(packed)}.tsv{packed}"
+
+    def line(self, shard: Shard, item: Item, translation: str | None) -> str:
+        """A line of the results, with its end. A text that was left out has an empty one in files of text, so that
+        lines stay beside their sources; elsewhere it has none."""
+        if shard.kind == "parquet":
+            return json.dumps(translation) + "\n"  # for each row; they become a column when all are there
+        if shard.kind == "text" and not self.pairs:
+            return f"{translation or ''}\n"
+        if translation is None or (self.pairs and not translation):
+            return ""
+        if shard.kind == "text":
+            sides = (translation, item.text) if self.pairs == "source" else (item.text, translation)
+            return "\t".join(side.replace("\t", " ").strip() for side in sides) + "\n"
+        added = {RESULT: translation}
+        if self.pairs:
+            added = {"source": item.text, "target": item.text} | {self.pairs: translation}
+        return json.dumps({**(item.record or {}), **added}, ensure_ascii=False) + "\n"
+
+
+def find_shards(inputs: Sequence[str], part: tuple[int, int] = (1, 1)) -> list[Shard]:
+    """The files that the inputs stand for, in the order of the inputs and of their names within a folder.
+
+    Args:
+        inputs: files, folders, which are searched to any depth, and URLs that fsspec knows.
+        part: i and n take every n-th file, beginning with the i-th.
+
+    Raises `UserError` for what is not there, and for two files whose results would have one name.
+    """
+    found: list[Shard] = []
+    for given in inputs:
+        if "://" in given:
+            found += _remote(given)
+        elif Path(given).is_dir():
+            folder = Path(given)
+            files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.endswith(OWN)]
+            if not files:
+                raise UserError(f"{given}: there are no files in this folder")
+            found += [Shard(str(path), path.relative_to(folder).as_posix(), path.stat().st_size) for path in files]
+        else:
+            require_file(Path(given))
+            require_lasting(Path(given))
+            found.append(Shard(given, Path(given).name, Path(given).stat().st_size))
+    named: dict[str, str] = {}
+    for shard in found:
+        if shard.name in named:
+            raise UserError(
+                f"{shard.path} and {named[shard.name]}: the results of both would be {shard.name}; give the folder "
+                "that both are in, or translate them into folders of their own"
+            )
+        named[shard.name] = shard.path
+        if shard.kind == "parquet":
+            _require("pyarrow", shard.path)
+    return found[part[0] - 1 :: part[1]]
+
+
+def read_items(shard: Shard, form: Form) -> Iterator[Item | BadLine]:
+    """One item for each line or row: the text, or what is wrong with it. Raises `UserError` for a file that cannot be
+    read at all."""
+    if shard.kind == "parquet":
+        from limelight.corpus.parquet import read_rows
+
+        for number, record in enumerate(read_rows(shard.path, [form.field] if form.field else FIELDS), start=1):
+            yield _of_record(record, form, shard.path, number)
+        return
+    with _opened(shard) as stream:
+        for number, line in enumerate(scan_lines(stream, shard.path), start=1):
+            if isinstance(line, BadLine) or shard.kind == "text":
+                yield line if isinstance(line, BadLine) else Item(line)
+            else:
+                yield _of_json(line, form, shard.path, number)
+
+
+def _of_json(line: str, form: Form, path: str, number: int) -> Item | BadLine:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return BadLine(path, number, f"not valid JSON ({error})")
+    if not isinstance(record, dict):
+        return BadLine(path, number, "not a JSON object")
+    return _of_record(record, form, path, number)
+
+
+def _of_record(record: dict[str, Any], form: Form, path: str, number: int) -> Item | BadLine:
+    names = [form.field] if form.field else [name for name in FIELDS if name in record]
+    text = record.get(names[0]) if names else None
+    if not isinstance(text, str):
+        wanted = repr(form.field) if form.field else " or ".join(map(repr, FIELDS))
+        return BadLine(path, number, f"there is no text under {wanted}; --field names another")
+    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        return BadLine(path, number, "the text holds a NUL character or half of a surrogate pair")
+    return Item(text, record)
+
+
+def _opened(shard: Shard) -> BufferedIOBase:
+    """A file as bytes, decompressed by its last suffix."""
+    if "://" not in shard.path:
+        return open_text(shard.path)
+    import fsspec
+
+    suffix = PurePosixPath(shard.name).suffix.lower()
+    raw = cast(BinaryIO, fsspec.open(shard.path, "rb").open())
+    if suffix in COMPRESSIONS:
+        return BufferedReader(ArchiveReader(Path(shard.name), suffix, file=raw))
+    return cast(BufferedIOBase, raw)
+
+
+def _remote(url: str) -> list[Shard]:
+    """The files of a URL: one, those of a pattern, or those of a folder."""
+    _require("fsspec", url)
+    import fsspec
+
+    try:
+        system, root = fsspec.core.url_to_fs(url)
+        names = sorted(system.glob(root)) if "*" in root else sorted(system.find(root))
+    except (OSError, ValueError, ImportError) as error:
+        raise UserError(f"{url}: cannot be read: {error}") from None
+    if not names:
+        raise UserError(f"{url}: there are no files")
+    folder = root.partition("*")[0].rpartition("/")[0] if "*" in root or names == [root] else root.rstrip("/")
+    return [
+        Shard(system.unstrip_protocol(name), name.removeprefix(folder).lstrip("/"), int(system.size(name) or 0))
+        for name in names
+        if not name.endswith(OWN)
+    ]
+
+
+def _require(package: str, place: str) -> None:
+    if find_spec(package) is None:
+        raise UserError(f"{place}: this needs {package}: pip install 'limelight[corpus]'")

@@ -1,0 +1,183 @@
+"""`python -m limelight.corpus.worker OPENING SOCKET`: loads a model once, then forks workers that share its memory.
+
+The driver sends a socket for each worker that it wants. On a CPU under Linux the process forks: a worker is there in
+milliseconds, and model, packed weights and compiled loops exist once for all of them. Elsewhere, as with a GPU, whose
+driver cannot be forked, it becomes the worker itself. Tasks and answers are lines of JSON. All ends with the driver.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import signal
+import socket
+import struct
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from limelight.errors import UserError
+
+if TYPE_CHECKING:
+    from limelight.pipelines.translator import Translator
+
+FORK, SERVE = b"f", b"s"
+NUMBER = struct.Struct("q")
+
+Outcome = str | tuple[list[str], list[str]]
+"""What a text became: lines of output, and the names of its warnings; or the reason why the model does not take it."""
+
+Translate = Callable[[Sequence[str], int], list[Outcome]]
+"""Translates texts; also given is the number of the first in its file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How a worker opens the model and what it is asked for: plain values, for JSON."""
+
+    folders: list[str]
+    options: dict[str, Any]
+    """Of `Translator.translate`; `sampling` as a mapping."""
+    device: str | None = None
+    threads: int = 1
+    precision: str | None = None
+    shortlist: bool = False
+    protect: tuple[str, ...] = ()
+    glossary: str = ""
+    form: str = "text"
+    """Of the lines: see `corpus/forms.py`."""
+
+
+def open_texts(opening: Opening, number: int = 0) -> Translate:
+    """Load the model, for a process of its own. With several GPUs each worker has one, by its `number`.
+
+    Raises `UserError` for a model or options that cannot be had.
+    """
+    from limelight.memory import hold_memory_for_work
+
+    hold_memory_for_work()
+    import torch
+
+    from limelight.decoding.sampling import Sampling
+    from limelight.inference.precision import slow_precision
+    from limelight.models.build import choose_device
+    from limelight.pipelines.load import load_translator
+
+    torch.set_num_threads(1)  # a process that has threads of its own cannot be forked
+    device = choose_device(opening.device or "auto", setting="--device ")
+    if device.type == "cuda" and device.index is None:
+        device = torch.device("cuda", number % torch.cuda.device_count())
+    translator = load_translator(
+        opening.folders, device, precision=opening.precision, shortlist=opening.shortlist, threads=None
+    )
+    slow = slow_precision(opening.precision, device) if opening.precision and not number else None
+    if slow:
+        print(f"limelight: {slow}", file=sys.stderr, flush=True)
+    options = dict(opening.options)
+    if options.get("sampling") is not None:
+        options["sampling"] = Sampling(**options["sampling"])
+    translate = _translating(opening, translator, options)
+
+    def with_threads(texts: Sequence[str], first: int) -> list[Outcome]:
+        torch.set_num_threads(opening.threads)
+        return translate(texts, first)
+
+    return with_threads
+
+
+def _translating(opening: Opening, translator: Translator, options: dict[str, Any]) -> Translate:
+    from limelight.corpus.forms import shown
+    from limelight.pipelines.protected import translate_protected
+    from limelight.text.glossary import read_glossary
+    from limelight.text.protectors import DEFAULT, pattern
+
+    batch_tokens = options.pop("batch_tokens")
+    protectors = [*DEFAULT, *map(pattern, opening.protect)] if opening.protect or opening.glossary else None
+    languages = options.get("source_lang") or "", options.get("target_lang") or ""
+    terms = read_glossary(opening.glossary, *languages) if opening.glossary else None
+
+    def translate(texts: Sequence[str], first: int) -> list[Outcome]:
+        if protectors is None:
+            found = translator.run(translator.jobs(texts, first=first, **options), batch_tokens)
+        else:
+            found = list(
+                translate_protected(translator, texts, protectors, terms, batch_tokens=batch_tokens, **options)
+            )
+        return [
+            (shown(each, first - 1 + place, opening.form), sorted(set(each.warnings)))
+            for place, each in enumerate(found)
+        ]
+
+    translate([], 1)  # what is wrong with the options is told before a text is waited for
+    translate(["a"], 1)  # what is made at first use is made once, before the workers are forked
+    return translate
+
+
+def outcomes(translate: Translate, texts: Sequence[str], first: int) -> list[Outcome]:
+    """What each text became. Those that the model refuses are found by halving, and cost the others nothing."""
+    try:
+        return translate(texts, first)
+    except UserError as error:
+        if len(texts) == 1:
+            return [str(error)]
+    half = len(texts) // 2
+    return outcomes(translate, texts[:half], first) + outcomes(translate, texts[half:], first + half)
+
+
+def main(load: Callable[[Opening, int], Translate] = open_texts) -> None:
+    """Load, then make workers until the driver is gone. `load` is another one in tests."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # sent to all processes of a terminal; the driver decides
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    words = json.loads(sys.argv[1])
+    opening, number = Opening(**words["opening"]), words["number"]
+    control = socket.socket(fileno=int(sys.argv[2]))
+    try:
+        translate = load(opening, number)
+    except UserError as error:
+        _tell(control, str(error))
+        return
+    gc.freeze()
+    _tell(control, "")
+    children: set[int] = set()
+    while True:
+        message, handles, _, _ = socket.recv_fds(control, 1, 1)
+        if not message:
+            break
+        link = socket.socket(fileno=handles[0])
+        if message == SERVE:
+            control.close()
+            _serve(link, translate)
+            break
+        children = {child for child in children if os.waitpid(child, os.WNOHANG) == (0, 0)}
+        child = os.fork()
+        if child == 0:
+            control.close()
+            _serve(link, translate)
+            os._exit(0)
+        link.close()
+        children.add(child)
+        control.sendall(NUMBER.pack(child))
+    for child in children:
+        with suppress(OSError):
+            os.kill(child, signal.SIGKILL)
+    os._exit(0)
+
+
+def _tell(control: socket.socket, fault: str) -> None:
+    control.sendall(json.dumps(fault).encode("ascii") + b"\n")
+
+
+def _serve(link: socket.socket, translate: Translate) -> None:
+    """Answer tasks until there are no more."""
+    with suppress(OSError), link.makefile("rb") as tasks:
+        for line in tasks:
+            task = json.loads(line)
+            found = outcomes(translate, task["texts"], task["first"])
+            link.sendall(json.dumps(found).encode("ascii") + b"\n")
+
+
+if __name__ == "__main__":
+    main()

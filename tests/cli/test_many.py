@@ -1,0 +1,92 @@
+"""`limelight translate` over many files and by several processes, with a real model: the text of one process."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from limelight.cli import many
+from tests.cli.conftest import Limelight
+from tests.cli.corpora import words, write_lines
+
+
+@pytest.fixture
+def folder(tmp_path: Path, seed: int) -> Path:
+    given = tmp_path / "in"
+    (given / "deep").mkdir(parents=True)
+    write_lines(given / "a.en", words(30, seed))
+    write_lines(given / "deep" / "b.en", ["", *words(11, seed + 1), "語"])
+    return given
+
+
+def test_many_files_have_the_text_of_one_process(limelight: Limelight, one: Path, folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    ended = limelight("translate", "--model", one, "--workers", 2, folder, "-o", out)
+    assert ended.code == 0, ended.err
+    assert "2 files, 43 lines read = 43 written + 0 skipped" in ended.err
+    for name in ("a.en", "deep/b.en"):
+        assert (out / name).read_text() == limelight("translate", "--model", one, folder / name).out
+    made_of = json.loads((out / "manifest.json").read_text())["made_of"]
+    assert len(made_of["folders"][0]) == 64  # the model, by its SHA-256
+    assert "finished before" in limelight("translate", "--model", one, "--workers", 1, folder, "-o", out).err
+    ended = limelight("translate", "--model", one, "--workers", 2, "--beam", 1, folder, "-o", out)
+    assert ended.code == 2
+    assert "made with other settings: options.beam_size is None there, 1 here" in ended.err
+
+
+def test_a_long_file_is_translated_by_processes(
+    limelight: Limelight, one: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(many, "ENOUGH", 25)
+    monkeypatch.setattr(many, "_cores", lambda: 2)
+    monkeypatch.setattr(many, "_gpus", lambda device: 0)
+    started = []
+    engine = many._engine
+    monkeypatch.setattr(many, "_engine", lambda *given: started.append(given[2]) or engine(*given))
+    given = ["translate", "--model", one, "--n-best", 2, folder / "a.en"]
+    alone = limelight(*given, "--workers", 1)
+    assert (alone.code, started) == (0, [])
+    assert limelight(*given) == alone
+    assert started == [2]
+    assert limelight("translate", "--model", one, folder / "deep" / "b.en").code == 0
+    assert started == [2]  # it is too short
+
+
+def test_pairs_to_train_on_are_written(limelight: Limelight, one: Path, folder: Path, tmp_path: Path) -> None:
+    (folder / "c.jsonl").write_text('{"id": 7, "source": "abc"}\n')
+    given = ["translate", "--model", one, folder, "--workers", 1, "--shard", "1/1", "--timeout", 300]
+    assert limelight(*given, "--pairs", "target", "-o", tmp_path / "target").code == 0
+    assert limelight(*given, "--pairs", "source", "--field", "source", "-o", tmp_path / "source").code == 0
+    lines = (folder / "a.en").read_text().splitlines()
+    forth = [line.split("\t") for line in (tmp_path / "target" / "a.en.tsv").read_text().splitlines()]
+    back = [line.split("\t") for line in (tmp_path / "source" / "a.en.tsv").read_text().splitlines()]
+    assert [source for source, _ in forth] == lines
+    assert back == [[translation, source] for source, translation in forth]
+    found = json.loads((tmp_path / "target" / "c.jsonl").read_text())
+    assert (found["id"], found["source"]) == (7, "abc")
+    assert set(found) == {"id", "source", "target"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--workers", 2, "a", "b"], r"2 inputs: name the folder for their translations, -o OUT/; a text of several"),
+        (["--shard", "3/2", "in", "-o", "out"], "--shard 3/2: give I/N"),
+        (["--engine", "ray", "-o", "out"], "which files? Name files, folders or URLs"),
+        (["--json", "in", "in", "-o", "out"], "--json and --n-best are for one file"),
+        (["--sample", "--workers", 2, "in", "-o", "out"], "--sample over many files needs --seed N"),
+        (["--workers", 2, "in", "missing", "-o", "out"], "missing: there is no such file"),
+        (
+            ["--workers", 2, "in/a.en", "in/deep/a.en", "-o", "out"],
+            "the results of both would be a.en; give the folder",
+        ),
+    ],
+)
+def test_a_mistake_is_told_before_a_model_is_loaded(
+    words: list[object], said: str, limelight: Limelight, one: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder.parent)
+    write_lines(folder / "deep" / "a.en", ["a"])
+    ended = limelight("translate", "--model", one, *words)
+    assert ended.code == 2
+    assert said in ended.err
