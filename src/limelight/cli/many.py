@@ -271,7 +271,7 @@ def _part(text: str | None) -> tuple[int, int]:
 
 
 def _is_lines(name: str) -> bool:
-    from limelight.text.formats import DOCUMENT_SUFFIXES
+    from limelight.text.open_text import DOCUMENT_SUFFIXES
 
     return _is(Path.is_file, name) and Path(name).suffix.lower() not in DOCUMENT_SUFFIXES
 
