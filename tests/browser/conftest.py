@@ -39,7 +39,7 @@ def open_page(chromium: Any) -> Iterator[Any]:
         width, height = SIZES[size]
         context = chromium.new_context(viewport={"width": width, "height": height}, **options)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(60_000)
         page.on("console", lambda message: troubles.append(f"console: {message.text}"))
         page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
         page.on(

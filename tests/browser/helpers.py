@@ -28,9 +28,14 @@ def tokens(page: Any, line: int) -> Any:
     return page.locator(".tokens").nth(line).locator("button")
 
 
-def until(page: Any, expression: str, argument: Any = None, *, seconds: float = 20) -> None:
+def until(page: Any, expression: str, argument: Any = None, *, seconds: float = 60) -> None:
     """Wait for an expression of the page to hold. Playwright's own way evaluates a string, which the policy forbids."""
     last = time.monotonic() + seconds
     while not page.evaluate(expression, argument):
         assert time.monotonic() < last, f"after {seconds} s it does not hold: {expression}"
         page.wait_for_timeout(30)
+
+
+def rest(page: Any) -> None:
+    """Wait until a served page has its answer, and nothing more is asked."""
+    until(page, "() => document.querySelector('main')?.getAttribute('aria-busy') === 'false'")

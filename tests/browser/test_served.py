@@ -12,7 +12,7 @@ import torch
 from limelight.inspection import attention_map
 from limelight.pipelines.explain import Question, explain
 from tests.browser.conftest import SIZES
-from tests.browser.helpers import tokens, until, untrained
+from tests.browser.helpers import rest, tokens, until, untrained
 from tests.serving.helpers import Running, running
 
 TEXT = "abcdef"
@@ -31,7 +31,7 @@ def visit(open_page: Any, service: Running) -> Any:
     def open_(fragment: str = "", size: str = "laptop", **options: Any) -> Any:
         place = f"{service.url}/#model=untrained&from=en&to=de&text={TEXT}&{fragment}"
         page = open_page(place, size, allowed=service.url, **options)
-        until(page, "() => document.querySelector('.output').textContent !== ''")
+        rest(page)
         return page
 
     return open_
@@ -44,12 +44,13 @@ def output(page: Any) -> str:
 def settled(page: Any, before: str) -> str:
     """The translation, when it has become another one."""
     until(page, "before => document.querySelector('.output').textContent !== before", before)
+    rest(page)
     return output(page)
 
 
 def test_a_sentence_is_typed_and_its_translation_read(open_page, service):
     page = open_page(service.url, allowed=service.url)
-    until(page, "() => document.querySelector('.output').textContent !== ''")
+    rest(page)
     before = output(page)
     page.locator("textarea").fill("fedcab")
     expected = explain(untrained(), Question("fedcab", "en", "de"))
@@ -171,25 +172,3 @@ def test_every_view_is_accessible(visit, accessible, picture, view, theme):
         assert page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0]
         picture(page, f"served-{view}-{size}-{theme}")
         accessible(page)
-
-
-# ---- what a new visitor wants to do, with the steps counted: at most five
-
-
-def test_find_the_head_that_aligns(visit):
-    page = visit()  # it is what the page opens with: one look along the descriptions, one click
-    best = page.locator(".thumbnail.aligns")
-    assert best.count() + page.locator(".thumbnail.spread, .thumbnail.end").count() > 0
-    page.locator(".thumbnail").first.click()
-    until(page, "() => document.querySelector('.stage-title').textContent.endsWith('layer 0, head 0')")
-
-
-def test_explain_a_wrong_word_and_make_it_right(visit):
-    page = visit()
-    before = output(page)
-    tokens(page, 1).nth(2).click()  # 1: the wrong word; the stage shows what it attended to
-    assert page.locator(".cone").count() > 0
-    page.get_by_role("tab", name="Steps").click()  # 2: what else could have come, and how probable it was
-    assert page.locator(".candidate").count() >= 10
-    page.locator("button.candidate:not(.chosen)").first.click()  # 3: the right word
-    assert settled(page, before).split()[:2] == before.split()[:2]

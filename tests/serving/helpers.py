@@ -6,7 +6,7 @@ import http.client
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import StringIO
 from typing import Any, NamedTuple
@@ -21,7 +21,8 @@ from limelight.serving.app import build_app
 from limelight.serving.catalog import Model
 from limelight.serving.keys import Keys
 from limelight.serving.limits import Limits
-from limelight.serving.links import Heard, Link, ThreadLink
+from limelight.serving.links import Heard, Link, ThreadLink, thread_link
+from limelight.serving.load import Loading
 from limelight.serving.logs import Log
 from limelight.serving.pool import Pool
 from limelight.serving.routes import ROUTES, dialect_of
@@ -88,8 +89,10 @@ def carrying(source: str = "en", target: str = "de") -> Translator:
     return Translator(model, both, decoding, directions=[Direction(source, target)])
 
 
-def loader(one: Translator) -> Callable[[Heard], Link]:
-    """A pool's engine around this translator, in a thread."""
+def loader(one: Translator | Loading) -> Callable[[Heard], Link]:
+    """A pool's engine around this translator, or the model of this folder, in a thread."""
+    if isinstance(one, Loading):
+        return lambda heard: thread_link(one, heard)
 
     def make(send: Heard) -> Worker:
         directions = [list(each) for each in one.directions]
@@ -166,7 +169,7 @@ def wait_until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
 
 @contextmanager
 def running(
-    models: dict[str, Translator],
+    models: Mapping[str, Translator | Loading],
     *,
     limits: Limits | None = None,
     keys: Keys | None = None,

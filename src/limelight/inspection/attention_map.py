@@ -20,7 +20,7 @@ from limelight.errors import UserError
 from limelight.files import write_whole
 from limelight.inspection.captions import TITLES, caption, chosen, shortened
 from limelight.inspection.heatmap import can_draw, draw_weights, picture_bytes
-from limelight.inspection.standalone import THEMES, map_page, notebook_frame
+from limelight.inspection.standalone import map_page, notebook_frame, require_theme
 from limelight.inspection.words import Groups, drawable, group_pieces, merge_rows_and_columns
 
 Weights = npt.NDArray[np.float32]
@@ -109,8 +109,7 @@ class AttentionMap:
         `theme` is `dark` or `light`; a reader can change it. The file is written whole or not at all. Raises
         `UserError` for another theme and for a place that cannot be written.
         """
-        if theme not in THEMES:
-            raise UserError(f"there is no theme {theme!r}; there are {', '.join(THEMES)}")
+        require_theme(theme)
         try:
             write_whole(Path(path), map_page(self, theme=theme).encode())
         except OSError as error:

@@ -13,6 +13,7 @@ import re
 from importlib.resources import files
 from typing import Any
 
+from limelight.errors import UserError
 from limelight.inspection.page_data import Seen, page_document
 
 IMPORT = re.compile(r'^import \{ ([\w, ]+) \} from "\./([\w-]+)\.js";$', re.MULTILINE)
@@ -22,6 +23,12 @@ THEMES = ("dark", "light")
 
 HEIGHT = 780
 """Pixels of the frame in a notebook."""
+
+
+def require_theme(theme: str) -> None:
+    """Raises `UserError` for a theme that there is not."""
+    if theme not in THEMES:
+        raise UserError(f"there is no theme {theme!r}; there are {', '.join(THEMES)}")
 
 
 def standalone_page(document: dict[str, Any], *, theme: str = "dark") -> str:

@@ -7,11 +7,14 @@ the translation that it chose.
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
+from torch import Tensor
 
-from limelight.batching.batch import make_batch
+from limelight.batching.batch import make_batch, make_blocks
 from limelight.inspection.words import END_PIECE, drawable, readable
 from limelight.models.interface import KeepHeads, Seq2Seq, eval_mode
+from limelight.models.language_model import LanguageModel
 from limelight.tokens import Tokenizer
 
 CANDIDATES = 10
@@ -44,16 +47,34 @@ def decoding_steps(
     with eval_mode(model) as device, torch.inference_mode():
         features = model.forward(batch.to(device), keep_heads=keep_heads)
         log_probabilities = model.project(features)[0].float().log_softmax(dim=-1).cpu()
+    return _told(log_probabilities, target, [*target_ids, model.end_id], candidates, end=model.end_id)
+
+
+def text_steps(
+    model: LanguageModel, tokenizer: Tokenizer, ids: Sequence[int], *, candidates: int = CANDIDATES
+) -> list[dict[str, Any]]:
+    """The same for a text that a language model reads from its beginning: a step for each token and one for the end."""
+    batch = make_blocks(np.array([[model.start_id, *ids, model.end_id]]))
+    with eval_mode(model) as device:
+        features = model.forward(batch.to(device))
+        log_probabilities = model.project(features)[0].float().log_softmax(dim=-1).cpu()
+    return _told(log_probabilities, tokenizer, [*ids, model.end_id], candidates, end=model.end_id)
+
+
+def _told(
+    log_probabilities: Tensor, target: Tokenizer, said: Sequence[int], candidates: int, *, end: int
+) -> list[dict[str, Any]]:
+    """The steps from the (positions, vocab) log-probabilities and the tokens that were said there."""
     top = log_probabilities.topk(min(candidates, log_probabilities.shape[-1]), dim=-1)
     steps = []
-    for place, chosen in enumerate([*target_ids, model.end_id]):
+    for place, chosen in enumerate(said):
         row = log_probabilities[place]
         steps.append(
             {
-                "chosen": candidate(target, chosen, float(row[chosen]), end=model.end_id),
+                "chosen": candidate(target, chosen, float(row[chosen]), end=end),
                 "rank": int((row > row[chosen]).sum()),
                 "candidates": [
-                    candidate(target, each, value, end=model.end_id)
+                    candidate(target, each, value, end=end)
                     for each, value in zip(top.indices[place].tolist(), top.values[place].tolist(), strict=True)
                 ],
             }

@@ -1,7 +1,9 @@
 /** What can be taken along: the stage as SVG or PNG, the weights as CSV, the document as JSON. */
 
 import { element, vector } from "./dom.js";
+import { beside } from "./models.js";
 import { shown } from "./shown.js";
+import { hasSnapshots } from "./training.js";
 import { requestFile } from "./server.js";
 
 /** A menu of downloads. */
@@ -13,7 +15,7 @@ export function exportMenu(context, stage) {
     "Weights as CSV": drawn(async () => save("weights.csv", "text/csv", table(await shown(context)))),
     "Everything as JSON": () => save("limelight.json", "application/json", JSON.stringify(context.document)),
   };
-  if (context.source.live) entries["Everything as a page"] = () => savePage(context);
+  if (context.source.live) entries["Everything as a page"] = () => context.document.translation && savePage(context);
   const buttons = Object.entries(entries).map(([name, action]) =>
     element("button", { type: "button", click: () => void action() }, name),
   );
@@ -69,8 +71,14 @@ async function rasterized(svg, board) {
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }
 
-async function savePage({ document, store }) {
-  saveBlob("limelight.html", await requestFile("page/file", { ...document.question, theme: store.get("theme") || "dark" }));
+/** With the models, or the snapshots, where that view is open. */
+async function savePage(context) {
+  const { document, store } = context;
+  const others = store.get("view") === "models" ? beside(context).filter((name) => name !== document.question.model) : [];
+  const training = store.get("view") === "training" && hasSnapshots(context);
+  const { snapshot, target, ...question } = document.question;
+  const asked = training ? question : { ...question, ...(snapshot ? { snapshot } : {}), ...(target ? { target } : {}) };
+  saveBlob("limelight.html", await requestFile("page/file", { ...asked, beside: others, training, theme: store.get("theme") || "dark" }));
 }
 
 const save = (name, type, text) => saveBlob(name, new Blob([text], { type }));

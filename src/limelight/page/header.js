@@ -11,7 +11,8 @@ export function createHeader(context, stage) {
   const theme = element("button", { type: "button", class: "quiet", click: () => store.set({ theme: other(themeOf(store)) }) });
   const show = () => {
     const name = context.document.model.split("/").filter(Boolean).pop() ?? "";
-    fill(model, name);
+    const { snapshot } = store.all();
+    fill(model, name, snapshot ? element("strong", {}, ` · update ${snapshot.toLocaleString("en")}`) : null);
     model.title = context.document.model;
     words.hidden = context.document.unit === "word";
     fill(words, store.get("words") ? "Show subwords" : "Show words");

@@ -4,7 +4,7 @@ import { element, fill } from "./dom.js";
 import { decode } from "./matrix.js";
 import { twoDigits } from "./scale.js";
 import { spoken } from "./sentences.js";
-import { kindShown, nameOf, selected, titleOf } from "./shown.js";
+import { clearest, kindShown, nameOf, selected, titleOf } from "./shown.js";
 import { peakOf, strip } from "./strips.js";
 
 /** The panel as an element, for the token of the store's step. */
@@ -47,18 +47,6 @@ function placeOf(context) {
   const rows = context.document.sides[kind.rows].tokens.length;
   const row = Math.min(Math.max(kind.rows === "source" ? context.store.get("row") : context.store.get("step"), 0), rows - 1);
   return { kind, layer, head, row };
-}
-
-/** The head whose description has the largest number, those that align first. */
-function clearest(kind) {
-  let best = { layer: 0, head: 0, value: -1 };
-  kind.descriptions.forEach((heads, layer) =>
-    heads.forEach(({ role, value }, head) => {
-      const worth = value + (role === "aligns" ? 1 : 0); // as `explained_page` chooses in Python
-      if (worth > best.value) best = { layer, head, value: worth };
-    }),
-  );
-  return best;
 }
 
 function draw(view, { kind, layer, head, row }, found) {

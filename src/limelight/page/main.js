@@ -4,7 +4,8 @@ import { element, fill } from "./dom.js";
 import { createStore, followAddress, readAddress } from "./store.js";
 import { writeOff, writeTemperature } from "./question.js";
 import { embeddedSource } from "./sources.js";
-import { followQuestion, serverSource } from "./server.js";
+import { serverSource } from "./server.js";
+import { followQuestion } from "./asking.js";
 import { createHeader, followTheme } from "./header.js";
 import { createTranslate } from "./translate.js";
 import { createStage } from "./stage.js";
@@ -14,6 +15,9 @@ import { createSteps } from "./steps.js";
 import { createTree } from "./tree.js";
 import { createWhatIf } from "./whatif.js";
 import { createTour } from "./tour.js";
+import { comparable, createModels } from "./models.js";
+import { createTraining, followSnapshots, hasSnapshots } from "./training.js";
+import { createFilled } from "./filled.js";
 
 const NOBODY = { text: "", tokens: [], words: [] };
 const EMPTY = { model: "", unit: "piece", sides: { source: NOBODY, target: NOBODY, read: NOBODY }, kinds: [] };
@@ -21,7 +25,8 @@ const EMPTY = { model: "", unit: "piece", sides: { source: NOBODY, target: NOBOD
 function start() {
   const store = createStore(readAddress(location.hash));
   const embedded = document.getElementById("document");
-  const context = { store, document: embedded ? JSON.parse(embedded.textContent) : EMPTY, baseline: null };
+  const base = embedded ? JSON.parse(embedded.textContent) : EMPTY;
+  const context = { store, base, document: base, baseline: null, models: [], grown: "" };
   let shown = 0;
   /** Put another document in place of this one. */
   context.show = (next) => {
@@ -35,7 +40,13 @@ function start() {
       ...(off ? { off: writeOff(off) } : {}),
       ...(temperature ? { temperature: writeTemperature(temperature) } : {}),
     });
-  context.source = embedded ? embeddedSource(() => context.document) : serverSource(context);
+  /** Text that is still coming. */
+  context.grow = (text) => {
+    context.grown = text;
+    store.set({ grown: (shown += 1) });
+  };
+  context.sourceOf = embedded ? embeddedSource : serverSource;
+  context.source = context.sourceOf(() => context.document);
   followAddress(store);
   followTheme(store);
   build(context);
@@ -46,13 +57,20 @@ function build(context) {
   const translate = live ? createTranslate(context) : null;
   const { root: stage, stage: parts } = createStage(context);
   const tabs = createTabs(context, {
-    heads: { title: "Heads", root: createHeads(context), there: () => context.document.kinds.length > 0 },
-    steps: { title: "Steps", root: createSteps(context), there: () => Boolean(context.document.steps?.length) },
-    beam: { title: "Beam", root: createTree(context), there: () => Boolean(context.document.beam) },
-    whatif: { title: "What if", root: createWhatIf(context), there: () => live && Boolean(context.document.translation) },
+    heads: { title: "Heads", make: createHeads, there: () => context.document.kinds.length > 0 },
+    steps: { title: "Steps", make: createSteps, there: () => Boolean(context.document.steps?.length) },
+    beam: { title: "Beam", make: createTree, there: () => Boolean(context.document.beam) },
+    filled: { title: "Fill in", make: createFilled, there: () => Boolean(context.document.filled) },
+    models: { title: "Models", make: createModels, there: () => comparable(context).length > 1 },
+    training: { title: "Training", make: createTraining, there: () => hasSnapshots(context) },
+    whatif: { title: "What if", make: createWhatIf, there: () => live && Boolean(context.document.translation) },
   });
   const main = element("main", {}, translate?.root, element("div", { class: "front" }, stage, createTour(context)), tabs);
   fill(document.getElementById("page"), createHeader(context, parts), main);
+  if (!live) followSnapshots(context);
+  /** Whether an answer is on its way, for screen readers too. */
+  context.busy = (busy) => main.setAttribute("aria-busy", String(busy));
+  context.busy(live);
   if (live) context.again = followQuestion(context, translate.tell);
 }
 

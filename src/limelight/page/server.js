@@ -3,11 +3,27 @@
 import { matrix, decode } from "./matrix.js";
 import { readIds, readOff, readTemperature } from "./question.js";
 
-const PAUSE = 350; // milliseconds without a key before a translation is asked for
-
 /** Ask the service. Raises an `Error` with the service's own message, and its `code`. */
 export async function request(path, body, signal) {
   return (await answered(path, body, signal)).json();
+}
+
+/** Hear an answer that comes as events: `heard(name, data)` for each. Raises as `request` does. */
+export async function hear(path, body, signal, heard) {
+  const reader = (await answered(path, body, signal)).body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const blocks = (rest + value).split("\n\n");
+    rest = blocks.pop();
+    for (const block of blocks) {
+      const data = JSON.parse(/^data: (.*)$/m.exec(block)[1]);
+      const name = /^event: (.*)$/m.exec(block)?.[1] ?? "";
+      if (name === "error") throw Object.assign(new Error(data.error.message), { code: data.error.code });
+      heard(name, data);
+    }
+  }
 }
 
 /** The same for an answer that is a file. */
@@ -41,62 +57,37 @@ export function questionOf(store, plain = false) {
     prefix: plain ? [] : readIds(store.get("prefix")),
     off: plain ? {} : readOff(store.get("off")),
     temperature: plain ? {} : readTemperature(store.get("temperature")),
+    ...(store.get("snapshot") ? { snapshot: store.get("snapshot") } : {}),
   };
 }
 
-/** A source of the document that the service answered with. */
-export function serverSource(context) {
-  const answers = new Map();
-  const remembered = (path, body, name) => {
-    const key = JSON.stringify([path, body]);
-    if (!answers.has(key)) {
-      answers.set(key, request(path, body).then((answer) => answer[name]));
-      answers.get(key).catch(() => answers.delete(key));
-    }
-    return answers.get(key);
-  };
-  // Of the document that is shown, whatever has been typed since.
-  const looked = () => ({ ...context.document.question, prefix: [], target: context.document.translation.ids });
+const REMEMBERED = 200;
+const answers = new Map();
+
+/** An answer of the service, asked for once; the latest are remembered. */
+export function remembered(path, body, name) {
+  const asked = JSON.stringify([path, body]);
+  if (!answers.has(asked)) {
+    const answer = request(path, body).then((found) => (name ? found[name] : found));
+    answer.catch(() => answers.delete(asked));
+    answers.set(asked, answer);
+    if (answers.size > REMEMBERED) answers.delete(answers.keys().next().value);
+  }
+  return answers.get(asked);
+}
+
+/** A source of a document that the service answered with: `get()` is the one that is shown now. */
+export function serverSource(get) {
+  // Of that document, whatever has been typed since.
+  const looked = () => ({ ...get().question, prefix: [], target: get().translation.ids });
+  const head = (place) => (get().translation ? remembered("page/head", { ...looked(), ...place }, "matrix") : remembered("page/text_head", { ...get().question, ...place }, "matrix"));
   return {
     live: true,
-    async matrix(kind, layer, head) {
-      const packed = layer < 0 ? context.document.kinds.find((each) => each.name === kind).mean : await remembered("page/head", { ...looked(), kind, layer, head }, "matrix");
+    async matrix(kind, layer, number) {
+      const packed = layer < 0 ? get().kinds.find((each) => each.name === kind).mean : await head({ kind, layer, head: number });
       const { shape, values } = decode(packed);
       return matrix(shape[0], shape[1], values);
     },
-    lookUp: (kind, layer, head, row) => remembered("page/look_up", { ...looked(), kind, layer, head, row }, "look_up"),
+    lookUp: async (kind, layer, number, row) => (get().translation ? remembered("page/look_up", { ...looked(), kind, layer, head: number, row }, "look_up") : null),
   };
-}
-
-/** Ask for a new document whenever the question changes, after a pause in typing; an answer that is late is dropped. */
-export function followQuestion(context, tell) {
-  const { store } = context;
-  let waiting = null;
-  let asking = null;
-  const ask = async () => {
-    asking?.abort();
-    asking = new AbortController();
-    const { signal } = asking;
-    const question = questionOf(store);
-    if (!question.text.trim()) return tell("");
-    tell("…");
-    try {
-      const plain = questionOf(store, true);
-      const { document } = await request("page/explain", question, signal);
-      if (JSON.stringify(context.baseline?.question) !== JSON.stringify(plain)) {
-        const changed = question.prefix.length || Object.keys({ ...question.off, ...question.temperature }).length;
-        const before = changed ? (await request("page/explain", plain, signal)).document : document;
-        context.baseline = { ...before, question: plain };
-      }
-      context.show({ ...document, question });
-      return tell("");
-    } catch (error) {
-      return signal.aborted ? undefined : tell(error.message, error.code);
-    }
-  };
-  store.on(["text", "from", "to", "model", "beam", "prefix", "off", "temperature"], (changed) => {
-    clearTimeout(waiting);
-    waiting = setTimeout(ask, changed.includes("text") ? PAUSE : 0);
-  });
-  return ask;
 }

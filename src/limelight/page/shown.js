@@ -60,3 +60,18 @@ export function selected(context, kind) {
 export function nameOf(layer, head) {
   return layer < 0 ? "mean of all layers and heads" : `layer ${layer}, head ${head}`;
 }
+
+/** The head whose description has the largest number, those that align first. */
+export function clearest(kind) {
+  let best = { layer: 0, head: 0, value: -1 };
+  kind.descriptions.forEach((heads, layer) =>
+    heads.forEach(({ role, value }, head) => {
+      const worth = value + (role === "aligns" ? 1 : 0); // as `explained_page` chooses in Python
+      if (worth > best.value) best = { layer, head, value: worth };
+    }),
+  );
+  return best;
+}
+
+/** The translation of a document as text; one that is empty says so. */
+export const saidBy = ({ translation }) => (translation ? translation.text || "no words" : "");

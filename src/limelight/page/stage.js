@@ -7,6 +7,7 @@ import { kindShown, nameOf, shown, sideOf, titleOf, wordsOf } from "./shown.js";
 import { CAVEAT, describe, spoken } from "./sentences.js";
 import { cone, curve, ends, strongLinks } from "./beams.js";
 
+const MANY = 120; // tokens of both lines that are never tried side by side
 const NAMED = 3; // weights that are written beside their tokens
 
 /** The stage as an element. It follows the store: kind, layer, head, words, and the pinned token. */
@@ -58,8 +59,9 @@ async function refresh(stage) {
     drawLines(stage); // the same tokens, attended to by another head
     return;
   }
-  fillTokens(stage, stage.top, picture.columns, kind.columns, "column");
-  fillTokens(stage, stage.bottom, picture.rows, kind.rows, "row");
+  // A line that stays is not made again: of 100 tokens that takes as long as all the rest.
+  if (before?.columns !== picture.columns) fillTokens(stage, stage.top, picture.columns, kind.columns, "column");
+  if (before?.rows !== picture.rows) fillTokens(stage, stage.bottom, picture.rows, kind.rows, "row");
   showSureness(stage);
   arrange(stage);
 }
@@ -67,10 +69,13 @@ async function refresh(stage) {
 /** How sure the model was of each target word, as the weight of its underline: the least sure of its tokens. */
 function showSureness({ context, bottom, picture }) {
   const { steps } = context.document;
-  if (!steps || picture.kind.rows !== "target") return;
-  const words = wordsOf(context, "target");
+  const { rows } = picture.kind;
+  if (!steps || rows === "source") return;
+  const later = rows === "read" ? 1 : 0; // what is read was said one step before
+  const words = wordsOf(context, rows);
   buttons(bottom).forEach((button, place) => {
-    const own = steps.filter((_, step) => (context.store.get("words") ? words[step] : step) === place);
+    const own = steps.filter((_, step) => (context.store.get("words") ? words[step + later] : step + later) === place);
+    if (!own.length) return;
     const sure = Math.min(...own.map(({ chosen }) => chosen.probability));
     button.style.setProperty("--sure", sure.toFixed(3));
     button.classList.add("sure");
@@ -122,10 +127,7 @@ function point(stage, axis, place) {
 function arrange(stage) {
   const { board, top, bottom, picture } = stage;
   if (!picture || !board.clientWidth) return;
-  board.classList.remove("across", "dense");
-  const tooLong = () => top.scrollWidth > top.clientWidth + 1 || bottom.scrollWidth > bottom.clientWidth + 1;
-  if (tooLong()) board.classList.add("dense");
-  if (tooLong()) board.classList.add("across");
+  place(stage);
   const origin = board.getBoundingClientRect();
   const box = (button) => {
     const { left, top: above, width, height } = button.getBoundingClientRect();
@@ -134,6 +136,19 @@ function arrange(stage) {
   stage.boxes = { columns: buttons(top).map(box), rows: buttons(bottom).map(box) };
   stage.light.setAttribute("viewBox", `0 0 ${board.clientWidth} ${board.clientHeight}`);
   drawLines(stage);
+}
+
+/** Whether the lines fit is found out once for the same tokens and width: each try is a layout of all of them. */
+function place(stage) {
+  const { board, top, bottom, picture } = stage;
+  const now = [picture.rows, picture.columns, board.clientWidth, document.fonts?.status];
+  if (stage.placed?.every((each, number) => each === now[number])) return;
+  stage.placed = now;
+  board.classList.remove("across", "dense");
+  const tooLong = () => top.scrollWidth > top.clientWidth + 1 || bottom.scrollWidth > bottom.clientWidth + 1;
+  if (picture.rows.length + picture.columns.length > MANY) return board.classList.add("dense", "across");
+  if (tooLong()) board.classList.add("dense");
+  if (tooLong()) board.classList.add("across");
 }
 
 /** Faint lines for all that attends; they are dimmed, not drawn anew, when one token is lit. */

@@ -19,6 +19,10 @@ const DEFAULTS = {
   prefix: "",
   off: "",
   temperature: "",
+  snapshot: 0, // the model after so many updates; 0: the one that is served
+  hold: 0, // whether snapshots read the translation of the served model instead of their own
+  beside: "", // the models that stand side by side, joined by commas; "" takes the first ones
+  seed: 0, // of a text that is drawn; 0 takes the most probable tokens
 };
 
 /** A store of plain values. `on(names, action)` calls the action after any of these has changed. */

@@ -1,14 +1,14 @@
-/** The views below the stage as tabs; only the open one is there to be drawn. */
+/** The views below the stage as tabs; each is made when it is first opened. */
 
-import { element, rove } from "./dom.js";
+import { element, fill, rove } from "./dom.js";
 
-/** Tabs for `views`: `{name: {title, root, there}}`, where `there()` says whether the document has what it shows. */
+/** Tabs for `views`: `{name: {title, make, there}}`, where `there()` says whether the document has what it shows. */
 export function createTabs(context, views) {
   const { store } = context;
   const tabs = Object.entries(views).map(([name, { title }]) =>
     element("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `view-${name}`, click: () => store.set({ view: name }) }, title),
   );
-  const panels = Object.entries(views).map(([name, { root }]) => element("div", { role: "tabpanel", id: `view-${name}`, "aria-labelledby": `tab-${name}` }, root));
+  const panels = Object.entries(views).map(([name]) => element("div", { role: "tabpanel", id: `view-${name}`, "aria-labelledby": `tab-${name}` }));
   const bar = element("div", { class: "views", role: "tablist", "aria-label": "Views" }, tabs);
   bar.addEventListener("keydown", (event) => {
     const there = tabs.filter((tab) => !tab.hidden);
@@ -23,10 +23,11 @@ export function createTabs(context, views) {
       tabs[place].tabIndex = name === open ? 0 : -1;
       tabs[place].setAttribute("aria-selected", String(name === open));
       panels[place].hidden = name !== open;
+      if (name === open && !panels[place].children.length) fill(panels[place], views[name].make(context));
     });
     bar.hidden = there.length < 2;
   };
-  store.on(["view", "document"], show);
+  store.on(["view", "document", "models", "model"], show);
   show();
   return element("div", {}, bar, panels);
 }

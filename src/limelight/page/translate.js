@@ -1,19 +1,31 @@
-/** The line on which one types, and in which direction it is translated. */
+/** The line on which one types, in which direction or with which model, and what becomes of it. */
 
+import { useOf } from "./asking.js";
 import { element, fill } from "./dom.js";
 import { request, useKey } from "./server.js";
 
 const EXAMPLE = { en: "The small dog runs across the green grass.", de: "Der kleine Hund läuft über das grüne Gras.", fr: "Le petit chien court dans l'herbe verte." };
-const NEW = { prefix: "", off: "", temperature: "", row: -1, column: -1, step: 0 };
+const TEXTS = { generate: "The small dog", fill: "The small [MASK] runs across the green grass." };
+const NAMES = { translate: "Sentence to translate", generate: "Text to write on", fill: "Text with [MASK]" };
+const RESULTS = { translate: "Translation", generate: "What the model writes", fill: "With the best guesses" };
+const NEW = { prefix: "", off: "", temperature: "", row: -1, column: -1, step: 0, seed: 0 };
 
 /** The form as an element, and `tell(text)` for what the service says. */
 export function createTranslate(context) {
   const { store } = context;
-  const input = element("textarea", { rows: 2, maxlength: 2000, spellcheck: "false", "aria-label": "Sentence to translate", placeholder: "Type a sentence", input: () => store.set({ ...NEW, text: input.value.replaceAll("\n", " ") }) });
+  const input = element("textarea", { rows: 2, maxlength: 2000, spellcheck: "false", placeholder: "Type a sentence", input: () => store.set({ ...NEW, text: input.value.replaceAll("\n", " ") }) });
   const ways = element("select", { "aria-label": "Direction", change: () => choose(context, ways.value, input) });
   const status = element("p", { class: "status", role: "status" });
-  const output = element("output", { class: "output", "aria-label": "Translation" });
-  store.on(["document"], () => fill(output, context.document.translation?.text ?? ""));
+  const output = element("output", { class: "output", "aria-live": "off" });
+  const sure = element("p", { class: "confidence" });
+  const more = element("div", { class: "tools" }, quiet("Write more", () => store.set({ text: written(context) })), quiet("Another one", () => store.set({ seed: store.get("seed") + 1 })));
+  const draw = () => drawOutput(context, { input, output, sure, more });
+  store.on(["document", "models", "model"], draw);
+  store.on(["grown"], () => {
+    fill(output, context.grown);
+    output.classList.add("growing");
+    sure.hidden = true;
+  });
   store.on(["text"], () => {
     if (input.value !== store.get("text")) input.value = store.get("text");
   });
@@ -29,32 +41,75 @@ export function createTranslate(context) {
     useKey(key.value);
     void begin();
   });
+  draw();
   void begin();
-  const root = element("section", { class: "translate", "aria-label": "Translate" }, ways, input, output, status, form);
+  const root = element("section", { class: "translate", "aria-label": "Translate" }, ways, input, output, sure, more, status, form);
   return { root, tell };
+}
+
+const quiet = (name, click) => element("button", { type: "button", class: "quiet", click }, name);
+const written = ({ document: { written: found } }) => (found ? found.prompt + found.text : "");
+
+function drawOutput(context, { input, output, sure, more }) {
+  const { document } = context;
+  const use = useOf(context);
+  input.setAttribute("aria-label", NAMES[use]);
+  output.setAttribute("aria-label", RESULTS[use]);
+  output.classList.remove("growing");
+  more.hidden = !document.written;
+  const said = document.said;
+  const confident = said?.words.length && said.words.map(({ text }) => text).join(" ") === document.translation?.text.split(/\s+/).join(" ");
+  sure.hidden = !confident;
+  if (confident) {
+    fill(output, said.words.flatMap((word) => [confidentWord(word), " "]));
+    fill(sure, `Confidence ${said.confidence === null ? "not known" : said.confidence.toFixed(2)}: the line under a word is as strong as the model is sure of it`);
+  } else if (document.written) {
+    fill(output, element("span", { class: "prompt" }, document.written.prompt), document.written.text);
+  } else fill(output, document.filled?.text ?? document.translation?.text ?? "");
+}
+
+/** A word with a line as strong as its confidence; one that is doubtful has a dotted line. */
+function confidentWord({ text, confidence }) {
+  const word = element("span", { class: `certain ${confidence < 0.5 ? "doubtful" : ""}`, title: `confidence ${confidence.toFixed(2)}` }, text);
+  word.style.setProperty("--sure", confidence.toFixed(3));
+  return word;
 }
 
 async function load(context, ways, input, tell) {
   const { store } = context;
   try {
     const { models } = await request("models");
+    context.models = models;
     const found = models.flatMap(({ name, directions }) => (directions.length ? directions : [{ source: "", target: "" }]).map(({ source, target }) => ({ name, source, target })));
-    fill(ways, found.map(({ name, source, target }) => element("option", { value: JSON.stringify([name, source, target]) }, `${source || "source"} → ${target || "target"}${models.length > 1 ? ` · ${name}` : ""}`)));
+    fill(ways, models.flatMap(options(models.length > 1)));
     const wanted = JSON.stringify([store.get("model"), store.get("from"), store.get("to")]);
     ways.hidden = found.length < 2;
     if (found.some(({ name, source, target }) => JSON.stringify([name, source, target]) === wanted)) ways.value = wanted;
     else if (found.length) choose(context, ways.value, input);
+    store.set({ models: models.length });
     input.value = store.get("text");
     tell("");
-    if (!input.value) store.set({ text: EXAMPLE[store.get("from")] ?? "" });
-    else if (!context.document.translation) void context.again();
+    if (!input.value) store.set({ text: example(context) });
+    else if (!context.document.kinds.length) void context.again();
   } catch (error) {
+    context.busy(false);
     tell(error.message, error.code);
   }
 }
 
-function choose({ store }, value, input) {
+/** What can be chosen of a model: its directions, or what else it does. */
+const options = (several) => ({ name, use, directions }) => {
+  const does = { generate: "Write on", fill: "Fill in" }[use];
+  const ways = directions.length ? directions : [{ source: "", target: "" }];
+  return ways.map(({ source, target }) => element("option", { value: JSON.stringify([name, source, target]) }, `${does ?? `${source || "source"} → ${target || "target"}`}${several ? ` · ${name}` : ""}`));
+};
+
+const example = (context) => TEXTS[useOf(context)] ?? EXAMPLE[context.store.get("from")] ?? "";
+
+function choose(context, value, input) {
+  const { store } = context;
   const [model, from, to] = JSON.parse(value);
-  const example = Object.values(EXAMPLE).includes(input.value) || !input.value;
-  store.set({ ...NEW, model, from, to, ...(example ? { text: EXAMPLE[from] ?? input.value } : {}) });
+  const given = !input.value || [...Object.values(EXAMPLE), ...Object.values(TEXTS)].includes(input.value);
+  store.set({ ...NEW, model, from, to, snapshot: 0, hold: 0 });
+  if (given) store.set({ text: example(context) || input.value });
 }

@@ -19,7 +19,7 @@ from limelight.inspection.beam_tree import beam_tree
 from limelight.inspection.look_up import look_up
 from limelight.inspection.maps import attention_map
 from limelight.inspection.page_data import packed, page_document
-from limelight.inspection.standalone import THEMES, standalone_page
+from limelight.inspection.standalone import require_theme, standalone_page
 from limelight.inspection.steps import decoding_steps
 from limelight.models.interface import Intervention, KeepHeads
 from limelight.models.recurrent.decoder import AttentiveDecoder
@@ -88,8 +88,12 @@ def explain(translator: Translator, question: Question, *, every_head: bool = Fa
 def explained_page(translator: Translator, question: Question, *, theme: str = "dark") -> str:
     """The same as one HTML file that works without a server: with every head, and the look-ups of the head that aligns
     best. Raises `UserError` as `explain` does."""
-    if theme not in THEMES:
-        raise UserError(f"there is no theme {theme!r}; there are {', '.join(THEMES)}")
+    require_theme(theme)
+    return standalone_page(explain_whole(translator, question), theme=theme)
+
+
+def explain_whole(translator: Translator, question: Question) -> dict[str, Any]:
+    """The document of such a file."""
     document = explain(translator, question, every_head=True)
     cross = next((kind for kind in document["kinds"] if kind["name"] == "cross"), None)
     if cross is not None:
@@ -104,7 +108,7 @@ def explained_page(translator: Translator, question: Question, *, theme: str = "
             f"cross/{layer}/{head}/{row}": look_up_in(translator, target, "cross", layer, head, row)
             for row in range(len(document["steps"]))
         }
-    return standalone_page(document, theme=theme)
+    return document
 
 
 def head_weights(translator: Translator, question: Question, kind: str, layer: int, head: int) -> dict[str, Any]:
@@ -204,8 +208,14 @@ def _explain(translator: Translator, text: str, options: Mapping[str, Any]) -> d
     return explain(translator, _question(text, options))
 
 
-def _explained_page(translator: Translator, text: str, options: Mapping[str, Any]) -> str:
-    return explained_page(translator, _question(text, options), theme=options["theme"])
+def _explain_whole(translator: Translator, text: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    return explain_whole(translator, _question(text, options))
+
+
+def _explain_heads(translator: Translator, text: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    document = explain(translator, _question(text, options), every_head=True)
+    document.pop("beam", None)  # it is as large as the weights, and only the translation that is looked at shows it
+    return document
 
 
 def _head_weights(translator: Translator, text: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -238,7 +248,8 @@ def _question(text: str, options: Mapping[str, Any]) -> Question:
 
 ANSWERS: dict[str, Callable[[Translator, str, Mapping[str, Any]], Any]] = {
     "explain": _explain,
-    "explained_page": _explained_page,
+    "explain_whole": _explain_whole,
+    "explain_heads": _explain_heads,
     "head_weights": _head_weights,
     "look_up": _look_up,
 }

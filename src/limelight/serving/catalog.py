@@ -21,6 +21,11 @@ class Model(NamedTuple):
         """Between which languages it translates; empty while it loads, and where nobody has named them."""
         return tuple(Direction(*each) for each in self.pool.info.get("directions", ()))
 
+    @property
+    def use(self) -> str:
+        """What it does, by the name of the command: `translate`, `generate` or `fill`."""
+        return str(self.pool.info.get("use", "translate"))
+
 
 class Way(NamedTuple):
     """A model and a direction that it translates in; the languages are empty where they have no names."""
@@ -41,6 +46,11 @@ class Catalog:
         return tuple(self._models.values())
 
     @property
+    def translators(self) -> tuple[Model, ...]:
+        """Those that translate."""
+        return tuple(model for model in self.models if model.use == "translate")
+
+    @property
     def directions(self) -> tuple[Direction, ...]:
         """Those of all models, each once."""
         return tuple(dict.fromkeys(each for model in self.models for each in model.directions))
@@ -57,7 +67,9 @@ class Catalog:
 
         Raises `Refusal`, 400, where there is none: it names a language that is not known, or what leads there.
         """
-        models = [self.find(name)] if name else list(self.models)
+        models = [self.find(name)] if name else list(self.translators)
+        if any(model.use != "translate" for model in models):
+            raise bad_request(f"{name} does not translate: it is a model for `limelight {models[0].use}`")
         found: dict[str, Way] = {}
         targets: set[str] = set()
         for model in models:

@@ -18,6 +18,7 @@ from queue import SimpleQueue
 from limelight.errors import RunError, UserError
 from limelight.serving.load import Loading, load_worker
 from limelight.serving.tasks import Report, Task, decode_report, encode
+from limelight.serving.text_worker import TextWorker
 from limelight.serving.worker import Worker
 
 Heard = Callable[[Report], None]
@@ -50,7 +51,7 @@ class ThreadLink(Link):
         make: makes the worker, in the thread.
     """
 
-    def __init__(self, make: Callable[[Heard], Worker], heard: Heard) -> None:
+    def __init__(self, make: Callable[[Heard], Worker | TextWorker], heard: Heard) -> None:
         self._inbox: SimpleQueue[Task | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, args=(make, heard), daemon=True, name="engine")
         self._thread.start()
@@ -67,7 +68,7 @@ class ThreadLink(Link):
         """See `Link`; a thread cannot be ended by force."""
         self._thread.join(seconds)
 
-    def _run(self, make: Callable[[Heard], Worker], heard: Heard) -> None:
+    def _run(self, make: Callable[[Heard], Worker | TextWorker], heard: Heard) -> None:
         reason = ""
         try:
             make(heard).run(self._inbox)

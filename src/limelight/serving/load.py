@@ -7,8 +7,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from limelight.config.directions import UNNAMED
-from limelight.pipelines.load import load_translator
+from limelight.errors import UserError
+from limelight.pipelines.load import load
+from limelight.pipelines.snapshots import Snapshots
+from limelight.pipelines.translator import Translator
 from limelight.serving.tasks import Report
+from limelight.serving.text_worker import TextWorker
 from limelight.serving.worker import Worker
 from limelight.storage.detector import read_detector
 from limelight.storage.layout import DETECTOR, find_model
@@ -32,10 +36,10 @@ class Loading:
         return asdict(self)
 
 
-def load_worker(loading: Loading, send: Callable[[Report], None]) -> Worker:
+def load_worker(loading: Loading, send: Callable[[Report], None]) -> Worker | TextWorker:
     """The worker, and the report that it is there. The calling thread computes with so many threads from now on.
 
-    Raises `UserError` for a folder that holds no translator, and as `load_translator` does.
+    Raises `UserError` for a folder that holds no model, for a classifier, and as `load` does.
     """
     import torch
 
@@ -43,10 +47,24 @@ def load_worker(loading: Loading, send: Callable[[Report], None]) -> Worker:
 
     torch.set_num_threads(loading.threads)
     device = choose_device(loading.device or "auto", setting="--device ")
-    translator = load_translator(loading.folder, device, precision=loading.precision, shortlist=loading.shortlist)
-    translator.name = loading.name
+    found = load(loading.folder, device, precision=loading.precision, shortlist=loading.shortlist)
+    if isinstance(found, Translator):
+        return _translating(found, loading, device, send)
+    uses = {"TextGenerator": "generate", "MaskFiller": "fill"}
+    if type(found).__name__ not in uses:
+        raise UserError(f"{loading.folder}: a classifier is not served; use it with `limelight classify`")
+    worker = TextWorker(found, send, loading.name)
+    send(Report(0, "loaded", {"use": uses[type(found).__name__]}))
+    return worker
+
+
+def _translating(found: Translator, loading: Loading, device: Any, send: Callable[[Report], None]) -> Worker:
+    found.name = loading.name
     detector = read_detector(find_model(loading.folder) / DETECTOR)
-    worker = Worker(translator, send, detector)
-    directions = [list(each) for each in translator.directions if each.source != UNNAMED["source"]]
-    send(Report(0, "loaded", {"directions": directions, "decoding": translator.config.model_dump(mode="json")}))
+    snapshots = Snapshots(loading.folder, loading.name, device)
+    worker = Worker(found, send, detector, snapshots)
+    directions = [list(each) for each in found.directions if each.source != UNNAMED["source"]]
+    decoding = found.config.model_dump(mode="json")
+    told = {"use": "translate", "directions": directions, "decoding": decoding, "snapshots": len(snapshots.updates)}
+    send(Report(0, "loaded", told))
     return worker

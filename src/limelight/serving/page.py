@@ -5,25 +5,40 @@ GET  /page/NAME             its modules and its style sheet
 POST /api/v1/page/explain   the document of a translation: `docs/schema/page-1.json`
 POST /api/v1/page/head      the weights of one head
 POST /api/v1/page/look_up   the numbers of one look-up
+POST /api/v1/page/snapshots the snapshots of a model's run, and the curve of its validations
 POST /api/v1/page/file      the document as one HTML file that works without a server
+POST /api/v1/page/write     a text written on, as server-sent events, with its document at the end
+POST /api/v1/page/fill      the document of a text whose masks are filled in
+POST /api/v1/page/text_head the weights of one head of a text
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
 from importlib.resources import files
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from limelight.errors import UserError
+from limelight.inspection.standalone import require_theme, standalone_page
 from limelight.serving.call import Call, Reply, Route
-from limelight.serving.dialects.own import FORMAT, OWN
-from limelight.serving.refusal import Refusal
+from limelight.serving.dialects.events import Following, Progress, event, following
+from limelight.serving.dialects.own import FORMAT, OWN, Sampling, error
+from limelight.serving.pool import Sentence
+from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.service import Ask
 
 if TYPE_CHECKING:
     from limelight.serving.service import Service
 
 MAX_IDS = 1000
+MAX_TEXT = 2000
+MAX_WRITTEN = 100
+MAX_BESIDE = 3
+MAX_SNAPSHOTS = 16
+"""In a file."""
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src data: blob:; connect-src 'self'; "
@@ -52,10 +67,11 @@ class Explain(BaseModel):
     off: dict[str, list[int]] = Field({}, description="Heads that are switched off: `decoder.0.cross: [1]`.")
 
     temperature: dict[str, dict[int, float]] = Field({}, description="Of single heads: `decoder.0.cross: {1: 0.5}`.")
+    snapshot: int | None = Field(None, ge=0, description="The model after so many updates, instead of the best one.")
 
     def options(self) -> dict[str, Any]:
         """What an engine is asked, beside text and direction."""
-        left = {"text", "source_lang", "target_lang", "model"}
+        left = {"text", "source_lang", "target_lang", "model", "theme", "beside", "training"}
         return self.model_dump(exclude=left, exclude_none=True)
 
     def ask(self) -> Ask:
@@ -81,6 +97,42 @@ class File(Explain):
     """A request of `/api/v1/page/file`."""
 
     theme: str = "dark"
+    beside: list[str] = Field([], max_length=MAX_BESIDE, description="Models whose maps stand beside this one.")
+    training: bool = Field(False, description="Whether the snapshots of the model's run are to be in it.")
+
+    def plain(self, **changed: Any) -> Explain:
+        """The same sentence without anything forced or switched off."""
+        kept = self.model_dump(include={"text", "source_lang", "target_lang", "model", "beam_size"})
+        return Explain(**{**kept, **changed})
+
+
+class Named(BaseModel):
+    """A request of `/api/v1/page/snapshots`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    model: str = Field(max_length=200)
+
+
+class Text(Named):
+    """A request of `/api/v1/page/fill`."""
+
+    text: str = Field(max_length=MAX_TEXT)
+
+
+class TextHead(Text):
+    """A request of `/api/v1/page/text_head`."""
+
+    kind: str
+    layer: int = Field(ge=0)
+    head: int = Field(ge=0)
+
+
+class Write(Text):
+    """A request of `/api/v1/page/write`."""
+
+    max_tokens: int = Field(40, ge=1, le=MAX_WRITTEN)
+    sampling: Sampling | None = Field(None, description="How to draw; the most probable tokens where it is left out.")
 
 
 async def explain(service: Service, call: Call) -> Reply:
@@ -100,9 +152,77 @@ async def look_up(service: Service, call: Call) -> Reply:
 
 async def file(service: Service, call: Call) -> Reply:
     """`POST /api/v1/page/file`."""
-    text = await _answer(service, call, call.read(File), "explained_page")
+    asked = call.read(File)
+    try:
+        require_theme(asked.theme)
+    except UserError as mistake:
+        raise bad_request(str(mistake)) from None
+    document = await _answer(service, call, asked, "explain_whole")
+    if asked.beside:
+        others = [asked.plain(model=name) for name in asked.beside]
+        document["beside"] = [await _answer(service, call, each, "explain_heads") for each in others]
+    if asked.training:
+        document["training"] = await _training(service, call, asked)
+    text = await asyncio.to_thread(standalone_page, document, theme=asked.theme)
     headers = {"Content-Disposition": 'attachment; filename="limelight.html"', "Content-Security-Policy": "sandbox"}
     return Reply(content=text.encode(), media_type=FRAME, headers=headers)
+
+
+async def _training(service: Service, call: Call, asked: File) -> dict[str, Any]:
+    """The curve, and the document of each snapshot; of many of them so many that are spread evenly."""
+    found = await _snapshots(service, call, asked.model)
+    updates = found["updates"]
+    count = min(len(updates), MAX_SNAPSHOTS)
+    chosen = [updates[(each + 1) * len(updates) // count - 1] for each in range(count)]
+    documents = {
+        str(update): await _answer(service, call, asked.plain(snapshot=update), "explain_heads") for update in chosen
+    }
+    return {"updates": chosen, "curve": found["curve"], "documents": documents}
+
+
+async def snapshots(service: Service, call: Call) -> Reply:
+    """`POST /api/v1/page/snapshots`."""
+    return Reply({"format": FORMAT, **await _snapshots(service, call, call.read(Named).model)})
+
+
+async def _snapshots(service: Service, call: Call, model: str) -> dict[str, Any]:
+    found: dict[str, Any] = await service.of_model(call.client, model, Sentence("snapshots", ""))
+    return found
+
+
+async def write(service: Service, call: Call) -> Reply:
+    """`POST /api/v1/page/write`."""
+    asked = call.read(Write)
+    options = {"max_tokens": asked.max_tokens, "sampling": asked.sampling and asked.sampling.model_dump()}
+    sentence = Sentence("write", asked.text, options, stream=True)
+    begun = await following(service, lambda shown: service.of_model(call.client, asked.model, sentence, shown))
+    return Reply(events=_events(begun), close=begun.close)
+
+
+async def _events(items: Following) -> AsyncIterator[str]:
+    """`partial` while the text grows; then `done` with the document, or `error`."""
+    async for item in items:
+        if isinstance(item, Progress):
+            yield event({"text": item.text}, "partial")
+        elif isinstance(item, Refusal):
+            yield event(error(item).value, "error")
+        else:
+            yield event({"format": FORMAT, "document": item["document"]}, "done")
+
+
+async def fill(service: Service, call: Call) -> Reply:
+    """`POST /api/v1/page/fill`."""
+    asked = call.read(Text)
+    document = await service.of_model(call.client, asked.model, Sentence("fill", asked.text))
+    return Reply({"format": FORMAT, "document": document})
+
+
+async def text_head(service: Service, call: Call) -> Reply:
+    """`POST /api/v1/page/text_head`."""
+    asked = call.read(TextHead)
+    options = asked.model_dump(include={"kind", "layer", "head"})
+    matrix = await service.of_model(call.client, asked.model, Sentence("text_head", asked.text, options))
+    return Reply({"format": FORMAT, "matrix": matrix})
 
 
 async def frame(service: Service, call: Call) -> Reply:
@@ -135,5 +255,9 @@ ROUTES = (
     Route("POST", "/api/v1/page/explain", OWN, explain),
     Route("POST", "/api/v1/page/head", OWN, head),
     Route("POST", "/api/v1/page/look_up", OWN, look_up),
+    Route("POST", "/api/v1/page/snapshots", OWN, snapshots),
     Route("POST", "/api/v1/page/file", OWN, file),
+    Route("POST", "/api/v1/page/write", OWN, write),
+    Route("POST", "/api/v1/page/fill", OWN, fill),
+    Route("POST", "/api/v1/page/text_head", OWN, text_head),
 )

@@ -144,6 +144,14 @@ class Service:
         self._count(client, len(text), 1)
         return answer
 
+    async def of_model(self, client: Client, name: str, sentence: Sentence, shown: Shown | None = None) -> Any:
+        """What one model is asked beside translations. Raises `Refusal`, also for a name that there is not."""
+        self._check(client, Ask([sentence.text], ""))
+        show = None if shown is None else (lambda number, text, whole: shown(number, text, text if whole else ""))
+        (answer,) = await self.catalog.find(name).pool.run(client.id, [sentence], show)
+        self._count(client, len(sentence.text), 1)
+        return answer
+
     def _check(self, client: Client, ask: Ask) -> None:
         """Raises `Refusal` for what is beyond a limit, before any work."""
         if self.draining:

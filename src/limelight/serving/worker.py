@@ -16,6 +16,7 @@ from limelight.models.interface import eval_mode
 from limelight.pipelines.explain import ANSWERS, Question, explain
 from limelight.pipelines.job import Job
 from limelight.pipelines.protected import protect_text, protected_jobs
+from limelight.pipelines.snapshots import Snapshots
 from limelight.pipelines.translation import Translation
 from limelight.pipelines.translator import Translator
 from limelight.serving.tasks import Report, Task
@@ -50,18 +51,34 @@ class Running:
     shown: str = ""
 
 
+def waiting(inbox: Inbox, *, idle: bool) -> Iterator[Task | None]:
+    """All that has come; waits for one where there is nothing else to do."""
+    if idle:
+        yield inbox.get()
+    while True:
+        try:
+            yield inbox.get_nowait()
+        except Empty:
+            return
+
+
 class Worker:
     """Translates.
 
     Args:
         send: is called with each report, in the worker's thread.
         detector: tells the language of texts; None where the model has a single source language.
+        snapshots: of the run that the model is of.
     """
 
     def __init__(
-        self, translator: Translator, send: Callable[[Report], None], detector: LanguageDetector | None = None
+        self,
+        translator: Translator,
+        send: Callable[[Report], None],
+        detector: LanguageDetector | None = None,
+        snapshots: Snapshots | None = None,
     ) -> None:
-        self._translator, self._send, self._detector = translator, send, detector
+        self._translator, self._send, self._detector, self._snapshots = translator, send, detector, snapshots
         self._turns = Turns(translator.engine)
         self._running: dict[int, Running] = {}
         """By the numbers of tasks."""
@@ -72,21 +89,11 @@ class Worker:
         """Work until None is taken from the inbox: what is running then is left."""
         with eval_mode(self._translator.searched):
             while True:
-                for task in self._waiting(inbox):
+                for task in waiting(inbox, idle=not self._turns.busy):
                     if task is None:
                         return
                     self._take(task)
                 self._step()
-
-    def _waiting(self, inbox: Inbox) -> Iterator[Task | None]:
-        """All that has come; waits for one where there is nothing else to do."""
-        if not self._turns.busy:
-            yield inbox.get()
-        while True:
-            try:
-                yield inbox.get_nowait()
-            except Empty:
-                return
 
     def _take(self, task: Task) -> None:
         try:
@@ -97,7 +104,10 @@ class Worker:
             elif task.kind == "detect":
                 self._send(Report(task.id, "done", self._detected(task.text)))
             elif task.kind in ANSWERS:
-                self._send(Report(task.id, "done", ANSWERS[task.kind](self._translator, task.text, task.options)))
+                self._send(Report(task.id, "done", ANSWERS[task.kind](self._model(task), task.text, task.options)))
+            elif task.kind == "snapshots":
+                described = {"updates": [], "curve": []} if self._snapshots is None else self._snapshots.described()
+                self._send(Report(task.id, "done", described))
             elif task.kind == "explain_text":
                 self._send(Report(task.id, "done", self._explained(task)))
             else:
@@ -106,6 +116,15 @@ class Worker:
             self._send(Report(task.id, "refused", str(error)))
         except Exception as error:
             self._send(Report(task.id, "failed", f"{FAILED} ({type(error).__name__})"))
+
+    def _model(self, task: Task) -> Translator:
+        """The model that is served, or the snapshot that a task names."""
+        update = task.options.get("snapshot")
+        if update is None:
+            return self._translator
+        if self._snapshots is None:
+            raise UserError(f"there is no snapshot of update {update}: this model is not of a run")
+        return self._snapshots.at(update)
 
     def _begin(self, task: Task) -> None:
         options = dict(task.options)
@@ -174,7 +193,7 @@ class Worker:
             target=None if target is None else tuple(encode(target)),
             **options,
         )
-        found: dict[str, Any] = _finite(explain(self._translator, question, every_head=every_head))
+        found: dict[str, Any] = finite(explain(self._translator, question, every_head=every_head))
         return found
 
     def _detected(self, text: str) -> dict[str, float]:
@@ -223,17 +242,17 @@ class Worker:
 
 def plain(translation: Translation) -> dict[str, Any]:
     """A translation as JSON takes it."""
-    found: dict[str, Any] = _finite(asdict(translation))
+    found: dict[str, Any] = finite(asdict(translation))
     return found
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """The same with None for numbers that JSON does not have."""
     match value:
         case float():
             return value if math.isfinite(value) else None
         case dict():
-            return {key: _finite(each) for key, each in value.items()}
+            return {key: finite(each) for key, each in value.items()}
         case list() | tuple():
-            return [_finite(each) for each in value]
+            return [finite(each) for each in value]
     return value

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from limelight.serving.refusal import Refusal
-from limelight.serving.service import Answer, Ask, Client, Service
+from limelight.serving.service import Ask, Client, Service, Shown
 
 FAULT = Refusal(500, "internal", "something went wrong in the service; it is in its log")
 
@@ -21,8 +22,8 @@ class Progress(NamedTuple):
     """How much of it will not change."""
 
 
-Item = Progress | list[Answer] | Refusal
-"""Any number of `Progress`, and then the answers, or why there are none."""
+Item = Progress | Refusal | Any
+"""Any number of `Progress`, and then the answer, or why there is none."""
 
 
 class Following:
@@ -48,7 +49,12 @@ class Following:
 
 
 async def follow(service: Service, client: Client, ask: Ask) -> Following:
-    """Begin, and wait for the first thing. Raises `Refusal` where that is one."""
+    """Translate, and wait for the first thing. Raises `Refusal` where that is one."""
+    return await following(service, lambda shown: service.translate(client, ask, shown))
+
+
+async def following(service: Service, begin: Callable[[Shown], Awaitable[Any]]) -> Following:
+    """The same for other work, which is begun with what is to be called as its text grows."""
     items: asyncio.Queue[Item] = asyncio.Queue()
 
     def shown(number: int, text: str, certain: str) -> None:
@@ -56,7 +62,7 @@ async def follow(service: Service, client: Client, ask: Ask) -> Following:
 
     async def work() -> None:
         try:
-            items.put_nowait(await service.translate(client, ask, shown))
+            items.put_nowait(await begin(shown))
         except Refusal as refusal:
             items.put_nowait(refusal)
         except Exception as error:

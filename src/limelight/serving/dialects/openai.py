@@ -142,7 +142,7 @@ def model_names(service: Service) -> list[str]:
     """Each model with each of its directions."""
     return [
         f"{model.name}:{direction}" if direction else model.name
-        for model in service.catalog.models
+        for model in service.catalog.translators
         for direction in (model.directions or ("",))
     ]
 

@@ -142,6 +142,8 @@ async def models(service: Service, call: Call) -> Reply:
         {
             "name": model.name,
             "ready": model.pool.ready,
+            "use": model.use,
+            "snapshots": model.pool.info.get("snapshots", 0),
             "directions": [each._asdict() for each in model.directions],
             "decoding": model.pool.info.get("decoding", {}),
         }

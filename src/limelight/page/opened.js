@@ -1,0 +1,45 @@
+/** What is opened: the chosen head, or the mean, as a matrix with its description. */
+
+import { element, fill } from "./dom.js";
+import { createPicture } from "./picture.js";
+import { nameOf, shown } from "./shown.js";
+
+/** The panel as an element; it draws while it can be seen. */
+export function createOpened(context) {
+  const { store } = context;
+  const title = element("h2", { class: "opened" });
+  const mean = element("button", { type: "button", class: "quiet", click: () => store.set({ layer: -1, head: -1 }) }, "Mean of all");
+  const picture = createPicture((row) => store.set({ row: store.get("row") === row ? -1 : row, column: -1, step: row }));
+  const root = element("div", { class: "panel" }, element("div", { class: "bar" }, title, mean), picture.root, legend());
+  const view = { context, root, title, mean, picture, asked: 0, width: 0 };
+  // The stage comes first: this waits for the next frame.
+  store.on(["document", "kind", "layer", "head", "words", "theme"], () => requestAnimationFrame(() => void draw(view)));
+  new ResizeObserver(() => view.width !== root.clientWidth && void draw(view)).observe(root);
+  return root;
+}
+
+async function draw(view) {
+  const asked = (view.asked += 1);
+  view.width = view.root.clientWidth;
+  if (!view.width) return;
+  const picture = await shown(view.context);
+  if (!picture || asked !== view.asked) return; // another one has been asked for since
+  const { kind, layer, head } = picture;
+  const described = layer < 0 ? "" : ` · ${kind.descriptions[layer][head].text}`;
+  fill(view.title, `${nameOf(layer, head)}${described}`);
+  view.mean.disabled = layer < 0;
+  view.picture.draw(picture);
+}
+
+/** The scale of all weights. */
+export function legend() {
+  return element(
+    "p",
+    { class: "legend" },
+    element("span", {}, "0"),
+    element("span", { class: "ramp", "aria-hidden": "true" }),
+    element("span", {}, "1"),
+    element("span", { class: "swatch", "aria-hidden": "true" }),
+    element("span", {}, "masked"),
+  );
+}

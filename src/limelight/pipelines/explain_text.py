@@ -1,0 +1,65 @@
+"""What the page shows of a text alone: one that a language model writes on, or one in which masks are filled in."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from limelight.errors import UserError
+from limelight.inspection.attention_map import AttentionMap
+from limelight.inspection.page_data import packed, page_document
+from limelight.inspection.steps import text_steps
+from limelight.pipelines.explain import MAX_TOKENS
+from limelight.pipelines.generator import Generated, TextGenerator
+from limelight.pipelines.mask_filler import MaskFiller
+from limelight.tokens.text import encode_text
+
+GUESSES = 8
+
+
+def explain_written(generator: TextGenerator, found: Generated, name: str = "") -> dict[str, Any]:
+    """The page's document of a prompt and what was written on it, with `steps` and `written`.
+
+    The weights are those of `generator.attention(prompt + text)`. Raises `UserError` for a text that is too long.
+    """
+    whole = found.prompt + found.text
+    document = page_document(replace(text_attention(generator, whole), model=name))
+    tokenizer = generator.tokenizers.target
+    document["steps"] = text_steps(generator.model, tokenizer, encode_text(tokenizer, whole))
+    document["written"] = {
+        "prompt": found.prompt,
+        "text": found.text,
+        "log_probability": found.log_probability,
+        "ended_by": found.ended_by,
+    }
+    return document
+
+
+def explain_filled(filler: MaskFiller, text: str, name: str = "") -> dict[str, Any]:
+    """The page's document of a text with masks, with `filled`: the text with the best guesses, and those of each mask.
+
+    The weights are those of `filler.attention(text)`; a text without a mask has no `filled`. Raises `UserError` for a
+    text that is too long.
+    """
+    document = page_document(replace(text_attention(filler, text), model=name))
+    if filler.mask in filler.tokenizer.encode(text):
+        found = filler.fill(text, top=GUESSES)
+        masks = [[{"text": guess.text, "probability": guess.probability} for guess in mask] for mask in found.masks]
+        document["filled"] = {"text": found.text, "masks": masks}
+    return document
+
+
+def text_head(pipeline: TextGenerator | MaskFiller, text: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The weights of one head (`kind`, `layer`, `head`) in float32."""
+    seen = text_attention(pipeline, text)
+    return packed(seen.average(options["kind"], layer=options["layer"], heads=options["head"]))
+
+
+def text_attention(pipeline: TextGenerator | MaskFiller, text: str) -> AttentionMap:
+    """`pipeline.attention(text)`. Raises `UserError` for a text of more than `MAX_TOKENS` tokens, too."""
+    if isinstance(pipeline, TextGenerator):
+        tokens = len(encode_text(pipeline.tokenizers.target, text))
+    else:
+        tokens = len(pipeline.tokenizer.encode(text))
+    if tokens > MAX_TOKENS:
+        raise UserError(f"the text has {tokens} tokens, and at most {MAX_TOKENS} are explained: give a shorter one")
+    return pipeline.attention(text)

@@ -1,0 +1,81 @@
+"""The models of a run at several updates, and how its validations went."""
+
+import json
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from limelight.errors import UserError
+from limelight.pipelines.load import load_translator
+from limelight.pipelines.translator import Translator
+from limelight.storage.layout import BEST, find_snapshots
+
+MAX_LOADED = 3
+"""Models in memory at a time, beside the one that is served."""
+FIGURES = ("loss", "bleu", "chrf")
+LOG = "log.jsonl"
+
+
+class Snapshots:
+    """The snapshots of a run (`training.keep_snapshots`), each loaded when it is first asked for.
+
+    Args:
+        model: a run, or the best model of one; any other folder has no snapshots.
+        name: what the models are called in answers.
+        device: where they compute.
+    """
+
+    def __init__(self, model: str | Path, name: str = "", device: torch.device | None = None) -> None:
+        folder = Path(model)
+        self.run = folder.parent if folder.name == BEST else folder
+        self.name, self.device = name, device
+        self._loaded: OrderedDict[int, Translator] = OrderedDict()
+
+    @property
+    def updates(self) -> list[int]:
+        """After how many updates they were made, ascending. A run that is being trained has more by and by."""
+        return list(find_snapshots(self.run))
+
+    @property
+    def loaded(self) -> list[int]:
+        """Which are in memory, at most `MAX_LOADED`: the one that was asked for last at the end."""
+        return list(self._loaded)
+
+    def at(self, update: int) -> Translator:
+        """The model after so many updates. Raises `UserError` where there is none, and for one that cannot be read."""
+        if update in self._loaded:
+            self._loaded.move_to_end(update)
+            return self._loaded[update]
+        folder = find_snapshots(self.run).get(update)
+        if folder is None:
+            there = ", ".join(map(str, self.updates)) or "none: train with training.keep_snapshots"
+            raise UserError(f"there is no snapshot of update {update}; there are {there}")
+        while len(self._loaded) >= MAX_LOADED:
+            self._loaded.popitem(last=False)
+        self._loaded[update] = load_translator(folder, self.device)
+        self._loaded[update].name = self.name
+        return self._loaded[update]
+
+    def described(self) -> dict[str, Any]:
+        """`updates`, and `curve`: of each validation in the run's log its update, loss, BLEU and chrF if measured."""
+        return {"updates": self.updates, "curve": validation_curve(self.run / LOG)}
+
+
+def validation_curve(log: Path) -> list[dict[str, int | float]]:
+    """The validations of a `log.jsonl`, in order; lines that are damaged are left out, as is a log that is missing."""
+    try:
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+    curve = []
+    for line in lines:
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(entry, dict) and entry.get("event") == "validation" and isinstance(entry.get("step"), int):
+            figures = {name: entry[name] for name in FIGURES if isinstance(entry.get(name), int | float)}
+            curve.append({"update": entry["step"], **figures})
+    return curve

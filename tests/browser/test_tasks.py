@@ -1,0 +1,89 @@
+"""What a new visitor wants to do with the model in the box, with the interactions counted: at most five each."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import limelight
+from limelight.box import DEFAULT
+from limelight.pipelines.explain import Question, explain
+from limelight.serving.load import Loading
+from tests.browser.helpers import rest, tokens, until
+from tests.serving.helpers import Running, running
+
+TEXT = "The small dog runs across the green grass."
+MOST = 5
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[Running]:
+    with running({"model": Loading(DEFAULT, device="cpu", name="model")}) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    """What Python says of the sentence that the page begins with."""
+    return explain(limelight.load(), Question(TEXT, "en", "de"))
+
+
+class Visitor:
+    """Counts what somebody does: each click is an interaction, reading is none."""
+
+    def __init__(self, page: Any) -> None:
+        self.page, self.count = page, 0
+
+    def click(self, found: Any) -> None:
+        found.click()
+        self.count += 1
+        assert self.count <= MOST
+
+
+@pytest.fixture
+def visitor(open_page: Any, service: Running) -> Visitor:
+    page = open_page(f"{service.url}/#from=en&to=de&model=model&text={TEXT}", allowed=service.url)
+    rest(page)
+    return Visitor(page)
+
+
+def test_find_the_head_that_aligns(visitor: Visitor, document: dict[str, Any]) -> None:
+    cross = next(kind for kind in document["kinds"] if kind["name"] == "cross")
+    values = {
+        (each["value"], layer, head)
+        for layer, heads in enumerate(cross["descriptions"])
+        for head, each in enumerate(heads)
+        if each["role"] == "aligns"
+    }
+    value, layer, head = max(values)
+    visitor.click(visitor.page.get_by_role("button", name=f"layer {layer}, head {head}: aligns {value:.2f}"))
+    until(visitor.page, "() => /aligns/.test(document.querySelector('.opened').textContent)")
+    assert visitor.page.locator(".stage-title").inner_text().endswith(f"layer {layer}, head {head}")
+    print(f"found in {visitor.count} interaction")
+
+
+def test_explain_a_wrong_word_and_make_it_right(visitor: Visitor, document: dict[str, Any]) -> None:
+    """The word that the model was least sure of, and the candidate that came next."""
+    page, steps = visitor.page, document["steps"][:-1]
+    step = min(
+        (place for place, each in enumerate(steps) if each["chosen"]["begins"] and each["candidates"][1].get("begins")),
+        key=lambda place: steps[place]["chosen"]["probability"],
+    )
+    word = document["sides"]["target"]["tokens"][step]["word"]
+    visitor.click(tokens(page, 1).nth(word))
+    assert page.locator(".cone").count() > 0, "the stage says what it attended to"
+    visitor.click(page.get_by_role("tab", name="Steps"))
+    assert page.locator(".candidate.chosen .name").inner_text() == steps[step]["chosen"]["text"]
+    assert page.locator(".candidate").count() >= 10, "what else could have come, and how probable it was"
+    visitor.click(page.get_by_role("tab", name="Beam"))
+    assert page.locator(".node").count() > len(steps), "what became of the others"
+    print(f"explained in {visitor.count} interactions")
+    visitor.click(page.get_by_role("tab", name="Steps"))
+    before = visitor.count
+    other = next(each for each in steps[step]["candidates"] if each["id"] != steps[step]["chosen"]["id"])
+    visitor.click(page.locator("button.candidate").filter(has=page.get_by_text(other["text"], exact=True)).first)
+    rest(page)
+    ids = document["translation"]["ids"][:step]
+    forced = explain(limelight.load(), Question(TEXT, "en", "de", prefix=(*ids, other["id"])))
+    assert page.locator(".output").inner_text() == forced["translation"]["text"]
+    print(f"made right in {2 + visitor.count - before} interactions: {forced['translation']['text']}")
