@@ -234,3 +234,16 @@ def test_a_hundred_tokens_are_drawn_as_far_as_they_are_looked_at(open_page, tmp_
     print(f"pointing took {1000 * (time.perf_counter() - started):.0f} ms with the way of the mouse")
     assert page.locator(".cone").count() <= 24
     assert page.evaluate("node => node === document.querySelector('.token')", first), "tokens stay as they are"
+    until(page, "() => document.querySelectorAll('.thumbnail canvas[data-drawn]').length === 48")
+    kept = page.evaluate_handle("document.querySelector('.thumbnail canvas')")
+    # A click and what follows at once: the lines of tokens that stay, the few thumbnails of a frame.
+    at_once = """async (kind) => {
+      document.querySelector(`[data-kind=${kind}]`).click();
+      await new Promise((done) => setTimeout(done, 0));
+      return document.querySelectorAll(".thumbnail canvas[data-drawn]").length;
+    }"""
+    assert page.evaluate(at_once, "encoder_self") <= 16
+    assert page.evaluate("node => node === document.querySelector('.token')", first), "the same source, the same line"
+    until(page, "() => document.querySelectorAll('.thumbnail canvas[data-drawn]').length === 48")
+    assert page.evaluate(at_once, "cross") == 48, "what was drawn once is there again"
+    assert page.evaluate("node => node === document.querySelector('.thumbnail canvas')", kept)
