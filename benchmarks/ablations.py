@@ -176,7 +176,7 @@ def speed_of(config: RunConfig, prepared: Prepared) -> Speed:
                 label_smoothing=config.training.label_smoothing, clip_norm=1.0, interruptible=contextlib.nullcontext(),
             )  # fmt: skip
             times.append(time.process_time() - begin)
-            pieces.append(batch.target_pieces)
+            pieces.append(batch.target_tokens)
     seconds = sum(times[WARM:])
     return Speed(seconds / TRIAL, sum(pieces[WARM:]) / seconds)
 

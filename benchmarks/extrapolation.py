@@ -194,7 +194,7 @@ def losses_by_length(name: str, *, data: Path, out: Path, steps: int) -> Points:
     losses = {}
     for last, some in found.items():
         scores = score_pairs(cast(Seq2Seq, stored.model), stored.tokenizers, some)
-        losses[last] = -math.fsum(score.log_probability for score in scores) / sum(score.pieces for score in scores)
+        losses[last] = -math.fsum(score.log_probability for score in scores) / sum(score.tokens for score in scores)
     return losses
 
 

@@ -163,7 +163,7 @@ def training(size: str, device: torch.device, seconds: float, *, way: str, token
         "precision": precision,
         "updates": done,
         "milliseconds_per_update": round(1e3 * took / done, 2),
-        "target_tokens_per_second": round(sum(batch.target_pieces for batch in work) / took, 1),
+        "target_tokens_per_second": round(sum(batch.target_tokens for batch in work) / took, 1),
         "tflops": round(operations / took / 1e12, 3),
         "ceiling_tflops": round(ceiling / 1e12, 3),
         "share_of_ceiling": round(operations / took / ceiling, 4),

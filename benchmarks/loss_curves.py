@@ -100,7 +100,7 @@ def learn(
             model if half is None else half.refreshed(), [batch], optimizer,
             label_smoothing=training.label_smoothing, clip_norm=training.clip_norm, interruptible=nullcontext(),
         )  # fmt: skip
-        losses.append(done.loss_sum / done.pieces)
+        losses.append(done.loss_sum / done.tokens)
     return losses
 
 

@@ -147,7 +147,7 @@ def _timed(size: Size, batches: Sequence[Batch], step: Callable[[Batch], float])
     begin = time.perf_counter()
     losses += [step(batch) for batch in batches[WARM_UP:]]
     seconds = time.perf_counter() - begin
-    pieces = sum(batch.target_pieces for batch in batches[WARM_UP:])
+    pieces = sum(batch.target_tokens for batch in batches[WARM_UP:])
     products = sum(_operations(size, batch) for batch in batches[WARM_UP:])
     return {
         "tokens_per_second": round(pieces / seconds, 1),
@@ -162,7 +162,7 @@ def _operations(size: Size, batch: Batch) -> float:
     square, wide = size.d_model**2, size.d_model * size.d_ff
     encoder, decoder = size.layers * (4 * square + 2 * wide), size.layers * (6 * square + 2 * wide)
     memory = size.layers * 2 * square  # the decoder's keys and values of the source
-    sources, targets = int(batch.source_valid.sum()), batch.target_pieces
+    sources, targets = int(batch.source_valid.sum()), batch.target_tokens
     return 6 * (sources * (encoder + memory) + targets * (decoder + size.d_model * size.vocabulary))
 
 
@@ -185,7 +185,7 @@ def limelight(size: Size, batches: Sequence[Batch]) -> dict[str, float]:
             model if half is None else half.refreshed(), [batch], optimizer, label_smoothing=0.1, clip_norm=1.0,
             interruptible=nullcontext(),
         )  # fmt: skip
-        return done.loss_sum / done.pieces
+        return done.loss_sum / done.tokens
 
     return _timed(size, batches, step)
 

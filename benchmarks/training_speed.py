@@ -99,8 +99,8 @@ def _speed(config: RunConfig, folder: Path, updates: int) -> dict[str, float]:
             model if half is None else half.refreshed(), [batch], optimizer, label_smoothing=0.1, clip_norm=1.0,
             interruptible=contextlib.nullcontext(),
         )  # fmt: skip
-        pieces += result.pieces
-        real += int(batch.source_valid.sum()) + result.pieces
+        pieces += result.tokens
+        real += int(batch.source_valid.sum()) + result.tokens
         places += batch.source.numel() + batch.target_in.numel()
     seconds = time.perf_counter() - begin
     faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - faults

@@ -34,7 +34,7 @@ def learn_by_heart() -> Translator:
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3, betas=(0.9, 0.98))
     for _ in range(100):
         optimizer.zero_grad()
-        (batch_loss(model, batch, label_smoothing=0.1) / batch.target_pieces).backward()
+        (batch_loss(model, batch, label_smoothing=0.1) / batch.target_tokens).backward()
         optimizer.step()
     return Translator(model.eval(), Tokenizers(both, both))
 

@@ -36,7 +36,7 @@ def test_a_batch_is_what_a_loop_over_its_places_says(pairs: list[tuple[list[int]
             assert batch.target_in[row, place] == read
             assert batch.target_out[row, place] == predicted
             assert batch.target_valid[row, place] == (place <= len(target))
-    assert batch.target_pieces == sum(len(target) + 1 for target in targets)
+    assert batch.target_tokens == sum(len(target) + 1 for target in targets)
 
 
 def test_an_empty_target_is_an_end_after_a_start() -> None:
@@ -44,7 +44,7 @@ def test_an_empty_target_is_an_end_after_a_start() -> None:
     assert batch.target_in.tolist() == [[START]]
     assert batch.target_out.tolist() == [[END]]
     assert batch.target_valid.tolist() == [[True]]
-    assert batch.target_pieces == 1
+    assert batch.target_tokens == 1
 
 
 def test_rows_of_arrays_are_rows_of_lists() -> None:
@@ -76,7 +76,7 @@ def test_blocks_predict_what_follows_and_have_no_source(count: int, block: int, 
         for place in range(block):
             assert batch.target_in[row, place] == ids[row, place]
             assert batch.target_out[row, place] == ids[row, place + 1]
-    assert batch.target_pieces == count * block
+    assert batch.target_tokens == count * block
     assert batch.target_in.is_contiguous()
     assert batch.target_out.is_contiguous()
     assert batch.target_out.dtype == torch.int64

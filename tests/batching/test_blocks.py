@@ -68,7 +68,7 @@ def test_an_epoch_predicts_every_piece_once_but_for_the_ends(
         assert batch.target_valid.all()
         assert batch.target_valid.shape == batch.target_in.shape
         assert batch.source.shape == batch.source_valid.shape == (len(batch.target_in), 0)
-        assert batch.target_pieces == batch.target_out.numel()
+        assert batch.target_tokens == batch.target_out.numel()
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -70,7 +70,7 @@ def test_a_batch_asks_for_one_thing_of_each_text() -> None:
     assert batch.target_in.shape == (2, 0)
     assert batch.target_out.tolist() == [[4], [3]]
     assert batch.target_valid.tolist() == [[True], [True]]
-    assert batch.target_pieces == 2
+    assert batch.target_tokens == 2
 
 
 def test_an_epoch_has_every_text_with_its_label(store: TokenStore, tokenizers: Tokenizers, seed: int) -> None:

@@ -136,7 +136,7 @@ def test_batches_keep_to_their_budget_and_their_padding() -> None:
         assert torch.equal(batch.source_valid, batch.source != LETTERS.padding)
         assert batch.target_in.shape == (len(batch.source), 0)
         assert batch.source_valid.any(dim=0).all()
-        assert batch.target_pieces == int(batch.target_valid.sum()) > 0
+        assert batch.target_tokens == int(batch.target_valid.sum()) > 0
 
 
 def test_what_is_chosen_and_what_becomes_of_it(seed: int) -> None:

@@ -18,13 +18,13 @@ from limelight.storage.model import load_model, save_model
 from tests.cli.conftest import Limelight
 
 Typed = Callable[[bytes], None]
-FEW = ["--max-pieces", "20"]
+FEW = ["--max-tokens", "20"]
 
 
 def test_a_prompt_is_shown_and_gone_on_from(limelight: Limelight, writing: Path) -> None:
     ended = limelight("generate", "--model", writing, "The old", "--seed", 3, *FEW)
     assert (ended.code, ended.err) == (0, "")
-    (found,) = load(writing).generate("The old", max_pieces=20, sampling=Sampling(temperature=0.8, seed=3))
+    (found,) = load(writing).generate("The old", max_tokens=20, sampling=Sampling(temperature=0.8, seed=3))
     assert ended.out == f"The old{found.text}\n"
     assert limelight("generate", "--model", writing / "best", "The old", "--seed", 3, *FEW) == ended
     assert limelight("generate", "--model", writing, "The old", "--seed", 3, "--temperature", 0.8, *FEW) == ended
@@ -47,10 +47,17 @@ def test_a_prompt_may_come_through_standard_input(
     assert ended.out.startswith(prompt)
 
 
+def test_the_former_name_of_the_limit_is_still_read(limelight: Limelight, writing: Path) -> None:
+    ended = limelight("generate", "--model", writing, "The old", "--greedy", "--max-pieces", 3)
+    assert ended == limelight("generate", "--model", writing, "The old", "--greedy", "--max-tokens", 3)
+    assert ended != limelight("generate", "--model", writing, "The old", "--greedy", *FEW)
+    assert "--max-pieces" not in limelight("generate", "--help").out
+
+
 def test_samples_stand_apart(limelight: Limelight, writing: Path) -> None:
     ended = limelight("generate", "--model", writing, "A dog", "--samples", 3, "--seed", 5, *FEW)
     sampling = Sampling(temperature=0.8, seed=5)
-    found = load(writing).generate("A dog", samples=3, max_pieces=20, sampling=sampling)
+    found = load(writing).generate("A dog", samples=3, max_tokens=20, sampling=sampling)
     assert ended.out == "".join(f"--- {number} of 3 ---\nA dog{each.text}\n" for number, each in enumerate(found, 1))
     lines = limelight("generate", "--model", writing, "A dog", "--samples", 3, "--seed", 5, "--json", *FEW).out
     shown = [json.loads(line) for line in lines.splitlines()]

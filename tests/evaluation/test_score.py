@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from limelight.batching.batch import make_batch
 from limelight.config import RecurrentConfig, TransformerConfig
 from limelight.errors import UserError
-from limelight.evaluation import PairScore, perplexity, score_pairs, score_pieces
+from limelight.evaluation import PairScore, perplexity, score_pairs, score_tokens
 from limelight.evaluation import score as module
 from limelight.models.build import build_model
 from limelight.text.pair import Pair
@@ -45,16 +45,16 @@ def test_scores_are_the_loop_over_the_definition(pairs, seed, batch_tokens):
     model = BagModel()
     expected = [by_hand(model, pair) for pair in pairs]
     scores = score_pairs(model, LETTERS, pairs, batch_tokens=batch_tokens)
-    assert [score.pieces for score in scores] == [len(values) for values in expected]
+    assert [score.tokens for score in scores] == [len(values) for values in expected]
     assert [score.log_probability for score in scores] == pytest.approx([sum(values) for values in expected])
-    for pieces, values in zip(score_pieces(model, LETTERS, pairs, batch_tokens=batch_tokens), expected, strict=True):
+    for pieces, values in zip(score_tokens(model, LETTERS, pairs, batch_tokens=batch_tokens), expected, strict=True):
         assert list(pieces.log_probabilities) == pytest.approx(values)
-        assert len(pieces.pieces) == len(values)
+        assert len(pieces.tokens) == len(values)
 
 
 def test_pieces_are_named_and_the_end_is_one_of_them(seed):
-    (scores,) = score_pieces(BagModel(), LETTERS, [Pair("ab", "c d", "test.tsv", 1)])
-    assert scores.pieces == ("c", "▁", "d", "</s>")
+    (scores,) = score_tokens(BagModel(), LETTERS, [Pair("ab", "c d", "test.tsv", 1)])
+    assert scores.tokens == ("c", "▁", "d", "</s>")
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -67,7 +67,7 @@ def test_neither_padding_nor_company_nor_order_changes_a_score(seed, name):
     backwards = score_pairs(model, LETTERS, pairs[::-1], batch_tokens=17)[::-1]
     for scores in (together, backwards):
         np.testing.assert_allclose([score.log_probability for score in scores], alone, rtol=1e-9)
-    assert [score.pieces for score in together] == [len(text) + 1 for text in texts]
+    assert [score.tokens for score in together] == [len(text) + 1 for text in texts]
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -75,7 +75,7 @@ def test_the_probabilities_of_all_next_pieces_sum_to_one(seed, name):
     """p of every one-piece beginning, of the end at once, and of the unknown token, which no text spells."""
     model = build_model(MODELS[name], LETTERS).double().eval()
     letters = [LETTERS.target.decode([identifier]) for identifier in range(2, LETTERS.target.padding)]
-    scores = score_pieces(model, LETTERS, [Pair("ab", text, "test.tsv", 1) for text in ["", *letters]])
+    scores = score_tokens(model, LETTERS, [Pair("ab", text, "test.tsv", 1) for text in ["", *letters]])
     known = sum(math.exp(score.log_probabilities[0]) for score in scores)
     ids = {"start": model.start_id, "end": 0, "source_padding": 99, "target_padding": 99}
     batch = make_batch([LETTERS.source.encode("ab")], [[]], **ids)

@@ -114,7 +114,7 @@ def test_greedy_search_is_a_loop_over_whole_texts(case: tuple[LanguageModel, int
     """Windows too: a text much longer than one, and a prompt that fills more than one."""
     model, window = case
     generator = TextGenerator(model, CHARACTERS, window=window)
-    (found,) = generator.generate(prompt, max_pieces=40)
+    (found,) = generator.generate(prompt, max_tokens=40)
     pieces, total, ended = plain_greedy(model, encode_text(CHARACTERS.target, prompt), window, 40)
     assert found.tokens == tuple(CHARACTERS.target.pieces(pieces))
     assert found.log_probability == pytest.approx(total, abs=1e-6)
@@ -129,7 +129,7 @@ def test_samples_are_given_the_log_probability_of_what_was_drawn(
     model, window = case
     generator = TextGenerator(model, CHARACTERS, window=window)
     sampling = Sampling(temperature=1.3, seed=seed)
-    found = generator.generate("the old dog", samples=5, max_pieces=17, sampling=sampling)
+    found = generator.generate("the old dog", samples=5, max_tokens=17, sampling=sampling)
     assert len(found) == 5
     prompt, ids = encode_text(CHARACTERS.target, "the old dog"), list(range(CHARACTERS.target.size))
     names = {name: number for number, name in zip(ids, CHARACTERS.target.pieces(ids), strict=True)}
@@ -144,13 +144,13 @@ def test_samples_are_given_the_log_probability_of_what_was_drawn(
         else:
             assert len(each.tokens) == 17
         assert each.log_probability == pytest.approx(total, abs=1e-6)
-    assert generator.generate("the old dog", samples=5, max_pieces=17, sampling=sampling) == found
+    assert generator.generate("the old dog", samples=5, max_tokens=17, sampling=sampling) == found
 
 
 def test_what_is_drawn_is_drawn_as_the_model_says(seed: int) -> None:
     """One token, many times: the counts are those of the probabilities, within six deviations."""
     generator = TextGenerator(exact(ROTARY), CHARACTERS, window=9)
-    found = generator.generate("the", samples=1000, max_pieces=1, sampling=Sampling(seed=seed))
+    found = generator.generate("the", samples=1000, max_tokens=1, sampling=Sampling(seed=seed))
     expected = next_log_probabilities(generator.model, [0, *encode_text(CHARACTERS.target, "the")])
     for number, log_probability in enumerate(expected):
         tokens = tuple(CHARACTERS.target.pieces([number])) if number else ()
@@ -166,7 +166,7 @@ def test_the_end_comes_as_often_at_the_edge_of_a_window_as_elsewhere(
     original = greedy.draw
     monkeypatch.setattr(greedy, "draw", lambda rows, *how: (drawn.append(len(rows)), original(rows, *how))[1])
     generator = TextGenerator(exact(ROTARY), CHARACTERS, window=6)
-    (found,) = generator.generate("a", max_pieces=30, sampling=Sampling(seed=seed))
+    (found,) = generator.generate("a", max_tokens=30, sampling=Sampling(seed=seed))
     assert drawn == [1] * (len(found.tokens) + (found.ended_by == "end"))
 
 
@@ -175,7 +175,7 @@ def test_a_window_never_reads_more_than_it_holds(monkeypatch: pytest.MonkeyPatch
     original = Engine.submit
     monkeypatch.setattr(Engine, "submit", lambda self, request: (added.append(request), original(self, request))[1])
     model = exact(ROTARY)
-    TextGenerator(model, CHARACTERS, window=8).generate("the old", max_pieces=30, sampling=Sampling(top_k=1))
+    TextGenerator(model, CHARACTERS, window=8).generate("the old", max_tokens=30, sampling=Sampling(top_k=1))
     sizes = [len(request.source) + 1 for request in added]
     assert sizes == [8] + [4] * (len(sizes) - 1)
     assert all(len(request.source) + 1 + request.max_tokens <= 8 + 1 for request in added)
@@ -187,7 +187,7 @@ def test_a_window_never_reads_more_than_it_holds(monkeypatch: pytest.MonkeyPatch
 
 def test_a_sample_is_a_function_of_its_number_and_not_of_the_others(seed: int) -> None:
     generator = TextGenerator(exact(ROTARY), CHARACTERS, window=6)
-    how = {"max_pieces": 25, "sampling": Sampling(seed=seed, temperature=3.0)}
+    how = {"max_tokens": 25, "sampling": Sampling(seed=seed, temperature=3.0)}
     five = generator.generate("the", samples=5, **how)
     for count in (1, 3):
         few = generator.generate("the", samples=count, **how)
@@ -204,7 +204,7 @@ def test_a_window_draws_other_numbers_than_the_one_before(monkeypatch: pytest.Mo
     model = exact(ROTARY)
     with torch.no_grad():
         model.decoder.embedding.weight[0] -= 9  # the end is improbable
-    TextGenerator(model, CHARACTERS, window=4).generate("a", max_pieces=12, sampling=Sampling(seed=seed))
+    TextGenerator(model, CHARACTERS, window=4).generate("a", max_tokens=12, sampling=Sampling(seed=seed))
     assert len(set(drawn)) == len(drawn)
 
 
@@ -215,7 +215,7 @@ def test_a_stream_is_the_text_in_parts(kind: str, config: ModelConfig, seed: int
     window = 9 if config is ROTARY else None
     generator = TextGenerator(exact(config, tokenizers), tokenizers, window=window)
     for number, stop in enumerate([(), ("a",), ("e", "\n", " s")]):
-        how = {"max_pieces": 25, "sampling": Sampling(seed=seed + number), "stop": stop}
+        how = {"max_tokens": 25, "sampling": Sampling(seed=seed + number), "stop": stop}
         (found,) = generator.generate("the old\ndog ", **how)
         assert "".join(generator.stream("the old\ndog ", **how)) == found.text
         assert not any(each in found.text for each in stop)
@@ -225,7 +225,7 @@ def test_a_stream_is_the_text_in_parts(kind: str, config: ModelConfig, seed: int
 
 def test_whoever_takes_a_part_of_a_stream_is_outside_of_the_model(seed: int) -> None:
     model = exact(ROTARY)
-    parts = TextGenerator(model, CHARACTERS, window=9).write("the", max_pieces=5)
+    parts = TextGenerator(model, CHARACTERS, window=9).write("the", max_tokens=5)
     next(parts)
     assert model.training
     assert not torch.is_inference_mode_enabled()
@@ -235,12 +235,12 @@ def test_a_stop_text_ends_the_work(seed: int) -> None:
     """Greedy text without one gives the text; each of its letters may then stop it, across windows too."""
     model = exact(ROTARY)
     generator = TextGenerator(model, CHARACTERS, window=6)
-    (whole,) = generator.generate("the", max_pieces=30)
+    (whole,) = generator.generate("the", max_tokens=30)
     chance = random.Random(seed)
     for size in (1, 2, 3) * bool(whole.text):
         place = chance.randrange(len(whole.text))
         stop = whole.text[place : place + size]
-        (found,) = generator.generate("the", max_pieces=30, stop=[stop])
+        (found,) = generator.generate("the", max_tokens=30, stop=[stop])
         cut = whole.text.index(stop)
         assert (found.text, found.ended_by) == (whole.text[:cut], "stop")
         silent = sum(token.startswith("<ph") for token in found.tokens)  # placeholders have no text
@@ -250,7 +250,7 @@ def test_a_stop_text_ends_the_work(seed: int) -> None:
 
 def test_texts_are_written_side_by_side(seed: int) -> None:
     generator = TextGenerator(exact(CELLS), CHARACTERS)
-    how = {"samples": 3, "max_pieces": 20, "sampling": Sampling(seed=seed)}
+    how = {"samples": 3, "max_tokens": 20, "sampling": Sampling(seed=seed)}
     grown = list(generator.write("", **how))
     found = generator.generate("", **how)
     for sample, expected in enumerate(found):
@@ -265,10 +265,10 @@ def test_texts_are_written_side_by_side(seed: int) -> None:
 def test_every_precision_writes(name: str, precision: str, seed: int) -> None:
     config, window = CASES[name]
     model = build_model(config, CHARACTERS)
-    (found,) = TextGenerator(model, CHARACTERS, window=window, precision=precision).generate("the old", max_pieces=20)
+    (found,) = TextGenerator(model, CHARACTERS, window=window, precision=precision).generate("the old", max_tokens=20)
     assert isinstance(found, Generated)
     if precision == "fp32":
-        (plain,) = TextGenerator(model, CHARACTERS, window=window).generate("the old", max_pieces=1)
+        (plain,) = TextGenerator(model, CHARACTERS, window=window).generate("the old", max_tokens=1)
         assert found.tokens[: len(plain.tokens)] == plain.tokens
 
 
@@ -285,7 +285,7 @@ def test_a_model_that_predicts_no_numbers_is_told(sampling: Sampling | None, see
     ("options", "message"),
     [
         ({"samples": 0}, "samples must be at least 1, not 0"),
-        ({"max_pieces": 0}, "max_pieces must be at least 1, not 0"),
+        ({"max_tokens": 0}, "max_tokens must be at least 1, not 0"),
         ({"samples": 2}, "2 samples of greedy search would be the same text: give a sampling to draw them"),
         ({"stop": ["a", ""]}, "an empty stop text would end every text before it begins"),
     ],
@@ -306,8 +306,8 @@ def test_a_folder_is_all_it_takes(tmp_path: Path, config: ModelConfig, window: i
     folder = save(tmp_path / "run", config)
     generator = load_generator(folder, torch.device("cpu"))
     assert generator.window == window
-    found = generator.generate("the", max_pieces=12)
-    assert load_generator(str(folder), precision="fp32").generate("the", max_pieces=12) == found
+    found = generator.generate("the", max_tokens=12)
+    assert load_generator(str(folder), precision="fp32").generate("the", max_tokens=12) == found
     with pytest.raises(UserError, match="unknown precision 'int4'"):
         load_generator(folder, precision="int4")
 

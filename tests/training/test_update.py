@@ -48,8 +48,8 @@ def test_accumulated_batches_make_the_gradient_of_one_big_batch(model: Seq2Seq) 
     expected = gradients(model)
     parts = [batch_of(model, sources[first:last], targets[first:last]) for first, last in ((0, 2), (2, 3), (3, 5))]
     found = run(model, parts, still)
-    assert (found.pieces, found.loss_sum) == (whole.pieces, pytest.approx(whole.loss_sum, rel=1e-5))
-    assert found.pieces == sum(len(target) + 1 for target in targets)
+    assert (found.tokens, found.loss_sum) == (whole.tokens, pytest.approx(whole.loss_sum, rel=1e-5))
+    assert found.tokens == sum(len(target) + 1 for target in targets)
     for one, other in zip(gradients(model), expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-7)
 

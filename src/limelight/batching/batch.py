@@ -67,11 +67,11 @@ def _costs(sources: Lengths, targets: Lengths, tokens: int) -> np.ndarray:
     widths_behind = (np.maximum.accumulate(sources[::-1]) + np.maximum.accumulate(targets[::-1]))[::-1]
     places = left * widths[:-1] + right * widths_behind[1:]
 
-    pieces = np.cumsum(np.maximum(sources, targets))
-    batches = pieces * (_PADDING / tokens)
+    counts = np.cumsum(np.maximum(sources, targets))
+    batches = counts * (_PADDING / tokens)
     needed = np.ceil(batches[:-1]) + np.ceil(batches[-1] - batches[:-1])
     cost = places * (1 + _UNFILLED * (needed / batches[-1] - 1))
-    share = pieces[:-1] / pieces[-1]
+    share = counts[:-1] / counts[-1]
     even = (share >= _MIN_SHARE) & (share <= 1 - _MIN_SHARE)
     return np.where(even, cost, np.inf) if even.any() else cost
 
@@ -115,7 +115,7 @@ class Batch:
         return Batch(*(getattr(self, name).pin_memory().to(device, non_blocking=True) for name in self.__slots__))
 
     @property
-    def target_pieces(self) -> int:
+    def target_tokens(self) -> int:
         """Predicted tokens, end included: what losses are divided by and speeds are counted in."""
         return int(self.target_valid.sum())
 

@@ -27,9 +27,9 @@ EXAMPLES = """
   limelight generate --model runs/plays "ROMEO:" --samples 3 --seed 7
   limelight generate --model runs/plays --temperature 0.5 < act.txt
   limelight generate --model runs/plays "ROMEO:" --greedy --stop "JULIET:"
-  limelight generate --model runs/plays "" --max-pieces 10000 -o play.txt
+  limelight generate --model runs/plays "" --max-tokens 10000 -o play.txt
 """
-WITH_LESS_MEMORY = "Give fewer --samples, or smaller --max-pieces"
+WITH_LESS_MEMORY = "Give fewer --samples, or smaller --max-tokens"
 
 TEMPERATURE = 0.8
 """Cooler than what was learned: the tokens that nobody would write have little chance, and texts still differ."""
@@ -39,7 +39,8 @@ def generate(
     prompt: options.Prompt = None,
     model: options.OneModel = None,
     samples: options.Samples = 1,
-    max_pieces: options.MaxPieces = 500,
+    max_tokens: options.MaxTokens = 500,
+    max_pieces: options.FormerMaxTokens = None,
     stop: options.Stop = None,
     output: options.Output = None,
     as_json: options.AsJsonTexts = False,
@@ -58,7 +59,9 @@ def generate(
     begin = _prompt(prompt)
     with text_to(output) as write:
         generator = open_generator(folders, Machine(device, threads), precision)
-        grown = generator.write(begin, samples=samples, max_pieces=max_pieces, sampling=sampling, stop=stop or ())
+        grown = generator.write(
+            begin, samples=samples, max_tokens=max_pieces or max_tokens, sampling=sampling, stop=stop or ()
+        )
         if as_json:
             found = {each.sample: each.done for each in grown if each.done is not None}
             for _, text in sorted(found.items()):

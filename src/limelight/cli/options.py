@@ -302,11 +302,15 @@ Samples = Annotated[
     int,
     typer.Option("--samples", help="Number of texts to generate for the prompt.", parser=whole_number(1), metavar="N"),
 ]
-MaxPieces = Annotated[
+MaxTokens = Annotated[
     int,
     typer.Option(
-        "--max-pieces", help="Maximum number of tokens per text. Default: 500.", parser=whole_number(1), metavar="N"
+        "--max-tokens", help="Maximum number of tokens per text. Default: 500.", parser=whole_number(1), metavar="N"
     ),
+]
+FormerMaxTokens = Annotated[
+    int | None,
+    typer.Option("--max-pieces", hidden=True, help="The former name of --max-tokens.", parser=whole_number(1)),
 ]
 Stop = Annotated[
     list[str] | None,

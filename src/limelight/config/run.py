@@ -74,7 +74,7 @@ class TokensConfig(Section):
 
     kind: Literal["bpe", "unigram", "wordpiece", "characters"] = "bpe"
     vocabulary_size: int | None = Field(None, ge=64)
-    """Pieces per vocabulary, padding not counted; chosen from the size of the corpus when not given."""
+    """Tokens per vocabulary, padding not counted; chosen from the size of the corpus when not given."""
     joint: bool = True
     """One vocabulary for both languages (needed to tie source and target embeddings)."""
     sampling: float = Field(0.0, ge=0, lt=1)

@@ -9,7 +9,7 @@ class Hypothesis:
 
     Attributes:
         ids: target tokens without start and end; a forced prefix is part of them.
-        score: what the search ranks by. Beam search: `log_probability / length_penalty(pieces)`, the end counted as a
+        score: what the search ranks by. Beam search: `log_probability / length_penalty(tokens)`, the end counted as a
             token where there is one; greedy search and sampling rank nothing and give `log_probability`.
         log_probability: sum over all tokens, natural logarithm; forced tokens count, and so does the end if `finished`.
         finished: whether the end was reached within the length limit.

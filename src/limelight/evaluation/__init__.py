@@ -3,7 +3,7 @@
 from limelight.evaluation.evaluate import Evaluation, evaluate
 from limelight.evaluation.lengths import LengthBucket, score_by_length
 from limelight.evaluation.metrics import Metric, corpus_bleu, corpus_chrf
-from limelight.evaluation.score import PairScore, PieceScores, perplexity, score_pairs, score_pieces
+from limelight.evaluation.score import PairScore, TokenScores, perplexity, score_pairs, score_tokens
 from limelight.evaluation.text import TextEvaluation, evaluate_text
 
 __all__ = [
@@ -11,8 +11,8 @@ __all__ = [
     "LengthBucket",
     "Metric",
     "PairScore",
-    "PieceScores",
     "TextEvaluation",
+    "TokenScores",
     "corpus_bleu",
     "corpus_chrf",
     "evaluate",
@@ -20,5 +20,5 @@ __all__ = [
     "perplexity",
     "score_by_length",
     "score_pairs",
-    "score_pieces",
+    "score_tokens",
 ]

@@ -29,14 +29,14 @@ class PairScore(NamedTuple):
 
     log_probability: float
     """Sum over the target's tokens and its end, natural logarithm; 0 would be certainty."""
-    pieces: int
+    tokens: int
     """How many there are, the end included."""
 
 
-class PieceScores(NamedTuple):
+class TokenScores(NamedTuple):
     """How probable each token of one target is."""
 
-    pieces: tuple[str, ...]
+    tokens: tuple[str, ...]
     """The target's tokens, the last one is `</s>`."""
     log_probabilities: tuple[float, ...]
     """Of each token given the source and the tokens before it, natural logarithm."""
@@ -53,12 +53,12 @@ def score_pairs(
     return [PairScore(math.fsum(values), len(values)) for _, values in scored]
 
 
-def score_pieces(
+def score_tokens(
     model: Seq2Seq, tokenizers: Tokenizers, pairs: Sequence[Pair], *, batch_tokens: int = 4096
-) -> list[PieceScores]:
+) -> list[TokenScores]:
     """The same, token by token: where in a translation the model was surprised."""
     scored = _scored(model, tokenizers, pairs, batch_tokens)
-    return [PieceScores((*tokenizers.target.pieces(ids), "</s>"), tuple(values)) for ids, values in scored]
+    return [TokenScores((*tokenizers.target.pieces(ids), "</s>"), tuple(values)) for ids, values in scored]
 
 
 def perplexity(scores: Sequence[PairScore]) -> float:
@@ -68,7 +68,7 @@ def perplexity(scores: Sequence[PairScore]) -> float:
     """
     if not scores:
         raise UserError("there is no perplexity of an empty corpus: give at least one pair")
-    mean = math.fsum(score.log_probability for score in scores) / sum(score.pieces for score in scores)
+    mean = math.fsum(score.log_probability for score in scores) / sum(score.tokens for score in scores)
     try:
         return math.exp(-mean)
     except OverflowError:

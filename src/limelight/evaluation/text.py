@@ -33,7 +33,7 @@ from limelight.tokens.text import encode_text
 from limelight.tokens.tokenizer import END, UNKNOWN
 
 AT_ONCE = 8192
-"""Pieces that are read at a time."""
+"""Tokens that are read at a time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,7 @@ def _require_matplotlib(theme: str) -> None:
 
 
 def _labels(pieces: Sequence[str]) -> tuple[str, ...]:
-    """Pieces as labels: not too long, and without what cannot be drawn or stand in an SVG file."""
+    """Tokens as labels: not too long, and without what cannot be drawn or stand in an SVG file."""
     if not pieces:
         raise UserError("there is nothing to draw: a side of this map has no tokens")
     shown = map(drawable, pieces)
@@ -189,7 +189,7 @@ def _heat(axes: "Axes", weights: Weights, may_attend: Truths | None, theme: str)
 
 
 def _label(axes: "Axes", rows: Sequence[str], columns: Sequence[str], sizes: _Sizes, families: Sequence[str]) -> None:
-    """Pieces at the left and above; where cells are smaller than letters only every second, third ... is written."""
+    """Tokens at the left and above; where cells are smaller than letters only every second, third ... is written."""
     every = max(1, round(sizes.font / 72 / sizes.cell + 0.4))
     style: dict[str, Any] = {"fontsize": sizes.font, "fontfamily": list(families), "parse_math": False}
     # Anchored at the baseline: centered boxes would shift the tokens that carry the low mark of a word's start.

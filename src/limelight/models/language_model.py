@@ -19,7 +19,7 @@ class LanguageModel(Seq2Seq[MemoryT, StateT]):
     """A model of p(text), a token at a time; its source is the prompt, of any length, none at all included.
 
     There is one vocabulary, positions count source and target together, and what separates texts, the end, is also what
-    the first piece of a text is predicted from. Trained on pairs it is a translator without an encoder (Liu et al.
+    the first token of a text is predicted from. Trained on pairs it is a translator without an encoder (Liu et al.
     2018, section 4.2.3): the target goes on where the source ends.
 
     Args:

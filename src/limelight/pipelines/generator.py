@@ -23,7 +23,7 @@ from limelight.tokens import Tokenizers
 from limelight.tokens.text import decode_text, encode_text
 
 BATCH_TOKENS = 16384
-"""Pieces of prompts that are read at a time."""
+"""Tokens of prompts that are read at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class TextGenerator:
         prompt: str,
         *,
         samples: int = 1,
-        max_pieces: int = 500,
+        max_tokens: int = 500,
         sampling: Sampling | None = None,
         stop: Sequence[str] = (),
     ) -> list[Generated]:
@@ -90,22 +90,22 @@ class TextGenerator:
 
         Args:
             samples: how many, drawn independently.
-            max_pieces: most tokens of each.
+            max_tokens: the maximum number of tokens of each.
             sampling: how to draw; None takes the most probable token each time (greedy search).
             stop: texts that end a text where they appear in it.
 
         Raises `UserError` for settings out of bounds, and `RunError` where the model predicts no numbers.
         """
-        grown = self.write(prompt, samples=samples, max_pieces=max_pieces, sampling=sampling, stop=stop)
+        grown = self.write(prompt, samples=samples, max_tokens=max_tokens, sampling=sampling, stop=stop)
         done = {each.sample: each.done for each in grown if each.done is not None}
         return [done[sample] for sample in range(samples)]
 
     def stream(
-        self, prompt: str, *, max_pieces: int = 500, sampling: Sampling | None = None, stop: Sequence[str] = ()
+        self, prompt: str, *, max_tokens: int = 500, sampling: Sampling | None = None, stop: Sequence[str] = ()
     ) -> Iterator[str]:
         """One text as it comes, in parts that make up what `generate` gives: whole characters, and nothing that may be
         the beginning of a stop text."""
-        grown = self.write(prompt, max_pieces=max_pieces, sampling=sampling, stop=stop)
+        grown = self.write(prompt, max_tokens=max_tokens, sampling=sampling, stop=stop)
         return (each.text for each in grown if each.text)
 
     def write(
@@ -113,22 +113,22 @@ class TextGenerator:
         prompt: str,
         *,
         samples: int = 1,
-        max_pieces: int = 500,
+        max_tokens: int = 500,
         sampling: Sampling | None = None,
         stop: Sequence[str] = (),
     ) -> Iterator[Growth]:
         """All texts as they come, side by side; each ends with a `Growth` that has the whole of it."""
-        if samples < 1 or max_pieces < 1:
-            name, value = ("samples", samples) if samples < 1 else ("max_pieces", max_pieces)
+        if samples < 1 or max_tokens < 1:
+            name, value = ("samples", samples) if samples < 1 else ("max_tokens", max_tokens)
             raise UserError(f"{name} must be at least 1, not {value}")
         if sampling is None and samples > 1:
             raise UserError(f"{samples} samples of greedy search would be the same text: give a sampling to draw them")
         if "" in stop:
             raise UserError("an empty stop text would end every text before it begins")
-        pieces = encode_text(self.tokenizers.target, prompt)
+        tokens = encode_text(self.tokenizers.target, prompt)
         settings = SearchSettings(sampling=sampling)
         return self._write(
-            [_Draft(sample, prompt, pieces, self, max_pieces, stop) for sample in range(samples)], settings
+            [_Draft(sample, prompt, tokens, self, max_tokens, stop) for sample in range(samples)], settings
         )
 
     def attention(self, text: str) -> AttentionMap:
@@ -174,7 +174,7 @@ class _Draft:
     """A text that is being written."""
 
     def __init__(
-        self, sample: int, prompt: str, pieces: Sequence[int], by: TextGenerator, max_pieces: int, stop: Sequence[str]
+        self, sample: int, prompt: str, tokens: Sequence[int], by: TextGenerator, max_tokens: int, stop: Sequence[str]
     ) -> None:
         self.sample, self.done = sample, False
         self.room = 0
@@ -183,12 +183,12 @@ class _Draft:
         """How many it has got since it was read."""
         self._windows = 0
         self._prompt, self._window, self._tokenizer = prompt, by.window, by.tokenizers.target
-        self._context = [by.model.start_id, *pieces]
+        self._context = [by.model.start_id, *tokens]
         """What a new state begins with."""
-        self._pieces: list[int] = []
-        self._left = max_pieces
-        after_space = prompt.endswith(" ") and not decode_text(self._tokenizer, pieces).endswith(" ")
-        self._writer = Writer(self._tokenizer, pieces, stop=stop, after_space=after_space)
+        self._tokens: list[int] = []
+        self._left = max_tokens
+        after_space = prompt.endswith(" ") and not decode_text(self._tokenizer, tokens).endswith(" ")
+        self._writer = Writer(self._tokenizer, tokens, stop=stop, after_space=after_space)
         self._text: list[str] = []
         self._before, self._now = 0.0, 0.0
         """Log-probabilities of what former states have written, and of what this one has."""
@@ -199,7 +199,7 @@ class _Draft:
         if self._window is None:
             self.room = self._left
         else:
-            if len(context) > self._window or self._pieces:
+            if len(context) > self._window or self._tokens:
                 context = context[-max(1, self._window // 2) :]
             # The last token of a state is predicted, but not read by it.
             self.room = min(self._left, self._window - len(context) + 1)
@@ -209,13 +209,13 @@ class _Draft:
         substream = (self.sample, self._windows)
         return Request(context[:-1], self.room, settings, first=context[-1], substream=substream)
 
-    def hear(self, piece: int, log_probability: float) -> Growth:
+    def hear(self, token: int, log_probability: float) -> Growth:
         """One more token; the log-probability is that of all that this state has written."""
-        self._pieces.append(piece)
-        self._context.append(piece)
+        self._tokens.append(token)
+        self._context.append(token)
         self._now = log_probability
         self._left, self.room, self.written = self._left - 1, self.room - 1, self.written + 1
-        text = self._writer.hear(piece)
+        text = self._writer.hear(token)
         if self._writer.stopped:
             return self._over(text, "stop")
         if not self._left:
@@ -235,7 +235,7 @@ class _Draft:
         whole = Generated(
             text="".join([*self._text, text]),
             prompt=self._prompt,
-            tokens=tuple(self._tokenizer.pieces(self._pieces)),
+            tokens=tuple(self._tokenizer.pieces(self._tokens)),
             log_probability=self._before + self._now,
             ended_by=ended_by,
         )

@@ -27,23 +27,23 @@ class Writer:
         self._line = line_end(tokenizer)
         begin = max((place + 1 for place, number in enumerate(prompt) if number == self._line), default=0)
         self._before = list(prompt[begin:])
-        """Pieces of the same line that are text already: as many as decide how the next one reads."""
+        """Tokens of the same line that are text already: as many as decide how the next one reads."""
         self._pending: list[int] = []
-        """Pieces whose text is still to come."""
+        """Tokens whose text is still to come."""
         self._bytes = codecs.getincrementaldecoder("utf-8")("replace")
         self._held = ""
         """Text that a stop text may begin with."""
         self.stopped = False
 
-    def hear(self, piece: int) -> str:
+    def hear(self, token: int) -> str:
         """The text that one more token makes certain."""
-        if piece == self._line:
+        if token == self._line:
             self._held += self._read() + "\n"
             self._before = []
             self._bytes.reset()
         else:
-            self._pending.append(piece)
-            if self._within_character(piece):
+            self._pending.append(token)
+            if self._within_character(token):
                 return ""
             self._held += self._read()
         return self._certain()
@@ -55,9 +55,9 @@ class Writer:
         self._held = ""
         return text
 
-    def _within_character(self, piece: int) -> bool:
+    def _within_character(self, token: int) -> bool:
         """Whether the character that this token belongs to needs more bytes."""
-        name = self._tokenizer.pieces([piece])[0]
+        name = self._tokenizer.pieces([token])[0]
         if len(name) != 6 or not name.startswith(BYTE):
             self._bytes.reset()
             return False

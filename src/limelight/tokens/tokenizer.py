@@ -1,4 +1,4 @@
-"""What the rest of the system knows of a tokenizer: the protocol, the special ids and the reserved pieces.
+"""What the rest of the system knows of a tokenizer: the protocol, the special ids and the reserved tokens.
 
 Special ids follow Marian's convention: end 0, unknown 1, padding the last id. Every other tool can then convert our
 models, and a decoder starts from padding, whose embedding is zero.
@@ -24,13 +24,13 @@ END_PIECE = "</s>"
 UNKNOWN_PIECE = "<unk>"
 PADDING_PIECE = "<pad>"
 UNKNOWN_TEXT = "\u2047"
-"""What an unknown piece reads as in decoded text: the double question mark."""
+"""What an unknown token reads as in decoded text: the double question mark."""
 
 SPACE = "\u2581"
-"""The mark of a space inside pieces; words begin with it."""
+"""The mark of a space inside tokens; words begin with it."""
 
 PLACEHOLDERS = tuple(f"<ph{number}>" for number in range(MARK_COUNT))
-"""Pieces for what must come through a translation untouched: tags, variables, URLs. The last two annotate terms."""
+"""Tokens for what must come through a translation untouched: tags, variables, URLs. The last two annotate terms."""
 
 TERM_BEGIN_PIECE, TERM_END_PIECE = PLACEHOLDERS[30:]
 """Around the target form of a term, which stands behind the source word: `cat <ph30> Katze <ph31>`."""
@@ -102,7 +102,7 @@ class Tokenizer(Protocol):
 def normalize(text: str) -> str:
     """What a tokenizer sees, and what `decode(encode(text))` gives back.
 
-    Unicode NFC; each run of breakable white space (U+2581, the mark of a space inside pieces, counts as one) becomes
+    Unicode NFC; each run of breakable white space (U+2581, the mark of a space inside tokens, counts as one) becomes
     one space, ends are trimmed, no-break spaces stay; half surrogates, which no encoding can hold, become U+FFFD.
     Nothing else changes: no case folding, no compatibility forms.
     """

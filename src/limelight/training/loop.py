@@ -150,7 +150,7 @@ def _one_update(run: Run, batches: Iterator[tuple[Batch, Position]]) -> int:
         run.carried = computing.state
     progress.step += 1
     progress.position = position
-    progress.pieces += result.pieces
+    progress.pieces += result.tokens
     now = run.clock.seconds()
     progress.seconds, spent, signal = run.group.agree(now, now - began, run.stop.number)
     run.pace.add(spent)
@@ -182,7 +182,7 @@ def _count(progress: Progress, result: UpdateResult) -> None:
     if result.applied:
         progress.skipped = 0
         progress.loss_sum += result.loss_sum
-        progress.loss_pieces += result.pieces
+        progress.loss_pieces += result.tokens
     else:
         progress.skipped += 1
 

@@ -71,9 +71,9 @@ class Report:
         now = time.monotonic()
         duration, self._last_update = now - self._last_update, now
         if result.applied:
-            self._pieces += result.pieces
+            self._pieces += result.tokens
         else:
-            self._write("skipped", progress, loss=result.loss_sum / result.pieces, gradient_norm=result.gradient_norm,
+            self._write("skipped", progress, loss=result.loss_sum / result.tokens, gradient_norm=result.gradient_norm,
                         in_a_row=progress.skipped)  # fmt: skip
             self.say(f"update {progress.step:>6}  left out: its loss or gradient is not a finite number")
         if progress.step % self.config.log_every == 0:

@@ -19,7 +19,7 @@ class UpdateResult:
 
     loss_sum: float
     """Summed over tokens, with label smoothing, natural logarithm."""
-    pieces: int
+    tokens: int
     gradient_norm: float
     applied: bool
     """False when loss or gradient was not a number to go on with: such an update changes nothing."""
@@ -48,13 +48,13 @@ def update(
     `loss_scale` times their size, which nothing but their rounding in fp16 knows of. With a `division` this process
     computes its share of the batches, and takes part in the sum.
     """
-    pieces = sum(batch.target_pieces for batch in batches)
+    tokens = sum(batch.target_tokens for batch in batches)
     optimizer.zero_grad(set_to_none=True)
     losses = []
     with interruptible:
         for batch in division.own(batches):
             loss = batch_loss(model, batch, label_smoothing=label_smoothing)
-            (loss / pieces * loss_scale).backward()
+            (loss / tokens * loss_scale).backward()
             losses.append(loss.detach())
     learned = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     own = torch.stack(losses).cpu().double().sum() if losses else torch.zeros((), dtype=torch.float64)
@@ -66,4 +66,4 @@ def update(
     applied = math.isfinite(loss_sum) and math.isfinite(norm) and min(norm, limit) < MAX_NORM
     if applied:
         optimizer.step()
-    return UpdateResult(loss_sum, pieces, norm, applied)
+    return UpdateResult(loss_sum, tokens, norm, applied)

@@ -86,7 +86,7 @@ def test_the_loss_is_per_piece_over_all_pairs(model: Seq2Seq, tokenizers: Tokeni
     for pair in pairs:
         batch = batch_of(model, [tokenizers.source.encode(pair.source)], [tokenizers.target.encode(pair.target)])
         total += batch_loss(model, batch, label_smoothing=0.0).item()
-        pieces += batch.target_pieces
+        pieces += batch.target_tokens
     batches = validation_batches(pairs, tokenizers, tokens=60, longest=None)
     assert len(batches) > 3
     found = mean_loss(model.train(), batches, autocast=nullcontext(), device=CPU)

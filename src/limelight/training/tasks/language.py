@@ -17,7 +17,7 @@ from limelight.training.precision import autocast
 from limelight.training.tasks.task import Task, Validation, mean_loss
 
 LOOKED_AT = 16_384
-"""Pieces of a batch of validation, where training has smaller ones."""
+"""Tokens of a batch of validation, where training has smaller ones."""
 
 
 class LanguageModeling(Task):

@@ -103,10 +103,10 @@ def mean_loss(
 ) -> float:
     """Negative log-likelihood per predicted token. A `learner` may stand in for the model, as for one that carries a
     state."""
-    total, pieces = 0.0, 0
+    total, tokens = 0.0, 0
     with eval_mode(model):
         for batch in batches:
             with autocast:
                 total += batch_loss(learner or model, batch.to(device), label_smoothing=0.0).item()
-            pieces += batch.target_pieces
-    return total / pieces
+            tokens += batch.target_tokens
+    return total / tokens
