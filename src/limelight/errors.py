@@ -1,4 +1,4 @@
-"""The two kinds of trouble a user can be told about.
+"""The two kinds of errors that are reported to a user.
 
 A message names the value, the bound, the place (file and line where there is one) and the way out. Everything else that
 is raised is a fault of ours and may show a traceback.
@@ -10,7 +10,7 @@ class UserError(ValueError):
 
 
 class RunError(RuntimeError):
-    """The work itself failed (disk full, numbers gone wrong); the command line ends with exit code 1."""
+    """The work itself failed (disk full, values not finite); the command line ends with exit code 1."""
 
 
 class TextWarning(UserWarning):

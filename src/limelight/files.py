@@ -58,7 +58,7 @@ def fill_file(path: Path, fill: Callable[[Path], object]) -> None:
             sync_file(partial)
             os.replace(partial, path)
         except BaseException:
-            _try_to_remove(partial)  # what went wrong first is what is told
+            _try_to_remove(partial)  # the first error is the one to report
             raise
         sync_folder(path.parent)
 

@@ -48,8 +48,8 @@ class ResumableFile:
         if not self.journal.exists():
             if size:
                 raise UserError(
-                    f"{self.partial}: there is no {self.journal.name} beside it, so nobody knows what it is; remove it "
-                    "or give another name"
+                    f"{self.partial}: there is no {self.journal.name} beside it, so its content is not known; remove "
+                    "it or give another name"
                 )
             self._record()
             return

@@ -16,7 +16,7 @@ MAX_VALUE_LENGTH = 2_000
 
 
 def open_plain(path: Path) -> BinaryIO:
-    """Open a regular file. Raises `OSError`, also for all else: a fifo waits for ever, a device never ends."""
+    """Open a regular file. Raises `OSError`, also for all else: a fifo blocks, a device never ends."""
     without_waiting = getattr(os, "O_NONBLOCK", 0)  # Windows has neither the flag nor fifos among its files
     file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | without_waiting))  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

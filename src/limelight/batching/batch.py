@@ -51,9 +51,9 @@ def _divide(
     rows: np.ndarray, source_lengths: Lengths, target_lengths: Lengths, tokens: int, generator: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Two parts, cut along the side where it saves more."""
-    luck = 1 + _FREEDOM * generator.random(len(rows) - 1)
+    noise = 1 + _FREEDOM * generator.random(len(rows) - 1)
     orders = [rows[np.argsort(side[rows], kind="stable")] for side in (source_lengths, target_lengths)]
-    costs = [luck * _costs(source_lengths[order], target_lengths[order], tokens) for order in orders]
+    costs = [noise * _costs(source_lengths[order], target_lengths[order], tokens) for order in orders]
     cost, order = min(zip(costs, orders, strict=True), key=lambda each: each[0].min())
     first = int(cost.argmin()) + 1
     return order[:first], order[first:]
@@ -108,8 +108,8 @@ class Batch:
     target_valid: Bool[Tensor, "batch target"]
 
     def to(self, device: torch.device) -> "Batch":
-        """The same batch on another device. To a CUDA GPU it is copied from pinned memory, so that nobody waits for the
-        copy; from other memory, and to other devices, a copy that is not waited for is none, or not safe."""
+        """The same batch on another device. To a CUDA GPU it is copied from pinned memory, so that no thread
+        waits for the copy; from other memory, and to other devices, an asynchronous copy is not safe."""
         if device.type != "cuda":
             return Batch(*(getattr(self, name).to(device) for name in self.__slots__))
         return Batch(*(getattr(self, name).pin_memory().to(device, non_blocking=True) for name in self.__slots__))

@@ -1,4 +1,4 @@
-"""Plain text as rows of equal length, without padding: an endless stream that can be taken up at any batch.
+"""Plain text as rows of equal length, without padding: an endless stream that can be resumed at any batch.
 
 A batch is one look into a memory-mapped file. There are two ways to cut a text: shuffled blocks for models that see
 nothing but their block, and blocks that go on row by row, for a state that is carried from batch to batch.
@@ -38,7 +38,7 @@ class BlockStream(ABC):
         self.rows = max(1, tokens // block)
 
     def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
-        """From `position` on for ever: each batch with the position after it."""
+        """From `position` on, without end: each batch with the position after it."""
         while True:
             starts = self._starts(position.epoch)
             count = -(-len(starts) // self.rows)

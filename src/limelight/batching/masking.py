@@ -39,8 +39,8 @@ class Masking:
         may = self.ordinary[ids]
         counts = may.sum(axis=1)
         wanted = np.minimum(counts, np.maximum(1, np.rint(self.share * counts)))
-        luck = np.where(may, generator.random(ids.shape), np.inf)
-        chosen = luck.argsort(axis=1).argsort(axis=1) < wanted[:, None]
+        noise = np.where(may, generator.random(ids.shape), np.inf)
+        chosen = noise.argsort(axis=1).argsort(axis=1) < wanted[:, None]
         targets = ids[chosen]
         fate = generator.random(len(targets))
         drawn = generator.choice(np.flatnonzero(self.ordinary), len(targets))
@@ -98,7 +98,7 @@ class MaskedStream:
         return len(self.begins)
 
     def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
-        """From `position` on for ever: each batch with the position after it."""
+        """From `position` on, without end: each batch with the position after it."""
         while True:
             order = np.random.default_rng([self.seed, position.epoch]).permutation(len(self))
             first = position.chunk * self.chunk_rows

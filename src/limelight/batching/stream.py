@@ -1,4 +1,4 @@
-"""An endless stream of training batches that can be taken up again at any batch.
+"""An endless stream of training batches that can be resumed at any batch.
 
 Everything in it is a pure function of (corpora, seed, position): a position is three numbers, and nothing random is
 ever stored. Memory is bounded by a chunk, not by the corpus.
@@ -93,7 +93,7 @@ class BatchStream:
         self.processes = processes if self.drawing.varies else 0
 
     def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
-        """From `position` on for ever: each batch with the position after it.
+        """From `position` on, without end: each batch with the position after it.
 
         The next chunk is made in a thread beside the training; it ends with the iterator (`close`), as do the
         processes.

@@ -89,7 +89,7 @@ def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Co
             waiting = file
     if waiting:
         if Path(waiting).is_file():
-            open_text(waiting).close()  # it may be one that nobody can read
+            open_text(waiting).close()  # it may be unreadable
         raise UserError(
             f"{option} {waiting}: a file of one language needs its other language beside it, for example "
             f"{option} train.en train.de; or give one file that holds both ({', '.join(BOTH_SIDES)})"

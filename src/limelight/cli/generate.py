@@ -32,7 +32,7 @@ EXAMPLES = """
 WITH_LESS_MEMORY = "Give fewer --samples, or smaller --max-tokens"
 
 TEMPERATURE = 0.8
-"""Cooler than what was learned: the tokens that nobody would write have little chance, and texts still differ."""
+"""Below 1, so that improbable tokens have little chance, and texts still differ."""
 
 
 def generate(

@@ -48,7 +48,7 @@ class Machine(NamedTuple):
 
 
 def _tell_compiling() -> None:
-    """Who waits at a terminal while loops are compiled, as at the first use on a machine, is told why."""
+    """A message at a terminal while loops are compiled, as at the first use on a machine."""
     if not sys.stderr.isatty():
         return
     try:
@@ -107,8 +107,8 @@ def find_models(
 
 
 def _require_direction(folder: str, config: RunConfig, source: str, target: str, *, detects: bool) -> None:
-    """Raises `UserError` where a model has no such direction, or more than one whose source languages nobody tells
-    apart."""
+    """Raises `UserError` where a model has no such direction, or more than one whose source languages no detector
+    distinguishes."""
     from limelight.config import directions_of, find_direction, fitting_directions
     from limelight.storage.layout import DETECTOR, find_model
 

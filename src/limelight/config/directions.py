@@ -12,7 +12,7 @@ from limelight.config.run import Corpus, DataConfig
 from limelight.errors import UserError
 
 UNNAMED = {side: Corpus.model_fields[side].default for side in ("source", "target")}
-"""What a side is called whose language nobody has named."""
+"""The name of a side whose language is not given."""
 
 
 class Direction(NamedTuple):

@@ -21,7 +21,7 @@ from limelight.untrusted import MAX_YAML_BYTES, read_plain, read_yaml, shown
 FORMAT = 2
 """What `config.yaml` is written in. Format 1, which named no format, is read as well."""
 MAX_FAULTS = 20
-"""So many faults of a configuration are told at once."""
+"""So many faults of a configuration are reported at once."""
 
 
 def load_config(path: str | Path) -> RunConfig:

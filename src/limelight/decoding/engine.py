@@ -222,7 +222,7 @@ AHEAD = 16
 """So many waiting requests that do not fit yet may be passed by those behind them."""
 
 MAX_PASSED = 100
-"""One that was passed by so many waits no longer: nobody joins before it."""
+"""One that was passed by so many waits no longer: no request joins before it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -264,7 +264,7 @@ class Engine:
         """Put a request in line; it joins at one of the next steps. Returns its number.
 
         Raises `UserError` for settings no search can follow, ids that the model does not have, and more positions than
-        it has learned: what is wrong with one request is told here, and never to others.
+        it has learned: a faulty request raises here, and does not disturb others.
         """
         check_request(request, self.model)
         if request.shortlist is not None and self._short is None:

@@ -1,4 +1,4 @@
-"""A step scores the tokens that the sentences at hand may become, instead of the whole vocabulary.
+"""A step scores the tokens that the present sentences may become, instead of the whole vocabulary.
 
 Each source token has the target tokens it most likely becomes, and some tokens are always there
 (`storage/shortlist.py` is the table). Each sentence has a list of its own: what is on the list of any is scored for
@@ -65,7 +65,7 @@ class Lists(NamedTuple):
 
 
 class ShortOutput:
-    """A model's projection onto the shortlists of the requests at hand."""
+    """A model's projection onto the shortlists of the present requests."""
 
     def __init__(self, model: Seq2Seq, shortlist: Shortlist, precision: str) -> None:
         """Raises `UserError` for another vocabulary's shortlist, and for a model that is an ensemble."""

@@ -99,7 +99,7 @@ def _side_by_side(
             for found in pool.map(share, range(workers)):
                 yield from found
         except BaseException:
-            stop.set()  # nobody waits for the others any more
+            stop.set()  # the results of the others are no longer needed
             raise
 
 

@@ -14,7 +14,7 @@ Kept = tuple[str, list[str], list[str], list[str]]
 
 
 class Journal:
-    """Opened for one file; what an earlier start has kept is taken up where it is of the same text and settings."""
+    """Opened for one file; translations kept by an earlier start are used where text and settings are the same."""
 
     def __init__(self, path: Path, key: str) -> None:
         self.path = path

@@ -26,7 +26,7 @@ CHUNK = 128
 
 Translate = Callable[[Sequence[ProtectedText]], Sequence[ProtectedTranslation]]
 Progress = Callable[[str, int, int], None]
-"""Told of the file, the units that are done, and all its units."""
+"""Called with the file, the units that are done, and all its units."""
 
 
 class Suspect(NamedTuple):

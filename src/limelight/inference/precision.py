@@ -7,7 +7,7 @@ from limelight.inference.linear import int8_kind
 
 
 def search_precision(stored: str, device: torch.device) -> str:
-    """What to search in where nobody has chosen: the form the weights are stored in, if the device computes it fast.
+    """What to search in by default: the form the weights are stored in, if the device computes it fast.
 
     Weights of any form can be computed in any precision. bf16 without instructions for it becomes fp32. int8 is for
     CPUs: on a GPU it becomes bf16 where that is multiplied, else fp32.

@@ -1,7 +1,7 @@
 """The rename tables: each of our tensors, and what it is called elsewhere.
 
 A table is made for a configuration and has a row for every tensor of such a model, so that what is missing and what is
-left over can both be told, and all of it at once.
+left over are both reported, and all at once.
 """
 
 from collections.abc import Iterable, Iterator

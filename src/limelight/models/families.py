@@ -1,6 +1,6 @@
 """The families of models, a row for each: what its settings are, who builds it, and what is done with it.
 
-What stands on higher floors is named as `module:name`; whoever calls it resolves the name. Adding a family is a file
+What belongs to higher levels is named as `module:name`; the caller resolves the name. Adding a family is a file
 with its settings, its model and its builder, and a row here.
 """
 

@@ -198,7 +198,7 @@ class Seq2Seq(Model, Generic[MemoryT, StateT]):
     ) -> tuple[Float[Tensor, "rows features"], StateT]:
         """`step` for the active hypotheses: their features alone, sentence by sentence.
 
-        Models that can spare themselves the others override it; here they are read as well.
+        Models that need not compute the others override it; here they are computed as well.
         """
         features, state = self.step(ids, state)
         features, among = features.flatten(0, 1), active.among(ids.shape[1])
@@ -212,7 +212,7 @@ class Seq2Seq(Model, Generic[MemoryT, StateT]):
     def forward_with_attention(
         self, batch: Batch, *, keep_heads: KeepHeads | None = None
     ) -> tuple[Float[Tensor, "batch target features"], AttentionWeights]:
-        """The same features, with every attention weight on the way: the readable path, quadratic in memory."""
+        """The same features, and all attention weights: the readable path, quadratic in memory."""
 
     @abstractmethod
     def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:

@@ -80,7 +80,7 @@ class Attempt(NamedTuple):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The faults that a user is told."""
+        """The faults that are reported to a user."""
         return tuple(fault for fault in self.faults if fault not in UNTOLD)
 
 

@@ -1,13 +1,13 @@
 """A text on its way to a translation: which requests have to be decoded now, and what follows from their answers.
 
-Whoever decodes, `Translator.translate` or a scheduler that serves many clients, does the same with a job:
+`Translator.translate`, and a scheduler that serves many clients, do the same with a job:
 
     while job.requests:
         job.receive([hypotheses of each request, in their order])
     job.translation
 
 A job is a generator inside: it yields requests, is sent what was found, and returns the translation. So a sentence can
-be searched again, with other settings, without a word about it in any engine or scheduler.
+be searched again, with other settings, and no engine or scheduler needs to know.
 """
 
 from collections.abc import Callable, Generator, Sequence

@@ -148,7 +148,7 @@ def translate_prepared(
 
 
 def protected_jobs(translator: Translator, protected: Sequence[ProtectedText], **options: Any) -> list[Job]:
-    """A job for each text, for whoever owns an engine; each becomes a `ProtectedTranslation`. See `Translator.jobs`."""
+    """A job for each text, for the owner of an engine; each becomes a `ProtectedTranslation`. See `Translator.jobs`."""
     knows = knows_marks(translator.tokenizers.source) and knows_marks(translator.tokenizers.target)
     needed = any(sentence.terms or has_marks(sentence.sent) for each in protected for sentence in each.sentences)
     if needed and not knows:

@@ -2,7 +2,7 @@
 
     text -> sentences -> requests -> (an engine) -> hypotheses -> sentences -> text
 
-Between requests and hypotheses stands whoever owns the engine. A `Job` is a text on this way: it may ask a second time.
+The owner of the engine decodes between requests and hypotheses. A `Job` is a text on this way.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -163,7 +163,7 @@ class Translator:
             raise UserError(f"chunk must be at least 1 line, not {chunk}")
         _check_batch_tokens(batch_tokens)
         ready = partial(self.jobs, source_lang=source_lang, target_lang=target_lang, **options)
-        ready([])  # what is wrong with the call is told before a text is waited for
+        ready([])  # an error of the call is raised before a text is waited for
         first = 1
         for some in chunks(texts, chunk):
             yield from self.run(ready(some, first=first), batch_tokens)
@@ -179,7 +179,7 @@ class Translator:
         first: int = 1,
         **options: Unpack[TextOptions],
     ) -> list[Job]:
-        """A job for each text, for whoever owns an engine: the same as `translate`, with whose arguments it is called,
+        """A job for each text, for the owner of an engine: the same as `translate`, with whose arguments it is called,
         but for the decoding. See `pipelines/job.py`.
 
         `first` is the number of the first text in the whole input: for messages, and for what sampling draws, which is
@@ -225,7 +225,7 @@ class Translator:
         return self._prepared(parts, settings, marked=marked)
 
     def engine(self, *, batch_tokens: int = BATCH_TOKENS) -> Engine:
-        """A new engine for requests of `prepare`: the second third, for whoever wants to own it. Its `batch_tokens` are
+        """A new engine for requests of `prepare`: the second part, for callers that own it. Its `batch_tokens` are
         those of all that is decoded at a time."""
         return Engine(self.searched, batch_tokens=batch_tokens, short=self.short)
 
@@ -279,7 +279,7 @@ class Translator:
         asked = source_lang or "", target_lang or ""
         choose = partial(choose_direction, self.directions, self.detector, source=asked[0], target=asked[1])
         if not texts and self.detector is None:
-            choose("")  # what is wrong with what is asked is told all the same
+            choose("")  # raises what is wrong with the request
         return [choose(text) for text in texts]
 
     def _tokenizers_of(self, direction: Direction | None) -> Tokenizers:

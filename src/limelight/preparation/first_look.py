@@ -16,7 +16,7 @@ _SHOWN = 70
 def first_look(config: RunConfig, run: Path, say: Callable[[str], None]) -> None:
     """Say the first pair that is kept of each corpus, and what is strange about training and validation text.
 
-    A run that is taken up has said it before. Raises `UserError` for a file that cannot be read at all.
+    A resumed run has reported it before. Raises `UserError` for a file that cannot be read at all.
     """
     if (run / CONFIG).exists():
         return

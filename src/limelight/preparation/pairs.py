@@ -201,7 +201,7 @@ def nothing_left(data: DataConfig, report: CleanReport, unreadable: Counter[str]
 
 
 def silently(_line: BadLine) -> None:
-    """What was left out is told once, while the corpus is tokenized."""
+    """What was left out is reported once, while the corpus is tokenized."""
 
 
 def _store(

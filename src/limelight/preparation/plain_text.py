@@ -89,7 +89,7 @@ class _Text:
 
 
 def _silently(_line: object) -> None:
-    """What was left out is told once, while the text is tokenized."""
+    """What was left out is reported once, while the text is tokenized."""
 
 
 def _write_tokenizers(config: RunConfig, text: _Text, folder: Path, say: Say) -> None:

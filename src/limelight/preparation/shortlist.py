@@ -25,7 +25,7 @@ CANDIDATES, FREQUENT = 128, 500
 """For each source token, itself included; and for all sentences."""
 
 LOOKED_AT = 1000
-"""Pairs by which it is told how long the lists are."""
+"""Pairs from which the length of the lists is estimated."""
 
 
 def make_shortlist(model: str | Path, corpora: Sequence[Corpus], say: Callable[[str], None]) -> Path:

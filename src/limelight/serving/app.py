@@ -92,7 +92,7 @@ class Endpoint:
                             status=status, milliseconds=round(1000 * seconds, 1))  # fmt: skip
 
     async def _answer(self, request: Request, send: Send, trace: str) -> int:
-        """Returns the status. Raises `ClientLeftError` when there is nobody to answer."""
+        """Returns the status. Raises `ClientLeftError` when the client has left."""
         close = False
         try:
             reply = await self._reply(request)

@@ -54,7 +54,7 @@ class Reply:
     events: AsyncIterator[str] | None = None
     """Server-sent events, each a whole one."""
     close: Callable[[], None] | None = None
-    """Called when the events have ended, or nobody listens to them any more."""
+    """Called when the events have ended, or the client has left."""
 
 
 Handler = Callable[[Service, Call], Awaitable[Reply]]

@@ -30,7 +30,7 @@ class FairQueue(Generic[Item]):
     def take(self) -> Item:
         """The first item of the request whose turn it is. Raises `IndexError` when there is none."""
         if not self._of:
-            raise IndexError("nobody waits")
+            raise IndexError("the queue is empty")
         client, requests = next(iter(self._of.items()))
         request, items = next(iter(requests.items()))
         item = items.popleft()

@@ -7,7 +7,7 @@ MEBIBYTE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of the service. Who goes beyond one is told which, and what it is."""
+    """Bounds of the service. A refusal names the bound and its value."""
 
     characters: int = 50_000
     """Of all texts of a request."""

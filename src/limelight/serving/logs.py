@@ -27,7 +27,7 @@ class Log:
         try:
             stream.write(line + "\n")
             stream.flush()
-        except (OSError, ValueError):  # nobody listens, and the service goes on
+        except (OSError, ValueError):  # the log cannot be written, and the service goes on
             return
 
     def fault(self, error: BaseException, **fields: Any) -> None:

@@ -1,4 +1,4 @@
-"""The engines of one model, and the sentences that wait for them. It lives in the event loop."""
+"""The engines of one model, and the sentences that wait for them. It belongs to the event loop."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ class Pool:
         return engine if count < WINDOW else None
 
     def _take_back(self, job: Job) -> None:
-        """Nobody waits for it any more: it leaves the queue or its engine."""
+        """Its client has left: it leaves the queue or its engine."""
         job.done.cancel()
         if job.engine is None:
             self._queues[job.task.long].remove(job.client, job.request, job)

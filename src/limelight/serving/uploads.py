@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from limelight.serving.refusal import Refusal
 
 KEPT_SECONDS = 3600.0
-"""A document that nobody asks for is forgotten after so long."""
+"""A document that is not asked for is deleted after so long."""
 MAX_DOCUMENTS = 100
 
 

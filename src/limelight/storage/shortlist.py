@@ -24,7 +24,7 @@ MAX_CANDIDATES = 256
 """For each source token; more are no shortlist, and nothing else bounds those of an untrusted file."""
 
 LISTED, FEWEST = 8192, 24
-"""Candidates of all source tokens at hand together, and of each at least. Many sentences have what one another's tokens
+"""Candidates of all present source tokens together, and of each at least. Many sentences have what one another's tokens
 become; one alone has room for more of its own, and needs them."""
 
 _AXES = {"candidates": 2, "always": 1}

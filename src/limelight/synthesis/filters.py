@@ -1,4 +1,4 @@
-"""Which translations nobody should learn from."""
+"""Which translations are left out of training text."""
 
 from __future__ import annotations
 

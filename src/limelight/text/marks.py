@@ -2,7 +2,7 @@
 
 A marked text is an ordinary string in which the characters U+F0000 to U+F001F (plane 15) stand for the reserved tokens
 `<ph0>` to `<ph31>`. Only functions for marked text read them so (`tokens/marked.py`); in all other text they are
-characters like any others. Whoever puts marks into text from elsewhere has to look for such characters in it first
+characters like any others. Code that puts marks into text from elsewhere has to look for such characters in it first
 (`has_marks`).
 """
 

@@ -130,7 +130,7 @@ def pattern(expression: str) -> Protector:
     """A protector for what a regular expression finds; what its group named `sequential` finds, if it has one, is
     `sequential`. Raises `UserError` for one that is none.
 
-    An expression can be written so that it takes for ever: this is for those of the owner of the process.
+    An expression can be written so that it never ends: this is for expressions from the owner of the process.
     """
     try:
         return Protector(expression, _by(re.compile(expression)))

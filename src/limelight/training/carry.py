@@ -18,7 +18,7 @@ from limelight.training.loss import Learner
 FORGET = 0.01
 """The share of rows that begin a batch with nothing, as a text begins that is asked for later (Melis et al. 2018, "On
 the State of the Art of Evaluation in Neural Language Models"). Where all goes on and on, nothing is learned of
-beginnings, and what is written after a short prompt is rubbish."""
+beginnings, and what is written after a short prompt is useless."""
 
 
 @runtime_checkable

@@ -46,7 +46,7 @@ def only_trainer(folder: Path) -> Iterator[bool]:
             try:
                 yield locked
             except BaseException:
-                with suppress(OSError):  # what went wrong first is what is told
+                with suppress(OSError):  # the first error is the one to report
                     (folder / LOCK).unlink(missing_ok=True)
                 raise
             (folder / LOCK).unlink(missing_ok=True)  # while it is held: see `_claim`

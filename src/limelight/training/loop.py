@@ -37,7 +37,7 @@ MAX_SKIPPED = 20  # updates in a row without a finite gradient, after which goin
 def run_training(run: Run) -> str:
     """Train until a bound is reached or no validation gets better; returns why it ended.
 
-    Raises `Stopped` with everything saved when a signal came, `RunError` when the numbers have gone wrong for good.
+    Raises `Stopped` with everything saved when a signal came, `RunError` when updates stay without finite values.
     """
     progress, first = run.progress, run.progress.step
     progress.model_score = score_of_best(run.folder)
@@ -178,7 +178,7 @@ def _next_batches(run: Run, batches: Iterator[tuple[Batch, Position]]) -> tuple[
 
 
 def _count(progress: Progress, result: UpdateResult) -> None:
-    """Numbers gone wrong never reach the weights, nor the mean that is reported."""
+    """Values that are not finite never reach the weights, nor the mean that is reported."""
     if result.applied:
         progress.skipped = 0
         progress.loss_sum += result.loss_sum

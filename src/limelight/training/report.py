@@ -174,7 +174,7 @@ def _finite(value: Any) -> Any:
 
 
 def _lines_until(path: Path, progress: Progress) -> Iterator[str]:
-    """The lines of a log that a run taken up at `progress` will not write again; half a line at the end is dropped."""
+    """The lines of a log that a run resumed at `progress` will not write again; half a line at the end is dropped."""
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):
         try:
             entry = json.loads(line)

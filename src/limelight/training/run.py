@@ -46,7 +46,7 @@ MAY_CHANGE = {
     "patience_epochs", "validate_every", "validate_epochs", "checkpoint_every", "keep_checkpoints", "log_every",
     "threads", "device", "data_workers", "average", "average_of", "keep_snapshots",
 }  # fmt: skip
-"""Settings of `training` that a run may be taken up with another value of."""
+"""Settings of `training` that may have another value when a run is resumed."""
 
 MADE_BEFORE = {"config", "data", "tokenizer", Path(PARENT).stem}
 """What a start that was cut short may leave in a folder before it is a run (with an ending, while it is written)."""

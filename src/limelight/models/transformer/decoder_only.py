@@ -76,7 +76,7 @@ class CausalStack(Stack):
     def layer_by_layer(
         self, ids: Int[Tensor, "batch length"], *, keep_heads: KeepHeads | None = None, want_weights: bool = False
     ) -> Iterator[CausalOutput]:
-        """What each layer hands on, one after the other, so that nobody keeps more of it than is wanted."""
+        """What each layer returns, one after the other, so that no more of it is kept than is needed."""
         hidden, rotate = self.enter(ids)
         for depth, layer in enumerate(self._each()):
             kept = kept_heads(keep_heads, f"decoder.{depth}.self")

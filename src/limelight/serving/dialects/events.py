@@ -44,7 +44,7 @@ class Following:
         return item
 
     def close(self) -> None:
-        """Nobody listens any more: the work is canceled."""
+        """The client has left: the work is canceled."""
         self._working.cancel()
 
 

@@ -97,7 +97,7 @@ async def detect(service: Service, call: Call) -> Reply:
 
 
 async def health(service: Service, call: Call) -> Reply:
-    """`GET /health`: whether the process lives."""
+    """`GET /health`: whether the process runs."""
     return Reply({"status": "ok"})
 
 

@@ -262,7 +262,7 @@ def scan_moses(source: str | Path, target: str | Path) -> Iterator[Pair | BadLin
     """One item for each line number: the pair, or what is wrong with either side of it.
 
     A bad line takes its partner with it, so the sides stay in step. Files of unequal length end with a fatal `BadLine`
-    that names both counts: somewhere a line is missing, nobody can tell where, and from there on every pair is wrong.
+    that names both counts: a line is missing at an unknown place, and from there on every pair is wrong.
     It comes when the shorter one ends, because a corpus is read only once.
     """
     with open_text(source) as source_stream, open_text(target) as target_stream:

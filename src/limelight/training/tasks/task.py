@@ -64,7 +64,7 @@ class Task(ABC):
 
     @abstractmethod
     def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
-        """From `position` on for ever: each batch with the position after it."""
+        """From `position` on, without end: each batch with the position after it."""
 
     @abstractmethod
     def batches_per_epoch(self) -> float:
