@@ -1,7 +1,7 @@
 """The driver's side of workers that are actors of Ray: on one machine, or on all of a cluster.
 
-The pool is ours (`corpus/pool.py`), not that of Ray Data: there a row that ends its process is retried without end, a bad
-row may take all others with it, and order is lost (docs/corpus.md).
+The pool is ours (`corpus/pool.py`), not that of Ray Data: there a row that ends its process is retried without end, a
+bad row may take all others with it, and order is lost (docs/corpus.md).
 """
 
 from __future__ import annotations
