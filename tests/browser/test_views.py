@@ -201,7 +201,7 @@ def test_text_appears_while_it_is_translated_and_the_newest_input_wins(visit, ru
 
 def test_a_text_is_written_on(visit, runs):
     page = visit("model=writer&text=the sun")
-    expected = limelight.load(runs / "writer").generate("the sun", max_pieces=40)[0].text
+    expected = limelight.load(runs / "writer").generate("the sun", max_tokens=40)[0].text
     assert page.locator(".output").inner_text().split() == ("the sun" + expected).split()
     assert page.locator(".stage-title").inner_text().startswith("Within the text")
     assert page.get_by_role("tab", name="What if").is_hidden()

@@ -121,7 +121,7 @@ def test_a_text_is_written_on_as_it_comes(service: Running, runs: Path) -> None:
     *partial, (name, done) = events(service, "/api/v1/page/write", asked)
     assert name == "done"
     one = limelight.load(runs / "writer")
-    (expected,) = one.generate("the sun", max_pieces=7)
+    (expected,) = one.generate("the sun", max_tokens=7)
     document = done["document"]
     jsonschema.validate(document, SCHEMA)
     assert document["written"]["text"] == expected.text

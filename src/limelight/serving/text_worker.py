@@ -68,7 +68,7 @@ class TextWorker:
             sampling = task.options.get("sampling")
             growth = one.write(
                 task.text,
-                max_pieces=task.options["max_tokens"],
+                max_tokens=task.options["max_tokens"],
                 sampling=None if sampling is None else Sampling(**sampling),
             )
             self._writing[task.id] = Writing(task, growth)
