@@ -19,6 +19,8 @@ FORMS = [
     {"norm": "pre", "tie": "none", "joint": False, "activation": "swish"},
     {"norm": "post", "tie": "none", "joint": False, "positions": "learned", "max_positions": 64},
     {"norm": "post", "tie": "two-way", "joint": True, "output_bias": True},
+    {"norm": "pre", "tie": "three-way", "joint": True, "positions": "rotary"},
+    {"norm": "post", "tie": "none", "joint": False, "positions": "rotary", "activation": "gelu"},
 ]
 
 

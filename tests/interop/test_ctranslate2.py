@@ -51,9 +51,9 @@ def test_fewer_bits_are_fewer_bytes(
 
 def test_models_that_cannot_go_there(tmp_path: Path) -> None:
     joint = make_tokenizers(joint=True)
-    rotary = make_stored(tmp_path / "rotary", transformer(positions="rotary", head_size=6), joint)
-    with pytest.raises(UserError, match=r"rotary: this model cannot go to CTranslate2: .*rotary.*; model.head_size=6"):
-        export_ctranslate2(rotary, tmp_path / "out")
+    both = make_stored(tmp_path / "both", transformer(score="additive", head_size=6), joint)
+    with pytest.raises(UserError, match=r"both: this model cannot go to CTranslate2: .*additive.*; model.head_size=6"):
+        export_ctranslate2(both, tmp_path / "out")
     wide = make_stored(tmp_path / "wide", transformer(value_size=6), joint)
     with pytest.raises(UserError, match=r"wide: .* model.value_size=6: its heads share the width among them$"):
         export_ctranslate2(wide, tmp_path / "out")
@@ -64,7 +64,7 @@ def test_models_that_cannot_go_there(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"model.family=recurrent: CTranslate2 runs Transformers"):
         export_ctranslate2(recurrent, tmp_path / "out")
     with pytest.raises(UserError, match="exists already"):
-        export_ctranslate2(rotary, tmp_path / "rotary")
+        export_ctranslate2(both, tmp_path / "both")
     assert not (tmp_path / "out").exists()
 
 

@@ -81,8 +81,6 @@ def _refused(config: ModelConfig) -> Iterator[str]:
     if not isinstance(config, TransformerConfig):
         yield f"model.family={config.family}: CTranslate2 runs Transformers, and no other format takes this one"
         return
-    if config.positions == "rotary":
-        yield "model.positions=rotary: only sinusoids and learned positions can be written for it"
     if config.score != "scaled_dot":
         yield f"model.score={config.score}: its attention is the scaled dot product"
     for setting in odd_heads(config):
@@ -92,7 +90,7 @@ def _refused(config: ModelConfig) -> Iterator[str]:
 def _specify(stored: StoredModel, config: TransformerConfig) -> TransformerSpec:
     """The whole model as CTranslate2 describes one."""
     try:
-        from ctranslate2.specs import TransformerSpec, common_spec, model_spec
+        from ctranslate2.specs import TransformerSpec, common_spec, model_spec, transformer_spec
     except ImportError:
         raise UserError(
             "this needs CTranslate2's Python package: pip install 'limelight[export]' (or ctranslate2)"
@@ -102,11 +100,15 @@ def _specify(stored: StoredModel, config: TransformerConfig) -> TransformerSpec:
         "gelu": common_spec.Activation.GELU,
         "swish": common_spec.Activation.SWISH,
     }
-    specification = TransformerSpec.from_config(
-        (config.encoder_layers, config.decoder_layers),
-        config.heads,
-        pre_norm=config.norm == "pre",
-        activation=activations[config.activation],
+    shared = {
+        "num_heads": config.heads,
+        "pre_norm": config.norm == "pre",
+        "activation": activations[config.activation],
+        "rotary_dim": 0 if config.positions == "rotary" else None,  # 0: the whole head; pairs stand side by side
+    }
+    specification = TransformerSpec(
+        transformer_spec.TransformerEncoderSpec(config.encoder_layers, **shared),
+        transformer_spec.TransformerDecoderSpec(config.decoder_layers, **shared),
     )
     for place, tensor in _variables(named_weights(stored.model), config).items():
         scope, _, name = place.rpartition("/")
