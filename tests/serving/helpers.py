@@ -24,7 +24,7 @@ from limelight.serving.limits import Limits
 from limelight.serving.links import Heard, Link, ThreadLink, thread_link
 from limelight.serving.load import Loading
 from limelight.serving.logs import Log
-from limelight.serving.pool import Pool
+from limelight.serving.pool import NewLink, Pool
 from limelight.serving.routes import ROUTES, dialect_of
 from limelight.serving.server import end_engines, listen, web_server
 from limelight.serving.service import Service, served
@@ -94,13 +94,15 @@ def loader(one: Translator | Loading) -> Callable[[Heard], Link]:
     if isinstance(one, Loading):
         return lambda heard: thread_link(one, heard)
 
-    def make(send: Heard) -> Worker:
-        directions = [list(each) for each in one.directions]
-        worker = Worker(one, send)
-        send(Report(0, "loaded", {"directions": directions, "decoding": one.config.model_dump(mode="json")}))
-        return worker
+    return lambda heard: ThreadLink(functools.partial(worker_of, one), heard)
 
-    return lambda heard: ThreadLink(make, heard)
+
+def worker_of(one: Translator, send: Heard) -> Worker:
+    """A worker that has reported that it is there."""
+    directions = [list(each) for each in one.directions]
+    worker = Worker(one, send)
+    send(Report(0, "loaded", {"directions": directions, "decoding": one.config.model_dump(mode="json")}))
+    return worker
 
 
 class Answered(NamedTuple):
@@ -169,21 +171,24 @@ def wait_until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
 
 @contextmanager
 def running(
-    models: Mapping[str, Translator | Loading],
+    models: Mapping[str, Any],
     *,
     limits: Limits | None = None,
     keys: Keys | None = None,
     cors: Sequence[str] = (),
     engines: int = 1,
+    start: Callable[[Any], NewLink] = loader,
+    ready: bool = True,
 ) -> Iterator[Running]:
-    """The service of these models, each with so many engines in threads."""
+    """The service of these models, each with so many engines; `start` says how an engine of one is started. Begins when
+    all are there, or with `ready=False` at once."""
     limits, text = limits or Limits(), StringIO()
     started: list[Running] = []
     ended = threading.Event()
 
     async def main() -> None:
         log = Log(text)
-        pools = [Model(name, Pool(loader(one), engines, limits, log)) for name, one in models.items()]
+        pools = [Model(name, Pool(start(one), engines, limits, log)) for name, one in models.items()]
         service = Service(served(pools), limits, keys=keys, log=log)
         listening = listen("127.0.0.1", 0)
         server = web_server(service, build_app(service, ROUTES, dialect_of, cors))
@@ -201,7 +206,7 @@ def running(
     thread.start()
     try:
         wait_until(lambda: bool(started) or not thread.is_alive())
-        wait_until(lambda: started[0].service.ready)
+        wait_until(lambda: started[0].service.ready or not ready, 120.0)
         yield started[0]
     finally:
         ended.set()

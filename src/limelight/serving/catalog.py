@@ -72,7 +72,9 @@ class Catalog:
             raise bad_request(f"{name} does not translate: it is a model for `limelight {models[0].use}`")
         found: dict[str, Way] = {}
         targets: set[str] = set()
-        for model in models:
+        for model in sorted(models, key=lambda each: not each.pool.info):
+            if found and not model.pool.info:  # nobody knows what it translates while it is not there
+                break
             for direction in model.directions or (Direction("", ""),):
                 if _fits(source, direction.source) and _fits(target, direction.target):
                     targets.add(direction.target)

@@ -1,0 +1,351 @@
+"""What the service promises about long work, reloads, deadlines, counts and bounds; S7, S8, S10, S11, X2 to X4.
+
+Controls break a mechanism: its check has to fail.
+"""
+
+import asyncio
+import gzip
+import http.client
+import json
+import os
+import random
+import re
+import threading
+import time
+import zlib
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from limelight.serving import body as bodies
+from limelight.serving.app import Endpoint
+from limelight.serving.limits import Limits
+from limelight.serving.metrics import Metrics
+from limelight.serving.pool import Pool
+from limelight.serving.service import Service
+from tests.serving.helpers import TEXTS, Running, loader, running, table, translator, wait_until
+from tests.torture.conftest import Measured
+from tests.torture.test_flat import resident_megabytes
+from tests.torture.test_service import FOR_ALL, broken, clients
+from tests.torture.test_serving import TELLTALE, adds_up, left_behind
+
+ALONE = {number: {text: translator(table(number)).translate(text).text for text in TEXTS} for number in (1, 2)}
+"""What two models say, each alone."""
+
+
+class Peak:
+    """The most memory, in MB, that this process had in a block above what it had before."""
+
+    def __enter__(self) -> "Peak":
+        self._before, self.grown, self._ended = resident_megabytes(), 0.0, threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(0.005):
+            self.grown = max(self.grown, resident_megabytes() - self._before)
+
+
+# ---- S7: for a long time
+
+
+def soaked(service: Running, *, requests: int, seconds: float) -> tuple[int, int]:
+    """(requests that were answered rightly, all) of four clients on connections that are kept, until there were so many
+    and so long."""
+    connections = [http.client.HTTPConnection("127.0.0.1", service.port, timeout=FOR_ALL) for _ in range(4)]
+    right, sent, end = [0] * 4, [0] * 4, time.monotonic() + seconds
+
+    def ask(place: int) -> None:
+        text, connection = random.choice(TEXTS), connections[place]
+        kind = random.choice(["/translate", *["/languages", "/nothing"] * 4])
+        body = json.dumps({"q": text, "source": "en", "target": "de"}) if kind == "/translate" else None
+        connection.request("GET" if body is None else "POST", kind, body, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        status, content = answer.status, json.loads(answer.read())
+        sent[place] += 1
+        right[place] += status == (404 if kind == "/nothing" else 200) and (
+            body is None or content["translatedText"] == ALONE[1][text]
+        )
+
+    with clients(4, ask):
+        wait_until(lambda: sum(sent) >= requests and time.monotonic() >= end, seconds + FOR_ALL)
+    for connection in connections:
+        connection.close()
+    return sum(right), sum(sent)
+
+
+def grown_in_a_soak(*, full: bool) -> tuple[float, int, int, int, int]:
+    """(MB, files, threads) more than after the warming up, and requests answered rightly of all."""
+    with running({"one": translator(table(1))}) as service:
+        soaked(service, requests=300, seconds=60 if full else 0)
+        before = resident_megabytes(), len(os.listdir("/proc/self/fd")), threading.active_count()
+        right, sent = soaked(service, requests=500, seconds=240 if full else 0)
+        wait_until(lambda: len(os.listdir("/proc/self/fd")) <= before[1], FOR_ALL)
+        after = resident_megabytes(), len(os.listdir("/proc/self/fd")), threading.active_count()
+        assert adds_up(service)
+    return after[0] - before[0], after[1] - before[1], after[2] - before[2], right, sent
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="memory and open files are read from /proc")
+def test_memory_threads_and_files_stay_as_they_are(full: bool, measured: Measured) -> None:
+    memory, files, threads, right, sent = grown_in_a_soak(full=full)
+    note = f"{sent:,} requests: {memory:+.1f} MB, {files:+d} files, {threads:+d} threads"
+    assert right == sent, note
+    measured("S7", "less than 20 MB, no file and no thread more", held=int(memory < 20 and files <= 0 and threads <= 0),
+             of=1, note=note)  # fmt: skip
+
+
+def test_control_a_leak_is_seen(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
+    kept: list[bytes] = []
+    call = Endpoint.__call__
+
+    async def leaking(self: Endpoint, *arguments: Any) -> None:
+        kept.append(os.urandom(100_000))
+        await call(self, *arguments)
+
+    monkeypatch.setattr(Endpoint, "__call__", leaking)
+    memory, *_ = grown_in_a_soak(full=False)
+    measured("S7", "control: 100 kB kept of each request are seen", held=int(memory >= 20), of=1)
+
+
+# ---- S8: other models, under load
+
+
+def reloaded(number: int) -> tuple[int, int, bool]:
+    """(requests that were answered rightly, all, whether the last model answers) while two models take turns."""
+    models = {each: translator(table(each)) for each in (1, 2)}
+    seen: Counter[bool] = Counter()
+    with running({"one": models[1]}) as service:
+        pool = service.service.catalog.models[0].pool
+
+        def ask(place: int) -> None:
+            text = random.choice(TEXTS)
+            answer = service.send("POST", "/api/v1/translate", {"text": text}, seconds=FOR_ALL)
+            right = (ALONE[1][text], ALONE[2][text])
+            seen[answer.status == 200 and answer.value["translations"][0]["text"] in right] += 1
+
+        with clients(6, ask):
+            for turn in range(1, number + 1):
+                before = sum(seen.values())
+                service.loop.call_soon_threadsafe(pool.reload, loader(models[1 + turn % 2]))
+                wait_until(lambda: sum(seen.values()) >= before + 12, FOR_ALL)  # noqa: B023
+                wait_until(lambda: pool.ready and len(pool._engines) == 1, FOR_ALL)
+                service.loop.call_soon_threadsafe(pool.reload, broken)
+                wait_until(lambda: "reload_failed" in service.log.getvalue(), FOR_ALL)
+                wait_until(lambda: pool.ready and len(pool._engines) == 1, FOR_ALL)
+        answer = service.post("/api/v1/translate", {"text": "eggbeef"})
+        last = answer.value["translations"][0]["text"] == ALONE[1 + number % 2]["eggbeef"]
+        assert adds_up(service)
+    return seen[True], sum(seen.values()), last
+
+
+def test_a_reload_under_load_fails_nobody(full: bool, measured: Measured) -> None:
+    right, sent, last = reloaded(50 if full else 3)
+    assert last
+    assert ALONE[1]["eggbeef"] != ALONE[2]["eggbeef"]
+    measured("S8", "answers while models were replaced, also by such as cannot be loaded", held=right, of=sent)
+
+
+def test_control_a_reload_that_leaves_a_gap_is_seen(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
+    reload = Pool.reload
+
+    def with_a_gap(self: Pool, new_link: Any) -> None:
+        if new_link is broken:
+            return reload(self, new_link)
+        for engine in self._engines:
+            engine.ready = False
+        asyncio.get_running_loop().call_later(0.2, reload, self, new_link)
+        return None
+
+    monkeypatch.setattr(Pool, "reload", with_a_gap)
+    right, sent, _ = reloaded(1)
+    measured("S8", "control: a moment without an engine is seen", held=int(right < sent), of=1)
+
+
+# ---- S10: the deadline
+
+
+def late(number: int) -> tuple[int, int]:
+    """(requests that got 504, sentences that are still worked on) where nothing comes to an end."""
+    model, statuses = table(4, endless=True), Counter[int]()
+    with running({"one": translator(model, max_length_extra=900)}, limits=Limits(deadline=0.3)) as service:
+        pool = service.service.catalog.models[0].pool
+        model.pause = 0.05
+        asking = [
+            threading.Thread(
+                target=lambda: statuses.update([service.post("/api/v1/translate", {"text": ["eggbeef"] * 20}).status])
+            )
+            for _ in range(number)
+        ]
+        for thread in asking:
+            thread.start()
+        for thread in asking:
+            thread.join(FOR_ALL)
+        left = pool.waiting + pool.decoding
+        assert adds_up(service)
+    return statuses[504], left
+
+
+def test_after_the_deadline_nothing_is_worked_on(full: bool, measured: Measured) -> None:
+    """Most of these wait when their time is over: that counts."""
+    number = 80 if full else 12
+    held, left = late(number)
+    assert left == 0
+    measured("S10", "requests that took too long: 504, and their work ended", held=held, of=number)
+
+
+def test_control_work_beyond_the_deadline_is_seen(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
+    monkeypatch.setattr(Pool, "_take_back", lambda self, job: None)
+    measured("S10", "control: work that goes on is seen", held=int(late(3)[1] > 0), of=1)
+
+
+# ---- S11: what is counted
+
+
+def wrong_sums(*, seconds: float) -> tuple[int, int]:
+    """(how often the counts did not add up, how often they were read) under requests of every ending."""
+    model = table(1)
+    limits = Limits(characters=50, queue=40, client_queue=30)
+    with running({"one": translator(model)}, limits=limits) as service:
+        model.pause = 0.001
+
+        def ask(place: int) -> None:
+            kind = random.randrange(4)
+            if kind == 0:
+                left_behind(service, 1)
+            else:
+                service.post("/api/v1/translate", {"text": [["dab"], ["a" * 60], ["face"] * 9, []][kind]})
+
+        wrong = read = 0
+        with clients(6, ask):
+            end = time.monotonic() + seconds
+            while time.monotonic() < end or read < 30:
+                wrong += not sums_up(service.get("/metrics").value.decode())
+                read += 1
+            wait_until(lambda: min(service.counts()[each] for each in ("accepted", "canceled")) > 0, FOR_ALL)
+            wait_until(lambda: service.post("/api/v1/translate", {"text": "a" * 60}).status == 413)
+        wrong += not sums_up(service.get("/metrics").value.decode())
+    return wrong, read + 1
+
+
+def sums_up(metrics: str) -> bool:
+    def total(name: str) -> float:
+        return sum(map(float, re.findall(rf"^{name}(?:{{[^}}]*}})? (\S+)$", metrics, re.MULTILINE)))
+
+    outcomes = total("limelight_requests_total") + total("limelight_requests_in_progress")
+    return total("limelight_requests_received_total") == outcomes > 0
+
+
+def test_the_counts_add_up_at_any_time(full: bool, measured: Measured) -> None:
+    wrong, read = wrong_sums(seconds=30 if full else 0.5)
+    measured("S11", "received = accepted + rejected + canceled + failed + in progress", held=read - wrong, of=read)
+
+
+def test_control_an_end_that_is_not_counted_is_seen(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
+    end = Metrics.end
+
+    def forgetful(self: Metrics, outcome: str, **of: Any) -> None:
+        if outcome == "rejected":
+            self._in_progress.dec()
+        else:
+            end(self, outcome, **of)
+
+    monkeypatch.setattr(Metrics, "end", forgetful)
+    wrong, _ = wrong_sums(seconds=0.0)
+    measured("S11", "control: refusals that are not counted are seen", held=int(wrong > 0), of=1)
+
+
+# ---- X2 to X4: large, compressed and nested
+
+
+def test_what_is_too_long_is_refused_before_any_work(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
+    """A text of a character too many never comes to the queue; one at the limit is translated."""
+    queued: list[int] = []
+    real = Pool.run
+
+    async def counted(self: Pool, client: str, sentences: Any, partial: Any = None) -> Any:
+        queued.append(len(sentences))
+        return await real(self, client, sentences, partial)
+
+    monkeypatch.setattr(Pool, "run", counted)
+    fitting = "dab. " * 20
+    with running({"one": translator(table(1))}, limits=Limits(characters=100)) as service:
+        found = [service.post("/api/v1/translate", {"text": text}).status for text in (fitting + "a", "a" * 1_000_000)]
+        held = [status == 413 and not queued for status in found]
+        held.append(service.post("/api/v1/translate", {"text": fitting}).status == 200 and bool(queued))
+        monkeypatch.setattr(Service, "_check", lambda *_: None)
+        answer = service.post("/api/v1/translate", {"text": fitting + "a"})
+        assert answer.status == 200, "control: the check is what refuses"
+    measured("X2", "texts refused before any work, and one at the limit", held=sum(held), of=3)
+
+
+def zeros(megabytes: int) -> bytes:
+    """A gzip stream of so many: the same block again and again."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    start = b"\x1f\x8b\x08\0\0\0\0\0\0\x03"
+    packer.compress(bytes(1 << 20))
+    packer.flush(zlib.Z_FULL_FLUSH)
+    return start + (packer.compress(bytes(1 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)) * megabytes
+
+
+def bombed(service: Running, megabytes: int) -> list[int]:
+    """The statuses for bodies that are far larger than they come: announced, in chunks, and packed twice."""
+    bomb = zeros(megabytes)
+    head = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    statuses = [service.send("POST", "/translate", bomb, head, FOR_ALL).status]
+    for content in (bomb[: 400 * 1024], gzip.compress(bomb[: 1 << 20])):
+        chunks = iter([content[place : place + 65536] for place in range(0, len(content), 65536)])
+        statuses.append(service.send("POST", "/translate", chunks, head, FOR_ALL).status)
+    return statuses
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="memory is read from /proc")
+def test_what_inflates_without_end_is_refused(full: bool, measured: Measured) -> None:
+    with running({"one": translator(table(1))}) as service:
+        service.post("/translate", {"q": "dab", "source": "en", "target": "de"})
+        bombed(service, 10)
+        with Peak() as peak:
+            statuses = bombed(service, 10_000 if full else 2000)
+        assert service.get("/health").status == 200
+    assert peak.grown < 100, f"{peak.grown:.0f} MB"
+    held = sum(status in (400, 413) for status in statuses)
+    measured("X3", "bodies of gigabytes in compressed ones refused", held=held, of=3, note=f"{peak.grown:+.0f} MB")
+
+
+def test_control_an_inflation_without_bound_is_seen(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
+    def unbounded(encoding: str) -> Callable[[bytes, int], bytes]:
+        stream = zlib.decompressobj(zlib.MAX_WBITS | 32)
+        return lambda chunk, _: stream.decompress(chunk) if chunk else b""
+
+    monkeypatch.setattr(bodies, "_inflater", unbounded)
+    with running({"one": translator(table(1))}) as service, Peak() as peak:
+        bombed(service, 400)
+    measured("X3", "control: a body inflated as a whole is seen", held=int(peak.grown > 100), of=1)
+
+
+def test_traps_of_json_are_refused(measured: Measured) -> None:
+    def nested(depth: int) -> str:
+        return '{"text": ' + "[" * depth + "]" * depth + "}"
+
+    keys = ", ".join(f'"{number}": 1' for number in range(40_000))
+    traps = [
+        nested(100_000), nested(3000), "[" * 100_000, '{"a":' * 100_000, f'{{"text": "a", {keys}}}',
+        '{"text": NaN}', '{"text": "a", "length_penalty": -Infinity}', f'{{"text": "a", "beam_size": {"9" * 4000}}}',
+        f'{{"text": "a", "beam_size": {"9" * 100_000}}}', '{"text": "a", "text": "b"}', '{"text": "\\ud800"}',
+        '{"text": "a", "length_penalty": 1e999}', '{"text": "a"', '"text"', "\ufeff[]", '{"text": {"text": "a"}}',
+    ]  # fmt: skip
+    with running({"one": translator(table(1))}) as service:
+        answers = [
+            service.post("/api/v1/translate", trap.encode(), **{"Content-Type": "application/json"}) for trap in traps
+        ]
+        assert not [line for line in service.lines() if line["event"] == "fault"]
+    held = sum(a.status in (400, 413) and not TELLTALE.search(json.dumps(a.value).encode()) for a in answers)
+    assert held == len(traps), [(t[:40], a.status) for t, a in zip(traps, answers, strict=True)]
+    measured("X4", "traps of JSON refused", held=held, of=len(traps))
