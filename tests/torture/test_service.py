@@ -89,7 +89,7 @@ class Ended(NamedTuple):
     lost: int
     """Those that the service had taken and did not answer, or that got something else."""
     unready: bool
-    """Whether nobody was told afterwards that it is ready."""
+    """Whether no request was told afterwards that it is ready."""
     free: bool
     """Whether its port can be had again."""
 

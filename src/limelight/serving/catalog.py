@@ -73,7 +73,7 @@ class Catalog:
         found: dict[str, Way] = {}
         targets: set[str] = set()
         for model in sorted(models, key=lambda each: not each.pool.info):
-            if found and not model.pool.info:  # nobody knows what it translates while it is not there
+            if found and not model.pool.info:  # what it translates is unknown while it is not loaded
                 break
             for direction in model.directions or (Direction("", ""),):
                 if _fits(source, direction.source) and _fits(target, direction.target):
