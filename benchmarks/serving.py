@@ -4,9 +4,10 @@
     python -m benchmarks.serving --model folder --target de --seconds 10 --clients 1 8 32 128
 
 Services, each in processes of its own: `limelight` (`limelight serve`); `one at a time` (the same model, a text after
-another); `ctranslate2` (the exported model behind the smallest application). A service that cannot be had is reported
-and not replaced. Every answer is compared with what the model says alone; CTranslate2's, whose numbers are its own,
-with what it said first.
+another); `ctranslate2` (the exported model behind the smallest application, with its own choice of `compute_type`). A
+service that cannot be had, as argostranslate where it is not installed, is reported and not replaced. Requests have
+three sizes: a sentence, a paragraph of four, a page of sixteen. Answers are compared with what the model says alone,
+and CTranslate2's, whose numbers are its own, with what it said first.
 """
 
 import argparse
@@ -22,6 +23,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,7 +31,7 @@ from benchmarks.machine import describe_machine
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-NAMES = ("limelight", "one at a time", "ctranslate2")
+NAMES = ("limelight", "one at a time", "ctranslate2", "argostranslate")
 SHORT = [
     "A dog runs across the yard.",
     "Two children play in the snow.",
@@ -42,10 +44,18 @@ SHORT = [
 ]
 LONG = " ".join(f"{sentence} {SHORT[(place * 3 + 1) % len(SHORT)]}" for place, sentence in enumerate(SHORT))
 
+LOADS = {
+    "sentence": SHORT,
+    "paragraph": [" ".join(SHORT[place : place + 4]) for place in range(5)],
+    "page": [LONG],
+}
+"""The texts of requests, by their size."""
+
 
 class Load(NamedTuple):
     """What was measured with so many clients."""
 
+    load: str
     service: str
     clients: int
     per_second: float
@@ -85,9 +95,11 @@ class Client:
         return str(answer["translatedText"])
 
 
-async def measure(name: str, port: int, target: str, expected: dict[str, str], clients: int, seconds: float) -> Load:
+async def measure(
+    load: str, name: str, port: int, target: str, expected: dict[str, str], *, clients: int, seconds: float
+) -> Load:
     """So many clients, each sending its next text when it has its answer."""
-    texts, latencies, wrong = list(expected), list[float](), 0
+    texts, latencies, wrong = LOADS[load], list[float](), 0
     end = time.perf_counter() + seconds
 
     async def work(number: int) -> None:
@@ -104,7 +116,7 @@ async def measure(name: str, port: int, target: str, expected: dict[str, str], c
     await asyncio.gather(*(work(number) for number in range(clients)))
     spent = time.perf_counter() - begin
     p99 = statistics.quantiles(latencies, n=100)[98] if len(latencies) > 1 else latencies[0]
-    return Load(name, clients, len(latencies) / spent, statistics.median(latencies), p99, len(latencies), wrong)
+    return Load(load, name, clients, len(latencies) / spent, statistics.median(latencies), p99, len(latencies), wrong)
 
 
 async def beside_long_ones(port: int, target: str, seconds: float) -> tuple[float, float]:
@@ -159,10 +171,10 @@ def command_of(name: str, model: str, target: str, port: int, engines: int) -> l
         served = ["serve", "--model", model, "--port", str(port), "--engines", str(engines), "--quiet"]
         return [sys.executable, "-m", "limelight", *served]
     return [sys.executable, "-m", "benchmarks.serving", "--app", name, "--model", model, "--target", target,
-            "--port", str(port)]  # fmt: skip
+            "--port", str(port), "--engines", str(engines)]  # fmt: skip
 
 
-def simple_app(name: str, model: str, target: str) -> Any:
+def simple_app(name: str, model: str, target: str, engines: int) -> Any:
     """The smallest application around a model: a text after another, or CTranslate2's own batching of one request."""
     from starlette.applications import Starlette
     from starlette.concurrency import run_in_threadpool
@@ -170,7 +182,7 @@ def simple_app(name: str, model: str, target: str) -> Any:
     from starlette.responses import JSONResponse
     from starlette.routing import Route
 
-    translate = one_at_a_time(model, target) if name == "one at a time" else with_ctranslate2(model, target)
+    translate = one_at_a_time(model, target) if name == "one at a time" else with_ctranslate2(model, target, engines)
 
     async def answer(request: Request) -> JSONResponse:
         asked = await request.json()
@@ -197,7 +209,7 @@ def one_at_a_time(model: str, target: str) -> Any:
     return translate
 
 
-def with_ctranslate2(model: str, target: str) -> Any:
+def with_ctranslate2(model: str, target: str, workers: int) -> Any:
     import ctranslate2
 
     from limelight.interop.ctranslate2 import export_ctranslate2
@@ -209,7 +221,7 @@ def with_ctranslate2(model: str, target: str) -> Any:
     export_ctranslate2(load_model(model), folder)
     ours = load_translator(model)
     source, pieces_of = ours.tokenizers.source, ours.tokenizers.target
-    theirs = ctranslate2.Translator(str(folder), inter_threads=1, intra_threads=1, compute_type="default")
+    theirs = ctranslate2.Translator(str(folder), inter_threads=workers, intra_threads=1, compute_type="auto")
     beam = ours.config.beam_size
     ids = {piece: number for number, piece in enumerate(pieces_of.pieces(range(pieces_of.size)))}
 
@@ -223,54 +235,73 @@ def with_ctranslate2(model: str, target: str) -> Any:
     return translate
 
 
+def require_argostranslate() -> None:
+    """Raises where there is none; with it, too: it takes packages of its own making, and not our folder."""
+    import argostranslate  # type: ignore[import-not-found, unused-ignore]
+
+    raise RuntimeError(f"{argostranslate.__name__} takes no folder of CTranslate2 as it is, so this is not measured")
+
+
 # ---- the whole
 
 
 def expected_of(name: str, model: str, target: str, port: int) -> dict[str, str]:
     """What each text becomes: said by the model alone, or for CTranslate2 by the service before there is any load."""
+    texts = [text for of_size in LOADS.values() for text in of_size]
     if name != "ctranslate2":
         translate = one_at_a_time(model, target)
-        return {text: translate(text) for text in SHORT}
+        return {text: translate(text) for text in texts}
 
     async def ask() -> dict[str, str]:
         async with Client(port, target) as client:
-            return {text: await client.translate(text) for text in SHORT}
+            return {text: await client.translate(text) for text in texts}
 
     return asyncio.run(ask())
 
 
 def measure_all(options: argparse.Namespace) -> dict[str, Any]:
     rows, missing, beside = list[Load](), dict[str, str](), dict[str, tuple[float, float]]()
+    load_average = os.getloadavg()[0]  # of others, before there is any of ours
     for number, name in enumerate(NAMES):
         port = options.port + number
         command = command_of(name, options.model, options.target, port, options.engines)
         try:
+            if name == "argostranslate":
+                require_argostranslate()
             with started(command, port):
                 expected = expected_of(name, options.model, options.target, port)
-                for clients in options.clients:
-                    work = measure(name, port, options.target, expected, clients, options.seconds)
+                for load, clients in product(LOADS, options.clients):
+                    work = measure(load, name, port, options.target, expected, clients=clients, seconds=options.seconds)
                     rows.append(asyncio.run(work))
                     print(row_of(rows[-1]), flush=True)
                 beside[name] = asyncio.run(beside_long_ones(port, options.target, options.seconds))
         except Exception as error:
             missing[name] = f"{type(error).__name__}: {error}"
             print(f"{name}: missing ({missing[name]})", flush=True)
-    found = [row._asdict() for row in rows]
-    return {"benchmark": "serving", "machine": describe_machine(), "model": Path(options.model).name,
-            "engines": options.engines, "rows": found, "beside_long_ones": beside, "missing": missing}  # fmt: skip
+    return {
+        "benchmark": "serving",
+        "machine": describe_machine(),
+        "load_average": load_average,
+        "model": Path(options.model).name,
+        "engines": options.engines,
+        "rows": [row._asdict() for row in rows],
+        "beside_long_ones": beside,
+        "missing": missing,
+    }
 
 
 def row_of(load: Load) -> str:
     return (
-        f"| {load.service} | {load.clients} | {load.per_second:,.1f} | {1000 * load.p50:,.0f} | {1000 * load.p99:,.0f} "
+        f"| {load.load} | {load.service} | {load.clients} | {load.per_second:,.1f} "
+        f"| {1000 * load.p50:,.0f} | {1000 * load.p99:,.0f} "
         f"| {load.requests:,} | {load.wrong:,} |"
     )
 
 
 def table_of(found: dict[str, Any]) -> str:
     head = [
-        "| service | clients | requests a second | p50, ms | p99, ms | requests | wrong |",
-        "|---|--:|--:|--:|--:|--:|--:|",
+        "| request | service | clients | requests a second | p50, ms | p99, ms | requests | wrong |",
+        "|---|---|--:|--:|--:|--:|--:|--:|",
     ]
     lines = [*head, *(row_of(Load(**row)) for row in found["rows"]), ""]
     for name, (alone, beside) in found["beside_long_ones"].items():
@@ -290,12 +321,12 @@ def main() -> None:
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 32, 128])
     parser.add_argument("--engines", type=int, default=1)
     parser.add_argument("--port", type=int, default=8470)
-    parser.add_argument("--app", choices=NAMES[1:], help=argparse.SUPPRESS)
+    parser.add_argument("--app", choices=NAMES[1:3], help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.app:
         import uvicorn
 
-        app = simple_app(options.app, options.model, options.target)
+        app = simple_app(options.app, options.model, options.target, options.engines)
         uvicorn.run(app, port=options.port, log_level="warning")
         return
     found = measure_all(options)
