@@ -95,7 +95,7 @@ def test_the_version(limelight: Limelight) -> None:
     [
         ("frobnicate", "no such command 'frobnicate'; see `limelight --help`"),
         ("translate --wrong", "no such option: --wrong"),
-        ("translate a b", "got unexpected extra argument(s) (b); see `limelight translate --help`"),
+        ("generate a b", "got unexpected extra argument(s) (b); see `limelight generate --help`"),
         ("translate --model", "option '--model' requires an argument; see `limelight translate --help`"),
         ("translate --beam 0", "invalid value for '--beam': 0 is not a whole number from 1 up; see `limelight tran"),
         ("translate --n-best x", "invalid value for '--n-best': x is not a whole number from 1 up"),
