@@ -4,13 +4,16 @@ import asyncio
 import functools
 import http.client
 import json
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import StringIO
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
 import torch
 
 from limelight.config import DecodingConfig, TransformerConfig
@@ -33,6 +36,7 @@ from limelight.serving.worker import Worker
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
 from tests.decoding.fakes import TableModel, characters
 
+ROOT = Path(__file__).parents[2]
 TEXTS = ["dab", "a", "cabbage", "face", "bad", "eggbeef", "c", "hi", "beadeh", "fee"]
 
 
@@ -203,6 +207,8 @@ def running(
         await asyncio.to_thread(end_engines, service)
 
     thread = threading.Thread(target=lambda: asyncio.run(main()), daemon=True)
+    patch = pytest.MonkeyPatch()
+    patch.setenv("PYTHONPATH", str(ROOT / "src"), prepend=os.pathsep)  # of the processes that read documents
     thread.start()
     try:
         wait_until(lambda: bool(started) or not thread.is_alive())
@@ -211,3 +217,4 @@ def running(
     finally:
         ended.set()
         thread.join(30)
+        patch.undo()

@@ -1,86 +1,254 @@
-"""DeepL's documents: sent, asked about, fetched once, by who has the key alone."""
+"""Documents over HTTP: each format, hostile files, and nothing left of them."""
 
 import asyncio
-import random
+import io
+import json
+import os
+import zipfile
 from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
 
+import docx
 import pytest
 
+from limelight.documents.translate import Work, translate_document
+from limelight.pipelines.protected import translate_prepared
 from limelight.serving import uploads
-from limelight.serving.dialects.documents import blocks
+from limelight.serving.documents import CHUNK, SUFFIXES, chunks
+from limelight.serving.limits import Limits
+from limelight.serving.pieces import Segment
 from limelight.serving.refusal import Refusal
 from limelight.serving.uploads import Uploads
-from tests.serving.helpers import Answered, Running, running, table, translator, wait_until
+from limelight.text.units.registry import Options
+from tests.serving.helpers import Answered, Running, carrying, running, wait_until
 
-ONE = translator(table(1))
+ONE = carrying()
+XLIFF = '<xliff version="1.2"><file source-language="en" target-language="de"><body>%s</body></file></xliff>'
+PO = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\nmsgid "the lamp %s hums"\nmsgstr ""\n'
+SAMPLES = {
+    ".txt": "the lamp hums.\n\nit is a lamp\n",
+    ".srt": "1\n00:00:01,000 --> 00:00:02,000\nthe lamp hums\n",
+    ".vtt": "WEBVTT\n\n00:01.000 --> 00:02.000\nthe lamp hums\n",
+    ".po": PO,
+    ".pot": PO,
+    ".html": '<html lang="en"><p>the <b>lamp</b> hums <code>x</code></p></html>',
+    ".htm": "<p>the lamp</p>",
+    ".xhtml": "<p>the lamp</p>",
+    ".md": "# the lamp\n\nit *hums* `x`\n",
+    ".markdown": "the lamp\n",
+    ".json": '{"a": "the lamp hums {x}"}',
+    ".arb": '{"a": "the lamp hums"}',
+    ".yaml": "a: the lamp hums\n",
+    ".yml": "a: the lamp hums\n",
+    ".xlf": XLIFF % '<trans-unit id="1"><source>the <g id="1">lamp</g> hums</source></trans-unit>',
+    ".xliff": XLIFF % '<trans-unit id="1"><source>the lamp hums</source></trans-unit>',
+    ".tmx": '<tmx version="1.4"><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>the lamp hums</seg></tuv></tu>'
+    "</body></tmx>",
+    ".ts": '<!DOCTYPE TS><TS language="de"><context><name>a</name><message><source>the lamp</source>'
+    '<translation type="unfinished"></translation></message></context></TS>',
+}
+
+
+def word_file() -> bytes:
+    document, stream = docx.Document(), io.BytesIO()
+    paragraph = document.add_paragraph("the ")
+    paragraph.add_run("lamp").bold = True
+    paragraph.add_run(" hums")
+    document.add_table(1, 1).cell(0, 0).text = "it is a lamp"
+    document.save(stream)
+    return stream.getvalue()
+
+
+def sample(suffix: str) -> bytes:
+    return word_file() if suffix == ".docx" else SAMPLES[suffix].encode()
 
 
 @pytest.fixture(scope="module")
 def service() -> Iterator[Running]:
-    with running({"one": ONE}) as started:
+    with running({"one": ONE}, limits=Limits(document=300_000)) as started:
         yield started
 
 
-def send(service: Running, content: bytes, name: str = "a.txt", **fields: str) -> Answered:
-    parts = [f'name="{key}"\r\n\r\n{value}'.encode() for key, value in {"target_lang": "DE", **fields}.items()]
-    parts.append(f'name="file"; filename="{name}"\r\n\r\n'.encode() + content)
-    body = b"".join(b"--x\r\nContent-Disposition: form-data; " + part + b"\r\n" for part in parts) + b"--x--\r\n"
-    return service.send("POST", "/v2/document", body, {"Content-Type": "multipart/form-data; boundary=x"})
+def multipart(content: bytes, name: str, fields: dict[str, str]) -> tuple[bytes, str]:
+    boundary = "limelight-boundary"
+    parts = [
+        f'--{boundary}\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{value}\r\n'.encode()
+        for key, value in fields.items()
+    ]
+    head = f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'.encode()
+    return b"".join([*parts, head, content, f"\r\n--{boundary}--\r\n".encode()]), boundary
 
 
-def test_a_document_is_translated_and_fetched_once(service: Running) -> None:
-    handle = send(service, "Dab. Face!\n\n  cab\n".encode("utf-8-sig"))
-    assert handle.status == 200
-    path = f"/v2/document/{handle.value['document_id']}"
-    key = {"document_key": handle.value["document_key"]}
+def send(service: Running, content: bytes, name: str = "in.txt", path: str = "/v2/document", **more: str) -> Answered:
+    fields = {"target_lang": "DE", "source_lang": "EN"} if path == "/v2/document" else {"source": "en", "target": "de"}
+    body, boundary = multipart(content, name, {**fields, **more})
+    return service.send("POST", path, body, {"Content-Type": f"multipart/form-data; boundary={boundary}"}, 120)
+
+
+def fetched(service: Running, handle: dict[str, str]) -> bytes:
+    path, key = f"/v2/document/{handle['document_id']}", {"document_key": handle["document_key"]}
+    wait_until(lambda: service.post(path, key).value["status"] == "done", 120)
+    return service.post(f"{path}/result", key).value
+
+
+def children() -> list[str]:
+    """Processes that read documents."""
+    found = [path.read_text().split() for path in Path(f"/proc/{os.getpid()}/task").glob("*/children")]
+    return [
+        pid
+        for pids in found
+        for pid in pids
+        if b"limelight.documents.process" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    ]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_document_comes_back_as_the_command_line_writes_it(service: Running, suffix: str, tmp_path: Path) -> None:
+    content, name = sample(suffix), f"a{suffix}"
+    (tmp_path / name).write_bytes(content)
+    languages = {"source_lang": "en", "target_lang": "de"}
+    work = Work(lambda texts: translate_prepared(ONE, texts, **languages), Options("en", "de"))
+    translate_document(tmp_path / name, tmp_path / f"out{suffix}", work)
+    expected = (tmp_path / f"out{suffix}").read_bytes()
+    assert expected != content
+    handle = send(service, content, name)
+    assert handle.status == 200, handle.value
+    same_document(fetched(service, handle.value), expected)
+    answer = send(service, content, name, "/translate_file")
+    url = urlsplit(answer.value["translatedFileUrl"])
+    assert url.path.endswith(f".a_de{suffix}")
+    same_document(as_bytes(service.get(url.path)), expected)
+    assert service.get(url.path).status == 404, "once"
+
+
+def as_bytes(answer: Answered) -> bytes:
+    return answer.value if isinstance(answer.value, bytes) else json.dumps(answer.value).encode()
+
+
+def same_document(found: bytes, expected: bytes) -> None:
+    if not expected.startswith(b"PK"):
+        assert found == expected
+        return
+    docx.Document(io.BytesIO(found))
+    with zipfile.ZipFile(io.BytesIO(found)) as one, zipfile.ZipFile(io.BytesIO(expected)) as other:
+        assert {name: one.read(name) for name in one.namelist()} == {
+            name: other.read(name) for name in other.namelist()
+        }
+
+
+def test_the_status_of_a_document_and_its_end(service: Running) -> None:
+    handle = send(service, "\ufeffThe lamp. It hums!\n\n  a name\n".encode("utf-8")).value
+    assert len(handle["document_id"]) == 32
+    path, key = f"/v2/document/{handle['document_id']}", {"document_key": handle["document_key"]}
     wait_until(lambda: service.post(path, key).value["status"] == "done")
-    assert service.post(path, key).value["billed_characters"] == 18
-    result = service.post(f"{path}/result", key)
-    expected = [ONE.translate(text).text for text in ("Dab.", "Face!", "cab")]
-    assert result.value.decode() == f"{expected[0]} {expected[1]}\n\n  {expected[2]}\n"
+    assert service.post(path, key).value["billed_characters"] > 20
+    for wrong in ("", "guess", handle["document_key"][:-1]):
+        for end in ("", "/result"):
+            answer = service.post(path + end, {"document_key": wrong})
+            assert (answer.status, answer.value["message"]) == (404, "Document not found")
+    assert service.post(f"{path}/result", key).status == 200
     again = service.post(f"{path}/result", key)
     assert (again.status, again.value["message"]) == (404, "Document not found")
+    assert len(service.service.uploads) == 0
+    wait_until(lambda: not children())
 
 
-def test_nobody_else_gets_it(service: Running) -> None:
-    handle = send(service, b"dab").value
-    path = f"/v2/document/{handle['document_id']}"
-    for key in ("", "guess", handle["document_key"][:-1]):
-        for end in ("", "/result"):
-            answer = service.post(path + end, {"document_key": key})
-            assert (answer.status, answer.value["message"]) == (404, "Document not found")
-    assert service.post("/v2/document/none", {"document_key": handle["document_key"]}).status == 404
+def test_the_source_may_be_left_out(service: Running) -> None:
+    answer = send(service, b"the lamp hums", source_lang="")
+    assert len(fetched(service, answer.value)) > 0
+    assert send(service, b"the lamp", "a.txt", "/translate_file", source="auto").status == 200
+    service.service.uploads.close()
+
+
+def packed(members: dict[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
+HOSTILE = {
+    "no zip": (b"PK\x03\x04 nonsense", "a.docx", 400, "zip"),
+    "bomb": (packed({"word/document.xml": b"<w:p>" + b" " * 8_000_000}), "a.docx", 400, "bytes"),
+    "many members": (packed({f"{number}": b"" for number in range(11_000)}), "a.docx", 413, "bytes"),
+    "no document": (packed({"a": b"b"}), "a.docx", 400, "word/document.xml"),
+    "entities": (b'<!DOCTYPE a [<!ENTITY x "y">]><xliff>&x;</xliff>', "a.xlf", 400, "entity"),
+    "broken xml": (b"<tmx><body>", "a.tmx", 400, "well-formed"),
+    "deep xml": (b"<a>" * 9000, "a.xlf", 400, "inside one another"),
+    "deep json": (b"[" * 99_000, "a.json", 400, "a.json"),
+    "deep yaml": (b"- " * 50_000, "a.yaml", 400, "a.yaml"),
+    "aliases": (b"a: &a [x]\nb: *a\n" * 5, "a.yaml", 400, "a.yaml"),
+    "no text": (b"\xff\xfe\x00", "a.txt", 400, "a.txt"),
+    "zeros": (b"a\0b", "a.txt", 400, "zero"),
+    "a long segment": (b"a" * 150_000, "a.txt", 400, "segment"),
+    "too large": (b"a " * 400_000, "a.txt", 413, "bytes"),
+    "another kind": (b"%PDF", "a.pdf", 415, ".docx"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_files_get_an_error_that_says_why(service: Running, name: str) -> None:
+    content, file, status, says = HOSTILE[name]
+    for path in ("/v2/document", "/translate_file"):
+        answer = send(service, content, file, path)
+        message = answer.value["message" if path == "/v2/document" else "error"]
+        assert answer.status in (status, 400), message
+        assert answer.status < 500
+        assert says in message
+        assert "Traceback" not in message
+    assert len(service.service.uploads) == 0
+    wait_until(lambda: not children())
+
+
+def test_what_never_ends_to_be_read_is_ended(service: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process is killed, and others are answered meanwhile. Without the bound this would wait for ever."""
+    monkeypatch.setattr("limelight.serving.documents.SECONDS", 0.0)
+    answer = send(service, b"the lamp")
+    assert (answer.status, "too much time" in answer.value["message"]) == (413, True)
+    wait_until(lambda: not children())
 
 
 @pytest.mark.parametrize(
-    ("content", "name", "fields", "says"),
+    ("fields", "says"),
     [
-        (b"a", "a.docx", {}, ".txt"),
-        (b"a", "file", {"filename": "x.pdf"}, ".txt"),
-        (b"a", "a.txt", {"output_format": "pdf"}, ".txt"),
-        (b"\xff\xfe", "a.txt", {}, "UTF-8"),
-        (b"a", "a.txt", {"target_lang": "XX"}, "XX"),
+        ({"output_format": "pdf"}, "output_format"),
+        ({"target_lang": "XX"}, "XX"),
+        ({"formality": "more"}, "formality"),
+        ({"filename": "x.exe"}, ".docx"),
     ],
 )
-def test_what_is_no_plain_text_is_refused(service: Running, content: bytes, name: str, fields: dict, says: str) -> None:
-    answer = send(service, content, name, **fields)
-    assert answer.status == 400
+def test_what_cannot_be_done_is_refused(service: Running, fields: dict, says: str) -> None:
+    answer = send(service, b"the lamp", **fields)
+    assert answer.status in (400, 415)
     assert says in answer.value["message"]
 
 
 def test_a_name_is_never_a_path(service: Running) -> None:
-    for name in ("../../etc/passwd.txt", "C:\\windows\\x.txt", "/etc/x.txt"):
-        assert send(service, b"dab", name).status == 200
-    assert service.post("/v2/document", {"target_lang": "DE"}).status == 400
+    for name in ("../../etc/passwd.txt", "C:\\\\windows\\\\x.txt", "/etc/x.txt", "file"):
+        answer = send(service, b"the lamp", name)
+        assert answer.status == 200
+        fetched(service, answer.value)
+    for path in ("/v2/document", "/translate_file"):
+        assert service.post(path, {"target_lang": "DE", "source": "en", "target": "de"}).status == 400
+    assert service.get("/download_file/..%2f..%2fetc%2fpasswd").status == 404
 
 
-def test_blocks_are_the_text(seed: int) -> None:
-    draw = random.Random(seed)
-    for _ in range(300):
-        text, most = "".join(draw.choices("ab \n\r\u2028", k=draw.randrange(200))), draw.randint(1, 30)
-        found = list(blocks(text, most))
-        assert "".join(found) == text
-        assert all(len(block) <= most or len(block.splitlines()) == 1 for block in found)
+def test_who_leaves_leaves_nothing(service: Running) -> None:
+    with running({"one": carrying()}) as other:
+        send(other, b"the lamp hums. " * 50)
+        other.loop.call_soon_threadsafe(other.service.uploads.close)
+        wait_until(lambda: not children())
+        assert len(other.service.uploads) == 0
+
+
+def test_segments_are_sent_some_at_a_time() -> None:
+    segments = [Segment("a" * size) for size in (5, 5, 20, *[1] * (CHUNK + 1))]
+    found = list(chunks(segments, 12))
+    assert [segment for some in found for segment in some] == segments
+    assert all(sum(len(each.text) for each in some) <= 12 or len(some) == 1 for some in found)
+    assert [len(some) for some in chunks(segments, 10_000)] == [CHUNK, 4]
 
 
 def test_documents_are_forgotten_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,19 +262,25 @@ def test_documents_are_forgotten_and_bounded(monkeypatch: pytest.MonkeyPatch) ->
         assert store.find(identity, key).status == "translating"
         with pytest.raises(Refusal, match="not ready"):
             store.take(identity, key)
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
+        await store.find(identity, key).work
         assert store.take(identity, key) == ("a", b"x")
-        monkeypatch.setattr(uploads, "MAX_DOCUMENTS", 2)
-        for _ in range(2):
-            store.add("a", 1, work())
-        late = work()
+        monkeypatch.setattr(uploads, "MAX_OPEN", 4)
+        for client in ("a", "a", "b", "b"):
+            store.add("a", 1, work(), client=client)
+        for client in ("a", "c"):
+            with pytest.raises(Refusal, match="already"):
+                store.require_room(client, 1)
+        await asyncio.gather(*(each.work for each in store._documents.values()))
+        store.require_room("c", 1)
+        with pytest.raises(Refusal, match="together"):
+            store.require_room("c", uploads.MAX_BYTES)
+        monkeypatch.setattr(uploads, "MAX_DOCUMENTS", 4)
         with pytest.raises(Refusal, match="already"):
-            store.add("a", 1, late)
-        late.close()
-        monkeypatch.setattr(uploads, "KEPT_SECONDS", -1.0)
+            store.require_room("c", 1)
+        store.close()
+        monkeypatch.setattr(uploads, "KEPT_SECONDS", 0.0)
         store.add("a", 1, work())
-        assert len(store) == 1
-        await asyncio.sleep(0)
+        while len(store):  # the bound is the time of the test
+            await asyncio.sleep(0.01)
 
     asyncio.run(main())

@@ -78,12 +78,12 @@ def open_document(path: Path, options: Options) -> Document:
     return read_document(data, name, options)
 
 
-def read_document(data: bytes, name: str, options: Options) -> Document:
-    """The same of bytes; `name` says by its ending what they are."""
+def read_document(data: bytes, name: str, options: Options, *, unpacked: int = MAX_UNPACKED) -> Document:
+    """The same of bytes; `name` says by its ending what they are, and a zip file has at most `unpacked` bytes in it."""
     suffix = suffix_of(name)
     try:
         if suffix == DOCX:
-            return Document(name, data, _docx_parts(data))
+            return Document(name, data, _docx_parts(data, unpacked))
         decoded = decode_file(data, suffix)
         return Document(name, data, (Part("", decoded, find_units(decoded.text, suffix, options)),))
     except FormatError as error:
@@ -94,9 +94,9 @@ def _message(name: str, error: FormatError) -> str:
     return f"{name}:{error.line}: {error.reason}" if error.line else f"{name}: {error.reason}"
 
 
-def _docx_parts(data: bytes) -> tuple[Part, ...]:
+def _docx_parts(data: bytes, unpacked: int) -> tuple[Part, ...]:
     parts = []
-    for info, content in _members(data):
+    for info, content in _members(data, unpacked):
         if PARTS.fullmatch(info.filename):
             try:
                 decoded = decode_file(content, DOCX)
@@ -108,16 +108,15 @@ def _docx_parts(data: bytes) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def _members(data: bytes) -> list[tuple[zipfile.ZipInfo, bytes]]:
+def _members(data: bytes, unpacked: int) -> list[tuple[zipfile.ZipInfo, bytes]]:
     """The texts of a zip file. Raises `FormatError` for one that is damaged, or that would fill the memory."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             infos = archive.infolist()
             size = sum(info.file_size for info in infos)
-            if len(infos) > MAX_MEMBERS or size > MAX_UNPACKED:
+            if len(infos) > MAX_MEMBERS or size > unpacked:
                 raise FormatError(
-                    f"{len(infos):,} files of {size:,} bytes in it; at most {MAX_MEMBERS:,} of {MAX_UNPACKED:,} are "
-                    "read"
+                    f"{len(infos):,} files of {size:,} bytes in it; at most {MAX_MEMBERS:,} of {unpacked:,} are read"
                 )
             found = []
             for info in infos:

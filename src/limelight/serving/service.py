@@ -16,7 +16,7 @@ from limelight.serving.keys import Keys
 from limelight.serving.limits import Limits
 from limelight.serving.logs import Log
 from limelight.serving.metrics import Metrics
-from limelight.serving.pieces import Pieces, Plain, Split, TagHandling, take_apart
+from limelight.serving.pieces import Pieces, Plain, Segment, Split, TagHandling, segment_task, take_apart
 from limelight.serving.pool import Sentence
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.uploads import Uploads
@@ -127,6 +127,32 @@ class Service:
         self._count(client, sum(map(len, ask.texts)), sum(len(parts.texts) for parts in apart))
         return answers
 
+    async def way(self, client: Client, source: str, target: str, sample: str) -> Way:
+        """The way into a language, from that of the sample where it is not named. Raises `Refusal`."""
+        ways = self.catalog.ways(source, target)
+        return _way(ways, {} if source else await self._detected(client, ways, sample))
+
+    async def segments(
+        self, client: Client, way: Way, some: Sequence[Segment], terms: Glossary | None = None
+    ) -> list[str]:
+        """The translations of segments of a document, whose codes are in them once. Raises `Refusal`."""
+        self.require_open()
+        characters = sum(len(segment.text) for segment in some)
+        if self.keys is not None:
+            self.keys.spend(client.key, characters)
+        languages = {"source_lang": way.direction.source, "target_lang": way.direction.target}
+        asked = [
+            segment_task(segment, terms, {**languages, "first": first}) for first, segment in enumerate(some, start=1)
+        ]
+        found = await way.model.pool.run(client.id, asked)
+        self._count(client, characters, len(some))
+        return [result["text"] for result in found]
+
+    def require_open(self) -> None:
+        """Raises `Refusal` where nothing more is taken."""
+        if self.draining:
+            raise Refusal(503, "draining", "this service is about to end: try again", retry_after=1)
+
     async def detect(self, client: Client, text: str) -> dict[str, float]:
         """How likely each source language of the models is, the likeliest first."""
         self._check(client, Ask([text], ""))
@@ -154,8 +180,7 @@ class Service:
 
     def _check(self, client: Client, ask: Ask) -> None:
         """Raises `Refusal` for what is beyond a limit, before any work."""
-        if self.draining:
-            raise Refusal(503, "draining", "this service is about to end: try again", retry_after=1)
+        self.require_open()
         limits = self.limits
         if len(ask.texts) > limits.texts:
             message = f"there are {len(ask.texts)} texts, and a request has at most {limits.texts}: divide them"

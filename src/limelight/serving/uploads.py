@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 import hmac
 import secrets
-import time
 from collections.abc import Awaitable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from limelight.serving.refusal import Refusal
 
 KEPT_SECONDS = 3600.0
 """A document that is not asked for is deleted after so long."""
 MAX_DOCUMENTS = 100
+"""Of all clients; one client has at most half of them."""
+MAX_OPEN = 8
+"""That are being translated; of one client at most half of them."""
+MAX_BYTES = 256 << 20
+"""Of all of them."""
 
 
 @dataclass(slots=True)
@@ -22,10 +26,11 @@ class Document:
 
     key: str
     name: str
+    client: str
     characters: int
-    work: asyncio.Task[bytes]
-    since: float = field(default_factory=time.monotonic)
-    taken: bool = False
+    size: int
+    """Bytes of the file, before and after."""
+    work: asyncio.Future[bytes]
 
     @property
     def status(self) -> str:
@@ -37,8 +42,10 @@ class Document:
     @property
     def error(self) -> str:
         """Why there is no translation; empty where there is, or may still be."""
-        if not self.work.done() or self.work.cancelled():
+        if not self.work.done():
             return ""
+        if self.work.cancelled():
+            return "it was not finished in time"
         error = self.work.exception()
         return error.message if isinstance(error, Refusal) else "it could not be translated" if error else ""
 
@@ -52,17 +59,34 @@ class Uploads:
     def __len__(self) -> int:
         return len(self._documents)
 
-    def add(self, name: str, characters: int, work: Awaitable[bytes]) -> tuple[str, str]:
-        """Begin with a document; returns its id and its key. Raises `Refusal` where there are too many."""
-        self._forget()
-        if len(self._documents) >= MAX_DOCUMENTS:
-            message = f"there are {MAX_DOCUMENTS} documents already: fetch their translations first"
-            raise Refusal(429, "too_many_documents", message, retry_after=10)
+    def require_room(self, client: str, size: int) -> None:
+        """Raises `Refusal` where there are too many documents for another one of this size."""
+        kept = list(self._documents.values())
+        opened = [each for each in kept if not each.work.done()]
+        for some, most in ((opened, MAX_OPEN), (kept, MAX_DOCUMENTS)):
+            mine = sum(each.client == client for each in some)
+            if len(some) >= most or mine >= most // 2:
+                count = f"{mine} of your" if mine >= most // 2 else str(len(some))
+                message = f"there are {count} documents already: fetch their translations first, or try again later"
+                raise Refusal(429, "too_many_documents", message, retry_after=10)
+        if sum(each.size for each in kept) + size > MAX_BYTES:
+            message = f"the documents that are kept have {MAX_BYTES} bytes together: try again later"
+            raise Refusal(503, "overloaded", message, retry_after=30)
+
+    def add(self, name: str, characters: int, work: Awaitable[bytes], *, client: str = "", size: int = 0) -> tuple[
+        str, str]:  # fmt: skip
+        """Begin with a document; returns its id and its key. Raises `Refusal` as `require_room` does."""
+        self.require_room(client, size)
         identity, key = secrets.token_hex(16).upper(), secrets.token_hex(32).upper()
         task = asyncio.ensure_future(work)
-        task.add_done_callback(lambda done: done.cancelled() or done.exception())  # told when it is asked for
-        assert isinstance(task, asyncio.Task)
-        self._documents[identity] = Document(key, name, characters, task)
+        document = self._documents[identity] = Document(key, name, client, characters, size, task)
+
+        def done(ended: asyncio.Future[bytes]) -> None:
+            if not ended.cancelled() and ended.exception() is None:  # an error is told when it is asked for
+                document.size = len(ended.result())
+
+        task.add_done_callback(done)
+        asyncio.get_running_loop().call_later(KEPT_SECONDS, self.forget, identity)
         return identity, key
 
     def find(self, identity: str, key: str) -> Document:
@@ -76,18 +100,18 @@ class Uploads:
     def take(self, identity: str, key: str) -> tuple[str, bytes]:
         """Its name and its translation, once. Raises `Refusal` where that is not there, or no longer."""
         document = self.find(identity, key)
-        if document.taken:
-            raise Refusal(503, "document_taken", "Document already downloaded")
         if document.status != "done":
             raise Refusal(503, "document_not_ready", document.error or "Document is not ready", retry_after=1)
-        document.taken = True
-        content = document.work.result()
         del self._documents[identity]
-        return document.name, content
+        return document.name, document.work.result()
 
-    def _forget(self) -> None:
-        oldest = time.monotonic() - KEPT_SECONDS
-        for identity, document in list(self._documents.items()):
-            if document.since < oldest:
-                document.work.cancel()
-                del self._documents[identity]
+    def close(self) -> None:
+        """Forget all of them: what is being translated is canceled."""
+        for identity in list(self._documents):
+            self.forget(identity)
+
+    def forget(self, identity: str) -> None:
+        """What is left of a document; nothing where it is not there."""
+        document = self._documents.pop(identity, None)
+        if document is not None:
+            document.work.cancel()

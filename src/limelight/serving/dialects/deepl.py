@@ -69,11 +69,7 @@ class Translate(Tagging):
 async def translate(service: Service, call: Call) -> Reply:
     """`POST /v2/translate`."""
     asked = call.read(Translate)
-    if asked.formality in ("more", "less"):
-        raise bad_request("formality is not supported: leave it out, or use prefer_more or prefer_less")
-    for name, what in REFUSED.items():
-        if call.fields.get(name):
-            raise bad_request(f"{name}: {what} are not supported: leave it out")
+    refuse_settings(call)
     if asked.glossary_id:
         raise Refusal(404, "glossary", "Glossary not found")
     ask = Ask(
@@ -85,6 +81,15 @@ async def translate(service: Service, call: Call) -> Reply:
     )
     answers = await service.translate(call.client, ask)
     return Reply({"translations": [_shown(asked, *each) for each in zip(asked.text, answers, strict=True)]})
+
+
+def refuse_settings(call: Call) -> None:
+    """Raises `Refusal` for settings that would change a translation, and that no model here has."""
+    if call.fields.get("formality") in ("more", "less"):
+        raise bad_request("formality is not supported: leave it out, or use prefer_more or prefer_less")
+    for name, what in REFUSED.items():
+        if call.fields.get(name):
+            raise bad_request(f"{name}: {what} are not supported: leave it out")
 
 
 def _shown(asked: Translate, text: str, answer: Answer) -> dict[str, Any]:

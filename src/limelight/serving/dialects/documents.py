@@ -1,28 +1,27 @@
-"""DeepL's documents, `/v2/document`: sent, asked about, and fetched once. Plain text is what is read."""
+"""Documents in the words of DeepL and of LibreTranslate: sent, translated, and fetched once."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable
 from pathlib import PurePosixPath
+from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from limelight.serving.call import Call, Reply, Route
-from limelight.serving.dialects.deepl import DEEPL
+from limelight.serving.dialects.deepl import DEEPL, refuse_settings
+from limelight.serving.dialects.libretranslate import LIBRETRANSLATE
+from limelight.serving.documents import OpenDocument, Order, open_document, sent_file, translate_document
 from limelight.serving.refusal import Refusal, bad_request
-from limelight.serving.service import Ask, Client, Service
+from limelight.serving.service import Service
 
-KINDS = (".txt", "")
-"""Endings of the files that are read; without one it is taken for plain text."""
-BLOCK = 10_000
-"""Characters that are translated at a time, so that a long document takes turns with other requests."""
-TRIES = 10
-"""How often a block is sent again while the service has no room."""
+STATUS_SECONDS = 3.0
+"""How long an answer about a document waits for its end: the clients ask again after five seconds."""
 
 
 class Document(BaseModel):
-    """What comes with a file."""
+    """What comes with a file for DeepL."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -38,62 +37,61 @@ class DocumentKey(BaseModel):
     document_key: str = Field(max_length=200)
 
 
+class LibreDocument(BaseModel):
+    """What comes with a file for LibreTranslate."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    source: str = Field(min_length=1, max_length=20)
+    target: str = Field(min_length=1, max_length=20)
+
+
 async def upload(service: Service, call: Call) -> Reply:
     """`POST /v2/document`."""
     asked = call.read(Document)
-    if "file" not in call.uploads:
-        raise bad_request("file: there is none; send it as multipart/form-data")
-    file = call.uploads["file"]
-    name = PurePosixPath((asked.filename or file.name).replace("\\", "/")).name
-    ending = PurePosixPath(name).suffix.lower()
-    if ending not in KINDS or asked.output_format.lower() not in ("", "txt"):
-        raise bad_request("this kind of document is not supported: send plain text (.txt)")
-    try:
-        text = file.content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise bad_request("file: this is no text in UTF-8") from None
-    service.catalog.ways(asked.source_lang, asked.target_lang)
-    work = _translated(service, call.client, text, asked)
-    try:
-        identity, key = service.uploads.add(name or "file.txt", len(text), work)
-    except Refusal:
-        work.close()
-        raise
+    refuse_settings(call)
+    order = Order(asked.target_lang, asked.source_lang)
+    if asked.output_format and PurePosixPath(f"x.{asked.output_format.lower()}").suffix != _suffix(
+        call, asked.filename
+    ):
+        raise bad_request("output_format: a document keeps its format; leave it out")
+    identity, key = await _begun(service, call, asked.filename, order)
     return Reply({"document_id": identity, "document_key": key})
 
 
-async def _translated(service: Service, client: Client, text: str, asked: Document) -> bytes:
-    """The document, block by block."""
-    parts = []
-    for block in blocks(text, min(BLOCK, service.limits.characters)):
-        ask = Ask([block], asked.target_lang, asked.source_lang)
-        for tries in range(TRIES):
-            try:
-                (answer,) = await service.translate(client, ask)
-                break
-            except Refusal as refusal:
-                if refusal.retry_after is None or tries == TRIES - 1:
-                    raise
-                await asyncio.sleep(refusal.retry_after)
-        parts.append(answer.text)
-    return "".join(parts).encode()
+def _suffix(call: Call, name: str) -> str:
+    return sent_file(name or call.uploads["file"].name, b"").suffix if "file" in call.uploads else ""
 
 
-def blocks(text: str, most: int) -> Iterator[str]:
-    """The text in parts of whole lines with at most `most` characters; a longer line is one part."""
-    part = ""
-    for line in text.splitlines(keepends=True):
-        if part and len(part) + len(line) > most:
-            yield part
-            part = ""
-        part += line
-    if part:
-        yield part
+async def _begun(service: Service, call: Call, name: str, order: Order) -> tuple[str, str]:
+    """The id and the key of a document whose translation has begun."""
+    if "file" not in call.uploads:
+        raise bad_request("file: there is none; send it as multipart/form-data")
+    file = sent_file(name or call.uploads["file"].name, call.uploads["file"].content)
+    service.require_open()
+    target = service.catalog.ways(order.source, order.target)[0].direction.target
+    service.uploads.require_room(call.client.id, len(file.data))
+    opened = await open_document(file, order.source, target or order.target)
+    work = translate_document(service, call.client, opened, order)
+    return _added(service, call, file.name, opened, work)
+
+
+def _added(service: Service, call: Call, name: str, opened: OpenDocument, work: Awaitable[bytes]) -> tuple[str, str]:
+    size = sum(len(upload.content) for upload in call.uploads.values())
+    try:
+        identity, key = service.uploads.add(name, opened.characters, work, client=call.client.id, size=size)
+    except Refusal:
+        opened.close()
+        work.close()  # type: ignore[attr-defined]  # a coroutine that was not begun
+        raise
+    service.uploads.find(identity, key).work.add_done_callback(lambda _: opened.close())
+    return identity, key
 
 
 async def status(service: Service, call: Call) -> Reply:
     """`POST /v2/document/{id}`."""
     document = service.uploads.find(call.path["id"], call.read(DocumentKey).document_key)
+    await asyncio.wait({document.work}, timeout=STATUS_SECONDS)
     shown = {"document_id": call.path["id"], "status": document.status}
     if document.status == "done":
         return Reply({**shown, "billed_characters": document.characters})
@@ -104,12 +102,46 @@ async def status(service: Service, call: Call) -> Reply:
 
 async def result(service: Service, call: Call) -> Reply:
     """`POST /v2/document/{id}/result`."""
-    _, content = service.uploads.take(call.path["id"], call.read(DocumentKey).document_key)
-    return Reply(content=content, media_type="application/octet-stream")
+    name, content = service.uploads.take(call.path["id"], call.read(DocumentKey).document_key)
+    return _file(name, content)
+
+
+def _file(name: str, content: bytes) -> Reply:
+    headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}"}
+    return Reply(content=content, media_type="application/octet-stream", headers=headers)
+
+
+async def translate_file(service: Service, call: Call) -> Reply:
+    """`POST /translate_file`."""
+    for name in ("source", "target"):
+        if not call.fields.get(name):
+            raise bad_request(f"Invalid request: missing {name} parameter")
+    asked = call.read(LibreDocument)
+    order = Order(asked.target, "" if asked.source == "auto" else asked.source)
+    identity, key = await _begun(service, call, "", order)
+    document = service.uploads.find(identity, key)
+    try:
+        await asyncio.shield(document.work)
+    except (asyncio.CancelledError, Refusal):
+        service.uploads.forget(identity)
+        raise
+    path = PurePosixPath(document.name)
+    name = f"{path.stem}_{asked.target}{path.suffix}"
+    document.name = name
+    return Reply({"translatedFileUrl": f"{call.base_url}/download_file/{identity}{key}.{quote(name)}"})
+
+
+async def download(service: Service, call: Call) -> Reply:
+    """`GET /download_file/{name}`: the name is known to who has sent the file alone."""
+    known = call.path["name"].partition(".")[0]
+    name, content = service.uploads.take(known[:32], known[32:])
+    return _file(name, content)
 
 
 ROUTES = (
     Route("POST", "/v2/document", DEEPL, upload, form=Document, upload=True),
     Route("POST", "/v2/document/{id}", DEEPL, status, form=DocumentKey),
     Route("POST", "/v2/document/{id}/result", DEEPL, result, form=DocumentKey),
+    Route("POST", "/translate_file", LIBRETRANSLATE, translate_file, form=LibreDocument, upload=True),
+    Route("GET", "/download_file/{name}", LIBRETRANSLATE, download, public=True),
 )

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from limelight.serving.call import Call, Dialect, Reply, Route
+from limelight.serving.documents import SUFFIXES
 from limelight.serving.languages import language_name
 from limelight.serving.pieces import TagHandling
 from limelight.serving.refusal import Refusal, bad_request
@@ -111,7 +112,7 @@ async def settings(service: Service, call: Call) -> Reply:
         {
             "apiKeys": service.keys is not None,
             "charLimit": service.limits.characters,
-            "filesTranslation": False,
+            "filesTranslation": True,
             "frontendTimeout": 500,
             "keyRequired": service.keys is not None,
             "language": {
@@ -119,7 +120,7 @@ async def settings(service: Service, call: Call) -> Reply:
                 "target": {"code": target, "name": language_name(target)},
             },
             "suggestions": False,
-            "supportedFilesFormat": [],
+            "supportedFilesFormat": list(SUFFIXES),
         }
     )
 

@@ -1,0 +1,170 @@
+"""Documents of clients: each is read by a process of its own, and its segments are translated as other texts are."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+
+from limelight.serving.catalog import Way
+from limelight.serving.pieces import Segment
+from limelight.serving.refusal import Refusal, bad_request
+from limelight.serving.service import Client, Service
+from limelight.text.glossary import Glossary
+from limelight.text.units.registry import DOCX, FORMATS, suffix_of
+from limelight.text.units.unit import CODES
+
+SUFFIXES = (*FORMATS, DOCX)
+CHUNK = 64
+"""Segments that are sent to the engines at a time, so that a document takes turns with other requests."""
+CHARACTERS = 10_000
+"""Of these segments."""
+TRIES = 10
+"""How often they are sent again while the service has no room."""
+SECONDS = 120.0
+"""How long a document may take to be read, and again to be written."""
+UNPACKED = 10
+"""How many times its own size the texts of a packed document may have."""
+LINE = 1 << 16
+
+
+class File(NamedTuple):
+    """A file that was sent."""
+
+    name: str
+    data: bytes
+
+    @property
+    def suffix(self) -> str:
+        """Its ending, which says what it is."""
+        return suffix_of(self.name)
+
+
+def sent_file(name: str, data: bytes) -> File:
+    """The file with the last part of its name, which may be any path. Raises `Refusal`, 415, for formats that are not
+    read."""
+    name = "".join(each for each in PurePosixPath(name.replace("\\", "/")).name if each.isprintable())[-120:]
+    if not suffix_of(name):
+        name = f"{name or 'document'}{_sniffed(data)}"
+    if suffix_of(name) not in SUFFIXES:
+        raise Refusal(415, "format", f"this kind of document is not supported; supported are: {', '.join(SUFFIXES)}")
+    return File(name, data)
+
+
+def _sniffed(data: bytes) -> str:
+    """The ending of a file that has none."""
+    head = data[:200].lstrip().lower()
+    if data.startswith(b"PK\x03\x04"):
+        return DOCX
+    return ".html" if head.startswith((b"<!doctype html", b"<html")) else ".txt"
+
+
+class OpenDocument:
+    """A document whose process waits for its translations. It has to be closed."""
+
+    def __init__(self, process: asyncio.subprocess.Process, segments: Sequence[Segment]) -> None:
+        self._process, self.segments = process, segments
+        self.characters = sum(len(CODES.sub("", segment.text)) for segment in segments)
+
+    async def written(self, texts: Sequence[str]) -> bytes:
+        """The file with these translations. Raises `Refusal` where it cannot be written."""
+        return await _answer(self._process, {}, json.dumps(texts).encode())
+
+    def close(self) -> None:
+        """Let its process end."""
+        with suppress(ProcessLookupError):
+            self._process.kill()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+
+
+async def open_document(file: File, source: str, target: str) -> OpenDocument:
+    """Read a document. Raises `Refusal`, 400, for one that is damaged, hostile, or not what its name says."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "limelight.documents.process",
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL, limit=LINE,
+    )  # fmt: skip
+    opened = OpenDocument(process, [])
+    try:
+        header = {
+            "name": file.name,
+            "source": source,
+            "target": target,
+            "unpacked": UNPACKED * max(len(file.data), LINE),
+        }
+        found = json.loads(await _answer(process, header, file.data))
+        return OpenDocument(process, [Segment(text, tuple(map(tuple, codes))) for text, codes in found])
+    except BaseException:
+        opened.close()
+        raise
+
+
+async def _answer(process: asyncio.subprocess.Process, header: dict[str, Any], data: bytes) -> bytes:
+    """Send a message and return what comes back. Raises `Refusal`."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(SECONDS):
+            process.stdin.write(json.dumps({**header, "size": len(data)}).encode() + b"\n" + data)
+            with suppress(ConnectionError):
+                await process.stdin.drain()
+            found = json.loads(await process.stdout.readuntil(b"\n"))
+            if "error" in found:
+                raise bad_request(str(found["error"]), "document")
+            return await process.stdout.readexactly(found["size"])
+    except (asyncio.IncompleteReadError, TimeoutError):
+        raise Refusal(413, "document", "this document takes too much time or memory to read: divide it") from None
+
+
+class Order(NamedTuple):
+    """How a document is to be translated."""
+
+    target: str
+    source: str = ""
+    """Found out where it is empty."""
+    terms: Glossary | None = None
+
+
+async def translate_document(service: Service, client: Client, opened: OpenDocument, order: Order) -> bytes:
+    """The document in the other language. Raises `Refusal`."""
+    try:
+        sample = CODES.sub(" ", " ".join(segment.text for segment in opened.segments[:CHUNK]))
+        way = await service.way(client, order.source, order.target, sample)
+        texts: list[str] = []
+        limit = None if service.keys is None else service.keys.limit(client.key)
+        for some in chunks(opened.segments, min(CHARACTERS, limit or CHARACTERS)):
+            texts += await _translated(service, client, way, some, order.terms)
+        return await opened.written(texts)
+    finally:
+        opened.close()
+
+
+async def _translated(
+    service: Service, client: Client, way: Way, some: Sequence[Segment], terms: Glossary | None
+) -> list[str]:
+    """Some segments; sent again while there is no room."""
+    for tries in range(TRIES):
+        try:
+            return await service.segments(client, way, some, terms)
+        except Refusal as refusal:
+            if refusal.retry_after is None or tries == TRIES - 1:
+                raise
+            await asyncio.sleep(refusal.retry_after)
+    raise AssertionError
+
+
+def chunks(segments: Sequence[Segment], most: int) -> Iterator[list[Segment]]:
+    """The segments, some at a time, with at most so many characters; a longer one is alone."""
+    some, size = list[Segment](), 0
+    for segment in segments:
+        if some and (len(some) == CHUNK or size + len(segment.text) > most):
+            yield some
+            some, size = [], 0
+        some.append(segment)
+        size += len(segment.text)
+    if some:
+        yield some
