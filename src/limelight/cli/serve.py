@@ -41,6 +41,7 @@ def serve(
     device: options.Device = None,
     keys: serving_options.KeyFile = None,
     no_keys: serving_options.NoKeys = False,
+    glossaries: serving_options.GlossaryFolder = None,
     cors: serving_options.Cors = None,
     trust_proxy: serving_options.Proxies = "",
     max_characters: serving_options.MaxCharacters = 50_000,
@@ -73,7 +74,8 @@ def serve(
     computing = {"device": device, "precision": precision, "threads": threads, "shortlist": shortlist}
     ending = {"drain_seconds": drain_seconds, "drain_delay": drain_delay}
     access = {"host": host, "port": port, "keys": keys, "cors": tuple(cors or ()), "proxies": trust_proxy}
-    _run(models, limits, computing, engines=engines, in_process=in_process, quiet=quiet, **access, **ending)
+    own = {"engines": engines, "in_process": in_process, "quiet": quiet, "glossaries": glossaries}
+    _run(models, limits, computing, **own, **access, **ending)
 
 
 def _run(models: list[Named], limits: dict[str, Any], computing: dict[str, Any], **plan: Any) -> None:

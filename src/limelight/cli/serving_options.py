@@ -40,6 +40,12 @@ KeyFile = Annotated[
         "--keys", help="File of keys (see limelight keys); one is needed then.", metavar="FILE", rich_help_panel=ACCESS
     ),
 ]
+GlossaryFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--glossaries", help="Folder that keeps the glossaries of clients; else they end with it.", metavar="FOLDER"
+    ),
+]
 NoKeys = Annotated[
     bool,
     typer.Option(

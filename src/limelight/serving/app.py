@@ -49,7 +49,7 @@ def build_app(
             Middleware(
                 CORSMiddleware,
                 allow_origins=list(cors),
-                allow_methods=["GET", "POST", "DELETE"],
+                allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
                 allow_headers=["Authorization", "Content-Type"],
                 max_age=86400,
             )

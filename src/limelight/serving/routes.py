@@ -2,7 +2,7 @@
 
 from limelight.serving import page
 from limelight.serving.call import Call, Dialect, Reply, Route
-from limelight.serving.dialects import deepl, documents, explain, libretranslate, openai, own
+from limelight.serving.dialects import deepl, documents, explain, glossaries, libretranslate, openai, own
 from limelight.serving.openapi import openapi_document, openapi_page
 from limelight.serving.service import Service
 
@@ -12,6 +12,7 @@ APIS: tuple[Route, ...] = (
     *page.ROUTES,
     *deepl.ROUTES,
     *documents.ROUTES,
+    *glossaries.ROUTES,
     *libretranslate.ROUTES,
     *openai.ROUTES,
 )

@@ -10,6 +10,7 @@ from pathlib import Path
 from limelight.errors import UserError
 from limelight.serving.app import build_app
 from limelight.serving.catalog import Model
+from limelight.serving.glossaries import Glossaries
 from limelight.serving.keys import Keys, read_keys
 from limelight.serving.limits import Limits
 from limelight.serving.links import process_link, thread_link
@@ -35,6 +36,8 @@ class Plan:
     in_process: bool = False
     """Whether the engines are threads of this process."""
     keys: Path | None = None
+    glossaries: Path | None = None
+    """A folder for those of clients; they are in memory alone where it is None."""
     cors: tuple[str, ...] = ()
     proxies: str = ""
     drain_seconds: float = 30.0
@@ -47,6 +50,7 @@ async def run_service(plan: Plan, log: Log | None = None) -> None:
     is taken."""
     log = log or Log(quiet=plan.quiet)
     keys = None if plan.keys is None else Keys(read_keys(plan.keys))
+    glossaries = Glossaries(plan.glossaries)
     listening = listen(plan.host, plan.port)
     start = thread_link if plan.in_process else process_link
     pools = {
@@ -54,7 +58,7 @@ async def run_service(plan: Plan, log: Log | None = None) -> None:
         for name, loading in plan.models.items()
     }
     catalog = served([Model(name, pool) for name, pool in pools.items()])
-    service = Service(catalog, plan.limits, keys=keys, log=log)
+    service = Service(catalog, plan.limits, keys=keys, log=log, glossaries=glossaries)
 
     def reload() -> None:
         log("reload")
@@ -68,7 +72,14 @@ async def run_service(plan: Plan, log: Log | None = None) -> None:
 
     app = build_app(service, ROUTES, dialect_of, plan.cors)
     host, port = listening.getsockname()[:2]
-    log("listening", host=host, port=port, keys=keys is not None, models=list(plan.models))
+    log(
+        "listening",
+        host=host,
+        port=port,
+        keys=keys is not None,
+        models=list(plan.models),
+        glossaries="in memory" if plan.glossaries is None else "in the folder",
+    )
     try:
         await serve(
             service,

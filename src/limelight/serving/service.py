@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from limelight.config.directions import Direction
 from limelight.serving.catalog import Catalog, Model, Way
+from limelight.serving.glossaries import Glossaries
 from limelight.serving.keys import Keys
 from limelight.serving.limits import Limits
 from limelight.serving.logs import Log
@@ -94,7 +95,15 @@ class Answer(NamedTuple):
 class Service:
     """All that requests are answered with."""
 
-    def __init__(self, catalog: Catalog, limits: Limits, *, keys: Keys | None = None, log: Log | None = None) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        limits: Limits,
+        *,
+        keys: Keys | None = None,
+        log: Log | None = None,
+        glossaries: Glossaries | None = None,
+    ) -> None:
         self.catalog, self.limits, self.keys = catalog, limits, keys
         self.metrics, self.log = Metrics(), log or Log()
         self.leaving = False
@@ -102,6 +111,7 @@ class Service:
         self.draining = False
         """Whether nothing more is taken."""
         self.uploads = Uploads()
+        self.glossaries = glossaries or Glossaries()
         self.used: dict[str, int] = {}
         """Characters that each client has had translated since the start."""
 

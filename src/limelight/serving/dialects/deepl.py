@@ -11,11 +11,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from limelight.serving.call import Call, Dialect, Reply, Route
-from limelight.serving.dialects.tags import Tagging
+from limelight.serving.dialects.tags import Names, Tagging
 from limelight.serving.languages import language_name
 from limelight.serving.pieces import Split
 from limelight.serving.refusal import Refusal, bad_request
-from limelight.serving.service import Answer, Ask, Service
+from limelight.serving.service import Answer, Ask, Client, Service
+from limelight.text.glossary import Glossary
 
 UNLIMITED = 1_000_000_000_000
 """What DeepL says where there is no limit."""
@@ -50,7 +51,19 @@ REFUSED = {
 """Fields that would change a translation, and what they ask for."""
 
 
-class Translate(Tagging):
+class WithGlossary(BaseModel):
+    """The glossaries of a request."""
+
+    glossary_id: str | None = Field(None, max_length=100)
+    glossary_ids: Names = Field([], max_length=5)
+
+    def terms_of(self, service: Service, client: Client, source: str, target: str) -> Glossary | None:
+        """Their terms; None where none is named. Raises `Refusal` where there are none for the direction."""
+        named = [*filter(None, [self.glossary_id]), *self.glossary_ids]
+        return service.glossaries.terms(client.key, named, source, target)
+
+
+class Translate(Tagging, WithGlossary):
     """A request. `context`, `preserve_formatting` and what is not known change nothing."""
 
     model_config = ConfigDict(extra="ignore")
@@ -60,7 +73,6 @@ class Translate(Tagging):
     source_lang: str | None = Field(None, max_length=20)
     split_sentences: Literal["0", "1", "nonewlines"] = "1"
     formality: Formality | None = None
-    glossary_id: str | None = None
     show_billed_characters: bool = False
     model_type: str | None = Field(None, max_length=40)
     tag_handling_version: Literal["v1", "v2"] | None = None
@@ -70,14 +82,13 @@ async def translate(service: Service, call: Call) -> Reply:
     """`POST /v2/translate`."""
     asked = call.read(Translate)
     refuse_settings(call)
-    if asked.glossary_id:
-        raise Refusal(404, "glossary", "Glossary not found")
     ask = Ask(
         asked.text,
         asked.target_lang,
         asked.source_lang or "",
         split=SPLIT[asked.split_sentences],
         tags=asked.handling(),
+        terms=asked.terms_of(service, call.client, asked.source_lang or "", asked.target_lang),
     )
     answers = await service.translate(call.client, ask)
     return Reply({"translations": [_shown(asked, *each) for each in zip(asked.text, answers, strict=True)]})

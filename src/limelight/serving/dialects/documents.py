@@ -10,7 +10,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, ConfigDict, Field
 
 from limelight.serving.call import Call, Reply, Route
-from limelight.serving.dialects.deepl import DEEPL, refuse_settings
+from limelight.serving.dialects.deepl import DEEPL, WithGlossary, refuse_settings
 from limelight.serving.dialects.libretranslate import LIBRETRANSLATE
 from limelight.serving.documents import OpenDocument, Order, open_document, sent_file, translate_document
 from limelight.serving.refusal import Refusal, bad_request
@@ -20,7 +20,7 @@ STATUS_SECONDS = 3.0
 """How long an answer about a document waits for its end: the clients ask again after five seconds."""
 
 
-class Document(BaseModel):
+class Document(WithGlossary):
     """What comes with a file for DeepL."""
 
     model_config = ConfigDict(extra="ignore")
@@ -50,7 +50,8 @@ async def upload(service: Service, call: Call) -> Reply:
     """`POST /v2/document`."""
     asked = call.read(Document)
     refuse_settings(call)
-    order = Order(asked.target_lang, asked.source_lang)
+    terms = asked.terms_of(service, call.client, asked.source_lang, asked.target_lang)
+    order = Order(asked.target_lang, asked.source_lang, terms)
     if asked.output_format and PurePosixPath(f"x.{asked.output_format.lower()}").suffix != _suffix(
         call, asked.filename
     ):

@@ -1,0 +1,199 @@
+"""The glossaries of DeepL: version 2 with one direction each, version 3 with any number of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from limelight.serving.call import Call, Reply, Route
+from limelight.serving.dialects.deepl import DEEPL
+from limelight.serving.glossaries import NOT_FOUND, Dictionary, Entries, StoredGlossary, read_entries
+from limelight.serving.refusal import bad_request
+from limelight.serving.service import Service
+
+Language = Annotated[str, Field(min_length=2, max_length=20)]
+Name = Annotated[str, Field(min_length=1, max_length=1024)]
+
+
+class GivenEntries(BaseModel):
+    """The terms of one direction."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    source_lang: Language
+    target_lang: Language
+    entries: str = Field(description="A term a line: its source, a tab or a comma, and its target.")
+    entries_format: Literal["tsv", "csv"] = "tsv"
+
+    def read(self, service: Service, before: Dictionary | None = None) -> Dictionary:
+        """As a dictionary. Raises `Refusal` for a direction that no model has, and for what is no term."""
+        service.catalog.ways(self.source_lang, self.target_lang)
+        separator = "\t" if self.entries_format == "tsv" else ","
+        return read_entries(Entries(self.source_lang, self.target_lang, self.entries, separator), before)
+
+
+class NewGlossary(GivenEntries):
+    """A glossary of version 2."""
+
+    name: Name
+
+
+class NewMultilingual(BaseModel):
+    """A glossary of version 3."""
+
+    name: Name
+    dictionaries: list[GivenEntries] = Field(min_length=1, max_length=100)
+
+
+class Changed(BaseModel):
+    """What is to change in a glossary: its name, or the entries of one direction, which are added."""
+
+    name: Name | None = None
+    dictionaries: list[GivenEntries] = Field([], max_length=1)
+
+
+class Pair(BaseModel):
+    """Which dictionary."""
+
+    source_lang: Language
+    target_lang: Language
+
+
+def _one(glossary: StoredGlossary) -> dict[str, Any]:
+    """Of version 2."""
+    (only,) = glossary.dictionaries
+    languages = {"source_lang": only.source, "target_lang": only.target}
+    named = {"glossary_id": glossary.id, "name": glossary.name, "ready": True}
+    return {**named, **languages, "creation_time": glossary.created, "entry_count": only.count}
+
+
+def _counted(each: Dictionary) -> dict[str, Any]:
+    return {"source_lang": each.source, "target_lang": each.target, "entry_count": each.count}
+
+
+def _many(glossary: StoredGlossary) -> dict[str, Any]:
+    """Of version 3."""
+    dictionaries = [_counted(each) for each in glossary.dictionaries]
+    named = {"glossary_id": glossary.id, "name": glossary.name, "creation_time": glossary.created}
+    return {**named, "dictionaries": dictionaries}
+
+
+def _found(service: Service, call: Call) -> StoredGlossary:
+    return service.glossaries.find(call.client.key, call.path["id"])
+
+
+def _single(service: Service, call: Call) -> StoredGlossary:
+    glossary = _found(service, call)
+    if len(glossary.dictionaries) != 1:
+        raise NOT_FOUND
+    return glossary
+
+
+async def create(service: Service, call: Call) -> Reply:
+    """`POST /v2/glossaries`."""
+    asked = call.read(NewGlossary)
+    return Reply(_one(await service.glossaries.add(call.client.key, asked.name, [asked.read(service)])), 201)
+
+
+async def several(service: Service, call: Call) -> Reply:
+    """`GET /v2/glossaries`: those with one direction."""
+    found = service.glossaries.list(call.client.key)
+    return Reply({"glossaries": [_one(each) for each in found if len(each.dictionaries) == 1]})
+
+
+async def details(service: Service, call: Call) -> Reply:
+    """`GET /v2/glossaries/{id}`."""
+    return Reply(_one(_single(service, call)))
+
+
+async def entries(service: Service, call: Call) -> Reply:
+    """`GET /v2/glossaries/{id}/entries`."""
+    (only,) = _single(service, call).dictionaries
+    return Reply(content=only.entries.encode(), media_type="text/tab-separated-values; charset=utf-8")
+
+
+async def delete(service: Service, call: Call) -> Reply:
+    """`DELETE /v2/glossaries/{id}` and `DELETE /v3/glossaries/{id}`."""
+    await service.glossaries.delete(call.client.key, call.path["id"])
+    return Reply(status=204)
+
+
+async def pairs(service: Service, call: Call) -> Reply:
+    """`GET /v2/glossary-language-pairs`."""
+    found = [{"source_lang": each.source, "target_lang": each.target} for each in service.catalog.directions]
+    return Reply({"supported_languages": found})
+
+
+async def create_many(service: Service, call: Call) -> Reply:
+    """`POST /v3/glossaries`."""
+    asked = call.read(NewMultilingual)
+    dictionaries = [each.read(service) for each in asked.dictionaries]
+    return Reply(_many(await service.glossaries.add(call.client.key, asked.name, dictionaries)), 201)
+
+
+async def several_many(service: Service, call: Call) -> Reply:
+    """`GET /v3/glossaries`."""
+    return Reply({"glossaries": [_many(each) for each in service.glossaries.list(call.client.key)]})
+
+
+async def details_many(service: Service, call: Call) -> Reply:
+    """`GET /v3/glossaries/{id}`."""
+    return Reply(_many(_found(service, call)))
+
+
+async def change(service: Service, call: Call) -> Reply:
+    """`PATCH /v3/glossaries/{id}`: another name, or more terms of a direction; a term that is there gets its new target."""
+    asked, glossary = call.read(Changed), _found(service, call)
+    if asked.name is not None:
+        glossary = StoredGlossary(glossary.id, glossary.owner, asked.name, glossary.dictionaries, glossary.created)
+    for each in asked.dictionaries:
+        fitting = [known for known in glossary.dictionaries if known.fits(each.source_lang, each.target_lang)]
+        glossary = glossary.with_dictionary(each.read(service, fitting[0] if fitting else None))
+    await service.glossaries.put(glossary)
+    return Reply(_many(glossary))
+
+
+async def entries_many(service: Service, call: Call) -> Reply:
+    """`GET /v3/glossaries/{id}/entries`."""
+    asked = call.read(Pair)
+    found = _found(service, call).dictionary(asked.source_lang, asked.target_lang)
+    shown = {"source_lang": found.source, "target_lang": found.target}
+    return Reply({"dictionaries": [{**shown, "entries": found.entries, "entries_format": "tsv"}]})
+
+
+async def put_dictionary(service: Service, call: Call) -> Reply:
+    """`PUT /v3/glossaries/{id}/dictionaries`: instead of what there is for the direction."""
+    asked, glossary = call.read(GivenEntries), _found(service, call)
+    new = asked.read(service)
+    await service.glossaries.put(glossary.with_dictionary(new))
+    return Reply(_counted(new))
+
+
+async def delete_dictionary(service: Service, call: Call) -> Reply:
+    """`DELETE /v3/glossaries/{id}/dictionaries`."""
+    asked, glossary = call.read(Pair), _found(service, call)
+    gone = glossary.dictionary(asked.source_lang, asked.target_lang)
+    left = tuple(each for each in glossary.dictionaries if each is not gone)
+    if not left:
+        raise bad_request("this is the only dictionary of the glossary: delete the glossary")
+    await service.glossaries.put(StoredGlossary(glossary.id, glossary.owner, glossary.name, left, glossary.created))
+    return Reply(status=204)
+
+
+ROUTES = (
+    Route("POST", "/v2/glossaries", DEEPL, create, form=NewGlossary),
+    Route("GET", "/v2/glossaries", DEEPL, several),
+    Route("GET", "/v2/glossaries/{id}", DEEPL, details),
+    Route("GET", "/v2/glossaries/{id}/entries", DEEPL, entries),
+    Route("DELETE", "/v2/glossaries/{id}", DEEPL, delete),
+    Route("GET", "/v2/glossary-language-pairs", DEEPL, pairs),
+    Route("POST", "/v3/glossaries", DEEPL, create_many, form=NewMultilingual),
+    Route("GET", "/v3/glossaries", DEEPL, several_many),
+    Route("GET", "/v3/glossaries/{id}", DEEPL, details_many),
+    Route("PATCH", "/v3/glossaries/{id}", DEEPL, change, form=Changed),
+    Route("DELETE", "/v3/glossaries/{id}", DEEPL, delete),
+    Route("GET", "/v3/glossaries/{id}/entries", DEEPL, entries_many),
+    Route("PUT", "/v3/glossaries/{id}/dictionaries", DEEPL, put_dictionary, form=GivenEntries),
+    Route("DELETE", "/v3/glossaries/{id}/dictionaries", DEEPL, delete_dictionary),
+)

@@ -1,0 +1,214 @@
+"""Glossaries of clients: in memory, and in a folder where there is one, so that they outlive the service.
+
+Each is a file of its own, written as a whole. It belongs to the key that made it; without keys all belong to everybody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import uuid
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from limelight.config.directions import same_language
+from limelight.errors import RunError, UserError
+from limelight.files import cause, clear_leftovers, remove, write_whole
+from limelight.serving.refusal import Refusal, bad_request
+from limelight.text.glossary import Glossary, Term, glossary_of
+
+FORMAT = 1
+MAX_GLOSSARIES = 500
+"""Of all clients."""
+MAX_OWN = 100
+"""Of one client."""
+MAX_CHARACTERS = 500_000
+"""Of all entries of a glossary."""
+MAX_PARSED = 16
+"""Glossaries that are kept ready for use."""
+NOT_FOUND = Refusal(404, "glossary", "Glossary not found")
+
+
+@dataclass(frozen=True, slots=True)
+class Dictionary:
+    """Terms from one language into another."""
+
+    source: str
+    target: str
+    entries: str
+    """A term a line: source TAB target."""
+
+    @property
+    def count(self) -> int:
+        """Of its terms."""
+        return self.entries.count("\n") + 1 if self.entries else 0
+
+    def fits(self, source: str, target: str) -> bool:
+        """Whether it is for this direction; `en-GB` is `en`."""
+        return same_language(self.source, source) and same_language(self.target, target)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredGlossary:
+    """A glossary as it is kept."""
+
+    id: str
+    owner: str
+    """The name of a key; empty without keys."""
+    name: str
+    dictionaries: tuple[Dictionary, ...]
+    created: str = field(default_factory=lambda: datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
+
+    def dictionary(self, source: str, target: str) -> Dictionary:
+        """The one for a direction. Raises `Refusal`, 404, where there is none."""
+        for each in self.dictionaries:
+            if each.fits(source, target):
+                return each
+        raise Refusal(404, "dictionary", f"this glossary has no dictionary from {source[:20]} to {target[:20]}")
+
+    def with_dictionary(self, new: Dictionary) -> StoredGlossary:
+        """With this one instead of what it has for its direction."""
+        others = [each for each in self.dictionaries if not each.fits(new.source, new.target)]
+        return replace(self, dictionaries=(*others, new))
+
+
+class Entries(NamedTuple):
+    """What a client sends for a dictionary."""
+
+    source: str
+    target: str
+    text: str
+    separator: str = "\t"
+
+
+def read_entries(given: Entries, before: Dictionary | None = None) -> Dictionary:
+    """A dictionary of what was sent, added to what was there. Raises `Refusal` for what is no term."""
+    try:
+        found = glossary_of(given.text, given.source, separator=given.separator, name="entries").terms
+        terms = dict(_lines(before.entries)) if before is not None else {}
+        terms |= {" ".join(term.source.split()): " ".join(term.target.split()) for term in found}
+        if not terms:
+            raise UserError("entries: there are no terms in it")
+        Glossary(list(map(Term._make, terms.items())), given.source)
+    except UserError as error:
+        raise bad_request(str(error), "glossary") from None
+    lines = "\n".join(f"{source}\t{target}" for source, target in terms.items())
+    return Dictionary(_base(given.source), _base(given.target), lines)
+
+
+def _lines(entries: str) -> list[tuple[str, str]]:
+    pairs = (line.partition("\t") for line in entries.splitlines())
+    return [(source, target) for source, _, target in pairs]
+
+
+def _base(language: str) -> str:
+    return language.replace("_", "-").partition("-")[0].lower()
+
+
+class Glossaries:
+    """All glossaries of a service.
+
+    Args:
+        folder: where they are kept; in memory alone where it is None.
+
+    Raises `UserError` for a folder with a file that is no glossary, `RunError` for one that cannot be used.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder
+        self._all: dict[str, StoredGlossary] = {}
+        self._parsed: OrderedDict[tuple[str, str, str], Glossary] = OrderedDict()
+        self._writing = asyncio.Lock()
+        if folder is not None:
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                clear_leftovers(folder)
+                self._all = {each.id: each for each in map(_read, sorted(folder.glob("*.json")))}
+            except OSError as error:
+                raise RunError(f"{folder}: glossaries cannot be kept there: {cause(error)}") from None
+
+    def list(self, owner: str) -> list[StoredGlossary]:
+        """Those of a client, the oldest first."""
+        return sorted((each for each in self._all.values() if each.owner == owner), key=lambda each: each.created)
+
+    def find(self, owner: str, identity: str) -> StoredGlossary:
+        """One of them. Raises `Refusal`, 404, also for one of somebody else."""
+        found = self._all.get(identity)
+        if found is None or found.owner != owner:
+            raise NOT_FOUND
+        return found
+
+    async def add(self, owner: str, name: str, dictionaries: Iterable[Dictionary]) -> StoredGlossary:
+        """A new one. Raises `Refusal` where there are too many."""
+        if len(self.list(owner)) >= MAX_OWN or len(self._all) >= MAX_GLOSSARIES:
+            message = f"there are {len(self.list(owner))} glossaries of yours, of at most {MAX_OWN}: delete one first"
+            raise Refusal(429, "too_many_glossaries", message, retry_after=60)
+        new = StoredGlossary(str(uuid.uuid4()), owner, name, ())
+        for each in dictionaries:
+            if any(other.fits(each.source, each.target) for other in new.dictionaries):
+                raise bad_request(f"dictionaries: there are two from {each.source} to {each.target}")
+            new = new.with_dictionary(each)
+        await self.put(new)
+        return new
+
+    async def put(self, glossary: StoredGlossary) -> None:
+        """Keep it, instead of what it was before. Raises `Refusal`, 413, for one that is too large."""
+        size = sum(len(each.entries) for each in glossary.dictionaries)
+        if size > MAX_CHARACTERS:
+            message = f"a glossary of {size} characters: at most {MAX_CHARACTERS} are kept; divide it"
+            raise Refusal(413, "too_long", message)
+        async with self._writing:
+            if self.folder is not None:
+                content = json.dumps({"format": FORMAT, **asdict(glossary)}, ensure_ascii=False)
+                await asyncio.to_thread(write_whole, self.folder / f"{glossary.id}.json", content)
+            self._all[glossary.id] = glossary
+            self._forget(glossary.id)
+
+    async def delete(self, owner: str, identity: str) -> None:
+        """Take one away. Raises `Refusal`, 404, where there is none."""
+        self.find(owner, identity)
+        async with self._writing:
+            if self.folder is not None:
+                await asyncio.to_thread(remove, self.folder / f"{identity}.json")
+            self._all.pop(identity, None)
+            self._forget(identity)
+
+    def terms(self, owner: str, identities: Sequence[str], source: str, target: str) -> Glossary | None:
+        """The terms of some glossaries for a direction; None where none is named. Raises `Refusal`, 400 without a
+        source language, 404 for a glossary that there is not, or not for this direction."""
+        if not identities:
+            return None
+        if not source:
+            raise bad_request("source_lang: a glossary needs it")
+        found = [self.find(owner, identity) for identity in identities]
+        dictionaries = [each.dictionary(source, target) for each in found]
+        key = (" ".join(identities), _base(source), _base(target))
+        if key not in self._parsed:
+            pairs = [pair for each in dictionaries for pair in _lines(each.entries)]
+            self._parsed[key] = Glossary(list(map(Term._make, pairs)), _base(source))
+        self._parsed.move_to_end(key)
+        while len(self._parsed) > MAX_PARSED:
+            self._parsed.popitem(last=False)
+        return self._parsed[key]
+
+    def _forget(self, identity: str) -> None:
+        for key in [key for key in self._parsed if identity in key[0].split()]:
+            del self._parsed[key]
+
+
+def _read(path: Path) -> StoredGlossary:
+    """A file of the folder. Raises `UserError` for one that is no glossary."""
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        if stored.pop("format") != FORMAT:
+            raise UserError(f"{path}: a glossary of another format than {FORMAT}")
+        dictionaries = tuple(Dictionary(**each) for each in stored.pop("dictionaries"))
+        return StoredGlossary(**stored, dictionaries=dictionaries)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        if isinstance(error, UserError):
+            raise
+        raise UserError(f"{path}: this is no glossary of the service; move it elsewhere") from None
