@@ -27,8 +27,8 @@ TRIES = 10
 """How often they are sent again while the service has no room."""
 SECONDS = 120.0
 """How long a document may take to be read, and again to be written."""
-UNPACKED = 10
-"""How many times its own size the texts of a packed document may have."""
+UNPACKED = 64 << 20
+"""Bytes of all that is in a packed document."""
 LINE = 1 << 16
 
 
@@ -90,12 +90,7 @@ async def open_document(file: File, source: str, target: str) -> OpenDocument:
     )  # fmt: skip
     opened = OpenDocument(process, [])
     try:
-        header = {
-            "name": file.name,
-            "source": source,
-            "target": target,
-            "unpacked": UNPACKED * max(len(file.data), LINE),
-        }
+        header = {"name": file.name, "source": source, "target": target, "unpacked": UNPACKED}
         found = json.loads(await _answer(process, header, file.data))
         return OpenDocument(process, [Segment(text, tuple(map(tuple, codes))) for text, codes in found])
     except BaseException:

@@ -9,7 +9,7 @@ import asyncio
 import json
 import uuid
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,7 +30,11 @@ MAX_CHARACTERS = 500_000
 """Of all entries of a glossary."""
 MAX_PARSED = 16
 """Glossaries that are kept ready for use."""
-NOT_FOUND = Refusal(404, "glossary", "Glossary not found")
+
+
+def not_found() -> Refusal:
+    """There is no such glossary."""
+    return Refusal(404, "glossary", "Glossary not found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,7 @@ def read_entries(given: Entries, before: Dictionary | None = None) -> Dictionary
         terms |= {" ".join(term.source.split()): " ".join(term.target.split()) for term in found}
         if not terms:
             raise UserError("entries: there are no terms in it")
-        Glossary(list(map(Term._make, terms.items())), given.source)
+        Glossary([Term(*pair) for pair in terms.items()], given.source)
     except UserError as error:
         raise bad_request(str(error), "glossary") from None
     lines = "\n".join(f"{source}\t{target}" for source, target in terms.items())
@@ -139,34 +143,42 @@ class Glossaries:
         """One of them. Raises `Refusal`, 404, also for one of somebody else."""
         found = self._all.get(identity)
         if found is None or found.owner != owner:
-            raise NOT_FOUND
+            raise not_found()
         return found
 
     async def add(self, owner: str, name: str, dictionaries: Iterable[Dictionary]) -> StoredGlossary:
-        """A new one. Raises `Refusal` where there are too many."""
-        if len(self.list(owner)) >= MAX_OWN or len(self._all) >= MAX_GLOSSARIES:
-            message = f"there are {len(self.list(owner))} glossaries of yours, of at most {MAX_OWN}: delete one first"
-            raise Refusal(429, "too_many_glossaries", message, retry_after=60)
+        """A new one. Raises `Refusal` where there are too many, or it is too large."""
         new = StoredGlossary(str(uuid.uuid4()), owner, name, ())
         for each in dictionaries:
             if any(other.fits(each.source, each.target) for other in new.dictionaries):
                 raise bad_request(f"dictionaries: there are two from {each.source} to {each.target}")
             new = new.with_dictionary(each)
-        await self.put(new)
+        async with self._writing:
+            if len(self.list(owner)) >= MAX_OWN or len(self._all) >= MAX_GLOSSARIES:
+                message = f"there are {len(self.list(owner))} glossaries of yours, of at most {MAX_OWN}: delete one"
+                raise Refusal(429, "too_many_glossaries", message, retry_after=60)
+            await self._put(new)
         return new
 
-    async def put(self, glossary: StoredGlossary) -> None:
-        """Keep it, instead of what it was before. Raises `Refusal`, 413, for one that is too large."""
+    async def change(
+        self, owner: str, identity: str, change: Callable[[StoredGlossary], StoredGlossary]
+    ) -> StoredGlossary:
+        """Another one in its place: what `change`, called in a thread, makes of it. Raises `Refusal`."""
+        async with self._writing:
+            new = await asyncio.to_thread(change, self.find(owner, identity))
+            await self._put(new)
+        return new
+
+    async def _put(self, glossary: StoredGlossary) -> None:
         size = sum(len(each.entries) for each in glossary.dictionaries)
         if size > MAX_CHARACTERS:
             message = f"a glossary of {size} characters: at most {MAX_CHARACTERS} are kept; divide it"
             raise Refusal(413, "too_long", message)
-        async with self._writing:
-            if self.folder is not None:
-                content = json.dumps({"format": FORMAT, **asdict(glossary)}, ensure_ascii=False)
-                await asyncio.to_thread(write_whole, self.folder / f"{glossary.id}.json", content)
-            self._all[glossary.id] = glossary
-            self._forget(glossary.id)
+        if self.folder is not None:
+            content = json.dumps({"format": FORMAT, **asdict(glossary)}, ensure_ascii=False)
+            await asyncio.to_thread(write_whole, self.folder / f"{glossary.id}.json", content)
+        self._all[glossary.id] = glossary
+        self._forget(glossary.id)
 
     async def delete(self, owner: str, identity: str) -> None:
         """Take one away. Raises `Refusal`, 404, where there is none."""
@@ -177,23 +189,27 @@ class Glossaries:
             self._all.pop(identity, None)
             self._forget(identity)
 
-    def terms(self, owner: str, identities: Sequence[str], source: str, target: str) -> Glossary | None:
+    async def terms(self, owner: str, identities: Sequence[str], source: str, target: str) -> Glossary | None:
         """The terms of some glossaries for a direction; None where none is named. Raises `Refusal`, 400 without a
         source language, 404 for a glossary that there is not, or not for this direction."""
         if not identities:
             return None
         if not source:
             raise bad_request("source_lang: a glossary needs it")
-        found = [self.find(owner, identity) for identity in identities]
-        dictionaries = [each.dictionary(source, target) for each in found]
+        dictionaries = [self.find(owner, identity).dictionary(source, target) for identity in identities]
         key = (" ".join(identities), _base(source), _base(target))
-        if key not in self._parsed:
-            pairs = [pair for each in dictionaries for pair in _lines(each.entries)]
-            self._parsed[key] = Glossary(list(map(Term._make, pairs)), _base(source))
-        self._parsed.move_to_end(key)
-        while len(self._parsed) > MAX_PARSED:
-            self._parsed.popitem(last=False)
-        return self._parsed[key]
+        found = self._parsed.get(key)
+        if found is None:
+            terms = [Term(*pair) for each in dictionaries for pair in _lines(each.entries)]
+            found = await asyncio.to_thread(Glossary, terms, _base(source))
+            if all(self._has(each) for each in dictionaries):  # else they have changed meanwhile
+                self._parsed[key] = found
+            while len(self._parsed) > MAX_PARSED:
+                self._parsed.popitem(last=False)
+        return found
+
+    def _has(self, dictionary: Dictionary) -> bool:
+        return any(dictionary is each for glossary in self._all.values() for each in glossary.dictionaries)
 
     def _forget(self, identity: str) -> None:
         for key in [key for key in self._parsed if identity in key[0].split()]:

@@ -57,10 +57,10 @@ class WithGlossary(BaseModel):
     glossary_id: str | None = Field(None, max_length=100)
     glossary_ids: Names = Field([], max_length=5)
 
-    def terms_of(self, service: Service, client: Client, source: str, target: str) -> Glossary | None:
+    async def terms_of(self, service: Service, client: Client, source: str, target: str) -> Glossary | None:
         """Their terms; None where none is named. Raises `Refusal` where there are none for the direction."""
         named = [*filter(None, [self.glossary_id]), *self.glossary_ids]
-        return service.glossaries.terms(client.key, named, source, target)
+        return await service.glossaries.terms(client.key, named, source, target)
 
 
 class Translate(Tagging, WithGlossary):
@@ -88,7 +88,7 @@ async def translate(service: Service, call: Call) -> Reply:
         asked.source_lang or "",
         split=SPLIT[asked.split_sentences],
         tags=asked.handling(),
-        terms=asked.terms_of(service, call.client, asked.source_lang or "", asked.target_lang),
+        terms=await asked.terms_of(service, call.client, asked.source_lang or "", asked.target_lang),
     )
     answers = await service.translate(call.client, ask)
     return Reply({"translations": [_shown(asked, *each) for each in zip(asked.text, answers, strict=True)]})

@@ -50,7 +50,7 @@ async def upload(service: Service, call: Call) -> Reply:
     """`POST /v2/document`."""
     asked = call.read(Document)
     refuse_settings(call)
-    terms = asked.terms_of(service, call.client, asked.source_lang, asked.target_lang)
+    terms = await asked.terms_of(service, call.client, asked.source_lang, asked.target_lang)
     order = Order(asked.target_lang, asked.source_lang, terms)
     if asked.output_format and PurePosixPath(f"x.{asked.output_format.lower()}").suffix != _suffix(
         call, asked.filename

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from limelight.serving.call import Call, Reply, Route
 from limelight.serving.dialects.deepl import DEEPL
-from limelight.serving.glossaries import NOT_FOUND, Dictionary, Entries, StoredGlossary, read_entries
+from limelight.serving.glossaries import Dictionary, Entries, StoredGlossary, not_found, read_entries
 from limelight.serving.refusal import bad_request
 from limelight.serving.service import Service
 
@@ -86,14 +88,15 @@ def _found(service: Service, call: Call) -> StoredGlossary:
 def _single(service: Service, call: Call) -> StoredGlossary:
     glossary = _found(service, call)
     if len(glossary.dictionaries) != 1:
-        raise NOT_FOUND
+        raise not_found()
     return glossary
 
 
 async def create(service: Service, call: Call) -> Reply:
     """`POST /v2/glossaries`."""
     asked = call.read(NewGlossary)
-    return Reply(_one(await service.glossaries.add(call.client.key, asked.name, [asked.read(service)])), 201)
+    dictionary = await asyncio.to_thread(asked.read, service)
+    return Reply(_one(await service.glossaries.add(call.client.key, asked.name, [dictionary])), 201)
 
 
 async def several(service: Service, call: Call) -> Reply:
@@ -128,7 +131,7 @@ async def pairs(service: Service, call: Call) -> Reply:
 async def create_many(service: Service, call: Call) -> Reply:
     """`POST /v3/glossaries`."""
     asked = call.read(NewMultilingual)
-    dictionaries = [each.read(service) for each in asked.dictionaries]
+    dictionaries = [await asyncio.to_thread(each.read, service) for each in asked.dictionaries]
     return Reply(_many(await service.glossaries.add(call.client.key, asked.name, dictionaries)), 201)
 
 
@@ -143,15 +146,18 @@ async def details_many(service: Service, call: Call) -> Reply:
 
 
 async def change(service: Service, call: Call) -> Reply:
-    """`PATCH /v3/glossaries/{id}`: another name, or more terms of a direction; a term that is there gets its new target."""
-    asked, glossary = call.read(Changed), _found(service, call)
-    if asked.name is not None:
-        glossary = StoredGlossary(glossary.id, glossary.owner, asked.name, glossary.dictionaries, glossary.created)
-    for each in asked.dictionaries:
-        fitting = [known for known in glossary.dictionaries if known.fits(each.source_lang, each.target_lang)]
-        glossary = glossary.with_dictionary(each.read(service, fitting[0] if fitting else None))
-    await service.glossaries.put(glossary)
-    return Reply(_many(glossary))
+    """`PATCH /v3/glossaries/{id}`: another name, or more terms of a direction; one that is there gets a new target."""
+    asked = call.read(Changed)
+
+    def changed(glossary: StoredGlossary) -> StoredGlossary:
+        if asked.name is not None:
+            glossary = replace(glossary, name=asked.name)
+        for each in asked.dictionaries:
+            fitting = [known for known in glossary.dictionaries if known.fits(each.source_lang, each.target_lang)]
+            glossary = glossary.with_dictionary(each.read(service, fitting[0] if fitting else None))
+        return glossary
+
+    return Reply(_many(await service.glossaries.change(call.client.key, call.path["id"], changed)))
 
 
 async def entries_many(service: Service, call: Call) -> Reply:
@@ -164,20 +170,24 @@ async def entries_many(service: Service, call: Call) -> Reply:
 
 async def put_dictionary(service: Service, call: Call) -> Reply:
     """`PUT /v3/glossaries/{id}/dictionaries`: instead of what there is for the direction."""
-    asked, glossary = call.read(GivenEntries), _found(service, call)
-    new = asked.read(service)
-    await service.glossaries.put(glossary.with_dictionary(new))
+    asked = call.read(GivenEntries)
+    new = await asyncio.to_thread(asked.read, service)
+    await service.glossaries.change(call.client.key, call.path["id"], lambda glossary: glossary.with_dictionary(new))
     return Reply(_counted(new))
 
 
 async def delete_dictionary(service: Service, call: Call) -> Reply:
     """`DELETE /v3/glossaries/{id}/dictionaries`."""
-    asked, glossary = call.read(Pair), _found(service, call)
-    gone = glossary.dictionary(asked.source_lang, asked.target_lang)
-    left = tuple(each for each in glossary.dictionaries if each is not gone)
-    if not left:
-        raise bad_request("this is the only dictionary of the glossary: delete the glossary")
-    await service.glossaries.put(StoredGlossary(glossary.id, glossary.owner, glossary.name, left, glossary.created))
+    asked = call.read(Pair)
+
+    def without(glossary: StoredGlossary) -> StoredGlossary:
+        gone = glossary.dictionary(asked.source_lang, asked.target_lang)
+        left = tuple(each for each in glossary.dictionaries if each is not gone)
+        if not left:
+            raise bad_request("this is the only dictionary of the glossary: delete the glossary")
+        return replace(glossary, dictionaries=left)
+
+    await service.glossaries.change(call.client.key, call.path["id"], without)
     return Reply(status=204)
 
 
