@@ -126,6 +126,29 @@ def test_it_translates_and_drains_at_sigterm(trained: Path) -> None:
         assert not any(Path(f"/proc/{child}").exists() for child in children)
 
 
+def test_glossaries_outlive_the_service(trained: Path, tmp_path: Path) -> None:
+    """Killed without a word, and started again: what was answered for is there, and its terms are used."""
+    words = ["--model", f"tiny={trained}", "--in-process", "--glossaries", str(tmp_path / "kept")]
+    languages = {"source_lang": "en", "target_lang": "lumi"}
+    with served(*words) as (url, _):
+        made = post(f"{url}/v2/glossaries", {"name": "pets", "entries": "cat\tKater", **languages})
+    with served(*words) as (url, _):
+        with urllib.request.urlopen(f"{url}/v2/glossaries/{made['glossary_id']}", timeout=60) as answer:
+            assert json.load(answer) == made
+        body = {"text": ["the cat"], "glossary_id": made["glossary_id"], **languages}
+        assert "Kater" in post(f"{url}/v2/translate", body)["translations"][0]["text"]
+    with served(*words[:-2]) as (url, _):
+        assert post_status(f"{url}/v2/translate", body) == 404, "in memory, they end with the service"
+
+
+def post_status(url: str, body: dict) -> int:
+    try:
+        post(url, body)
+    except urllib.error.HTTPError as error:
+        return error.code
+    return 200
+
+
 def in_progress(url: str) -> bool:
     with urllib.request.urlopen(f"{url}/metrics", timeout=60) as answer:
         return b"limelight_requests_in_progress 1.0" in answer.read()

@@ -3,11 +3,14 @@
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import urllib.error
+import urllib.request
 from pathlib import Path
 
+import docx
 import pytest
 
 from tests.clients.conftest import Place
@@ -61,6 +64,75 @@ def test_deepl_translates_documents(place: Place, deepl_client: "deepl.DeepLClie
     assert out.getvalue().decode() == expected(place)[1]
 
 
+def test_deepl_translates_word_files_and_pages(deepl_client: "deepl.DeepLClient", tmp_path: Path) -> None:
+    document = docx.Document()
+    document.add_paragraph("the dog sees ").add_run("the cat").bold = True
+    document.save(tmp_path / "in.docx")
+    deepl_client.translate_document_from_filepath(tmp_path / "in.docx", tmp_path / "out.docx", target_lang="DE")
+    runs = docx.Document(tmp_path / "out.docx").paragraphs[0].runs
+    assert any(run.bold for run in runs)
+    assert "".join(run.text for run in runs) != "the dog sees the cat"
+    page = '<html lang="en"><body><p>the <b>dog</b> runs</p><pre>the dog</pre></body></html>'
+    out = io.BytesIO()
+    deepl_client.translate_document(io.BytesIO(page.encode()), out, target_lang="DE", filename="a.html")
+    found = out.getvalue().decode()
+    assert re.findall("<[^>]*>", found) == re.findall("<[^>]*>", page.replace('"en"', '"de"'))
+    assert "<pre>the dog</pre>" in found
+    with pytest.raises(deepl.DeepLException, match="zip"):
+        deepl_client.translate_document(io.BytesIO(b"PK"), io.BytesIO(), target_lang="DE", filename="a.docx")
+
+
+def test_deepl_translates_tags(deepl_client: "deepl.DeepLClient") -> None:
+    text = '<p>the dog <x id="1">sees it</x> now</p>'
+    found = deepl_client.translate_text(
+        text, target_lang="DE", tag_handling="xml", ignore_tags=["x"], outline_detection=False, split_sentences="0"
+    )
+    assert sorted(re.findall("<[^>]*>", found.text)) == sorted(re.findall("<[^>]*>", text))
+    assert '<x id="1">sees it</x>' in found.text
+    page = deepl_client.translate_text("<p>a <i>cat</i> runs<br>a dog</p>", target_lang="DE", tag_handling="html")
+    assert sorted(re.findall("<[^>]*>", page.text)) == sorted(["<p>", "<i>", "</i>", "<br>", "</p>"])
+    with pytest.raises(deepl.DeepLException, match="well-formed"):
+        deepl_client.translate_text("<p>a", target_lang="DE", tag_handling="xml")
+
+
+def test_deepl_has_glossaries(deepl_client: "deepl.DeepLClient") -> None:
+    glossary = deepl_client.create_glossary("pets", "EN", "DE", {"cat": "Kater"})
+    assert (glossary.entry_count, glossary.ready) == (1, True)
+    assert glossary.glossary_id in [each.glossary_id for each in deepl_client.list_glossaries()]
+    assert deepl_client.get_glossary(glossary.glossary_id).name == "pets"
+    assert deepl_client.get_glossary_entries(glossary) == {"cat": "Kater"}
+    assert [(each.source_lang, each.target_lang) for each in deepl_client.get_glossary_languages()] == [("en", "de")]
+    found = deepl_client.translate_text("a cat runs", source_lang="EN", target_lang="DE", glossary=glossary)
+    assert "Kater" in found.text
+    out = io.BytesIO()
+    deepl_client.translate_document(
+        io.BytesIO(b"a cat runs"), out, source_lang="EN", target_lang="DE", filename="a.txt", glossary=glossary
+    )
+    assert "Kater" in out.getvalue().decode()
+    deepl_client.delete_glossary(glossary)
+    with pytest.raises(deepl.GlossaryNotFoundException):
+        deepl_client.get_glossary(glossary.glossary_id)
+
+
+def test_deepl_has_multilingual_glossaries(deepl_client: "deepl.DeepLClient") -> None:
+    entries = deepl.MultilingualGlossaryDictionaryEntries
+    made = deepl_client.create_multilingual_glossary("pets", [entries("EN", "DE", {"cat": "Kater"})])
+    assert [each.entry_count for each in made.dictionaries] == [1]
+    deepl_client.update_multilingual_glossary_dictionary(made, entries("EN", "DE", {"dog": "Hund"}))
+    (found,) = deepl_client.get_multilingual_glossary_entries(made, "EN", "DE").dictionaries
+    assert found.entries == {"cat": "Kater", "dog": "Hund"}
+    deepl_client.replace_multilingual_glossary_dictionary(made, entries("EN", "DE", {"cat": "Katze"}))
+    assert deepl_client.update_multilingual_glossary_name(made, "cats").name == "cats"
+    assert [each.name for each in deepl_client.list_multilingual_glossaries()] == ["cats"]
+    text = deepl_client.translate_text("a cat", source_lang="EN", target_lang="DE", glossary=made).text
+    assert "Katze" in text
+    with pytest.raises(deepl.DeepLException, match="only dictionary"):
+        deepl_client.delete_multilingual_glossary_dictionary(made, made.dictionaries[0])
+    deepl_client.delete_multilingual_glossary(made)
+    with pytest.raises(deepl.GlossaryNotFoundException):
+        deepl_client.get_multilingual_glossary(made)
+
+
 def test_deepl_has_errors_it_understands(place: Place, deepl_client: "deepl.DeepLClient", tmp_path: Path) -> None:
     wrong = deepl.DeepLClient("wrong", server_url=place.url)
     with pytest.raises(deepl.AuthorizationException):
@@ -88,6 +160,27 @@ def test_libretranslatepy(place: Place) -> None:
         LibreTranslateAPI(place.url, api_key="wrong").translate("a", "en", "de")
     with pytest.raises(urllib.error.HTTPError, match="400"):
         client.translate("a", "en", "zz")
+
+
+def test_files_of_libretranslate(place: Place) -> None:
+    """Its Python client sends no files: this is what the page of LibreTranslate sends."""
+    content = b"1\n00:00:01,000 --> 00:00:02,000\na cat runs\n"
+    parts = {"source": "en", "target": "de", "api_key": place.key}
+    body = "".join(
+        f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n' for name, value in parts.items()
+    )
+    head = '--x\r\nContent-Disposition: form-data; name="file"; filename="a.srt"\r\n\r\n'
+    request = urllib.request.Request(
+        f"{place.url}/translate_file",
+        body.encode() + head.encode() + content + b"\r\n--x--\r\n",
+        {"Content-Type": "multipart/form-data; boundary=x"},
+    )
+    with urllib.request.urlopen(request, timeout=120) as answer:
+        url = json.load(answer)["translatedFileUrl"]
+    with urllib.request.urlopen(url, timeout=120) as answer:
+        assert answer.read().decode() == f"1\n00:00:01,000 --> 00:00:02,000\n{expected(place)[1]}\n"
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        urllib.request.urlopen(url, timeout=120)
 
 
 def test_deep_translator(place: Place) -> None:
