@@ -48,7 +48,7 @@ def _serve(header: dict[str, Any], data: bytes, source: BinaryIO, sink: BinaryIO
 
 def send(sink: BinaryIO, header: dict[str, Any], data: bytes = b"") -> None:
     """Send a message."""
-    with suppress(OSError):  # nobody waits for it any more
+    with suppress(OSError):  # the service has closed its end
         sink.write(json.dumps({**header, "size": len(data)}).encode() + b"\n" + data)
         sink.flush()
 
