@@ -119,6 +119,15 @@ def test_each_snapshot_is_what_its_folder_says(visit, runs):
         np.testing.assert_allclose(saved_weights(page), seen.merge_words().average("cross"), atol=2e-6)
 
 
+def test_a_link_that_names_the_model_alone_keeps_what_else_it_says(visit):
+    page = visit(f"model=luong&text={TEXT}&view=models")
+    assert "model=luong" in page.url
+    assert page.locator("textarea").input_value() == TEXT
+    page = visit(f"model=multi-head&text={TEXT}&view=training&snapshot=2")
+    assert "update 2" in page.locator(".model").inner_text()
+    assert page.locator("textarea").input_value() == TEXT
+
+
 def test_a_snapshot_reads_the_final_translation(visit, runs):
     page = visit(pairs("view=training&snapshot=2"))
     final = explain(limelight.load(runs / "multi-head"), Question(TEXT))["translation"]["ids"]

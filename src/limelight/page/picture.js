@@ -74,10 +74,10 @@ function lines(context, plan, { weights, kind }, style) {
 /** How large a cell is, and where the matrix begins: labels at its left and above it. */
 function planned(rows, columns, room) {
   const longest = (labels) => Math.min(Math.max(...labels.map((label) => shortName(label).length), 3), 14);
-  const left = Math.round(longest(rows) * LABEL * 0.56) + 10;
+  const left = Math.round(longest(rows) * LABEL * 0.62) + 10;
   const cell = Math.max(MIN_CELL, Math.min(MAX_CELL, Math.floor((room - left - 4) / columns.length)));
   const readable = cell >= LABEL - 1;
-  const top = readable ? Math.round(longest(columns) * LABEL * 0.56) + 10 : 4;
+  const top = readable ? Math.round(longest(columns) * LABEL * 0.62) + 10 : 4;
   return { left: readable ? left : 4, top, cell, readable, width: (readable ? left : 4) + cell * columns.length, height: top + cell * rows.length };
 }
 

@@ -84,10 +84,14 @@ async function load(context, ways, input, tell) {
     fill(ways, models.flatMap(options(models.length > 1)));
     const wanted = JSON.stringify([store.get("model"), store.get("from"), store.get("to")]);
     ways.hidden = found.length < 2;
-    if (found.some(({ name, source, target }) => JSON.stringify([name, source, target]) === wanted)) ways.value = wanted;
-    else if (found.length) choose(context, ways.value, input);
-    store.set({ models: models.length });
     input.value = store.get("text");
+    const named = found.find(({ name }) => name === store.get("model"));
+    if (found.some(({ name, source, target }) => JSON.stringify([name, source, target]) === wanted)) ways.value = wanted;
+    else if (named && !store.get("from") && !store.get("to")) {
+      ways.value = JSON.stringify([named.name, named.source, named.target]);
+      store.set({ from: named.source, to: named.target }); // a link that names the model alone keeps all else it says
+    } else if (found.length) choose(context, ways.value, input);
+    store.set({ models: models.length });
     tell("");
     if (!input.value) store.set({ text: example(context) });
     else if (!context.document.kinds.length) void context.again();
