@@ -165,7 +165,7 @@ def test_models_stand_side_by_side_each_with_its_map(visit, runs, open_page, tmp
     page = visit(pairs("view=models"))
     for name in NAMES:
         panel = page.get_by_role("region", name=name)
-        panel.locator("canvas[aria-label]").wait_for()
+        panel.locator("canvas[aria-label*=rows]").wait_for()
         seen = limelight.load(runs / name).attention(TEXT).merge_words()
         assert panel.locator(".sentence").inner_text().split() == (seen.target_text.split() or EMPTY)
         if name == "multi-head":
@@ -175,7 +175,7 @@ def test_models_stand_side_by_side_each_with_its_map(visit, runs, open_page, tmp
         until_row(panel, seen.average("cross", heads=1 if name == "multi-head" else 0)[0])
     alone = open_page(f"{saved_page(page, tmp_path / 'models.html')}#view=models")
     for name in NAMES:
-        alone.get_by_role("region", name=name).locator("canvas[aria-label]").wait_for()
+        alone.get_by_role("region", name=name).locator("canvas[aria-label*=rows]").wait_for()
         same = [each.get_by_role("region", name=name).locator(".sentence").inner_text() for each in (page, alone)]
         assert same[0] == same[1]
 

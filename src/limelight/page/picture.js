@@ -10,7 +10,7 @@ const MAX_CELL = 40;
 
 /** A canvas that draws `picture` (see `shown`); `chosen(row)` is called when a row is clicked. */
 export function createPicture(chosen) {
-  const canvas = element("canvas", { role: "img", tabindex: 0 });
+  const canvas = element("canvas", { role: "img", tabindex: 0, "aria-label": "Matrix of weights, not drawn yet" });
   const cross = element("canvas", { class: "cross", "aria-hidden": "true" });
   const reading = element("p", { class: "reading", "aria-live": "polite" });
   const frame = element("div", { class: "frame" }, canvas, cross);
@@ -74,10 +74,10 @@ function lines(context, plan, { weights, kind }, style) {
 /** How large a cell is, and where the matrix begins: labels at its left and above it. */
 function planned(rows, columns, room) {
   const longest = (labels) => Math.min(Math.max(...labels.map((label) => shortName(label).length), 3), 14);
-  const left = Math.round(longest(rows) * LABEL * 0.62) + 10;
+  const left = Math.round(longest(rows) * LABEL * 0.68) + 10;
   const cell = Math.max(MIN_CELL, Math.min(MAX_CELL, Math.floor((room - left - 4) / columns.length)));
   const readable = cell >= LABEL - 1;
-  const top = readable ? Math.round(longest(columns) * LABEL * 0.62) + 10 : 4;
+  const top = readable ? Math.round(longest(columns) * LABEL * 0.68) + 10 : 4;
   return { left: readable ? left : 4, top, cell, readable, width: (readable ? left : 4) + cell * columns.length, height: top + cell * rows.length };
 }
 
