@@ -30,7 +30,8 @@ async function refresh(view) {
   if (asked !== view.asked) return; // another one has been asked for since
   if (!found) {
     fill(view.title, "One look-up in numbers");
-    fill(view.formula, context.source.live ? "" : "This file does not hold the numbers of this head. A served page shows those of every head.");
+    const alone = context.source.live && !context.document.translation;
+    fill(view.formula, alone ? "Look-ups are shown of models that translate." : context.source.live ? "" : "This file does not hold the numbers of this head. A served page shows those of every head.");
     fill(view.body);
     fill(view.reading);
     return;

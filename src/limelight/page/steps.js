@@ -38,8 +38,9 @@ function draw({ context, slider, so_far, list, note }) {
   fill(so_far, before.join("").trim() || "At the beginning", " ", element("strong", {}, chosen.role === "end" ? "∎" : chosen.text));
   const shown = candidates.some((each) => each.id === chosen.id) ? candidates : [...candidates, chosen];
   fill(list, shown.map((each) => element("li", {}, candidate(context, step, each, each.id === chosen.id))));
-  const place = rank ? `${rank} others were more probable here; the beam chose it for the sentence as a whole.` : "It was the most probable.";
-  fill(note, context.source.live ? `${place} Choose another one to force it.` : place);
+  const searched = Boolean(context.document.translation); // nothing is forced in a text that is read
+  const place = !searched ? (rank ? `${rank} others were more probable here.` : "It was the most probable.") : rank ? `${rank} others were more probable here; the beam chose it for the sentence as a whole.` : "It was the most probable.";
+  fill(note, context.source.live && searched ? `${place} Choose another one to force it.` : place);
 }
 
 function candidate(context, step, each, chosen) {
@@ -48,7 +49,7 @@ function candidate(context, step, each, chosen) {
   filled.style.width = `${(100 * each.probability).toFixed(2)}%`;
   const inside = [element("span", { class: "name" }, text), element("span", { class: "share" }, filled, element("span", { class: "value" }, each.probability.toFixed(3)))];
   const state = { class: `candidate ${chosen ? "chosen" : ""}` };
-  if (!context.source.live || each.role === "end") return element("span", state, inside);
+  if (!context.source.live || !context.document.translation || each.role === "end") return element("span", state, inside);
   const force = () => context.ask({ prefix: [...context.document.translation.ids.slice(0, step), each.id] });
   return element("button", { ...state, type: "button", "aria-pressed": String(chosen), click: force }, inside);
 }
