@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import time
+from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,18 @@ from typing import Any
 import pytest
 import torch
 
-from limelight.config import RunConfig
+from limelight.config import RunConfig, load_config
 from limelight.errors import RunError, UserError
 from limelight.signals import Stopped
+from limelight.storage.model import load_model
 from limelight.storage.weights import read_weights
 from limelight.training import distributed
-from limelight.training.distributed import ALONE, Division, Group, group_warnings, joined_group
+from limelight.training.distributed import ALONE, Division, Group, Sharing, group_warnings, joined_group
 from limelight.training.run import train
+from limelight.training.tasks import build_task, prepare_data
+from limelight.training.tasks import task as task_module
+from limelight.training.tasks.translation import Translation
+from limelight.training.tasks.valid_set import ValidSet
 from tests.torture.processes import PROCESSES
 from tests.training.helpers import checkpoints_of, go, log_of, tiny_run, with_training
 
@@ -243,3 +249,80 @@ def test_variables_of_a_launcher_that_are_not_whole_are_refused(monkeypatch: pyt
     monkeypatch.setenv("WORLD_SIZE", "two")
     with pytest.raises(UserError, match="WORLD_SIZE=two is not a whole number"), joined_group():
         pass
+
+
+def _validate(run: Path, variables: dict[str, str], told: Connection) -> None:
+    """In a process of its own: the validation of a stored model, and how many batches and sentences were its share."""
+    os.environ.update(variables)
+    torch.set_num_threads(1)
+    config = load_config(run / "config.yaml")
+    stored = load_model(run)
+    task = build_task(config, prepare_data(config, run, lambda _: None), stored.model)
+    assert isinstance(task, Translation)
+    done: list[int] = []
+    loss, translate = task_module.batch_loss, ValidSet.translate
+    task_module.batch_loss = lambda *given, **more: done.append(1) or loss(*given, **more)  # type: ignore[assignment]
+    ValidSet.translate = lambda self, model, pairs, *given, **more: (  # type: ignore[method-assign]
+        done.extend([0] * len(pairs)) or translate(self, model, pairs, *given, **more)
+    )
+    with joined_group() as group:
+        seen = task.validate(stored.model, precision="fp32", device=torch.device("cpu"), sharing=Sharing(group))
+    told.send([seen.loss, dict(seen.figures), seen.example, sum(done), len(done) - sum(done)])
+    told.close()
+    os._exit(ENDED)
+
+
+def test_a_validation_is_divided_and_its_scores_are_those_of_one_process(tmp_path: Path) -> None:
+    """To the last bit: the sums of the batches are added in their order, and sentences are translated alone."""
+    config = tiny_run(tmp_path / "text", max_steps=2, bleu_sentences=9)
+    go(config, tmp_path / "run")
+    found = []
+    for size in (1, 2):
+        shared = {"WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+        pipes = [PROCESSES.Pipe(duplex=False) for _ in range(size)]
+        processes = []
+        for rank, (_, sender) in enumerate(pipes):
+            variables = {**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)}
+            processes.append(PROCESSES.Process(target=_validate, args=(tmp_path / "run", variables, sender)))
+            processes[-1].start()
+            sender.close()
+        assert all(receiver.poll(WITHIN) for receiver, _ in pipes)
+        found.append([receiver.recv() for receiver, _ in pipes])
+        assert ends(processes) == [ENDED] * size
+    [[*alone, batches, sentences]], several = found
+    assert [each[:3] for each in several] == [alone, alone]
+    assert batches >= 2
+    assert sentences >= 2
+    assert [sum(each[place] for each in several) for place in (3, 4)] == [batches, sentences]
+    assert max(each[3] for each in several) == (batches + 1) // 2
+
+
+def test_a_signal_during_a_share_stops_all(tmp_path: Path) -> None:
+    processes = []
+    shared = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    for rank in range(2):
+        variables = {**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)}
+        processes.append(PROCESSES.Process(target=_stopped_share, args=(variables,)))
+        processes[-1].start()
+    assert ends(processes) == [STOPPED, STOPPED]
+
+
+def _stopped_share(variables: dict[str, str]) -> None:
+    """The second process is stopped in its share: the first one hears of it, and then both end."""
+    os.environ.update(variables)
+    with joined_group() as group:
+
+        def work(items: object) -> list[int]:
+            if not group.is_first:
+                raise Stopped(signal.SIGTERM)
+            return [1]
+
+        def lead() -> str:
+            group.call_for_help()
+            return str(Sharing(group).over([1, 2], work))
+
+        try:
+            group.from_first(lead, lambda: Sharing(group).over([1, 2], work) and None)
+        except Stopped as stopped:
+            os._exit(stopped.exit_code)
+    os._exit(ENDED)

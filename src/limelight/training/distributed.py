@@ -1,19 +1,20 @@
-"""Several processes that train one model (data parallelizm): who computes which batches, what is summed, who decides.
+"""Several processes that train one model (data parallelism): who computes which batches, what is summed, who decides.
 
     torchrun --nproc-per-node 4 -m limelight train ... --set training.accumulate=4
 
 Every process draws the same stream of batches. An update has G = `training.accumulate` of them: process r of W computes
 batches r, r + W, ... Each loss is a sum, divided by the tokens of all G batches before the backward pass, so one sum of
 gradients over the processes makes the update of one process. Weights and optimizer are the same everywhere. The first
-process alone writes, measures time and validates; what it decides by, the others take over.
+process alone writes, measures time and decides; a validation is divided among all.
 """
 
+import json
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, distributed
@@ -25,6 +26,7 @@ from limelight.training.draws import seed_draws
 
 T = TypeVar("T")
 STOPPED = "stopped by signal "
+HELP = "help"
 WAIT = timedelta(days=1)
 """How long processes wait for one another: as long as the first one may take to read the text or to validate. Of one
 that has ended, the others learn within a second, as its connections close."""
@@ -104,15 +106,18 @@ class Group:
             with _told():
                 distributed.barrier()
 
-    def from_first(self, work: Callable[[], str]) -> str:
-        """What `work` returns in the first process, where alone it is called, in all of them.
+    def from_first(self, work: Callable[[], str], assist: Callable[[], None] = lambda: None) -> str:
+        """What `work` returns in the first process, where alone it is called, in all of them. Where it calls for help
+        on its way, the others do `assist`.
 
         A signal that stops it there stops all: each raises `Stopped`.
         """
         if self.size == 1:
             return work()
         if not self.is_first:
-            text = self._broadcast("")
+            while (text := self._broadcast("")) == HELP:
+                with suppress(Stopped):  # the first process hears of it, and stops all
+                    assist()
             if text.startswith(STOPPED):
                 raise Stopped(int(text.removeprefix(STOPPED)))
             return text
@@ -122,6 +127,36 @@ class Group:
             self._broadcast(f"{STOPPED}{stopped.number}")
             raise
         return self._broadcast(text)
+
+    def call_for_help(self) -> None:
+        """Called by the first process within `from_first`."""
+        if self.size > 1:
+            self._broadcast(HELP)
+
+    def gather(self, work: Callable[[], list[Any]]) -> list[list[Any]]:
+        """What `work` returns in each process, in all of them, as plain values for JSON.
+
+        A signal that stops it in one of them stops all: each raises `Stopped`.
+        """
+        if self.size == 1:
+            return [work()]
+        try:
+            text = json.dumps(work())
+        except Stopped as stopped:
+            text = f"{STOPPED}{stopped.number}"
+        content = torch.tensor(list(text.encode()), dtype=torch.uint8)
+        lengths = torch.zeros(self.size, dtype=torch.int64)
+        lengths[self.rank] = len(content)
+        with _told():
+            distributed.all_reduce(lengths)
+            texts = torch.zeros(self.size, int(lengths.max()), dtype=torch.uint8)
+            texts[self.rank, : len(content)] = content
+            distributed.all_reduce(texts)  # all others are zero there
+        found = [bytes(row[:length].tolist()).decode() for row, length in zip(texts, lengths.tolist(), strict=True)]
+        for each in found:
+            if each.startswith(STOPPED):
+                raise Stopped(int(each.removeprefix(STOPPED)))
+        return [json.loads(each) for each in found]
 
     def equalize(self, tensors: Sequence[Tensor]) -> None:
         """Give every process the first one's values, in place: machines may round the first weights differently."""
@@ -142,6 +177,29 @@ class Group:
 
 
 ALONE = Group()
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """How work that changes nothing, such as a validation, is divided: each process does some of the items."""
+
+    group: Group = ALONE
+    interruptible: Callable[[], AbstractContextManager[object]] = nullcontext
+    """Within it a signal may stop a process's own share: all others hear of it."""
+
+    def over(self, items: Iterable[T], work: Callable[[Iterable[T]], list[Any]]) -> list[Any]:
+        """What `work` makes of the items, in their order: plain values for JSON. Of several processes, each does its
+        share; all have the whole."""
+
+        def own() -> list[Any]:
+            with self.interruptible():
+                return work(items if self.group.size == 1 else self.group.share(list(items)))
+
+        found = self.group.gather(own)
+        return [found[place % len(found)][place // len(found)] for place in range(sum(map(len, found)))]
+
+
+ALL_MINE = Sharing()
 
 
 @dataclass(frozen=True, slots=True)

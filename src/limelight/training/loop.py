@@ -26,7 +26,7 @@ from limelight.training.keep import drop_snapshots, finish_model, keep_snapshot,
 from limelight.training.loss import Learner
 from limelight.training.loss_scale import next_scale
 from limelight.training.optimizer import set_rate
-from limelight.training.run_state import Run, score_of, validate
+from limelight.training.run_state import Run, score_of, validate, validate_share
 from limelight.training.snapshots import drop_later_snapshots, is_snapshot_due, keep_model_snapshot
 from limelight.training.tasks.task import Validation
 from limelight.training.update import UpdateResult, update
@@ -208,16 +208,20 @@ def _validate_if_due(run: Run) -> None:
 
 
 def _first_does(run: Run, work: Callable[[Run], None]) -> None:
-    """The first process validates and keeps models; what it then knows of the run, all know."""
+    """The first process keeps models; all validate, and then have the weights and know of the run what it does."""
 
     def in_words() -> str:
         work(run)
         return json.dumps(run.progress.to_json())
 
+    def assist() -> None:
+        validate_share(run)
+
     if run.group.size == 1:
         work(run)
     else:
-        run.progress.take(json.loads(run.group.from_first(in_words)))
+        run.progress.take(json.loads(run.group.from_first(in_words, assist)))
+        run.group.equalize(list(run.model.parameters()))  # the average may have been in their place
 
 
 def _validate(run: Run) -> None:

@@ -13,7 +13,7 @@ from limelight.signals import StopRequest
 from limelight.tokens import Tokenizers
 from limelight.training.budget import Clock, Pace
 from limelight.training.checkpoint import Progress
-from limelight.training.distributed import ALONE, Group
+from limelight.training.distributed import ALONE, Group, Sharing
 from limelight.training.half import HalfCopy
 from limelight.training.report import Report
 from limelight.training.tasks.task import Task, Validation
@@ -57,8 +57,15 @@ def validate(run: Run) -> Validation | None:
     nothing, the random state included."""
     if not run.task.validates:
         return None
-    with run.stop.interruptible():
-        return run.task.validate(run.model, precision=run.precision, device=run.device)
+    run.group.call_for_help()
+    return validate_share(run)
+
+
+def validate_share(run: Run) -> Validation:
+    """Do this process's share of a validation, of the weights that the first process has."""
+    run.group.equalize(list(run.model.parameters()))
+    sharing = Sharing(run.group, run.stop.interruptible)
+    return run.task.validate(run.model, precision=run.precision, device=run.device, sharing=sharing)
 
 
 def score_of(run: Run, seen: Validation | None) -> float:

@@ -17,6 +17,7 @@ from limelight.models.interface import Model, eval_mode, longest_sequence, requi
 from limelight.models.transformer.encoder_only import Classifier
 from limelight.preparation.labels import PreparedLabels
 from limelight.text.labels import label_numbers
+from limelight.training.distributed import ALL_MINE, Sharing
 from limelight.training.precision import autocast
 from limelight.training.tasks.task import Task, Validation, require_positions
 
@@ -52,7 +53,9 @@ class Labels(Task):
     def validates(self) -> bool:
         return bool(self.pairs)
 
-    def validate(self, model: Model, *, precision: str, device: torch.device) -> Validation:
+    def validate(
+        self, model: Model, *, precision: str, device: torch.device, sharing: Sharing = ALL_MINE
+    ) -> Validation:
         """The mean loss of a label, accuracy and macro-F1 of the most probable ones, and one text to look at."""
         assert isinstance(model, Classifier)
         given, loss = np.zeros(len(self.pairs), dtype=np.int64), 0.0

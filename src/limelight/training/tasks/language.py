@@ -13,6 +13,7 @@ from limelight.errors import UserError
 from limelight.models.interface import Model, longest_sequence
 from limelight.preparation.plain_text import PreparedText
 from limelight.training.carry import Carrying, ReadsOn
+from limelight.training.distributed import ALL_MINE, Sharing
 from limelight.training.precision import autocast
 from limelight.training.tasks.task import Task, Validation, mean_loss
 
@@ -47,7 +48,9 @@ class LanguageModeling(Task):
     def validates(self) -> bool:
         return len(self.text.ids) > 1
 
-    def validate(self, model: Model, *, precision: str, device: torch.device) -> Validation:
+    def validate(
+        self, model: Model, *, precision: str, device: torch.device, sharing: Sharing = ALL_MINE
+    ) -> Validation:
         """The mean loss of a token, and the same as bits for a byte of the text, whatever its tokens are."""
         loss = mean_loss(
             model,
@@ -55,6 +58,7 @@ class LanguageModeling(Task):
             learner=Carrying(model, ()) if isinstance(model, ReadsOn) else model,
             autocast=autocast(precision, device),
             device=device,
+            sharing=sharing,
         )
         pieces_per_byte = (len(self.text.ids) - 1) / self.text.utf8_bytes
         return Validation(loss, {"bits_per_byte": loss / math.log(2) * pieces_per_byte})

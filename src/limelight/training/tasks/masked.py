@@ -11,6 +11,7 @@ from limelight.config import RunConfig
 from limelight.models.interface import Model, eval_mode, longest_sequence
 from limelight.models.transformer.encoder_only import MaskedModel
 from limelight.preparation.plain_text import PreparedText
+from limelight.training.distributed import ALL_MINE, Sharing
 from limelight.training.precision import autocast
 from limelight.training.tasks.task import Task, Validation, mean_loss, require_positions
 
@@ -52,10 +53,14 @@ class Masked(Task):
     def validates(self) -> bool:
         return bool(self.valid_batches)
 
-    def validate(self, model: Model, *, precision: str, device: torch.device) -> Validation:
+    def validate(
+        self, model: Model, *, precision: str, device: torch.device, sharing: Sharing = ALL_MINE
+    ) -> Validation:
         """The mean loss of a guessed token, and a line as the model completes it."""
         assert isinstance(model, MaskedModel)
-        loss = mean_loss(model, self.valid_batches, autocast=autocast(precision, device), device=device)
+        loss = mean_loss(
+            model, self.valid_batches, autocast=autocast(precision, device), device=device, sharing=sharing
+        )
         return Validation(loss, example=self._example(model, device))
 
     def _example(self, model: MaskedModel, device: torch.device) -> tuple[tuple[str, str], ...]:

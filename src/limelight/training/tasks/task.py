@@ -14,6 +14,7 @@ from limelight.batching.stream import Position
 from limelight.config import RunConfig
 from limelight.errors import UserError
 from limelight.models.interface import Model, eval_mode
+from limelight.training.distributed import ALL_MINE, Sharing
 from limelight.training.loss import Learner, batch_loss
 
 LEAST_BLEU = 1.0
@@ -80,8 +81,11 @@ class Task(ABC):
         minutes keeps as much time for its last validation as an earlier one took."""
 
     @abstractmethod
-    def validate(self, model: Model, *, precision: str, device: torch.device) -> Validation:
-        """How good the model is as it stands. Nothing is changed by it, the random state included."""
+    def validate(
+        self, model: Model, *, precision: str, device: torch.device, sharing: Sharing = ALL_MINE
+    ) -> Validation:
+        """How good the model is as it stands. Nothing is changed by it, the random state included. With `sharing` it is
+        done by several processes, which all find the same."""
 
 
 def require_positions(config: RunConfig, longest: int | None) -> None:
@@ -100,13 +104,19 @@ def mean_loss(
     learner: Learner | None = None,
     autocast: AbstractContextManager[object],
     device: torch.device,
+    sharing: Sharing = ALL_MINE,
 ) -> float:
     """Negative log-likelihood per predicted token. A `learner` may stand in for the model, as for one that carries a
-    state."""
-    total, tokens = 0.0, 0
-    with eval_mode(model):
-        for batch in batches:
-            with autocast:
-                total += batch_loss(learner or model, batch.to(device), label_smoothing=0.0).item()
-            tokens += batch.target_tokens
-    return total / tokens
+    state. The sums of the batches are added in their order, whichever process has computed which."""
+
+    def losses(some: Iterable[Batch]) -> list[tuple[float, int]]:
+        found = []
+        with eval_mode(model):
+            for batch in some:
+                with autocast:
+                    loss = batch_loss(learner or model, batch.to(device), label_smoothing=0.0)
+                found.append((loss.item(), batch.target_tokens))
+        return found
+
+    found = sharing.over(batches, losses)
+    return sum(loss for loss, _ in found) / sum(tokens for _, tokens in found)

@@ -18,6 +18,7 @@ from limelight.preparation.pairs import Prepared
 from limelight.text.augmentation import Languages
 from limelight.text.pair import Pair
 from limelight.tokens import BACK_TRANSLATED, Tokenizers, language_tag, tagged
+from limelight.training.distributed import ALL_MINE, Sharing
 from limelight.training.tasks.task import Task, Validation, require_positions
 from limelight.training.tasks.valid_set import ValidSet
 
@@ -59,12 +60,14 @@ class Translation(Task):
     def validates(self) -> bool:
         return bool(self.valid)
 
-    def validate(self, model: Model, *, precision: str, device: torch.device) -> Validation:
+    def validate(
+        self, model: Model, *, precision: str, device: torch.device, sharing: Sharing = ALL_MINE
+    ) -> Validation:
         """The figures of each direction; of several, their mean."""
         assert isinstance(model, Seq2Seq)
         decoding = self.config.decoding
         found = {
-            direction: each.measure(model, decoding, precision=precision, device=device)
+            direction: each.measure(model, decoding, precision=precision, device=device, sharing=sharing)
             for direction, each in self.valid.items()
         }
         return mean_of(found)

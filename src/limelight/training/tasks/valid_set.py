@@ -13,6 +13,7 @@ from limelight.models.interface import Seq2Seq, longest_sequence, require_room
 from limelight.pipelines.translator import Translator
 from limelight.text.pair import Pair
 from limelight.tokens import END, Tokenizers
+from limelight.training.distributed import ALL_MINE, Sharing
 from limelight.training.precision import autocast, search_precision
 from limelight.training.tasks.task import Validation, mean_loss
 
@@ -44,13 +45,23 @@ class ValidSet:
         self.tokenize, self.measured_by = _bleu_of(pairs, self.chosen, language, tokenize)
         self.batches = validation_batches(pairs, tokenizers, tokens=tokens, longest=longest_sequence(model))
 
-    def measure(self, model: Seq2Seq, decoding: DecodingConfig, *, precision: str, device: torch.device) -> Validation:
+    def measure(
+        self,
+        model: Seq2Seq,
+        decoding: DecodingConfig,
+        *,
+        precision: str,
+        device: torch.device,
+        sharing: Sharing = ALL_MINE,
+    ) -> Validation:
         """Loss over all batches; greedy translations of some pairs spread evenly over the set."""
-        loss = mean_loss(model, self.batches, autocast=autocast(precision, device), device=device)
+        loss = mean_loss(model, self.batches, autocast=autocast(precision, device), device=device, sharing=sharing)
         if not self.chosen:
             return Validation(loss)
         sources, references = [[getattr(pair, side) for pair in self.chosen] for side in ("source", "target")]
-        outputs = self.translate(model, self.chosen, decoding, precision=precision)
+        outputs = sharing.over(
+            self.chosen, lambda some: self.translate(model, list(some), decoding, precision=precision)
+        )
         figures = {
             "bleu": corpus_bleu(outputs, references, tokenize=self.tokenize).score,
             "chrf": corpus_chrf(outputs, references).score,
