@@ -1,18 +1,22 @@
 """One update: the gradient of all its batches together, clipped, through Adam as the paper has it."""
 
 import math
+import traceback
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from limelight.batching.batch import Batch
 from limelight.config import TransformerConfig
 from limelight.models.interface import Seq2Seq
 from limelight.training import loss as cross_entropy
 from limelight.training import update as module
 from limelight.training.half import HalfCopy
+from limelight.training.loss import batch_loss
 from limelight.training.optimizer import make_optimizer, set_rate
 from limelight.training.update import UpdateResult, update
 from tests.models.helpers import batch_of, exact_model, make_model, random_batch, random_rows
@@ -187,3 +191,64 @@ def test_a_gradient_too_large_for_fp16_is_left_out(seed: int) -> None:
     assert (result.applied, math.isfinite(result.gradient_norm)) == (False, False)
     assert all(torch.equal(one, other) for one, other in zip(learning.parameters(), before, strict=True))
     assert run(half.refreshed(), batches(learning, 2), optimizer, loss_scale=2.0**8).applied
+
+
+class Waits(TorchDispatchMode):
+    """What makes the host wait where tensors are on a GPU: numbers that are read, and results whose size depends on
+    numbers. Where the code asks only on a CPU (`_from_softmax`) is left out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        name = function.overloadpacket.__name__
+        masks = name in ("index", "index_put", "index_put_") and any(
+            each is not None and each.dtype == torch.bool for each in args[1]
+        )
+        here = [frame.name for frame in traceback.extract_stack()]
+        if (
+            masks or name in ("_local_scalar_dense", "nonzero", "masked_select", "item")
+        ) and "_from_softmax" not in here:
+            self.found.append(f"{name} in {here[-3:]}")
+        return function(*args, **(kwargs or {}))
+
+
+def on_a_gpu(batch: Batch) -> Batch:
+    """What `Batch.to` makes of it there."""
+    return replace(batch, target_places=batch.target_valid.flatten().nonzero()[:, 0])
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_an_update_waits_for_the_device_once(model: Seq2Seq, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many batches it has: loss and norm are read together. The control: masks are counted each time."""
+    reads = []
+    tolist, cpu, item = Tensor.tolist, Tensor.cpu, Tensor.item
+    monkeypatch.setattr(Tensor, "tolist", lambda self: reads.append("tolist") or tolist(self))
+    monkeypatch.setattr(Tensor, "cpu", lambda self: reads.append("cpu") or cpu(self))
+    monkeypatch.setattr(Tensor, "item", lambda self: reads.append("item") or item(self))
+    micro = batches(model, *[2] * count)
+    still = torch.optim.SGD(model.parameters(), lr=0.0)
+    monkeypatch.setattr(Batch, "target_tokens", property(lambda _: 8))  # counted before the copy
+    there = [on_a_gpu(batch) for batch in micro]
+    reads.clear()
+    with Waits() as waits:
+        run(model, there, still, clip_norm=1.0)
+    assert (waits.found, reads) == ([], ["tolist"])
+    with Waits() as waits:
+        run(model, micro, still, clip_norm=1.0)
+    assert len(waits.found) >= 2 * count
+
+
+def test_places_select_what_a_mask_selects(model: Seq2Seq) -> None:
+    batch = random_batch(model, [5, 2, 4], [3, 1, 6])
+    losses, grads = [], []
+    for each in (batch, on_a_gpu(batch)):
+        model.zero_grad()
+        loss = batch_loss(model, each, label_smoothing=0.1)
+        loss.backward()
+        losses.append(loss.item())
+        grads.append(gradients(model))
+    assert losses[0] == pytest.approx(losses[1], rel=1e-12)
+    for one, other in zip(*grads, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-12)

@@ -106,13 +106,18 @@ class Batch:
     target_in: Int[Tensor, "batch read"]
     target_out: Int[Tensor, "batch target"]
     target_valid: Bool[Tensor, "batch target"]
+    target_places: Int[Tensor, " rows"] | None = None
+    """Where `target_valid` holds, counted through all rows: for a GPU, which would have to be waited for to count."""
 
     def to(self, device: torch.device) -> "Batch":
         """The same batch on another device. To a CUDA GPU it is copied from pinned memory, so that no thread
         waits for the copy; from other memory, and to other devices, an asynchronous copy is not safe."""
+        here = self.source, self.source_valid, self.target_in, self.target_out, self.target_valid
         if device.type != "cuda":
-            return Batch(*(getattr(self, name).to(device) for name in self.__slots__))
-        return Batch(*(getattr(self, name).pin_memory().to(device, non_blocking=True) for name in self.__slots__))
+            there = here if self.target_places is None else (*here, self.target_places)
+            return Batch(*(tensor.to(device) for tensor in there))
+        places = self.target_valid.flatten().nonzero()[:, 0]
+        return Batch(*(tensor.pin_memory().to(device, non_blocking=True) for tensor in (*here, places)))
 
     @property
     def target_tokens(self) -> int:

@@ -65,24 +65,25 @@ class Group:
         return chosen
 
     def sum_gradients(self, parameters: Sequence[Tensor], loss: Tensor) -> Tensor:
-        """Sum gradients over all processes, in place, and the loss, which is returned: one exchange for all.
+        """Sum gradients over all processes, in place, and the loss, which is returned: one exchange for all of them.
 
         A parameter without a gradient in every process keeps none; a process without a batch adds nothing.
         """
         if self.size == 1:
             return loss
         device = parameters[0].device
-        present = torch.tensor([parameter.grad is not None for parameter in parameters], device=device)
+        # On the CPU, whatever the device: it is known before the device has computed anything, and nobody waits for it.
+        present = torch.tensor([parameter.grad is not None for parameter in parameters], dtype=torch.uint8)
         parts = [
             torch.zeros(parameter.numel(), device=device) if parameter.grad is None else parameter.grad.flatten()
             for parameter in parameters
         ]
-        numbers = torch.cat([loss.reshape(1).to(device, parts[0].dtype), *parts, present])
+        numbers = torch.cat([loss.reshape(1).to(device, parts[0].dtype), *parts])
         with _told():
+            distributed.all_reduce(present, distributed.ReduceOp.MAX)
             distributed.all_reduce(numbers)
-        found = numbers[-len(parameters) :].tolist()
         first = 1
-        for parameter, there in zip(parameters, found, strict=True):
+        for parameter, there in zip(parameters, present.tolist(), strict=True):
             if there:
                 parameter.grad = numbers[first : first + parameter.numel()].view_as(parameter)
             first += parameter.numel()

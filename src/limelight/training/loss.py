@@ -156,7 +156,17 @@ def batch_loss(model: Learner, batch: Batch, *, label_smoothing: float) -> Float
 
     Padding is left out before the final linear layer: at a vocabulary of thousands that is where the time goes.
     """
-    features = model(batch)[batch.target_valid]
+    features, targets = _without_padding(model(batch), batch)
     weight, bias = model.output_weights()
-    targets = batch.target_out[batch.target_valid]
     return linear_cross_entropy(features, weight, bias, targets, label_smoothing=label_smoothing)
+
+
+def _without_padding(
+    features: Float[Tensor, "batch target features"], batch: Batch
+) -> tuple[Float[Tensor, "rows features"], Int[Tensor, " rows"]]:
+    """Features and targets of real tokens. By their places where these are known: a GPU counts what a mask selects,
+    and the host would wait for the number."""
+    if batch.target_places is None:
+        return features[batch.target_valid], batch.target_out[batch.target_valid]
+    places = batch.target_places
+    return features.flatten(0, 1).index_select(0, places), batch.target_out.flatten().index_select(0, places)

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from limelight.batching.batch import Batch
 from limelight.training.distributed import UNDIVIDED, Division
@@ -57,13 +57,29 @@ def update(
             (loss / tokens * loss_scale).backward()
             losses.append(loss.detach())
     learned = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    own = torch.stack(losses).cpu().double().sum() if losses else torch.zeros((), dtype=torch.float64)
-    loss_sum = division.group.sum_gradients(learned, own).item()  # read when all is on its way
+    loss_there = division.group.sum_gradients(learned, _sum(losses))
     limit = clip_norm if clip_norm > 0 else math.inf
     if loss_scale != 1:
         torch._foreach_mul_([parameter.grad for parameter in learned if parameter.grad is not None], 1 / loss_scale)
-    norm = nn.utils.clip_grad_norm_(learned, limit).item()
+    norm_there = nn.utils.clip_grad_norm_(learned, limit)
+    loss_sum, norm = _read(loss_there, norm_there)  # the one time that the device is waited for
     applied = math.isfinite(loss_sum) and math.isfinite(norm) and min(norm, limit) < MAX_NORM
     if applied:
         optimizer.step()
     return UpdateResult(loss_sum, tokens, norm, applied)
+
+
+def _sum(losses: Sequence[Tensor]) -> Tensor:
+    """In double precision, where they are; MPS has none."""
+    if not losses:
+        return torch.zeros((), dtype=torch.float64)
+    stacked = torch.stack(tuple(losses))
+    return (stacked.cpu() if stacked.device.type == "mps" else stacked).double().sum()
+
+
+def _read(loss: Tensor, norm: Tensor) -> tuple[float, float]:
+    """Both numbers, in one copy from the device."""
+    if norm.device.type == "mps":
+        return loss.item(), norm.item()
+    loss_sum, gradient_norm = torch.stack([loss.to(norm.device).double(), norm.double()]).tolist()
+    return loss_sum, gradient_norm
