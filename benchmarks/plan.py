@@ -22,10 +22,10 @@ DRAWN = 75_000
 """Tokens that one process draws in a second: 50,000 to 100,000 (docs/performance.md)."""
 DRAWERS = 8
 """Such processes of each rank (`training.data_workers`)."""
-LINES_OF_A_CORE = 90.0
-"""Lines that one worker of one thread translates in a second, with the bundled model (benchmarks/corpus.py)."""
-LINES_OF_A_DRIVER = 100_000.0
-"""Lines that a driver reads, divides and writes in a second when translating costs nothing (the same)."""
+LINES_OF_A_CORE = 46.0
+"""Lines that one of two workers of one thread translates in a second, on a machine that was busy."""
+LINES_OF_A_DRIVER = 8_000.0
+"""Lines that a driver reads, divides and writes in a second when translating costs nothing, on the same machine."""
 BYTES_OF_A_LINE = 70
 """Of text and translation together, as in the corpus that was measured."""
 
