@@ -72,7 +72,7 @@ class Group:
         if self.size == 1:
             return loss
         device = parameters[0].device
-        # On the CPU, whatever the device: it is known before the device has computed anything, and nobody waits for it.
+        # On the CPU, whatever the device: it is known before the device has computed anything, so nothing waits for it.
         present = torch.tensor([parameter.grad is not None for parameter in parameters], dtype=torch.uint8)
         parts = [
             torch.zeros(parameter.numel(), device=device) if parameter.grad is None else parameter.grad.flatten()
