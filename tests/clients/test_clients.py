@@ -79,7 +79,7 @@ def test_deepl_translates_word_files_and_pages(deepl_client: "deepl.DeepLClient"
     assert re.findall("<[^>]*>", found) == re.findall("<[^>]*>", page.replace('"en"', '"de"'))
     assert "<pre>the dog</pre>" in found
     with pytest.raises(deepl.DeepLException, match="zip"):
-        deepl_client.translate_document(io.BytesIO(b"PK"), io.BytesIO(), target_lang="DE", filename="a.docx")
+        deepl_client.translate_document(io.BytesIO(b"PK\x03\x04 damaged"), io.BytesIO(), target_lang="DE", filename="a.docx")
 
 
 def test_deepl_translates_tags(deepl_client: "deepl.DeepLClient") -> None:
@@ -115,7 +115,7 @@ def test_deepl_has_glossaries(deepl_client: "deepl.DeepLClient") -> None:
 
 
 def test_deepl_has_multilingual_glossaries(deepl_client: "deepl.DeepLClient") -> None:
-    entries = deepl.MultilingualGlossaryDictionaryEntries
+    entries = deepl.api_data.MultilingualGlossaryDictionaryEntries
     made = deepl_client.create_multilingual_glossary("pets", [entries("EN", "DE", {"cat": "Kater"})])
     assert [each.entry_count for each in made.dictionaries] == [1]
     deepl_client.update_multilingual_glossary_dictionary(made, entries("EN", "DE", {"dog": "Hund"}))
