@@ -79,7 +79,9 @@ def test_deepl_translates_word_files_and_pages(deepl_client: "deepl.DeepLClient"
     assert re.findall("<[^>]*>", found) == re.findall("<[^>]*>", page.replace('"en"', '"de"'))
     assert "<pre>the dog</pre>" in found
     with pytest.raises(deepl.DeepLException, match="zip"):
-        deepl_client.translate_document(io.BytesIO(b"PK\x03\x04 damaged"), io.BytesIO(), target_lang="DE", filename="a.docx")
+        deepl_client.translate_document(
+            io.BytesIO(b"PK\x03\x04 damaged"), io.BytesIO(), target_lang="DE", filename="a.docx"
+        )
 
 
 def test_deepl_translates_tags(deepl_client: "deepl.DeepLClient") -> None:
