@@ -1,6 +1,6 @@
 """Tags and variables through a translation: how many come out exactly once, well-formed, where they belong.
 
-    python -m benchmarks.tags --model RUN --test en-de.test.tsv.gz --from en --to de --out tags.json
+    python -m benchmarks.tags --test en-de.test.tsv.gz --from en --to de --out tags.json
 
 Real sentences of a test set get tags around words, tags between words, and variables in place of names and numbers, at
 random by a seed. They are translated with and without: BLEU of the text around the spans compares, as each variable
@@ -22,6 +22,7 @@ import sacrebleu
 
 from benchmarks.machine import describe_machine
 from benchmarks.output import write_result
+from limelight.box import DEFAULT as DEFAULT_MODEL
 from limelight.pipelines.load import load_translator
 from limelight.text import read_pairs
 from limelight.text.protectors import DEFAULT, find_spans
@@ -59,6 +60,20 @@ def generate(pairs: Sequence[tuple[str, str]], count: int, seed: int) -> list[It
         if len(word_spans(source)) >= 4 and not find_spans(source, DEFAULT):
             items.append(_with_spans(source, reference, random))
     return items
+
+
+def read_test(test: str, source: str, target: str) -> list[tuple[str, str]]:
+    """Pairs of a file in a direction: `en-de=FILE`, or a name that begins with `en-de.`, says which sides it has.
+
+    Raises `SystemExit` for a file of other languages.
+    """
+    given, _, path = test.rpartition("=")
+    named = re.match(r"([a-z]{2,3})-([a-z]{2,3})$", given) or re.match(r"([a-z]{2,3})-([a-z]{2,3})\.", Path(path).name)
+    sides = (named[1], named[2]) if named else (source, target)
+    if {*sides} != {source, target}:
+        raise SystemExit(f"{test} has {'-'.join(sides)}, not {source}-{target}")
+    pairs = [(pair.source, pair.target) for pair in read_pairs([path], *sides)]
+    return pairs if sides == (source, target) else [(other, one) for one, other in pairs]
 
 
 def _with_spans(source: str, reference: str, random: Random) -> Item:
@@ -164,7 +179,7 @@ def figures(items: Sequence[Item], plain: Sequence[str], texts: Sequence[str], n
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", required=True)
+    parser.add_argument("--model", default=DEFAULT_MODEL, help="default: the bundled one")
     parser.add_argument("--test", required=True, help="a file of pairs")
     parser.add_argument("--from", dest="source", default="en")
     parser.add_argument("--to", dest="target", default="de")
@@ -177,7 +192,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     from limelight.pipelines.protected import translate_protected
 
-    pairs = [(pair.source, pair.target) for pair in read_pairs([given.test], given.source, given.target)]
+    pairs = read_test(given.test, given.source, given.target)
     items = generate(pairs, given.count, given.seed)
     translator = load_translator([given.model])
     options = {"source_lang": given.source, "target_lang": given.target, "beam_size": given.beam}
@@ -191,6 +206,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     result = {
         "model": given.model,
         "pairs": Path(given.test).name,
+        "direction": f"{given.source}-{given.target}",
         "seed": given.seed,
         "carry_tags": given.carry_tags,
         **result,

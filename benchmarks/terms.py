@@ -1,6 +1,7 @@
 """Terms of a glossary through a translation: how many are used, how many where they should not be, and what it costs.
 
-    python -m benchmarks.terms --model RUN --test en-de.test.tsv.gz --from en --to de --out terms.json
+    python -m benchmarks.terms --test en-de.test.tsv.gz --from en --to de --out terms.json
+    python -m benchmarks.terms --test en-de.test.tsv.gz --from en --to de --not-annotated --out terms-beam.json
 
 The glossary is made from the test set: words of the source with the word of the reference that comes with them most
 (Dice). Each sentence has the terms whose target its reference uses, in whatever form. Distractors are sentences with
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,9 +23,10 @@ import sacrebleu
 
 from benchmarks.machine import describe_machine
 from benchmarks.output import write_result
+from benchmarks.tags import read_test
+from limelight.box import DEFAULT as DEFAULT_MODEL
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.protected import translate_protected
-from limelight.text import read_pairs
 from limelight.text.glossary import Glossary, Term, is_used
 from limelight.text.protectors import DEFAULT
 from limelight.text.words import word_spans
@@ -116,7 +119,7 @@ def figures(items: Sequence[Item], plain: Sequence[str], texts: Sequence[str]) -
 def main(arguments: Sequence[str] | None = None) -> None:
     """Translate with and without the glossary, print the figures, and write them where `--out` says."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", required=True)
+    parser.add_argument("--model", default=DEFAULT_MODEL, help="default: the bundled one")
     parser.add_argument("--test", required=True, help="a file of pairs")
     parser.add_argument("--from", dest="source", default="en")
     parser.add_argument("--to", dest="target", default="de")
@@ -124,17 +127,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--terms", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--beam", type=int)
+    parser.add_argument("--not-annotated", action="store_true", help="as for a model that was not trained with terms")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args(arguments)
-    pairs = [(pair.source, pair.target) for pair in read_pairs([given.test], given.source, given.target)]
+    pairs = read_test(given.test, given.source, given.target)
     glossary = Glossary(find_terms(pairs, given.terms), given.source)
     items = items_of(pairs, glossary, given.count, given.seed)
     translator = load_translator([given.model])
+    translator.knows_terms &= not given.not_annotated
     options: dict[str, Any] = {"source_lang": given.source, "target_lang": given.target, "beam_size": given.beam}
     sources = [item.source for item in items]
+    started = time.monotonic()
     plain = [each.text for each in translator.translate(sources, **options)]
+    between = time.monotonic()
     texts = [each.text for each in translate_protected(translator, sources, DEFAULT, glossary, **options)]
-    asked = {"model": given.model, "pairs": Path(given.test).name, "seed": given.seed, "glossary": len(glossary)}
+    asked = {
+        "model": given.model,
+        "pairs": Path(given.test).name,
+        "direction": f"{given.source}-{given.target}",
+        "seed": given.seed,
+        "glossary": len(glossary),
+        "annotated": translator.knows_terms,
+        "seconds_without": round(between - started, 1),
+        "seconds_with": round(time.monotonic() - between, 1),
+    }
     result = {**asked, **figures(items, plain, texts)}
     print(json.dumps(result, indent=1))
     if given.out:

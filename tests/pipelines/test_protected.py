@@ -18,7 +18,7 @@ from limelight.pipelines.job import Job, Steps
 from limelight.pipelines.protected import ProtectedTranslation, protect_text, translate_protected
 from limelight.pipelines.translator import Translation, Translator
 from limelight.text.glossary import Glossary, Term
-from limelight.text.marks import MARK, TERM_BEGIN, mark_number, mark_of, placeholder, show_marks, without_marks
+from limelight.text.marks import MARK, mark_number, mark_of, placeholder, show_marks, without_marks
 from limelight.text.protectors import DEFAULT, find_spans
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
 
@@ -35,18 +35,26 @@ def tokenizer(kind: str = "bpe") -> Tokenizer:
 class Scripted(Translator):
     """A random model for attention; what it says is what `say` makes of marked text, one text for each hypothesis."""
 
-    def __init__(self, say: Callable[[str], Sequence[str]], kind: str = "bpe", members: int = 1) -> None:
+    def __init__(
+        self, say: Callable[[str], Sequence[str]], kind: str = "bpe", members: int = 1, *, answer: str = "",
+        knows_terms: bool = False,
+    ) -> None:  # fmt: skip
         both = Tokenizers(tokenizer(kind), tokenizer(kind))
         config = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=8, heads=2, d_ff=8)
         models = [build_model(config, both) for _ in range(members)]
         super().__init__(models[0] if members == 1 else Ensemble(models), both, DecodingConfig(beam_size=2))
-        self.say = say
+        self.say, self.answer, self.knows_terms = say, answer, knows_terms
         self.asked: list[str] = []
+        self.demanded: list[tuple[tuple[str, ...], int]] = []
+        """Of each phrase that was asked for the first forms, and how many there are."""
 
     def jobs(self, texts: Sequence[str], **options: Any) -> list[Job]:  # type: ignore[override]
         assert options["marked"]
         assert options["lines"]
         self.asked += texts
+        if demanded := options.get("must_include"):
+            self.demanded += [(forms[:3], len(forms)) for forms in demanded]
+            return [Job(_at_once(text, [self.answer or self.say(text)[0]])) for text in texts]
         return [Job(_at_once(text, self.say(text))) for text in texts]
 
 
@@ -221,34 +229,50 @@ def test_marks_of_a_marked_text_are_ids_and_of_any_other_are_characters() -> Non
 GLOSSARY = Glossary([Term("lamp", "Leuchte"), Term("dog", "Köter")], "en")
 
 
-def test_terms_are_annotated_and_where_they_are_not_used_placeholders() -> None:
-    translator = Scripted(said("der <ph0>Köter<ph1> schläft"))
+def test_terms_are_annotated_for_a_model_that_was_trained_so_and_demanded_where_they_are_not_used() -> None:
+    translator = Scripted(said("der <ph0>Köter<ph1> schläft"), knows_terms=True)
     found = translate_protected(translator, ["the <b>dogs</b> sleep"], DEFAULT, GLOSSARY, carry_tags=True)[0]
     assert [show_marks(each) for each in translator.asked] == ["the <ph0>dogs <ph30> Köter <ph31><ph1> sleep"]
     assert found.text == "der <b>Köter</b> schläft"
 
-    translator = Scripted(lambda text: ["Lampe " + placeholder(0) if TERM_BEGIN in text else text])
+    translator = Scripted(lambda text: ["Lampe " + placeholder(0)], knows_terms=True)
     found = translate_protected(translator, ["The {x} lamp hums."], DEFAULT, GLOSSARY)[0]
-    assert [show_marks(each) for each in translator.asked] == [
-        "The <ph0> lamp <ph30> Leuchte <ph31> hums.", "The <ph0> <ph1> hums.",
-    ]  # fmt: skip
-    assert found.text == "The {x} Leuchte hums."
-    assert (found.unused, found.failed, found.warnings) == ((), (), ())
+    assert [show_marks(each) for each in translator.asked] == ["The <ph0> lamp <ph30> Leuchte <ph31> hums."] * 2
+    assert translator.demanded == [(("Leuchte", "Leuchtes", "Leuchtee"), 8)]
+    assert (found.text, found.unused, found.warnings) == ("Lampe {x}", ("Leuchte",), ("term not used",))
 
 
-def test_a_term_that_begins_a_sentence_begins_with_a_large_letter() -> None:
-    glossary = Glossary([Term("lamp", "leuchte")], "en")
-    translator = Scripted(lambda text: ["Lampe " + placeholder(0)] if TERM_BEGIN in text else [text])
-    found = translate_protected(translator, ["Lamp {x} hums."], DEFAULT, glossary)[0]
-    assert found.text == "Leuchte {x} hums."
+def test_other_models_are_only_asked_for_terms_that_they_do_not_use() -> None:
+    """A form that was used is one that may be used again."""
+    translator = Scripted(lambda text: ["die Leuchter", "die Leuchter und Köter"])
+    found = translate_protected(translator, ["the lamps", "the lamps and dogs"], DEFAULT, GLOSSARY)
+    assert translator.asked == ["the lamps", "the lamps and dogs", "the lamps and dogs"]
+    assert [forms[0] for forms, _ in translator.demanded] == ["Leuchter", "Köter"]
+    assert found[0].unused == ()
+    translator = Scripted(lambda text: ["die Lampe"], answer="die Leuchte")
+    found = translate_protected(translator, ["the lamps"], DEFAULT, GLOSSARY)
+    assert (found[0].text, found[0].unused, found[0].warnings) == ("die Leuchte", (), ())
 
 
-def test_a_term_that_a_placeholder_cannot_save_is_reported() -> None:
-    text = "the lamp " + " ".join(f"{{x{number}}}" for number in range(30))
-    translator = Scripted(lambda text: [text.partition(TERM_BEGIN)[0] + text[-59:]])
-    found = translate_protected(translator, [text], DEFAULT, GLOSSARY)[0]
-    assert found.unused == ("Leuchte",)
-    assert found.warnings == ("term not used",)
+def test_the_search_finds_terms_that_a_model_would_never_say() -> None:
+    """A random model, and terms of several tokens: the search itself, beside text that has none."""
+    both = Tokenizers(tokenizer(), tokenizer())
+    config = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=8, heads=2, d_ff=8)
+    settings = DecodingConfig(beam_size=2, max_length_factor=1.0, max_length_extra=5)
+    translator = Translator(build_model(config, both), both, settings)
+    texts = ["the lamp hums", "it is here", "the dogs run now", "a name"]
+    found = translate_protected(translator, texts, DEFAULT, GLOSSARY)
+    assert [each.unused for each in found] == [()] * 4
+    assert "Leuchte" in found[0].text
+    assert "Köter" in found[2].text
+    assert not any(word in found[number].text for number in (1, 3) for word in ("Leuchte", "Köter"))
+    for each, text in zip(found, texts, strict=True):
+        assert translate_protected(translator, [text], DEFAULT, GLOSSARY)[0].text == each.text
+
+
+def test_phrases_are_not_for_texts_with_spans() -> None:
+    with pytest.raises(UserError, match="name terms in a glossary"):
+        translate_protected(Scripted(said("x")), ["a"], DEFAULT, must_include=["x"])
 
 
 def test_tags_are_left_out_of_what_is_translated_and_placed_by_attention() -> None:
@@ -263,8 +287,8 @@ def test_tags_are_left_out_of_what_is_translated_and_placed_by_attention() -> No
 
 
 def test_terms_within_tags() -> None:
-    translator = Scripted(lambda text: [text if TERM_BEGIN not in text else "nichts"])
+    translator = Scripted(lambda text: ["die Lampe"], answer="die Leuchten")
     (found,) = translate_protected(translator, ["the <b>lamp</b> hums"], DEFAULT, GLOSSARY)
-    assert [show_marks(each) for each in translator.asked] == ["the lamp <ph30> Leuchte <ph31> hums", "the <ph0> hums"]
-    assert found.text.replace("<b>", "").replace("</b>", "") == "the Leuchte hums"
+    assert translator.asked == ["the lamp hums"] * 2
+    assert found.text.replace("<b>", "").replace("</b>", "") == "die Leuchten"
     assert (found.unused, found.failed) == ((), ())

@@ -76,6 +76,25 @@ NoRepeatNgram = Annotated[
     ),
 ]
 
+MustInclude = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--must-include",
+        help="Phrase that each translation has to contain; 'lamp|lamps': in one of these forms. Can be repeated.",
+        metavar="PHRASE",
+        rich_help_panel=SEARCH,
+    ),
+]
+MustNotInclude = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--must-not-include",
+        help="Phrase that no translation may contain. Can be repeated.",
+        metavar="PHRASE",
+        rich_help_panel=SEARCH,
+    ),
+]
+
 SAMPLING = "Sampling"
 
 Sample = Annotated[

@@ -14,6 +14,7 @@ from limelight.cli import documents, many, options, search_options
 from limelight.cli.input import file_or_text, greet, live_lines_of
 from limelight.cli.models import Machine, find_models, open_translator
 from limelight.cli.output import Write, lines_to
+from limelight.errors import UserError
 
 if TYPE_CHECKING:
     from limelight.pipelines.translator import Translation
@@ -55,6 +56,8 @@ def translate(
     max_length_factor: search_options.MaxLengthFactor = None,
     max_length_extra: search_options.MaxLengthExtra = None,
     no_repeat_ngram: search_options.NoRepeatNgram = None,
+    must_include: search_options.MustInclude = None,
+    must_not_include: search_options.MustNotInclude = None,
     batch_tokens: options.BatchTokens = 16384,
     precision: options.Precision = None,
     shortlist: options.Shortlisted = False,
@@ -86,9 +89,12 @@ def translate(
         "length_offset": length_offset, "patience": patience, "prune": prune, "max_length_factor": max_length_factor,
         "max_length_extra": max_length_extra, "no_repeat_ngram": no_repeat_ngram, "batch_tokens": batch_tokens,
         "sampling": search_options.sampling_of(drawing, sample=sample), "guards": not no_guards,
-        "n_best": n_best, "lines": lines,
+        "n_best": n_best, "lines": lines, "must_include": must_include, "must_not_include": must_not_include,
     }  # fmt: skip
     job = documents.job_of(file, given.file, everything=everything, report=report)
+    for name, there in {"documents": job, "--sample": sample, "--protect": protect, "--glossary": glossary}.items():
+        if must_include and there:
+            raise UserError(f"--must-include and {name} exclude each other: name terms in a --glossary alone")
     kept = documents.kept_of(protect, glossary, source, target)
     folders, _ = find_models(model, source=source, target=target, translates=True, bundled=True)
     machine = Machine(device, threads)

@@ -4,7 +4,8 @@ A request has `beam_size` active hypotheses, all of the same number of tokens, a
 score best. Finished ones never take the place of active ones. Every step goes like this:
 
  (1) read     the model reads the last token of every active hypothesis and predicts the next;
- (2) rank     the 2 * beam_size best continuations of a request are put in order, by log-probability. At most
+ (2) rank     the 2 * beam_size best continuations of a request are put in order, by log-probability (where a request
+              has to contain phrases, `allocation.py` chooses them). At most
               beam_size of them end, so enough are left to go on with. Those that will hardly win may be pruned
               (`prune`: Freitag and Al-Onaizan 2017, "Beam Search Strategies for Neural Machine Translation", absolute
               threshold pruning; what is new here is that the threshold knows the length penalty, see `_threshold`);
@@ -22,12 +23,14 @@ score best. Finished ones never take the place of active ones. Every step goes l
 (Wu et al. 2016, section 7, for the penalty.)
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from limelight.decoding.allocation import Allocation
 from limelight.decoding.host import Integers, Numbers, Truths, numbers
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
@@ -57,10 +60,13 @@ class BeamSearch(Search):
         self.worst: Numbers = np.zeros(0)
         """The score a further one has to beat."""
         self.settings = np.zeros(0, dtype=NUMBERS)
+        self.allocations: list[Allocation | None] = []
+        """Of each request that has to contain phrases."""
 
     def admit(self, requests: Sequence[Request], slots: Integers) -> None:
         more = max(0, int(slots.max()) + 1 - len(self.finished))
         self.finished += [[] for _ in range(more)]
+        self.allocations += [None] * more
         self.endings = np.pad(self.endings, (0, more))
         self.worst = np.pad(self.worst, (0, more))
         self.settings = np.concatenate([self.settings, np.zeros(more, dtype=NUMBERS)])
@@ -72,12 +78,17 @@ class BeamSearch(Search):
             how = request.settings
             at_limit = how.penalty.at(request.limit + 1.0)
             enough = how.patience * self.width
-            self.settings[slot] = (how.n_best, enough, how.prune, how.length_penalty, how.length_offset, at_limit)
+            self.allocations[slot], prune = None, how.prune
+            if request.constraints.include:  # those that have phrases are less probable at first
+                asked = request.constraints.checked(self.end_id, self.classes)
+                self.allocations[slot], prune = Allocation(asked, self.width, self.end_id), math.inf
+            self.settings[slot] = (how.n_best, enough, prune, how.length_penalty, how.length_offset, at_limit)
 
     def keep(self, slots: Integers) -> None:
         super().keep(slots)
         self.endings, self.worst, self.settings = self.endings[slots], self.worst[slots], self.settings[slots]
         self.finished = [self.finished[slot] for slot in slots]
+        self.allocations = [self.allocations[slot] for slot in slots]
 
     def active(self) -> Active:
         there = (self.log_probabilities > -np.inf).sum(axis=1).clip(min=1)
@@ -87,7 +98,7 @@ class BeamSearch(Search):
         self, log_probabilities: Float[Tensor, "rows vocab"], active: Active, ids: Integers | None = None
     ) -> tuple[Integers | None, Integers]:
         slots = np.flatnonzero(self.open)
-        gained, parents, columns = self._continuations(log_probabilities, active, self.forced(ids))  # (2)
+        gained, parents, columns = self._continuations(log_probabilities, active, ids)  # (2)
         scores = (gained + np.take_along_axis(self.log_probabilities, parents, axis=1))[slots]
         if (self.settings["prune"][slots] < np.inf).any():
             scores[scores < self._threshold(slots, scores[:, 0])[:, None]] = -np.inf
@@ -110,21 +121,27 @@ class BeamSearch(Search):
         return moved, decided
 
     def _continuations(
-        self, log_probabilities: Tensor, active: Active, forced: dict[int, int]
+        self, log_probabilities: Tensor, active: Active, ids: Integers | None
     ) -> tuple[Numbers, Integers, Integers]:
         """(2) The best 2 * beam_size continuations of each request: log-probability, parent, column; best first.
 
         Equal ones stand in the order of their parents, then their columns. Waits for the device once; again only where
         equal ones leave it open which they are.
         """
-        among = active.among(self.width)
+        forced, among = self.forced(ids), active.among(self.width)
         before = self.log_probabilities.ravel() if among is None else self.log_probabilities.ravel()[among]
         gained, parents, columns, tied = best_continuations(
             log_probabilities, torch.from_numpy(before).to(log_probabilities), active, 2 * self.width
         )
-        for slot in sorted({*np.flatnonzero(tied).tolist(), *forced}):
+        allotted = {slot for slot, each in enumerate(self.allocations) if each is not None and self.open[slot]}
+        for slot in sorted({*np.flatnonzero(tied).tolist(), *forced, *allotted}):
             own = log_probabilities[active.firsts[slot] : active.firsts[slot + 1]]
-            few = self._forced(slot, own, forced[slot]) if slot in forced else self._settled(slot, own)
+            if slot in forced:
+                few = self._forced(slot, own, forced[slot])
+            elif slot in allotted:
+                few = self._allotted(slot, own, None if ids is None else ids[slot])
+            else:
+                few = self._settled(slot, own)
             for all_of_them, some, nothing in zip((gained, parents, columns), few, (-np.inf, 0, 0), strict=True):
                 all_of_them[slot] = nothing
                 all_of_them[slot, : len(some)] = some
@@ -148,7 +165,18 @@ class BeamSearch(Search):
         """The continuations of one request with the one token that is possible."""
         own = numbers(log_probabilities[:, column])
         parents = np.argsort(-(own + self.log_probabilities[slot, : len(own)]), kind="stable")
+        allocation, position = self.allocations[slot], self.positions[slot]
+        if allocation is not None:
+            allocation.follow(parents, self.request(slot).prefix[position])
         return own[parents], parents, np.full(len(own), column)
+
+    def _allotted(
+        self, slot: int, log_probabilities: Float[Tensor, "rows vocab"], ids: Integers | None
+    ) -> tuple[Numbers, Integers, Integers]:
+        """The continuations of one request that has to contain phrases; those that end stand first."""
+        allocation, before = self.allocations[slot], self.log_probabilities[slot, : len(log_probabilities)]
+        assert allocation is not None
+        return allocation.choose(log_probabilities, before, int(self.limits[slot] - self.positions[slot]), ids)
 
     def _threshold(self, slots: Integers, best: Numbers) -> Numbers:
         """(2) The log-probability below which a hypothesis of each request is pruned.
@@ -206,11 +234,19 @@ class BeamSearch(Search):
 
     def results(self, slot: int) -> list[Hypothesis]:
         """Finished ones first; active ones only where those are too few, and none that ended at the last moment."""
-        active = [self._active(slot, rank) for rank in range(self.width)]
+        active = [self._active(slot, rank) for rank in self._ranks(slot)]
         found = list(self.finished[slot])
         known = {hypothesis.ids for hypothesis in found}
         found += [other for other in active if other.ids not in known and other.score > -np.inf]
         return found[: self.request(slot).settings.n_best] or active[:1]
+
+    def _ranks(self, slot: int) -> Sequence[int]:
+        """The active hypotheses in their order; of a request with phrases first those that lack least of them."""
+        allocation, ranks = self.allocations[slot], range(self.width)
+        if allocation is None:
+            return ranks
+        impossible, needs = self.log_probabilities[slot] == -np.inf, allocation.needs
+        return sorted(ranks, key=lambda rank: (impossible[rank], needs[rank].missing))
 
     def partial(self, slot: int, since: int) -> Hypothesis:
         return self._active(slot, 0, since)

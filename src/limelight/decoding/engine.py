@@ -42,8 +42,10 @@ class Kind(NamedTuple):
 
     @classmethod
     def of(cls, request: Request) -> "Kind":
-        """The lane that a request belongs to: greedy search and sampling are paths, the others beams."""
-        path = request.settings.sampling is not None or request.settings.beam_size == 1
+        """The lane that a request belongs to: greedy search and sampling are paths, the others beams, and so is what
+        has to contain phrases."""
+        settings = request.settings
+        path = settings.sampling is not None or (settings.beam_size == 1 and not request.constraints.include)
         return cls("path" if path else "beam", request.width, request.shortlist is not None)
 
 

@@ -5,11 +5,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from limelight.decoding.constraints import Constraints
 from limelight.decoding.host import Integers
 from limelight.decoding.rules import RULES
 from limelight.decoding.settings import SearchSettings, check_beam
 from limelight.errors import UserError
 from limelight.models.interface import Seq2Seq
+
+FREE = Constraints()
+"""Any text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,18 +26,21 @@ class Request:
     """Most tokens of a hypothesis, the end not counted. What goes on there is cut, and unfinished."""
     settings: SearchSettings = field(default_factory=SearchSettings)
     prefix: tuple[int, ...] = ()
-    """Tokens every hypothesis begins with; a longer one raises `max_tokens`: what is forced is never cut."""
+    """Tokens every hypothesis begins with. With phrases it raises `max_tokens`: what is forced is never cut."""
     first: int | None = None
     """The token the decoder reads first, which is none of the hypothesis: the model's start id when not given."""
     shortlist: Integers | None = field(default=None, compare=False)
     """Target ids that are scored, rising, the end among them; None scores all."""
     substream: tuple[int, ...] = ()
     """Which random numbers of the sampling's seed are its own: requests that share a seed have different ones."""
+    constraints: Constraints = FREE
+    """Phrases that a hypothesis has to contain, and those that it must not. The forced beginning may contain any."""
 
     @property
     def limit(self) -> int:
         """The most tokens of a hypothesis, the forced ones included."""
-        return max(self.max_tokens, len(self.prefix))
+        needed = self.constraints.length if self.constraints.include else 0
+        return max(self.max_tokens, len(self.prefix) + needed)
 
     @property
     def width(self) -> int:
@@ -65,6 +72,10 @@ def check_request(request: Request, model: Seq2Seq) -> None:
                 f"the prefix forces the id {token}: a token is an id from 0 to {model.output_size - 1} other than "
                 f"{model.end_id}, the end"
             )
+    if any(request.constraints):
+        request.constraints.checked(model.end_id, model.output_size)
+    if request.constraints.include and settings.sampling is not None:
+        raise UserError("phrases to include and sampling exclude each other: search, with any beam_size")
     if request.shortlist is not None:
         _check_shortlist(request, request.shortlist, model)
 
@@ -72,7 +83,8 @@ def check_request(request: Request, model: Seq2Seq) -> None:
 def _check_shortlist(request: Request, ids: Integers, model: Seq2Seq) -> None:
     if not len(ids) or (np.diff(ids) <= 0).any() or not 0 <= ids[0] <= ids[-1] < model.output_size:
         raise UserError(f"the ids of a shortlist rise, from 0 to {model.output_size - 1} at most")
-    needed = np.array([model.end_id, *request.prefix])
+    phrases = sorted(request.constraints.tokens) if request.constraints.include else ()
+    needed = np.array([model.end_id, *request.prefix, *phrases])
     missing = needed[ids[np.searchsorted(ids, needed).clip(max=len(ids) - 1)] != needed]
     if len(missing):
-        raise UserError(f"the shortlist lacks the id {missing[0]}: the end and the prefix have to be on it")
+        raise UserError(f"the shortlist lacks the id {missing[0]}: the end, the prefix and phrases have to be on it")

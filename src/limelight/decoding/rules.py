@@ -5,7 +5,7 @@ for it (`Translator.translate(text, no_repeat_ngram=3)`). It is applied to the h
 it and costs the others nothing. Whatever a rule leaves, the probabilities stay those of the model.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,18 @@ def no_repeat_ngram(size: Any) -> Rule:
         begun = tokens[:, tokens.shape[1] - size + 1 :]
         for hypothesis, run in zip(*np.nonzero((runs[:, :, :-1] == begun[:, None]).all(axis=2)), strict=True):
             permitted[hypothesis, runs[hypothesis, run, -1]] = False
+
+    return rule
+
+
+def without(runs: Sequence[Sequence[int]]) -> Rule:
+    """None of these runs of tokens comes: phrases that a request excludes."""
+
+    def rule(tokens: Integers, permitted: Truths) -> None:
+        for *begun, last in runs:
+            place = tokens.shape[1] - len(begun)
+            if place >= 0:
+                permitted[(tokens[:, place:] == begun).all(axis=1), last] = False
 
     return rule
 

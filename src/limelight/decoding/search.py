@@ -10,7 +10,7 @@ from torch import Tensor
 from limelight.decoding.host import Integers, Numbers
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
-from limelight.decoding.rules import RULES, Rule
+from limelight.decoding.rules import RULES, Rule, without
 from limelight.models.interface import Active
 from limelight.shapes import Float
 
@@ -52,6 +52,7 @@ class Search(ABC):
             self.ids[slot] = self.start_id if request.first is None else request.first
             self.requests[slot] = request
             self.rules[slot] = [RULES[name](value) for name, value in request.settings.rules]
+            self.rules[slot] += [without(request.constraints.exclude)] * bool(request.constraints.exclude)
 
     def keep(self, slots: Integers) -> None:
         """These slots alone, in this order."""

@@ -93,9 +93,9 @@ class TracedBeam(BeamSearch):
         return {"state": "outscored", "reason": reason}
 
     def _continuations(
-        self, log_probabilities: Tensor, active: Active, forced: dict[int, int]
+        self, log_probabilities: Tensor, active: Active, ids: Integers | None
     ) -> tuple[Numbers, Integers, Integers]:
-        self._offered = super()._continuations(log_probabilities, active, forced)
+        self._offered = super()._continuations(log_probabilities, active, ids)
         return self._offered
 
     def _finish(self, slots: Integers, scores: Numbers, parents: Integers, ends: Truths) -> None:

@@ -109,9 +109,10 @@ def guarded(sentence: Sentence) -> Steps[Translation]:
             break
         others = yield from remedy(sentence, best)
         best = min([best, *(looked_at(sentence, each) for each in others)], key=_rank)
-    if "loop" in best.faults:
+    may_be_cut = not sentence.request.constraints.include
+    if "loop" in best.faults and may_be_cut:
         best = looked_at(sentence, replace(best.translation, text=checks.cut_loops(source, best.translation.text)))
-    text = repaired(sentence, best)
+    text = repaired(sentence, best) if may_be_cut else best.translation.text
     warnings = tuple(name for name in SEVERITY if name in best.warnings or (name == "loop" and looped))
     return replace(_unsure(best.translation, warnings), text=text, warnings=warnings)
 
@@ -238,7 +239,7 @@ def with_placeholders(sentence: Sentence, best: Attempt) -> Steps[list[Translati
 def without_repetition(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:
     """No run of tokens as long as the loop's comes twice."""
     loop = checks.find_loop(sentence.text, best.translation.text)
-    if not loop:
+    if not loop or sentence.request.constraints.include:  # a phrase might not be permitted any more
         return []
     size = min(MAX_NGRAM_TOKENS, max(2, len(loop)))
     rules = {**dict(sentence.settings.rules), "no_repeat_ngram": size}

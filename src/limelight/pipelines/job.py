@@ -20,6 +20,7 @@ from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
 from limelight.decoding.settings import SearchOptions, SearchSettings, search_settings
 from limelight.pipelines.confidence import estimated
+from limelight.pipelines.phrases import NO_PHRASES, WIDTH, Phrases
 from limelight.pipelines.translation import Translation, joined
 from limelight.storage.confidence import Confidence
 from limelight.text.detection import LanguageDetector
@@ -58,6 +59,12 @@ class Job:
             self.requests, self.translation = [], end.value
 
 
+def asked_once(request: Request) -> Steps[Found]:
+    """What is found for a request."""
+    [found] = yield [request]
+    return found
+
+
 def side_by_side(several: Sequence[Steps[Result]]) -> Steps[list[Result]]:
     """Several generators as one: the requests that all of them wait for are yielded together."""
     results: list[Result | None] = [None] * len(several)
@@ -88,11 +95,16 @@ class TextOptions(SearchOptions, total=False):
     guards: look for what is wrong with each translation, and search again where something is: `pipelines/guards.py`.
         True when not given. Without them `warnings` are empty.
     marked: texts are marked (`text/marks.py`): their placeholders are ids, and stand in the translations, too.
+    must_include: phrases that each translation has to contain, as they stand; `"lamp|lamps"` is one with two forms, of
+        which one has to come. A text is one sentence then.
+    must_not_include: phrases that it must not contain.
     """
 
     lines: bool
     guards: bool
     marked: bool
+    must_include: Sequence[str] | None
+    must_not_include: Sequence[str] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +115,11 @@ class TextSettings:
     lines: bool = False
     guards: bool = True
     marked: bool = False
+    phrases: Phrases = NO_PHRASES
+
+
+FLAGS = {"lines": False, "guards": True, "marked": False}
+"""Those of them that are true or false."""
 
 
 class Part(NamedTuple):
@@ -118,9 +135,15 @@ class Part(NamedTuple):
 def text_settings(config: DecodingConfig, options: TextOptions) -> TextSettings:
     """The settings of a call. Raises `UserError` as `search_settings` does."""
     own = TextOptions.__annotations__.keys() - SearchOptions.__annotations__.keys()
-    given = {name: bool(value) for name, value in options.items() if name in own}
     asked = {name: value for name, value in options.items() if name not in own}
-    return TextSettings(search_settings(config, cast(SearchOptions, asked)), **given)
+    search, phrases = search_settings(config, cast(SearchOptions, asked)), NO_PHRASES
+    include, exclude = options.get("must_include"), options.get("must_not_include")
+    if include or exclude:
+        phrases = Phrases.of(include, exclude)
+    if include and options.get("beam_size") is None and search.sampling is None:
+        search = replace(search, beam_size=max(WIDTH, search.beam_size))
+    given = {name: bool(options.get(name, default)) for name, default in FLAGS.items()}
+    return TextSettings(search, phrases=phrases, **given)
 
 
 def sentences_of(text: str, direction: Direction | None, *, whole: bool) -> Sentences:
@@ -198,6 +221,8 @@ class Sentence:
     """Text in ALL CAPS, or Like This, as a sentence."""
     uncovered: Callable[[Translation], float]
     """The share of the words of the source that a translation does not attend to; 0 where that is not known."""
+    ask: Callable[[Request], Steps[Found]] = asked_once
+    """What is found for a request, in one search or several."""
 
     @property
     def text(self) -> str:
@@ -211,8 +236,8 @@ class Sentence:
 
     @property
     def is_free(self) -> bool:
-        """Whether no beginning is forced."""
-        return not self.request.prefix
+        """Whether no beginning is forced, and no phrase."""
+        return not self.request.prefix and not self.request.constraints.include
 
     def search(
         self, text: str | None = None, *, marked: bool = False, settings: SearchSettings | None = None
@@ -222,8 +247,7 @@ class Sentence:
         if asked.request is None:
             return []
         request = asked.request if settings is None else replace(asked.request, settings=settings)
-        [hypotheses] = yield [request]
-        found = self.read(asked, hypotheses)
+        found = self.read(asked, (yield from self.ask(request)))
         return [replace(each, source=self.text, alternatives=()) for each in (found, *found.alternatives)]
 
 

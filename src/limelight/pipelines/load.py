@@ -154,6 +154,7 @@ def make_translator(
     )
     if len(models) == 1:
         made.knows_placeholders = first.config.augmentation.placeholders > 0
+        made.knows_terms = first.config.augmentation.terms > 0
         made.detector = read_detector(first.folder / DETECTOR)
         features = {"sentence": len(SENTENCE_FEATURES), "word": len(WORD_FEATURES)}
         made.confidence = read_confidence(first.folder / CONFIDENCE, **features)

@@ -1,15 +1,17 @@
 """Text with tags, variables and terms in, its translation with the same tags and variables, and the terms, out.
 
 `protect_text`: spans become placeholders, and the text is split into sentences of marked text, with target forms behind
-terms of a glossary. These are translated with `marked=True`. Tags are left out of what the model is given, and go where
-its attention says. So does another span that a translation lost or has twice; what cannot be placed so is appended, and
-reported as failed. Where a translation does not use a term, the sentence is translated again with a placeholder for it.
+terms of a glossary if the model was trained so. These are translated with `marked=True`. Tags are left out of what the
+model is given, and go where its attention says. So does another span that a translation lost or has twice; what cannot
+be placed so is appended, and reported as failed. Where a translation does not use a term, the sentence is searched
+again for one that does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from contextlib import suppress
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from limelight.config import Direction
@@ -17,7 +19,7 @@ from limelight.decoding.ensemble import Ensemble
 from limelight.errors import UserError
 from limelight.pipelines.job import Job, Steps
 from limelight.pipelines.repair_marks import Repaired, renumbered, repair, without_placeholders
-from limelight.pipelines.terms import find_terms, force_terms, unused_terms, with_terms
+from limelight.pipelines.terms import find_terms, phrases_of, unused_terms, with_terms
 from limelight.pipelines.translation import Translation, joined
 from limelight.pipelines.translator import Translator
 from limelight.text.glossary import Glossary, Match
@@ -150,11 +152,10 @@ def translate_prepared(
 def protected_jobs(translator: Translator, protected: Sequence[ProtectedText], **options: Any) -> list[Job]:
     """A job for each text, for the owner of an engine; each becomes a `ProtectedTranslation`. See `Translator.jobs`."""
     knows = knows_marks(translator.tokenizers.source) and knows_marks(translator.tokenizers.target)
-    needed = any(sentence.terms or has_marks(sentence.sent) for each in protected for sentence in each.sentences)
-    if needed and not knows:
-        raise UserError(
-            "the vocabulary of this model has no placeholders (<ph0> ...): it can neither protect spans nor use terms"
-        )
+    if not knows and any(has_marks(sentence.sent) for each in protected for sentence in each.sentences):
+        raise UserError("the vocabulary of this model has no placeholders (<ph0> ...): it cannot protect spans")
+    if options.get("must_include"):
+        raise UserError("must_include is for whole texts, not for those with protected spans: name terms in a glossary")
     options |= {"marked": knows, "lines": True}
     return [
         Job(_steps(translator, each, {"first": number, **options})) for number, each in enumerate(protected, start=1)
@@ -165,28 +166,36 @@ def _steps(translator: Translator, protected: ProtectedText, options: dict[str, 
     """What is decoded for a text, and what it becomes."""
     sentences = protected.sentences
     if isinstance(translator.model, Ensemble):  # it has no attention to place tags by, so it carries them
-        sentences = [each if each.sent == each.text else each._replace(sent=each.text, terms=()) for each in sentences]
+        sentences = [each if each.sent == each.text else each._replace(sent=each.text) for each in sentences]
     direction = Direction(options.get("source_lang") or "", options.get("target_lang") or "")
-    jobs = translator.jobs([with_terms(each.sent, each.terms) for each in sentences], **options)
+    texts = [with_terms(each.sent, each.terms) if translator.knows_terms else each.sent for each in sentences]
+    jobs = translator.jobs(texts, **options)
     found = list[_Sentence]()
     for each, translation in zip(sentences, (yield from _decoded(jobs)), strict=True):
         repaired = repair(translator, each.text, each.spans, translation, direction)
         found.append(_Sentence(each, repaired, translation, unused_terms(each.terms, repaired.text)))
-    again = [
-        (place, forced)
+    again = {
+        place: job
         for place, each in enumerate(found)
-        if each.unused and (forced := force_terms(each.source.sent, each.source.spans, each.source.terms))
-    ]
-    jobs = translator.jobs([forced.text for _, forced in again], **options)
-    for (place, forced), translation in zip(again, (yield from _decoded(jobs)), strict=True):
-        source = sentences[place]
-        words = forced.repaired(repair(translator, forced.text, forced.spans, translation, direction))
-        repaired = repair(
-            translator, source.text, source.spans, replace(translation, text=words.text, alternatives=()), direction
-        )
-        repaired = repaired._replace(moved=(*words.moved, *repaired.moved), failed=(*words.failed, *repaired.failed))
-        found[place] = _Sentence(source, repaired, translation, unused_terms(source.terms, repaired.text))
+        if each.unused and options.get("sampling") is None
+        for job in _with_phrases(translator, texts[place], each, options)
+    }
+    for place, translation in zip(again, (yield from _decoded(list(again.values()))), strict=True):
+        each = sentences[place]
+        repaired = repair(translator, each.text, each.spans, translation, direction)
+        unused = unused_terms(each.terms, repaired.text)
+        if len(unused) < len(found[place].unused):
+            found[place] = _Sentence(each, repaired, translation, unused)
     return _finished(protected, found)
+
+
+def _with_phrases(translator: Translator, text: str, found: _Sentence, options: dict[str, Any]) -> list[Job]:
+    """A sentence once more, whose translation has to contain its terms; none for terms that have no tokens."""
+    language = found.translation.target_lang or options.get("target_lang") or ""
+    phrases = phrases_of(found.source.terms, found.repaired.text, language)
+    with suppress(UserError):
+        return translator.jobs([text], **{**options, "must_include": phrases})
+    return []
 
 
 def _decoded(jobs: Sequence[Job]) -> Steps[list[Translation]]:
@@ -218,7 +227,7 @@ def _finished(protected: ProtectedText, found: Sequence[_Sentence]) -> Protected
         texts.append(restored.text)
         failed += [part.protected.spans[number].text for number in sorted({*restored.missing, *restored.misplaced})]
     whole = _joined(protected.text, "".join(texts), [each.translation for each in found])
-    warnings = [name for name in whole["warnings"] if name != "placeholder lost"]
+    warnings = [name for name in whole["warnings"] if name not in ("placeholder lost", "phrase missing")]
     warnings += ["span misplaced"] * bool(failed) + ["term not used"] * bool(unused)
     whole |= {"moved": tuple(moved), "failed": tuple(failed), "unused": tuple(unused), "warnings": tuple(warnings)}
     return ProtectedTranslation(**whole)

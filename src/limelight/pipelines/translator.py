@@ -14,10 +14,11 @@ from typing import Unpack, overload
 import torch
 
 from limelight.config import DecodingConfig, Direction, find_direction
+from limelight.decoding.constraints import Constraints
 from limelight.decoding.engine import BATCH_TOKENS, Engine
 from limelight.decoding.ensemble import Ensemble, prepare_each
 from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.request import Request
+from limelight.decoding.request import FREE, Request
 from limelight.decoding.settings import SearchOptions, SearchSettings, search_settings
 from limelight.decoding.shortlist import ShortOutput
 from limelight.decoding.workers import decode, workers_for
@@ -34,6 +35,8 @@ from limelight.pipelines.job import (
     Sentence,
     Steps,
     TextOptions,
+    TextSettings,
+    asked_once,
     choose_direction,
     finish_sentence,
     paragraph,
@@ -41,6 +44,7 @@ from limelight.pipelines.job import (
     sentences_of,
     text_settings,
 )
+from limelight.pipelines.phrases import PhraseTokens, constrained
 from limelight.pipelines.translation import Translation
 from limelight.storage.confidence import Confidence
 from limelight.storage.shortlist import Shortlist
@@ -96,6 +100,8 @@ class Translator:
         self.detector: LanguageDetector | None = None
         self.knows_placeholders = False
         """Whether the model was trained with placeholders: guards protect with them what was lost."""
+        self.knows_terms = False
+        """Whether it was trained with annotated terms; else phrases that have to come say what a term becomes."""
         self.tokenizers = tokenizers
         self.config = config or DecodingConfig()
         self.searched = model if precision is None else prepare_each(model, precision)
@@ -127,9 +133,9 @@ class Translator:
             source_lang, target_lang: the direction, for a model that has several; as much of it as makes it clear.
             prefix: target text each translation begins with, one for each text.
             batch_tokens: bounds a batch: texts * source tokens of the longest * hypotheses of each.
-            options: `lines`, `guards`, `marked`: see `TextOptions`; `beam_size`, `n_best`, `length_penalty`,
-                `length_offset`, `patience`, `prune`, `max_length_factor`, `max_length_extra`, `sampling`: see
-                `SearchOptions`. What is not given is the model's own.
+            options: `lines`, `guards`, `marked`, `must_include`, `must_not_include`: see `TextOptions`; `beam_size`,
+                `n_best`, `length_penalty`, `length_offset`, `patience`, `prune`, `max_length_factor`,
+                `max_length_extra`, `sampling`: see `SearchOptions`. What is not given is the model's own.
 
         Raises `UserError` for a direction that the model does not have, for settings out of bounds, and for a text
         longer than the model can take, naming its place.
@@ -186,16 +192,19 @@ class Translator:
         a function of the seed and the number of the text. Raises `UserError` as `translate` does.
         """
         settings = text_settings(self.config, options)
+        whole = settings.lines or bool(settings.phrases.include)
         chosen = self._choose_directions(texts, source_lang, target_lang)
         split, parts = [], list[Part]()
         starts = _one_for_each(prefix, texts)
         for number, (text, (direction, _), start) in enumerate(zip(texts, chosen, starts, strict=True), start=first):
-            split.append(sentences_of(text, direction, whole=settings.lines or bool(start)))
+            split.append(sentences_of(text, direction, whole=whole or bool(start)))
             parts += parts_of(split[-1], direction, start, number)
-        prepared = iter(self._prepared(parts, settings.search, marked=settings.marked))
+        asked = self._phrase_tokens.constraints(settings.phrases) if any(settings.phrases) else FREE
+        ready = self._prepared(parts, settings.search, marked=settings.marked)
+        prepared = (_constrained(each, asked) for each in ready)
         jobs = []
         for text, sentences, (_, sure) in zip(texts, split, chosen, strict=True):
-            steps = [self._sentence(next(prepared), guards=settings.guards) for _ in sentences.texts]
+            steps = [self._sentence(next(prepared), settings) for _ in sentences.texts]
             jobs.append(Job(paragraph(text, sentences, steps, source_lang_confidence=sure)))
         return jobs
 
@@ -319,23 +328,32 @@ class Translator:
                 found[number] = hypotheses
         return found
 
-    def _sentence(self, prepared: Prepared, *, guards: bool) -> Steps[Translation]:
+    def _sentence(self, prepared: Prepared, settings: TextSettings) -> Steps[Translation]:
         if prepared.request is None:
             return self.finish(prepared)
-        if not guards:
-            [hypotheses] = yield [prepared.request]
-            return self.finish(prepared, hypotheses)
-        asked = Sentence(
-            prepared,
-            prepared.request,
-            remade=self._remade,
-            read=self.finish,
-            unknown_share=self._unknown_share(prepared.text, prepared.request),
-            knows_placeholders=self.knows_placeholders,
-            recase=lambda text: recased(text, self.tokenizers.source.encode),
-            uncovered=partial(self._uncovered, prepared),
-        )
-        return (yield from guarded(asked))
+        phrases, ask = settings.phrases, asked_once
+        if any(phrases):
+            ask = partial(self._phrase_tokens.searched, phrases=phrases)
+        if settings.guards:
+            asked = Sentence(
+                prepared,
+                prepared.request,
+                remade=self._remade,
+                read=self.finish,
+                unknown_share=self._unknown_share(prepared.text, prepared.request),
+                knows_placeholders=self.knows_placeholders,
+                recase=lambda text: recased(text, self.tokenizers.source.encode),
+                uncovered=partial(self._uncovered, prepared),
+                ask=ask,
+            )
+            found = yield from guarded(asked)
+        else:
+            found = self.finish(prepared, (yield from ask(prepared.request)))
+        return replace(found, warnings=(*found.warnings, *phrases.warnings(found.text))) if any(phrases) else found
+
+    @cached_property
+    def _phrase_tokens(self) -> PhraseTokens:
+        return PhraseTokens(self.tokenizers.target)
 
     def _uncovered(self, prepared: Prepared, found: Translation) -> float:
         """The share of the words of a source that a translation of it does not attend to."""
@@ -346,10 +364,11 @@ class Translator:
 
     def _remade(self, prepared: Prepared, text: str, marked: bool) -> Prepared:
         """The same request of another text."""
-        assert prepared.request is not None
-        part = Part(text, prepared.direction, "", prepared.request.substream)
-        [other] = self._prepared([part], prepared.request.settings, marked=marked or prepared.marked)
-        return other
+        old = prepared.request
+        assert old is not None
+        part = Part(text, prepared.direction, "", old.substream)
+        [other] = self._prepared([part], old.settings, marked=marked or prepared.marked)
+        return _constrained(other, old.constraints)
 
     def _prepared(self, parts: Sequence[Part], settings: SearchSettings, *, marked: bool) -> list[Prepared]:
         """Sentences as requests. Raises `UserError` for one that is too long."""
@@ -382,6 +401,12 @@ class Translator:
         source = [*source, self.model.end_id]
         listed = None if self.short is None else self.short.listed(source, prefix)
         return Request(source, limit, settings, tuple(prefix), shortlist=listed, substream=place)
+
+
+def _constrained(prepared: Prepared, constraints: Constraints) -> Prepared:
+    if prepared.request is None or not any(constraints):
+        return prepared
+    return replace(prepared, request=constrained(prepared.request, constraints))
 
 
 def _check_batch_tokens(batch_tokens: int) -> None:

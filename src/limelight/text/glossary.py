@@ -41,6 +41,7 @@ class Term(NamedTuple):
 
     source: str
     target: str
+    """Where it has several forms with `|` between them, the first one is that of the dictionary."""
 
 
 class Match(NamedTuple):
@@ -128,15 +129,30 @@ def _adjoin(text: str, words: Sequence[tuple[int, int]], place: int, count: int)
     return all(not gap.strip(" -\u00a0") for gap in gaps)
 
 
+def find_used(target: str, text: str) -> str | None:
+    """The words of a text that are a target term, in this or another form: with another ending, in other letters, or at
+    the end of a compound. `|` separates forms that a glossary names itself."""
+    there = word_spans(text)
+    for form in target.split("|"):
+        wanted = [form[begin:end].casefold() for begin, end in word_spans(form)]
+        for place in range(len(there) - len(wanted) + 1 if wanted else 0):
+            spans = there[place : place + len(wanted)]
+            found = (text[begin:end].casefold() for begin, end in spans)
+            if all(map(_is_form, wanted, found)):
+                return text[spans[0][0] : spans[-1][1]]
+    return None
+
+
 def is_used(target: str, text: str) -> bool:
-    """Whether a text has a target term, in this or another form of its words: with another ending, in other letters,
-    or at the end of a compound."""
-    wanted = [target[begin:end].casefold() for begin, end in word_spans(target)]
-    there = [text[begin:end].casefold() for begin, end in word_spans(text)]
-    return any(
-        all(_is_form(word, found) for word, found in zip(wanted, there[place:], strict=False))
-        for place in range(len(there) - len(wanted) + 1)
-    )
+    """Whether a text has a target term, in whatever form: see `find_used`."""
+    return find_used(target, text) is not None
+
+
+def forms_of(target: str, language: str) -> list[str]:
+    """What a target term may look like in a text: as the glossary has it, and with endings of the language. Some of
+    these are no words; a model knows which."""
+    endings = _ENDINGS.get(re.split("[-_]", language.lower())[0], _ANY)
+    return list(dict.fromkeys(form + ending for ending in endings for form in target.split("|")))
 
 
 def _is_form(word: str, found: str) -> bool:

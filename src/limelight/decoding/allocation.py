@@ -1,0 +1,128 @@
+"""Dynamic beam allocation: a beam is shared out among hypotheses that have more or less of what they must contain.
+
+Post and Vilar 2018, "Fast Lexically Constrained Decoding with Dynamic Beam Allocation for Neural Machine Translation":
+hypotheses are in banks by how many tokens of the phrases they have, and each bank has its share of the beam. So the
+best hypothesis that has a phrase already does not compete with those that leave it for later. Phrases may have several
+forms, as in Hu et al. 2019. A hypothesis ends only when it has all phrases.
+
+What is new here: a hypothesis that could not get its phrases within the length limit is no candidate, and one that
+surely can always goes on. So all phrases are contained with every beam, unless excluded phrases or rules forbid them.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from torch import Tensor
+
+from limelight.decoding.constraints import Constraints, Needs, Progress
+from limelight.decoding.host import Integers, Numbers, numbers
+from limelight.decoding.top import top_logits_with_ties
+from limelight.shapes import Float
+
+
+class Candidate(NamedTuple):
+    """A hypothesis with one more token."""
+
+    score: float
+    """Its log-probability."""
+    parent: int
+    column: int
+    gained: float
+    """Of the token alone."""
+    needs: Needs
+    ends: bool
+
+
+class Allocation:
+    """One request's phrases, and what each of its active hypotheses has of them."""
+
+    def __init__(self, constraints: Constraints, width: int, end_id: int) -> None:
+        self.width, self.end_id = width, end_id
+        self._progress = Progress(constraints.include)
+        self._banks = self._progress.begin.missing + 1
+        self.needs = [self._progress.begin] * width
+        """Of each active hypothesis."""
+
+    def follow(self, parents: Integers, token: int) -> None:
+        """All go on with a token that is prescribed."""
+        self._go_on([self._progress.after(self.needs[parent].states, token) for parent in parents])
+
+    def choose(
+        self, log_probabilities: Float[Tensor, "rows vocab"], before: Numbers, room: int, ids: Integers | None
+    ) -> tuple[Numbers, Integers, Integers]:
+        """The continuations that the search takes: log-probability, parent, column. First those that end, then those
+        that go on, at most `width` of each, best first.
+
+        `before` are the log-probabilities of the active hypotheses, `room` how many more tokens they may have, `ids`
+        what the columns stand for, rising, if not for themselves.
+        """
+        candidates = self._candidates(log_probabilities, before, ids)
+        possible = [each for each in candidates if each.ends or (room > 0 and each.needs.least < room)]
+        if room > 0 and not possible:  # rules leave nothing but the end
+            possible = self._endings(log_probabilities, before, ids)
+        chosen = self._shared_out(possible)
+        ending = [possible[place] for place in chosen if possible[place].ends]
+        others = [each for each in possible if not each.ends]
+        going_on = [others[place] for place in self._shared_out(others)]
+        sure = [each for each in others if each.needs.most < room]
+        if sure and not any(each.needs.most < room for each in going_on):
+            going_on[-1] = sure[0]
+        going_on.sort(key=_rank)
+        if going_on:
+            self._go_on([each.needs for each in going_on])
+        found = ending + going_on
+        columns = [np.array([each[field] for each in found]) for field in (3, 1, 2)]
+        return columns[0].astype(np.float64), columns[1].astype(np.int64), columns[2].astype(np.int64)
+
+    def _go_on(self, needs: list[Needs]) -> None:
+        self.needs = needs + [self._progress.begin] * (self.width - len(needs))
+
+    def _candidates(self, log_probabilities: Tensor, before: Numbers, ids: Integers | None) -> list[Candidate]:
+        """The most probable tokens of each hypothesis, those that it needs, and its end if it needs none; best first.
+        Of each hypothesis one more than the beam holds is enough, as one may be its end."""
+        top = top_logits_with_ties(log_probabilities, self.width + 1).ids.cpu().numpy()
+        rows, columns = list[int](), list[int]()
+        for row, likely in enumerate(top.tolist()):
+            needs = self.needs[row]
+            tokens = self._progress.wanted(needs.states) | ({self.end_id} if needs.nothing else set())
+            wanted = tokens if ids is None else np.searchsorted(ids, sorted(tokens)).tolist()
+            own = sorted({*likely, *wanted})
+            rows += [row] * len(own)
+            columns += own
+        gained = numbers(log_probabilities[rows, columns])
+        scores = gained + before[rows]
+        found = list[Candidate]()
+        for row, column, gain, score in zip(rows, columns, gained.tolist(), scores.tolist(), strict=True):
+            token = column if ids is None else int(ids[column])
+            ends = token == self.end_id
+            if score == -np.inf or (ends and not self.needs[row].nothing):
+                continue
+            needs = self.needs[row] if ends else self._progress.after(self.needs[row].states, token)
+            found.append(Candidate(score, row, column, gain, needs, ends))
+        return sorted(found, key=_rank)
+
+    def _endings(self, log_probabilities: Tensor, before: Numbers, ids: Integers | None) -> list[Candidate]:
+        """The end of each hypothesis, whatever it lacks, where that is possible."""
+        column = self.end_id if ids is None else int(np.searchsorted(ids, self.end_id))
+        gained = numbers(log_probabilities[:, column]).tolist()
+        each = zip(gained, before.tolist(), self.needs, strict=False)
+        found = [Candidate(gain + old, row, column, gain, needs, True) for row, (gain, old, needs) in enumerate(each)]
+        return sorted((candidate for candidate in found if candidate.score > -np.inf), key=_rank)
+
+    def _shared_out(self, candidates: Sequence[Candidate]) -> list[int]:
+        """Which candidates the beam takes: of each bank its share, those with most first, then the best of the rest."""
+        banks: dict[int, list[int]] = {}
+        for place, each in enumerate(candidates):
+            banks.setdefault(each.needs.missing, []).append(place)
+        share = max(1, self.width // self._banks)
+        chosen = list[int]()
+        for missing in sorted(banks):
+            chosen += banks[missing][: min(share, self.width - len(chosen))]
+        rest = sorted({*range(len(candidates))} - {*chosen})
+        return sorted(chosen + rest[: self.width - len(chosen)])
+
+
+def _rank(candidate: Candidate) -> tuple[float, int, int]:
+    """Best first; of equal ones by parent, then column."""
+    return -candidate.score, candidate.parent, candidate.column

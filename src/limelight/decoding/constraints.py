@@ -1,0 +1,190 @@
+"""Phrases that a hypothesis has to contain, or must not: how much of them it has, and what it still needs.
+
+A phrase may have several forms (`lamp`, `lamps`), of which one is enough. It is contained where the tokens of a form
+stand in a row. What a hypothesis has of a phrase is the state of an automaton (Aho and Corasick 1975): the longest
+beginning of a form that its tokens end with.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from limelight.errors import UserError
+
+DONE = -1
+"""The state of a phrase that is contained, whatever comes."""
+MAX_PHRASES = 64
+MAX_FORMS = 200
+"""Of a phrase."""
+
+
+class Phrase(NamedTuple):
+    """One of these runs of tokens has to come."""
+
+    forms: tuple[tuple[int, ...], ...]
+    joined: frozenset[int] = frozenset()
+    """Tokens that must not follow: those that would make its last word another one."""
+
+
+class Constraints(NamedTuple):
+    """What the tokens of a request have to contain, and what they must not."""
+
+    include: tuple[Phrase, ...] = ()
+    exclude: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def length(self) -> int:
+        """So many tokens are enough for all phrases."""
+        return sum(max(map(len, phrase.forms), default=0) for phrase in self.include)
+
+    @property
+    def tokens(self) -> set[int]:
+        """Those of all phrases that have to come."""
+        return {token for phrase in self.include for form in phrase.forms for token in form}
+
+    def checked(self, end_id: int, output_size: int) -> "Constraints":
+        """Without forms that contain what is excluded. Raises `UserError` for phrases that no text can contain."""
+        if len(self.include) > MAX_PHRASES:
+            raise UserError(f"{len(self.include)} phrases to include: at most {MAX_PHRASES} are possible")
+        for run in (*self.exclude, *(form for phrase in self.include for form in phrase.forms)):
+            if not run:
+                raise UserError("a phrase to include or exclude has no tokens")
+            if min(run) < 0 or max(run) >= output_size or end_id in run:
+                raise UserError(
+                    f"a phrase has the ids {', '.join(map(str, run))}: a token is an id from 0 to {output_size - 1} "
+                    f"other than {end_id}, the end"
+                )
+        possible = []
+        for phrase in self.include:
+            forms = tuple(form for form in phrase.forms if not any(contains(form, run) for run in self.exclude))
+            if not forms or len(forms) > MAX_FORMS:
+                fault = "contains what is excluded" if not forms else f"has more than {MAX_FORMS} forms"
+                raise UserError(f"a phrase to include {fault}: give other forms")
+            possible.append(phrase._replace(forms=forms))
+        return self._replace(include=tuple(possible))
+
+
+def contains(tokens: Sequence[int], run: Sequence[int]) -> bool:
+    """Whether the tokens of `run` stand in a row."""
+    return any(tuple(tokens[place : place + len(run)]) == tuple(run) for place in range(len(tokens) - len(run) + 1))
+
+
+class Automaton:
+    """How much of a phrase the tokens so far end with, as a state: 0 at the beginning."""
+
+    def __init__(self, phrase: Phrase) -> None:
+        self._next: list[dict[int, int]] = [{}]
+        whole = [False]
+        for form in phrase.forms:
+            state = 0
+            for token in form:
+                if token not in self._next[state]:
+                    self._next[state][token] = len(self._next)
+                    self._next.append({})
+                    whole.append(False)
+                state = self._next[state][token]
+            whole[state] = True
+        self.begins = frozenset(self._next[0])
+        """Tokens that begin a form."""
+        self._joined = phrase.joined - self.begins
+        self._shorter = self._suffixes()
+        self.needed = self._distances(whole)
+        """Of each state, how many tokens are needed at least until a form is complete."""
+
+    def after(self, state: int, token: int) -> int:
+        """The state with one more token; the end counts as one that does not join."""
+        if state == DONE or (self.needed[state] == 0 and token not in self._joined):
+            return DONE
+        while token not in self._next[state]:
+            if state == 0:
+                return 0
+            state = self._shorter[state]
+        return self._next[state][token]
+
+    def wanted(self, state: int) -> set[int]:
+        """Tokens that bring a form nearer, and those that begin one."""
+        tokens = set(self.begins)
+        while state:
+            tokens |= self._next[state].keys()
+            state = self._shorter[state]
+        return tokens
+
+    def _suffixes(self) -> list[int]:
+        """Of each state the one that stands for its longest end that begins a form."""
+        shorter = [0] * len(self._next)
+        states = list(self._next[0].values())
+        for state in states:  # grows on the way: breadth first
+            for token, child in self._next[state].items():
+                other = shorter[state]
+                while other and token not in self._next[other]:
+                    other = shorter[other]
+                shorter[child] = self._next[other].get(token, 0)
+                states.append(child)
+        return shorter
+
+    def _distances(self, whole: Sequence[bool]) -> list[int]:
+        needed = [0 if is_whole else len(self._next) for is_whole in whole]
+        changed = True
+        while changed:
+            changed = False
+            for state in reversed(range(len(needed))):
+                nearer = [1 + needed[child] for child in self._next[state].values()] if needed[state] else []
+                best = min([needed[state], needed[self._shorter[state]], *nearer])
+                changed |= best < needed[state]
+                needed[state] = best
+        return needed
+
+
+States = tuple[int, ...]
+"""Of a hypothesis the state of each phrase."""
+
+
+class Needs(NamedTuple):
+    """What a hypothesis still needs."""
+
+    states: States
+    missing: int
+    """Tokens of phrases that it does not have."""
+    least: int
+    """It needs at least so many tokens: one may belong to several phrases."""
+    most: int
+    """So many are enough: one phrase is completed, the others begun anew."""
+
+    @property
+    def nothing(self) -> bool:
+        """Whether it may end: all phrases are complete."""
+        return self.missing == 0
+
+
+class Progress:
+    """The states of all phrases of a request."""
+
+    def __init__(self, phrases: Iterable[Phrase]) -> None:
+        several = list(phrases)
+        begins = frozenset(form[0] for phrase in several for form in phrase.forms)
+        self._automata = [Automaton(phrase._replace(joined=phrase.joined - begins)) for phrase in several]
+        self._known: dict[tuple[States, int], Needs] = {}
+        self.begin = self._needs((0,) * len(self._automata))
+        """Before the first token."""
+
+    def after(self, states: States, token: int) -> Needs:
+        """With one more token."""
+        found = self._known.get((states, token))
+        if found is None:
+            pairs = zip(self._automata, states, strict=True)
+            found = self._needs(tuple(each.after(state, token) for each, state in pairs))
+            self._known[states, token] = found
+        return found
+
+    def wanted(self, states: States) -> set[int]:
+        """Tokens that bring a phrase nearer."""
+        pairs = zip(self._automata, states, strict=True)
+        return {token for each, state in pairs if state != DONE for token in each.wanted(state)}
+
+    def _needs(self, states: States) -> Needs:
+        unmet = [(each, state) for each, state in zip(self._automata, states, strict=True) if state != DONE]
+        missing = [each.needed[state] for each, state in unmet]
+        whole = [each.needed[0] for each, _ in unmet]
+        # Either one that is begun is completed and all others follow, or a new one begins, and what is complete stays.
+        begun = [sum(whole) - all_of_it + left for all_of_it, left in zip(whole, missing, strict=True) if left]
+        anew = sum(all_of_it for all_of_it, left in zip(whole, missing, strict=True) if left)
+        return Needs(states, sum(missing), max(missing, default=0), min([anew, *begun]))

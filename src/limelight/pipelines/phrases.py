@@ -1,0 +1,133 @@
+"""Phrases that a translation has to have, or must not: from text to tokens, and whether a text has them."""
+
+import re
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from limelight.decoding.constraints import Constraints, Phrase
+from limelight.decoding.hypothesis import Hypothesis
+from limelight.decoding.request import Request
+from limelight.errors import UserError
+from limelight.text.scripts import is_unspaced
+from limelight.tokens.tokenizer import SPACE, UNKNOWN, Tokenizer, byte_of
+
+WIDTH = 8
+"""Hypotheses side by side where phrases have to come and no beam size is asked for, if the model's own is smaller."""
+MAX_SEARCHES = 4
+"""So often a sentence is searched where what is excluded comes in other tokens."""
+
+
+class Phrases(NamedTuple):
+    """What is asked of a translation."""
+
+    include: tuple[tuple[str, ...], ...] = ()
+    """Of each phrase its forms, of which one has to come."""
+    exclude: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, include: Sequence[str | Sequence[str]] | None, exclude: Sequence[str] | None) -> "Phrases":
+        """Phrases with their forms, or as one string with `|` between forms. Raises `UserError` for a blank one."""
+        for name, given in (("must_include", include), ("must_not_include", exclude)):
+            if isinstance(given, str):
+                raise UserError(f"{name} is a list of phrases: write [{given!r}]")
+        wanted = tuple(tuple(each.split("|") if isinstance(each, str) else each) for each in include or ())
+        unwanted = tuple(form for each in exclude or () for form in each.split("|"))
+        for form in (*unwanted, *(form for forms in wanted for form in forms)):
+            if not form.strip():
+                raise UserError("a phrase to include or exclude is blank")
+        return cls(wanted, unwanted)
+
+    def warnings(self, text: str) -> tuple[str, ...]:
+        """What a translation lacks, or has although it should not."""
+        missing = any(not any(has_phrase(text, form) for form in forms) for forms in self.include)
+        there = any(has_phrase(text, phrase, any_case=True) for phrase in self.exclude)
+        return ("phrase missing",) * missing + ("phrase not avoided",) * there
+
+
+NO_PHRASES = Phrases()
+
+
+class PhraseTokens:
+    """Phrases as tokens of a vocabulary."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        pieces = tokenizer.pieces(range(tokenizer.size))
+        self._ids = {piece: number for number, piece in enumerate(pieces)}
+        self._joined = frozenset(number for number, piece in enumerate(pieces) if piece[:1].isalnum() or byte_of(piece))
+        """Tokens that go on with a word."""
+
+    def constraints(self, phrases: Phrases) -> Constraints:
+        """Raises `UserError` for a phrase that the vocabulary has no tokens of."""
+        include = list[Phrase]()
+        for forms in phrases.include:
+            runs = dict.fromkeys(run for form in forms for run in self._runs(form))
+            if not runs:
+                raise UserError(f"{forms[0]!r}: the vocabulary of this model has no tokens of it")
+            include.append(Phrase(tuple(runs), frozenset() if any(map(_is_open, forms)) else self._joined))
+        exclude = dict.fromkeys(run for phrase in phrases.exclude for run in self._runs(phrase, phrase.lower()))
+        return Constraints(tuple(include), tuple(exclude))
+
+    def made_of(self, ids: Sequence[int], phrases: Sequence[str]) -> tuple[int, ...]:
+        """The shortest run of a hypothesis' tokens that has one of these phrases; empty where none has."""
+
+        def has_one(run: Sequence[int]) -> bool:
+            text = self._tokenizer.decode(run)
+            return any(has_phrase(text, phrase, any_case=True) for phrase in phrases)
+
+        sizes = range(1, len(ids) + 1) if has_one(ids) else ()
+        runs = (tuple(ids[place : place + size]) for size in sizes for place in range(len(ids) - size + 1))
+        return next((run for run in runs if has_one(run)), ())
+
+    def searched(
+        self, request: Request, phrases: Phrases
+    ) -> Generator[list[Request], Sequence[list[Hypothesis]], list[Hypothesis]]:
+        """Steps of a job: what is found for a request, searched again where what is excluded came in other tokens."""
+        found = list[Hypothesis]()
+        for _ in range(MAX_SEARCHES):
+            [found] = yield [request]
+            run = self.made_of(found[0].ids, phrases.exclude) if phrases.exclude and found else ()
+            if not run:
+                break
+            asked = request.constraints
+            request = replace(request, constraints=asked._replace(exclude=(*asked.exclude, run)))
+        return found
+
+    def _runs(self, phrase: str, *further: str) -> Iterator[tuple[int, ...]]:
+        """The tokens of a phrase behind a space, and with a capital, as it may begin a text."""
+        for text in dict.fromkeys((phrase, phrase[:1].upper() + phrase[1:], *further)):
+            ids = self._tokenizer.encode(f" {text}")
+            if UNKNOWN in ids or not ids:
+                continue
+            yield tuple(ids)
+            if is_unspaced(text[:1]):  # no space comes before it
+                [first] = self._tokenizer.pieces(ids[:1])
+                if first == SPACE:
+                    yield tuple(ids[1:])
+                elif first[1:] in self._ids:
+                    yield (self._ids[first[1:]], *ids[1:])
+
+
+def constrained(request: Request, constraints: Constraints) -> Request:
+    """The same request with phrases; their tokens are on its shortlist."""
+    listed = request.shortlist
+    if listed is not None:
+        listed = np.union1d(listed, np.array(sorted(constraints.tokens), dtype=np.int64))
+    return replace(request, constraints=constraints, shortlist=listed)
+
+
+def has_phrase(text: str, phrase: str, *, any_case: bool = False) -> bool:
+    """Whether a text has a phrase in whole words; its first letter may be a capital."""
+    before = "" if is_unspaced(phrase[:1]) or not phrase[:1].isalnum() else r"(?<![^\W_])"
+    after = "" if _is_open(phrase) else r"(?![^\W_])"
+    first = f"[{re.escape(phrase[0])}{re.escape(phrase[0].upper()[:1])}]"
+    flags = re.IGNORECASE if any_case else 0
+    return re.search(f"{before}{first}{re.escape(phrase[1:])}{after}", text, flags) is not None
+
+
+def _is_open(phrase: str) -> bool:
+    """Whether letters behind a phrase make no other word of it."""
+    return is_unspaced(phrase[-1:]) or not phrase[-1:].isalnum()

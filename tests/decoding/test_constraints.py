@@ -1,0 +1,220 @@
+"""Phrases that must come or must not: automata against plain containment, searches against all texts."""
+
+import heapq
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+
+import pytest
+
+from limelight.decoding.constraints import DONE, Automaton, Constraints, Phrase, Progress, contains
+from limelight.decoding.decode import decode_batch
+from limelight.decoding.engine import Engine
+from limelight.decoding.request import Request
+from limelight.decoding.sampling import Sampling
+from limelight.decoding.settings import SearchSettings
+from limelight.decoding.shortlist import ShortOutput
+from limelight.errors import UserError
+from tests.decoding.fakes import all_endings, log_probabilities, random_model
+from tests.decoding.test_mixed_settings import drained, random_request
+from tests.decoding.test_shortlist import scored, whole
+
+EXACT = SearchSettings(beam_size=324, n_best=3, length_penalty=0.6)
+
+
+def has(ids: Sequence[int], phrase: Phrase, phrases: Sequence[Phrase]) -> bool:
+    """Whether a text contains a phrase, said plainly: tokens that begin some phrase join nothing."""
+    joined = phrase.joined - {form[0] for each in phrases for form in each.forms}
+    return any(
+        tuple(ids[place : place + len(form)]) == form and not {*ids[place + len(form) :][:1]} & joined
+        for form in phrase.forms
+        for place in range(len(ids))
+    )
+
+
+def has_all(ids: Sequence[int], constraints: Constraints) -> bool:
+    include = constraints.include
+    return all(has(ids, phrase, include) for phrase in include) and not any(
+        contains(ids, run) for run in constraints.exclude
+    )
+
+
+def random_phrase(vocab: int, *, longest: int = 3, joined: int = 0) -> Phrase:
+    forms = tuple(
+        tuple(random.choices(range(1, vocab), k=random.randint(1, longest))) for _ in range(random.choice((1, 1, 2, 3)))
+    )
+    return Phrase(forms, frozenset(random.sample(range(1, vocab), joined)))
+
+
+def test_the_state_says_whether_and_how_nearly_a_phrase_is_contained(seed: int) -> None:
+    random.seed(seed)
+    for _ in range(25):
+        phrase = random_phrase(4, joined=random.choice((0, 0, 1)))
+        automaton = Automaton(phrase)
+        for ids in product(range(1, 4), repeat=5):
+            state = 0
+            for token in ids:
+                state = automaton.after(state, token)
+            assert (automaton.after(state, 0) == DONE) == has(ids, phrase, [phrase])
+            if state != DONE:
+                tails = (rest for size in range(4) for rest in product(range(1, 4), repeat=size))
+                nearest = next(rest for rest in tails if has([*ids, *rest], phrase, [phrase]))
+                assert automaton.needed[state] == len(nearest)
+
+
+def test_so_many_tokens_are_enough_for_all_phrases(seed: int) -> None:
+    """Some wanted token always makes `most` smaller, and `least` is never more than what is needed."""
+    random.seed(seed)
+    for _ in range(60):
+        progress = Progress([random_phrase(5, joined=random.choice((0, 1))) for _ in range(random.randint(1, 3))])
+        needs = progress.begin
+        for _ in range(12):
+            assert needs.least <= needs.most
+            assert (needs.most == 0) == needs.nothing
+            nearer = [progress.after(needs.states, token).most for token in progress.wanted(needs.states)]
+            assert needs.nothing or min(nearer) < needs.most
+            needs = progress.after(needs.states, random.randint(1, 4))
+
+
+@pytest.mark.parametrize("joined", [0, 1])
+def test_a_wide_beam_finds_the_best_of_all_texts_that_have_the_phrases(seed: int, joined: int) -> None:
+    """Four classes, one of them the end, at most four tokens: every text there is."""
+    random.seed(seed)
+    model = random_model(3, 4)
+    for number in range(8):
+        include = tuple(random_phrase(4, longest=2, joined=joined) for _ in range(random.choice((1, 1, 2))))
+        constraints, kind = Constraints(include, ((3, 3),) * (number % 2)), number % 3
+        request = Request([kind], 4, EXACT, constraints=constraints)
+        try:
+            [found] = decode_batch(model, [request])
+        except UserError:  # a phrase that is excluded
+            continue
+        texts = all_endings(model, kind, request.limit, 0.6)
+        expected = heapq.nlargest(3, (each for each in texts if has_all(each[1], constraints)))
+        assert [each.ids for each in found if each.finished] == [ids for _, ids in expected]
+        for hypothesis, (score, ids) in zip(found, expected, strict=False):
+            assert hypothesis.score == pytest.approx(score, abs=1e-6)
+            assert hypothesis.log_probability == pytest.approx(math.fsum(log_probabilities(model, kind, [*ids, 0])))
+
+
+def test_without_them_the_best_text_seldom_has_them(seed: int) -> None:
+    """The control: the same search without phrases."""
+    random.seed(seed)
+    model = random_model(23, 9)
+    phrases = [random_phrase(9) for _ in range(23)]
+    free = decode_batch(model, [Request([kind], 9, SearchSettings(beam_size=4)) for kind in range(23)])
+    assert not all(has(found[0].ids, phrase, [phrase]) for found, phrase in zip(free, phrases, strict=True))
+
+
+@pytest.mark.parametrize("beam_size", [1, 2, 5])
+def test_every_phrase_comes_with_every_beam(seed: int, beam_size: int) -> None:
+    """However improbable its tokens are, and however short the limit."""
+    random.seed(seed)
+    model = random_model(23, 9, spread=4.0)
+    settings = SearchSettings(beam_size=beam_size, length_penalty=0.6, patience=1.0, prune=1.0)
+    for number in range(12):
+        include = tuple(random_phrase(9, joined=random.choice((0, 3))) for _ in range(random.randint(1, 4)))
+        request = Request([number], random.choice((0, 3, 12)), settings, constraints=Constraints(include))
+        [[found]] = decode_batch(model, [request])
+        assert found.finished
+        assert has_all(found.ids, request.constraints)
+        assert len(found.ids) <= request.limit
+        exact = math.fsum(log_probabilities(model, number % 23, [*found.ids, 0]))
+        assert found.log_probability == pytest.approx(exact)
+
+
+def test_a_phrase_need_not_be_begun_again_where_a_forced_beginning_has_it(seed: int) -> None:
+    model, phrase = random_model(3, 7), Phrase(((4, 5, 6),))
+    request = Request([1], 3, SearchSettings(beam_size=2), (4, 5, 6), constraints=Constraints((phrase,)))
+    assert request.limit == 6
+    [[found]] = decode_batch(model, [replace(request, prefix=(2, 4))])
+    assert found.ids[:2] == (2, 4)
+    assert contains(found.ids, (4, 5, 6))
+    model.logits[..., 0] += 30  # it ends where it may
+    assert decode_batch(model, [request])[0][0].ids == (4, 5, 6)
+
+
+@pytest.mark.parametrize("how", [{}, {"beam_size": 3}, {"sampling": Sampling(seed=3)}])
+def test_what_is_excluded_does_not_come(seed: int, how: dict) -> None:
+    model = random_model(23, 7)
+    settings = SearchSettings(**how)
+    free = decode_batch(model, [Request([kind], 9, settings) for kind in range(23)])
+    runs = ((2,), (3, 4), (5, 5, 5))
+    requests = [Request([kind], 9, settings, constraints=Constraints((), runs)) for kind in range(23)]
+    assert any(contains(found[0].ids, run) for found in free for run in runs)
+    for [found] in decode_batch(model, requests):
+        assert not any(contains(found.ids, run) for run in runs)
+
+
+def test_where_nothing_but_the_end_is_left_a_text_ends_without_its_phrases(seed: int) -> None:
+    everything = tuple((one, other) for one in range(1, 5) for other in range(1, 5) if (one, other) != (3, 4))
+    constraints = Constraints((Phrase(((3, 4, 3, 4),)),), everything)
+    with pytest.raises(UserError, match="contains what is excluded"):
+        decode_batch(random_model(1, 5), [Request([0], 9, constraints=constraints)])
+    constraints = Constraints((Phrase(((3, 4),)), Phrase(((2,),))), everything)
+    [[found]] = decode_batch(
+        random_model(1, 5), [Request([0], 9, SearchSettings(beam_size=3), constraints=constraints)]
+    )
+    assert found.finished
+    assert math.isfinite(found.log_probability)
+
+
+def test_others_beside_it_change_nothing(seed: int) -> None:
+    """Requests with phrases, of any beam, beside any others; joining at different times."""
+    random.seed(seed)
+    model, requests = random_model(23, 7), list[Request]()
+    for number in range(16):
+        request = random_request(number)
+        asked = Constraints((), ((2, 3),))
+        if request.settings.sampling is None and number % 2:
+            asked = Constraints(tuple(random_phrase(7, longest=2) for _ in range(random.randint(1, 2))))
+        requests.append(replace(request, constraints=asked))
+    engine, found, waiting = Engine(model, batch_tokens=60), {}, list(requests)
+    while waiting or engine.busy:
+        for _ in range(min(random.randint(0, 4), len(waiting))):
+            engine.submit(waiting.pop(0))
+        found.update({number: hypotheses for number, hypotheses, error in engine.step() if error is None})
+    for number, request in enumerate(requests):
+        assert found[number] == decode_batch(model, [request])[0]
+
+
+def test_phrases_and_shortlists_go_together(seed: int) -> None:
+    random.seed(seed)
+    model = scored()
+    short = ShortOutput(model, whole(model), "fp32")
+    phrases = [random_phrase(model.output_size, longest=2) for _ in range(5)]
+    tokens = [{token for form in phrase.forms for token in form} for phrase in phrases]
+    requests = [
+        Request(
+            [kind], 9, SearchSettings(beam_size=3), constraints=Constraints((phrase,)),
+            shortlist=short.listed([kind], sorted(own)),
+        )
+        for kind, (phrase, own) in enumerate(zip(phrases, tokens, strict=True))
+    ]  # fmt: skip
+    together = Engine(model, short=short)
+    for request in requests:
+        together.submit(request)
+    for outcome in drained(together):
+        assert has(outcome.hypotheses[0].ids, phrases[outcome.id], [phrases[outcome.id]])
+        alone = Engine(model, short=short)
+        alone.submit(requests[outcome.id])
+        assert drained(alone)[0].hypotheses == outcome.hypotheses
+
+
+@pytest.mark.parametrize(
+    ("constraints", "settings", "message"),
+    [
+        (Constraints((Phrase(((),)),)), {}, "has no tokens"),
+        (Constraints((Phrase(((0,),)),)), {}, "other than 0, the end"),
+        (Constraints((), ((9,),)), {}, "from 0 to 8"),
+        (Constraints((Phrase(((4, 5),)),), ((5,),)), {}, "contains what is excluded"),
+        (Constraints((Phrase(((4, 5),)),) * 65), {}, "at most 64"),
+        (Constraints((Phrase(((4,),)),)), {"sampling": Sampling()}, "sampling exclude each other"),
+    ],
+)
+def test_phrases_that_cannot_be_are_refused(constraints: Constraints, settings: dict, message: str) -> None:
+    request = Request([1], 5, SearchSettings(**settings), constraints=constraints)
+    with pytest.raises(UserError, match=message):
+        Engine(random_model(2, 9)).submit(request)
