@@ -34,14 +34,14 @@ def translator(kind: str = "bpe") -> Translator:
 
 @pytest.mark.parametrize(("kind", "guards"), [("bpe", True), ("unigram", False), ("characters", False)])
 def test_each_translation_has_the_phrases_in_one_of_their_forms(seed: int, kind: str, guards: bool) -> None:
-    asked = {"must_include": ["lamp|lamps", "a quartz dog"], "guards": guards}
+    asked = {"must_include": ["lamp|lamps", "a dug dog"], "guards": guards}
     some = translator(kind)
     free = [each.text for each in some.translate(TEXTS[:3], guards=False)]
     found = some.translate(TEXTS[:3], **asked)
-    assert not any(has_phrase(text, "a quartz dog") for text in free)
+    assert not any(has_phrase(text, "a dug dog") for text in free)
     for text, each in zip(TEXTS[:3], found, strict=True):
         assert has_phrase(each.text, "lamp") or has_phrase(each.text, "lamps")
-        assert has_phrase(each.text, "a quartz dog")
+        assert has_phrase(each.text, "a dug dog")
         assert "phrase missing" not in each.warnings
         assert some.translate(text, **asked).text == each.text
 
