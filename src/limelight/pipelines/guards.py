@@ -27,12 +27,16 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from limelight.config import MAX_LENGTH_PENALTY
-from limelight.pipelines.job import Sentence, Steps, names_of
+from limelight.decoding.ensemble import Ensemble
+from limelight.inspection.maps import attention_map
+from limelight.models.interface import Seq2Seq
+from limelight.pipelines.job import Prepared, Sentence, Steps, names_of
 from limelight.pipelines.translation import Translation
 from limelight.text import checks
 from limelight.text.marks import MARK, PLACEHOLDER
 from limelight.text.protect import protect, restore
 from limelight.text.protectors import PROTECTORS, Found, Protector
+from limelight.tokens import Tokenizers
 
 SEVERITY = {
     "loop": 16,
@@ -263,3 +267,10 @@ def among_more(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:
 
 REMEDIES: tuple[Remedy, ...] = (as_a_sentence, with_plain_quotes, with_placeholders, without_repetition, among_more)
 """In the order in which they are tried, until nothing is wrong."""
+
+
+def uncovered(model: Seq2Seq, tokenizers: Tokenizers, prepared: Prepared, found: Translation) -> float:
+    """The share of the words of a source that a translation of it does not attend to; 0 where that is not known."""
+    if isinstance(model, Ensemble) or prepared.marked:
+        return 0.0
+    return attention_map(model, tokenizers, prepared.text, tokenizers.target.encode(found.text)).uncovered()

@@ -16,11 +16,13 @@ from functools import partial
 from typing import NamedTuple, TypeVar, cast
 
 from limelight.config import UNNAMED, DecodingConfig, Direction, find_direction, fitting_directions
+from limelight.decoding.constraints import Constraints
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
 from limelight.decoding.settings import SearchOptions, SearchSettings, search_settings
+from limelight.errors import UserError
 from limelight.pipelines.confidence import estimated
-from limelight.pipelines.phrases import NO_PHRASES, WIDTH, Phrases
+from limelight.pipelines.phrases import NO_PHRASES, WIDTH, Phrases, constrained
 from limelight.pipelines.translation import Translation, joined
 from limelight.storage.confidence import Confidence
 from limelight.text.detection import LanguageDetector
@@ -310,3 +312,25 @@ def choose_direction(
     probabilities = detector.probabilities(text)
     language = max(sorted(sources), key=lambda each: probabilities[each])
     return Chosen(find_direction(directions, language, target), probabilities[language])
+
+
+def with_constraints(prepared: Prepared, constraints: Constraints) -> Prepared:
+    """The same sentence with phrases that have to come or must not."""
+    if prepared.request is None or not any(constraints):
+        return prepared
+    return replace(prepared, request=constrained(prepared.request, constraints))
+
+
+def check_batch_tokens(batch_tokens: int) -> None:
+    """Raises `UserError` for a batch that has room for nothing."""
+    if batch_tokens < 1:
+        raise UserError(f"batch_tokens must be at least 1, not {batch_tokens}")
+
+
+def one_for_each(prefix: Sequence[str] | None, texts: Sequence[str]) -> Sequence[str]:
+    """The prefixes of texts. Raises `UserError` where these are not as many."""
+    if prefix is None:
+        return [""] * len(texts)
+    if len(prefix) != len(texts):
+        raise UserError(f"{len(prefix)} prefixes for {len(texts)} texts: give one for each, '' forces nothing")
+    return prefix

@@ -14,9 +14,8 @@ from typing import Unpack, overload
 import torch
 
 from limelight.config import DecodingConfig, Direction, find_direction
-from limelight.decoding.constraints import Constraints
 from limelight.decoding.engine import BATCH_TOKENS, Engine
-from limelight.decoding.ensemble import Ensemble, prepare_each
+from limelight.decoding.ensemble import prepare_each
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import FREE, Request
 from limelight.decoding.settings import SearchOptions, SearchSettings, search_settings
@@ -26,7 +25,7 @@ from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.maps import attention_map
 from limelight.models.interface import Seq2Seq, eval_mode, longest_sequence, require_room
-from limelight.pipelines.guards import guarded
+from limelight.pipelines.guards import guarded, uncovered
 from limelight.pipelines.job import (
     Chosen,
     Job,
@@ -37,14 +36,17 @@ from limelight.pipelines.job import (
     TextOptions,
     TextSettings,
     asked_once,
+    check_batch_tokens,
     choose_direction,
     finish_sentence,
+    one_for_each,
     paragraph,
     parts_of,
     sentences_of,
     text_settings,
+    with_constraints,
 )
-from limelight.pipelines.phrases import PhraseTokens, constrained
+from limelight.pipelines.phrases import PhraseTokens
 from limelight.pipelines.translation import Translation
 from limelight.storage.confidence import Confidence
 from limelight.storage.shortlist import Shortlist
@@ -140,7 +142,7 @@ class Translator:
         Raises `UserError` for a direction that the model does not have, for settings out of bounds, and for a text
         longer than the model can take, naming its place.
         """
-        _check_batch_tokens(batch_tokens)
+        check_batch_tokens(batch_tokens)
         ready = partial(self.jobs, source_lang=source_lang, target_lang=target_lang, **options)
         if isinstance(texts, str):
             if prefix is not None and not isinstance(prefix, str):
@@ -167,7 +169,7 @@ class Translator:
         """
         if chunk < 1:
             raise UserError(f"chunk must be at least 1 line, not {chunk}")
-        _check_batch_tokens(batch_tokens)
+        check_batch_tokens(batch_tokens)
         ready = partial(self.jobs, source_lang=source_lang, target_lang=target_lang, **options)
         ready([])  # an error of the call is raised before a text is waited for
         first = 1
@@ -195,13 +197,13 @@ class Translator:
         whole = settings.lines or bool(settings.phrases.include)
         chosen = self._choose_directions(texts, source_lang, target_lang)
         split, parts = [], list[Part]()
-        starts = _one_for_each(prefix, texts)
+        starts = one_for_each(prefix, texts)
         for number, (text, (direction, _), start) in enumerate(zip(texts, chosen, starts, strict=True), start=first):
             split.append(sentences_of(text, direction, whole=whole or bool(start)))
             parts += parts_of(split[-1], direction, start, number)
         asked = self._phrase_tokens.constraints(settings.phrases) if any(settings.phrases) else FREE
         ready = self._prepared(parts, settings.search, marked=settings.marked)
-        prepared = (_constrained(each, asked) for each in ready)
+        prepared = (with_constraints(each, asked) for each in ready)
         jobs = []
         for text, sentences, (_, sure) in zip(texts, split, chosen, strict=True):
             steps = [self._sentence(next(prepared), settings) for _ in sentences.texts]
@@ -226,7 +228,7 @@ class Translator:
         """
         settings = search_settings(self.config, options)
         chosen = self._choose_directions(texts, source_lang, target_lang)
-        starts = _one_for_each(prefix, texts)
+        starts = one_for_each(prefix, texts)
         parts = [
             Part(text, direction, start, (number,))
             for number, (text, (direction, _), start) in enumerate(zip(texts, chosen, starts, strict=True), start=first)
@@ -343,7 +345,7 @@ class Translator:
                 unknown_share=self._unknown_share(prepared.text, prepared.request),
                 knows_placeholders=self.knows_placeholders,
                 recase=lambda text: recased(text, self.tokenizers.source.encode),
-                uncovered=partial(self._uncovered, prepared),
+                uncovered=partial(uncovered, self.model, self._tokenizers_of(prepared.direction), prepared),
                 ask=ask,
             )
             found = yield from guarded(asked)
@@ -355,20 +357,13 @@ class Translator:
     def _phrase_tokens(self) -> PhraseTokens:
         return PhraseTokens(self.tokenizers.target)
 
-    def _uncovered(self, prepared: Prepared, found: Translation) -> float:
-        """The share of the words of a source that a translation of it does not attend to."""
-        if isinstance(self.model, Ensemble) or prepared.marked:
-            return 0.0
-        tokens = self._tokenizers_of(prepared.direction)
-        return attention_map(self.model, tokens, prepared.text, tokens.target.encode(found.text)).uncovered()
-
     def _remade(self, prepared: Prepared, text: str, marked: bool) -> Prepared:
         """The same request of another text."""
         old = prepared.request
         assert old is not None
         part = Part(text, prepared.direction, "", old.substream)
         [other] = self._prepared([part], old.settings, marked=marked or prepared.marked)
-        return _constrained(other, old.constraints)
+        return with_constraints(other, old.constraints)
 
     def _prepared(self, parts: Sequence[Part], settings: SearchSettings, *, marked: bool) -> list[Prepared]:
         """Sentences as requests. Raises `UserError` for one that is too long."""
@@ -401,22 +396,3 @@ class Translator:
         source = [*source, self.model.end_id]
         listed = None if self.short is None else self.short.listed(source, prefix)
         return Request(source, limit, settings, tuple(prefix), shortlist=listed, substream=place)
-
-
-def _constrained(prepared: Prepared, constraints: Constraints) -> Prepared:
-    if prepared.request is None or not any(constraints):
-        return prepared
-    return replace(prepared, request=constrained(prepared.request, constraints))
-
-
-def _check_batch_tokens(batch_tokens: int) -> None:
-    if batch_tokens < 1:
-        raise UserError(f"batch_tokens must be at least 1, not {batch_tokens}")
-
-
-def _one_for_each(prefix: Sequence[str] | None, texts: Sequence[str]) -> Sequence[str]:
-    if prefix is None:
-        return [""] * len(texts)
-    if len(prefix) != len(texts):
-        raise UserError(f"{len(prefix)} prefixes for {len(texts)} texts: give one for each, '' forces nothing")
-    return prefix
