@@ -65,6 +65,13 @@ def kept_of(protect: Sequence[str] | None, glossary: Path | None, source: str, t
     return Kept([*DEFAULT, *map(pattern, protect or ())], terms)
 
 
+def refuse_with(must_include: Sequence[str] | None, **others: Any) -> None:
+    """Raises `UserError` for what phrases that have to come cannot go with."""
+    for name, there in others.items():
+        if must_include and there:
+            raise UserError(f"--must-include and {name} exclude each other: name terms in a --glossary alone")
+
+
 def translate_lines(
     lines: Iterable[str | None], translator: Translator, kept: Kept | None, asked: Mapping[str, Any]
 ) -> Iterator[Translation]:

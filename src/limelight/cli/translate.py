@@ -14,7 +14,6 @@ from limelight.cli import documents, many, options, search_options
 from limelight.cli.input import file_or_text, greet, live_lines_of
 from limelight.cli.models import Machine, find_models, open_translator
 from limelight.cli.output import Write, lines_to
-from limelight.errors import UserError
 
 if TYPE_CHECKING:
     from limelight.pipelines.translator import Translation
@@ -92,15 +91,11 @@ def translate(
         "n_best": n_best, "lines": lines, "must_include": must_include, "must_not_include": must_not_include,
     }  # fmt: skip
     job = documents.job_of(file, given.file, everything=everything, report=report)
-    for name, there in {"documents": job, "--sample": sample, "--protect": protect, "--glossary": glossary}.items():
-        if must_include and there:
-            raise UserError(f"--must-include and {name} exclude each other: name terms in a --glossary alone")
+    documents.refuse_with(must_include, documents=job, sample=sample, protect=protect, glossary=glossary)
     kept = documents.kept_of(protect, glossary, source, target)
     folders, _ = find_models(model, source=source, target=target, translates=True, bundled=True)
-    machine = Machine(device, threads)
-    all_of_it = many.Asked(folders, machine, precision, shortlist, asked, protect or (), glossary)
-    form = "json" if as_json else "n-best" if n_best > 1 else "text"
-    _translate(given, (file, text), all_of_it, job, kept, form)
+    all_of_it = many.Asked(folders, Machine(device, threads), precision, shortlist, asked, protect or (), glossary)
+    _translate(given, (file, text), all_of_it, job, kept, "json" if as_json else "n-best" if n_best > 1 else "text")
 
 
 def _translate(
