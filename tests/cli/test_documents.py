@@ -56,11 +56,11 @@ def test_a_wrong_expression_is_a_mistake_of_the_user(limelight: Limelight, train
 
 
 def test_terms_and_spans_of_lines(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
-    (tmp_path / "terms.tsv").write_text("dog\tQuirx\n")
+    (tmp_path / "terms.tsv").write_text("dog\tananas\n")
     ended = limelight("translate", "--model", trained, "The old dog sees X-123.", "--glossary", tmp_path / "terms.tsv",
                       "--protect", "X-[0-9]+")  # fmt: skip
     assert ended.code == 0, ended.err
-    assert ended.out.count("Quirx") == 1
+    assert "ananas" in ended.out.lower()
     assert ended.out.count("X-123") == 1
     ended = limelight("translate", "--model", trained, "A dog.", "--glossary", tmp_path / "none.tsv")
     assert ended.code == 2
@@ -68,9 +68,9 @@ def test_terms_and_spans_of_lines(limelight: Limelight, trained: Path, tmp_path:
 
 
 def test_terms_of_documents(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
-    (tmp_path / "terms.csv").write_text("dog,Quirx\n")
+    (tmp_path / "terms.csv").write_text("dog,ananas\n")
     (tmp_path / "a.md").write_text("# The **dog** runs.\n")
     ended = limelight("translate", "--model", trained, tmp_path / "a.md", "-o", tmp_path / "b.md", "--glossary",
                       tmp_path / "terms.csv")  # fmt: skip
     assert ended.code == 0, ended.err
-    assert (tmp_path / "b.md").read_text().count("Quirx") == 1
+    assert "ananas" in (tmp_path / "b.md").read_text().lower()

@@ -52,7 +52,8 @@ class Search(ABC):
             self.ids[slot] = self.start_id if request.first is None else request.first
             self.requests[slot] = request
             self.rules[slot] = [RULES[name](value) for name, value in request.settings.rules]
-            self.rules[slot] += [without(request.constraints.exclude)] * bool(request.constraints.exclude)
+            if request.constraints.exclude:
+                self.rules[slot].append(without(request.constraints.exclude))
 
     def keep(self, slots: Integers) -> None:
         """These slots alone, in this order."""
