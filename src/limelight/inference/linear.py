@@ -8,14 +8,18 @@
 
 Layers are batch-invariant: the output of a position does not depend on the positions beside it. int8 sums are integers,
 so this holds for every bit of them; fp32 and bf16 rely on products that add up in the same order however many rows they
-have, as those of MKL and oneDNN do from `LEAST_ROWS` rows on (`tests/inference/test_batch_invariance.py`).
+have. Those of oneDNN do from `LEAST_ROWS` rows on, those of MKL from a number that depends on the CPU and is measured
+(`least_rows`): 4 on AMD, 16 on Intel with AVX-512. Where MKL has no such number (Intel without AVX-512) fp32 outputs
+may differ in the last bit between batches (`tests/inference/test_batch_invariance.py`).
 
 int8 products are two to ten times as fast as fp32 ones (`python -m benchmarks.kernels`).
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -33,7 +37,10 @@ MakeLinear = Callable[[Tensor, Tensor | None], Any]
 """A matrix (out, in) and a bias to a layer that multiplies with them; its `some(ids)` is the layer of these outputs."""
 
 LEAST_ROWS = 4
-"""With fewer rows MKL takes other kernels, whose sums differ in the last bit."""
+"""With fewer rows MKL and oneDNN take other kernels, whose sums differ in the last bit."""
+
+PROBED_ROWS = 32
+"""How many rows `least_rows` tries: with more, filling up would cost more than it is worth."""
 
 LEAST_PRODUCTS = 16**3
 """Torch gives bf16 products to oneDNN where they have more multiplications than this."""
@@ -57,13 +64,31 @@ def int8_kind() -> MakeLinear | None:
     return TorchInt8Linear if int8_engines() else None
 
 
+@cache
+def least_rows() -> int | None:
+    """From how many rows on an fp32 product of this machine gives a row the same bits in any batch; None if there is no
+    such number up to `PROBED_ROWS`. Measured once per process, in some milliseconds, on sizes of which MKL treats each
+    in another way."""
+    least = LEAST_ROWS
+    for inputs, outputs in ((1024, 256), (256, 768), (97, 113)):
+        weight, given = (
+            torch.arange(1.0, size * inputs + 1).sin().view(size, -1) for size in (outputs, 2 * PROBED_ROWS)
+        )
+        together = functional.linear(given, weight)
+        for rows in range(len(given), 0, -1):
+            if not torch.equal(functional.linear(given[:rows], weight), together[:rows]):
+                least = max(least, rows + 1)
+                break
+    return least if least <= PROBED_ROWS else None
+
+
 class Fp32Linear(nn.Module):
     """x W^T + b in the weights' own precision."""
 
     def __init__(self, weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"] | None) -> None:
         super().__init__()
         self.weight, self.bias = weight.detach(), None if bias is None else bias.detach()
-        self.least_rows = LEAST_ROWS
+        self.least_rows = least_rows() or LEAST_ROWS
 
     def forward(self, inputs: Float[Tensor, "... in"]) -> Float[Tensor, "... out"]:
         """The product."""
