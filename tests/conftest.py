@@ -32,6 +32,9 @@ class AsItIs(MetaPathFinder):
 
 sys.meta_path.insert(0, AsItIs)
 
+# With numba where it is installed: a command with a brief text would leave it out of the whole process.
+import limelight.inference.prepare  # noqa: E402, F401
+
 torch.set_num_threads(1)  # the suite runs in several processes; more threads each would only wait for one another
 settings.register_profile(
     "limelight",

@@ -47,6 +47,13 @@ class Machine(NamedTuple):
         return choose_device(self.device or "auto", setting="--device ")
 
 
+def _leave_out_compiler() -> None:
+    """To import numba and read its loops takes longer than a few sentences without them; to compile them, where they
+    are not on disk, takes half a minute. Where they have been imported they stay."""
+    if "limelight.inference.linear" not in sys.modules:
+        sys.modules.setdefault("numba", None)  # type: ignore[arg-type]  # Python's own way to forbid an import
+
+
 def _tell_compiling() -> None:
     """A message at a terminal while loops are compiled, as at the first use on a machine."""
     if not sys.stderr.isatty():
@@ -121,9 +128,12 @@ def _require_direction(folder: str, config: RunConfig, source: str, target: str,
 
 @lasting()
 def open_translator(
-    folders: list[str], machine: Machine, precision: str | None = None, *, shortlist: bool = False
+    folders: list[str], machine: Machine, precision: str | None = None, *, shortlist: bool = False, brief: bool = False
 ) -> Translator:
-    """The translator of these folders, for a process that has nothing else to do."""
+    """The translator of these folders, for a process that has nothing else to do. One with a `brief` task does without
+    compiled loops."""
+    if brief:
+        _leave_out_compiler()
     device = machine.begin()
     import torch
 

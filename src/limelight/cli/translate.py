@@ -33,6 +33,8 @@ EXAMPLES = """
   limelight translate --model runs/en-de --lines --no-guards test.en > test.de
   limelight translate --model runs/en-de --workers 8 shards/ -o out/
 """
+BRIEF = 1000
+"""A text on the command line with so many characters at most is translated without compiled loops."""
 WITH_LESS_MEMORY = "Give a smaller --batch-tokens or --beam, or split very long lines"
 
 
@@ -106,7 +108,10 @@ def _translate(
     if given.is_corpus:
         return many.translate_corpus(given, asked, form)
     options = dict(asked.options)
-    new_translator = partial(open_translator, asked.folders, asked.machine, asked.precision, shortlist=asked.shortlist)
+    brief = what[1] is not None and len(what[1]) <= BRIEF
+    new_translator = partial(
+        open_translator, asked.folders, asked.machine, asked.precision, shortlist=asked.shortlist, brief=brief
+    )
     if job is not None:
         of_documents = {name: value for name, value in options.items() if name not in ("lines", "n_best")}
         return documents.translate_documents(job, new_translator, kept, of_documents)
