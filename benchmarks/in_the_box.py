@@ -74,14 +74,14 @@ def main(
     updates: Annotated[int, typer.Option(help="Updates in all.")] = 60_000,
     recipe: Annotated[str, typer.Option(help="Any recipe of limelight.")] = "deep-6-2",
     set_: Annotated[list[str] | None, typer.Option("--set", help="Any setting, section.key=value.")] = None,
-    measure_only: Annotated[bool, typer.Option(help="Measure the model that is there; do not train it on.")] = False,
+    measure_only: Annotated[bool, typer.Option(help="Train nothing: measure the run, or the model, in OUT.")] = False,
 ) -> None:
     """Train, make it small, measure, print, write down."""
     hold_memory_for_work()
     run = out / "run"
     if not measure_only:
         train(configuration(data, recipe, [f"training.max_steps={updates}", *(set_ or [])]), run)
-    shipped = smallest(run, out / NAME)
+    shipped = smallest(run, out / NAME) if run.exists() else out / NAME
     errors = calibrate(shipped, data)
     translator = load_translator(shipped)
     scores = {direction: _score(translator, data, direction) for direction in DIRECTIONS}
