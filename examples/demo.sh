@@ -23,10 +23,10 @@ mkdir -p "$folder"
 rm -rf "$corpus" "$model" "$folder"/attention.png "$folder"/bundled.png
 
 say "The model that comes with Limelight translates, offline"
-translate en de "The cat sat on the mat."
-translate en fr "I would like to know where the station is."
-translate de en "Morgen fahren wir mit dem Zug nach Berlin."
-translate fr en "Je ne sais pas encore ce que je vais faire."
+translate en de "My sister drinks a cup of tea every evening."
+translate en fr "My brother works in a small hotel near the station."
+translate de en "Die Kinder spielen in der Küche."
+translate fr en "Ma sœur boit une tasse de thé tous les soirs."
 
 sentence="I would like to know where the station is."
 say "What it attended to: $sentence"
@@ -37,8 +37,8 @@ say "Now a model of your own. Text: 20,000 sentences of a small English with tra
 python "$examples/phrase_grammar.py" --pairs 20000 --seed 1 --out "$corpus"
 head -n 3 "$corpus/train.tsv" | tr '\t' '\n' | sed 's/^/   /'
 
-# What is still to come takes about as long as what there was: the same commands once more, with another model.
-minutes=${2:-$(awk -v begun=$SECONDS 'BEGIN { left = (220 - 2 * begun) / 60; print left > 1.7 ? 1.7 : left < 0.4 ? 0.4 : left }')}
+# What comes after the training takes about as long as what came before it, and half a minute where loops are compiled.
+minutes=${2:-$(awk -v begun=$SECONDS 'BEGIN { left = (180 - 2 * begun) / 60; print left > 1.7 ? 1.7 : left < 0.4 ? 0.4 : left }')}
 say "Training a small Transformer for at most $minutes minutes"
 limelight train --train "$corpus/train.tsv" --valid "$corpus/valid.tsv" --source en --target lumi \
     --recipe demo --max-minutes "$minutes" --out "$model"
@@ -59,8 +59,8 @@ limelight attention --model "$model" "$sentence" -o "$folder/attention.png"
 say "Done. The model is in $model, the pictures in $folder/bundled.png and $folder/attention.png. Now try:"
 cat <<'NEXT'
    . .venv/bin/activate
-   limelight translate "The cat sat on the mat." --to de         text, a file or standard input
-   limelight card                                                what the bundled model is and how good
-   limelight train --help                                        your own parallel text
+   limelight translate "My friends live in a big house." --to de   text, a file or standard input
+   limelight card                                                  what the bundled model is and how good
+   limelight train --help                                          your own parallel text
 NEXT
 echo "   echo 'The old dog sees a small cat.' | limelight translate --model $model"
