@@ -28,7 +28,7 @@ def test_the_way_back_may_decide() -> None:
 def test_backward_is_what_a_search_gives_its_own_translation() -> None:
     """Up to what eight bits round: the search has them, the readable model has not."""
     translator = load_translator(DEFAULT, precision="fp32")
-    sources = ["Tom is my friend.", "Where is the dog that you saw?"]
+    sources = ["My friends live in a big house.", "Where is the dog that you saw?"]
     found = translator.translate(sources, source_lang="en", target_lang="de", guards=False, beam_size=1)
     means = backward(translator, [(each.source, each.text) for each in found], Direction("en", "de"))
     for each, mean in zip(found, means, strict=True):

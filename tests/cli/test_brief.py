@@ -32,6 +32,6 @@ def test_numba_is_imported_for_long_tasks_alone(kind: str, imported: str, model:
 
 def test_a_text_on_the_command_line_is_brief(tmp_path: Path) -> None:
     """Whatever is compiled is kept in the folder."""
-    words = ("-m", "limelight", "translate", "--from", "en", "--to", "de", "Tom is my friend.")
+    words = ("-m", "limelight", "translate", "--from", "en", "--to", "de", "My friends live in a big house.")
     assert run(*words, cache=tmp_path).strip()
     assert list(tmp_path.rglob("*")) == []
