@@ -8,6 +8,7 @@ to do. The model of `--weights int8` is what the package ships; it is measured a
 written to `benchmarks/results/in-the-box.json`; sentences of the text are only printed.
 """
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -92,6 +93,7 @@ def main(
         "lengths": _length_table(scores),
         "robustness": _robustness_table(guarded),
         "without_guards": _robustness_table(alone),
+        "speed": _speed(),
         "confidence": table(("direction", "sentences", "words"), [(name, *both) for name, both in errors.items()]),
     }
     (shipped / CARD).write_text(write_card(load_model(shipped), NAME, **tables), encoding="utf-8")
@@ -189,6 +191,17 @@ def _robustness_table(found: dict[tuple[str, str], dict[str, tuple[int, int]]]) 
     categories = list(dict.fromkeys(name for each in found.values() for name in each))
     rows = [(name, *(f"{each[name][0]}/{each[name][1]}" for each in found.values())) for name in categories]
     return table(("inputs", *("-".join(direction) for direction in found)), rows)
+
+
+def _speed() -> str:
+    """What `benchmarks.latency` wrote last."""
+    path = RESULTS / "latency.json"
+    if not path.exists():
+        return "Not measured here: `python -m benchmarks.latency`."
+    found = json.loads(path.read_text(encoding="utf-8"))
+    machine = found["machine"]
+    where = f"{machine['processor']}, {machine['threads']} threads, load {machine['load']:.1f}"
+    return f"One short sentence (`{found['command']}`; {where}):\n\n{found['table']}"
 
 
 def _print_samples(direction: tuple[str, str], found: Evaluation, pairs: list[Pair]) -> None:

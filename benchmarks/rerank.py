@@ -15,7 +15,6 @@ import numpy as np
 import sacrebleu
 import torch
 import typer
-from limelight.decoding.length_penalty import LengthPenalty
 
 from benchmarks.in_the_box import DIRECTIONS, _pairs
 from benchmarks.machine import describe_machine
@@ -23,6 +22,7 @@ from benchmarks.output import RESULTS, table, write_result
 from limelight.batching.batch import make_batch
 from limelight.box import DEFAULT
 from limelight.config import Direction
+from limelight.decoding.settings import LengthPenalty
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
 

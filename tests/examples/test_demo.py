@@ -46,7 +46,10 @@ def test_the_demo_goes_the_whole_path(tmp_path: Path, stand_in: dict[str, str]) 
         f"translate --from {source} --to {target} "
         for source, target in (("en", "de"), ("en", "fr"), ("de", "en"), ("fr", "en"))
     ]
-    assert "   en  My sister drinks a cup of tea every evening.\n   de  MY SISTER DRINKS A CUP OF TEA EVERY EVENING.\n" in done.stdout
+    assert (
+        "   en  My sister drinks a cup of tea every evening.\n   de  MY SISTER DRINKS A CUP OF TEA EVERY EVENING.\n"
+        in done.stdout
+    )
     assert bundled[5] == f"{bundled[4]} -o {folder}/bundled.png"
     assert all("--model" not in call for call in bundled)
     assert train == (
