@@ -6,7 +6,7 @@ import gc
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
@@ -51,7 +51,8 @@ def _leave_out_compiler() -> None:
     """To import numba and read its loops takes longer than a few sentences without them; to compile them, where they
     are not on disk, takes half a minute. Where they have been imported they stay."""
     if "limelight.inference.linear" not in sys.modules:
-        sys.modules.setdefault("numba", None)  # type: ignore[arg-type]  # Python's own way to forbid an import
+        modules: dict[str, Any] = sys.modules
+        modules.setdefault("numba", None)  # Python's own way to forbid an import
 
 
 def _tell_compiling() -> None:
