@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("numba")
 
+ROOT = Path(__file__).parents[2]
 OPENED = """
 import sys
 from limelight.box import DEFAULT
@@ -19,7 +20,7 @@ print(sys.modules.get("numba") is not None, type(translator.searched).__name__)
 
 
 def run(*words: str, cache: Path) -> str:
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "NUMBA_CACHE_DIR": str(cache)}
     return subprocess.run(
         [sys.executable, *words], capture_output=True, text=True, encoding="utf-8", check=True, env=environment
     ).stdout
