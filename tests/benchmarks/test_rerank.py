@@ -1,7 +1,5 @@
 """`benchmarks/rerank.py`: lists ranked anew, and what a model says of the way back."""
 
-import math
-
 import pytest
 
 from benchmarks.rerank import Found, backward, bleu, by_both, by_length
@@ -25,11 +23,12 @@ def test_the_way_back_may_decide() -> None:
     assert bleu(lists, by_both(1.0)) == pytest.approx(100)
 
 
-def test_backward_is_what_a_search_gives_its_own_translation() -> None:
-    """Up to what eight bits round: the search has them, the readable model has not."""
-    translator = load_translator(DEFAULT, precision="fp32")
-    sources = ["My friends live in a big house.", "Where is the dog that you saw?"]
-    found = translator.translate(sources, source_lang="en", target_lang="de", guards=False, beam_size=1)
-    means = backward(translator, [(each.source, each.text) for each in found], Direction("en", "de"))
-    for each, mean in zip(found, means, strict=True):
-        assert math.isclose(mean, each.log_probability / (len(each.tokens) + 1), abs_tol=1e-3)
+def test_backward_says_the_same_of_a_pair_alone_and_in_a_batch() -> None:
+    translator, direction = load_translator(DEFAULT, precision="fp32"), Direction("de", "en")
+    right, wrong = (
+        ("Der Hund schläft.", "The dog is asleep."),
+        ("Der Hund schläft.", "Seven of nine red stones, he said."),
+    )
+    both = backward(translator, [right, wrong], direction)
+    assert both == pytest.approx([backward(translator, [each], direction)[0] for each in (right, wrong)], abs=1e-3)
+    assert 0 > both[0] > both[1]
