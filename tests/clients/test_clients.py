@@ -122,7 +122,7 @@ def test_deepl_has_multilingual_glossaries(deepl_client: "deepl.DeepLClient") ->
     assert [each.entry_count for each in made.dictionaries] == [1]
     deepl_client.update_multilingual_glossary_dictionary(made, entries("EN", "DE", {"dog": "Hund"}))
     (found,) = deepl_client.get_multilingual_glossary_entries(made, "EN", "DE").dictionaries
-    assert found.entries == {"cat": "Kater", "dog": "Hund"}
+    assert found.entries == "cat\tKater\ndog\tHund"
     deepl_client.replace_multilingual_glossary_dictionary(made, entries("EN", "DE", {"cat": "Katze"}))
     assert deepl_client.update_multilingual_glossary_name(made, "cats").name == "cats"
     assert [each.name for each in deepl_client.list_multilingual_glossaries()] == ["cats"]
