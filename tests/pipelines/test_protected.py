@@ -292,3 +292,28 @@ def test_terms_within_tags() -> None:
     assert translator.asked == ["the lamp hums"] * 2
     assert found.text.replace("<b>", "").replace("</b>", "") == "die Leuchten"
     assert (found.unused, found.failed) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("text", "sent", "expected"),
+    [
+        ("The lamp hums (%d).", "The lamp hums.", "THE LAMP HUMS (%d)."),
+        ("The lamp: {x}", "The lamp", "THE LAMP: {x}"),
+        ("The lamp [{x}] ({y})!", "The lamp!", "THE LAMP [{x}] ({y})!"),
+        ("The lamp {x}.", "The lamp <ph0>.", "THE LAMP {x}."),
+        ("{x}: {y}", None, "{x}: {y}"),
+        ("<b>The lamp: </b>", "The lamp:", "<b>THE LAMP: </b>"),
+    ],
+)
+def test_variables_that_stand_apart_at_the_end_are_not_sent(text: str, sent: str | None, expected: str) -> None:
+    translator = Scripted(lambda text: [text.upper()])
+    (found,) = translate_protected(translator, [text], DEFAULT)
+    assert [show_marks(each) for each in translator.asked] == ([sent] if sent else [])
+    assert (found.text, found.failed) == (expected, ())
+
+
+def test_no_tag_is_put_into_a_word() -> None:
+    translator = Scripted(lambda text: ["I don't see Tom's lamp"])
+    (found,) = translate_protected(translator, ["the <b>lamp</b> <i>runs</i> <br/>here"], DEFAULT)
+    assert "don't" in found.text
+    assert "Tom's" in found.text

@@ -9,6 +9,7 @@ again for one that does.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
@@ -30,6 +31,10 @@ from limelight.text.sentences import Sentences, split_sentences
 from limelight.text.units.unit import is_code
 from limelight.tokens.marked import knows_marks
 
+ENDS = ".!?…。！？"
+TAIL = re.compile(rf"(?<=\w)((?:\s*[(\[]{PLACEHOLDER.pattern}[)\]]|\s?:\s{PLACEHOLDER.pattern})+)([{ENDS}]*)\Z")
+"""Placeholders in brackets or behind a colon at the end of a sentence: nothing around them depends on them."""
+
 
 class MarkedSentence(NamedTuple):
     """A sentence with placeholders, numbered from 0."""
@@ -42,10 +47,17 @@ class MarkedSentence(NamedTuple):
     prefix: str = ""
     """Marks of the whole part before it, which stay there."""
     suffix: str = ""
+    tail: str = ""
+    """Marks of the whole part that stand apart at its end, as in `Copied (%d).`: they stay before its last signs."""
     sent: str = ""
     """What the model is given of it: without the tags that attention places."""
     terms: tuple[Match, ...] = ()
     """Terms of the glossary in what is sent."""
+
+    def with_tail(self, translation: str) -> str:
+        """A translation with the tail before the signs at its end."""
+        body = translation.rstrip(ENDS) if self.tail else translation
+        return f"{body}{self.tail}{translation[len(body) :]}"
 
     @property
     def has_words(self) -> bool:
@@ -222,7 +234,8 @@ def _finished(protected: ProtectedText, found: Sequence[_Sentence]) -> Protected
                 moved += [source.spans[number].text for number in done.repaired.moved if number in sent]
                 failed += [source.spans[number].text for number in done.repaired.failed]
                 unused += [match.term.target for match in done.unused]
-            sentences.append(source.prefix + renumbered(text, source.numbers) + source.suffix)
+            whole = source.with_tail(renumbered(text, source.numbers))
+            sentences.append(source.prefix + whole + source.suffix)
         restored = restore(part.gaps.join(sentences), part.protected)
         texts.append(restored.text)
         failed += [part.protected.spans[number].text for number in sorted({*restored.missing, *restored.misplaced})]
@@ -245,14 +258,18 @@ def _joined(source: str, text: str, translations: Sequence[Translation]) -> dict
 def _sentence(text: str, spans: Sequence[Span], *, carry_tags: bool) -> MarkedSentence:
     """One sentence; tags at its ends that belong to other sentences, or stand alone, stay outside of it."""
     begin, end = _inside(text, spans)
-    inner = text[begin:end]
+    apart = TAIL.search(text, begin, end)
+    if apart and any(spans[mark_number(mark)].role in ("open", "close") for mark in MARK.findall(apart[1])):
+        apart = None
+    tail = apart[1] if apart else ""
+    inner = text[begin : apart.start()] + apart[2] if apart else text[begin:end]
     numbers = [mark_number(mark) for mark in MARK.findall(inner)]
     local = {number: place for place, number in enumerate(numbers)}
     own = tuple(spans[number]._replace(partner=local.get(spans[number].partner, -1)) for number in numbers)
     marked = PLACEHOLDER.sub(lambda match: placeholder(local[mark_number(match[0])]), inner)
     left_out = [] if carry_tags else [number for number, span in enumerate(own) if _is_tag(span)]
     sent = without_placeholders(marked, left_out)[0] if left_out else marked
-    return MarkedSentence(marked, own, tuple(numbers), text[:begin], text[end:], sent)
+    return MarkedSentence(marked, own, tuple(numbers), text[:begin], text[end:], tail, sent)
 
 
 def _with_terms(sentence: MarkedSentence, glossary: Glossary | None) -> MarkedSentence:

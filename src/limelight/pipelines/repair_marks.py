@@ -16,6 +16,7 @@ from limelight.pipelines.translation import Translation
 from limelight.pipelines.translator import Translator
 from limelight.text.marks import MARK, PLACEHOLDER, mark_number, placeholder
 from limelight.text.protect import Protected, Span, restore
+from limelight.text.words import word_spans
 from limelight.tokens.marked import decode_marked, encode_marked
 
 
@@ -139,11 +140,13 @@ def _slots(translator: Translator, text: str, ids: Sequence[int]) -> tuple[Slot,
     """The places between the words and marks of a text that are also places between its tokens."""
     tokenizer = translator.tokenizers.target
     words = tokenizer.word_of(ids)
+    whole = word_spans(text)
     slots = [Slot(0, 0)]
     for row in range(1, len(ids)):
         before = decode_marked(tokenizer, ids[:row])
         beside = before[-1:] + text[len(before) : len(before) + 1]
         divided = words[row] != words[row - 1] or not beside.isalnum()  # a mark, or a sign at the end of a word
+        divided &= not any(begin < len(before) < end for begin, end in whole)  # don't, Tom's
         if divided and text.startswith(before) and len(before) > slots[-1].place:
             slots.append(Slot(row, len(before)))
     return (*slots, Slot(len(ids), len(text)))
