@@ -77,7 +77,7 @@ def main(
 def by_length(alpha: float, offset: float) -> Callable[[Found], float]:
     """The score of a search with this length penalty."""
     penalty = LengthPenalty(alpha, offset)
-    return lambda found: found.forward / penalty.at(found.tokens)
+    return lambda found: found.forward / penalty.at(float(found.tokens))
 
 
 def by_both(weight: float) -> Callable[[Found], float]:

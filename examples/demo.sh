@@ -38,7 +38,7 @@ python "$examples/phrase_grammar.py" --pairs 20000 --seed 1 --out "$corpus"
 head -n 3 "$corpus/train.tsv" | tr '\t' '\n' | sed 's/^/   /'
 
 # What comes after the training takes about as long as what came before it, and half a minute where loops are compiled.
-minutes=${2:-$(awk -v begun=$SECONDS 'BEGIN { left = (180 - 2 * begun) / 60; print left > 1.7 ? 1.7 : left < 0.4 ? 0.4 : left }')}
+minutes=${2:-$(awk -v begun=$SECONDS 'BEGIN { left = (180 - 2 * begun) / 60; print (left > 1.7 ? 1.7 : left < 0.4 ? 0.4 : left) }')}
 say "Training a small Transformer for at most $minutes minutes"
 limelight train --train "$corpus/train.tsv" --valid "$corpus/valid.tsv" --source en --target lumi \
     --recipe demo --max-minutes "$minutes" --out "$model"
