@@ -234,8 +234,7 @@ def _finished(protected: ProtectedText, found: Sequence[_Sentence]) -> Protected
                 moved += [source.spans[number].text for number in done.repaired.moved if number in sent]
                 failed += [source.spans[number].text for number in done.repaired.failed]
                 unused += [match.term.target for match in done.unused]
-            whole = source.with_tail(renumbered(text, source.numbers))
-            sentences.append(source.prefix + whole + source.suffix)
+            sentences.append(source.prefix + source.with_tail(renumbered(text, source.numbers)) + source.suffix)
         restored = restore(part.gaps.join(sentences), part.protected)
         texts.append(restored.text)
         failed += [part.protected.spans[number].text for number in sorted({*restored.missing, *restored.misplaced})]
