@@ -39,7 +39,7 @@ def predicted(batches: Iterable[Batch]) -> Counter[int]:
 
 
 def same(one: Batch, other: Batch) -> bool:
-    return all(torch.equal(getattr(one, name), getattr(other, name)) for name in Batch.__slots__)
+    return all(torch.equal(getattr(one, name), getattr(other, name)) for name in Batch.__slots__[:5])
 
 
 @pytest.mark.parametrize("way", WAYS)

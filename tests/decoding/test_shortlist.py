@@ -255,7 +255,7 @@ def drained(engine: Engine) -> list[Outcome]:
 @pytest.mark.parametrize(
     ("listed", "message"),
     [
-        ([1, 4], "the shortlist lacks the id 0: the end and the prefix have to be on it"),
+        ([1, 4], "the shortlist lacks the id 0: the end, the prefix and phrases have to be on it"),
         ([0, 1, 4], "the shortlist lacks the id 7"),
         ([0, 7, 4], "the ids of a shortlist rise, from 0 to 16 at most"),
         ([0, 7, 17], "the ids of a shortlist rise"),

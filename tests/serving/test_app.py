@@ -218,8 +218,8 @@ def guarded_service() -> Iterator[Running]:
         yield service
 
 
-PUBLIC = {"/health", "/api/v1/health/live", "/api/v1/health/ready", "/", "/page/{name}"}
-"""Probes, and the page's own files: what it asks for needs a key."""
+PUBLIC = {"/health", "/api/v1/health/live", "/api/v1/health/ready", "/", "/page/{name}", "/download_file/{name}"}
+"""Probes, the page's own files (what it asks for needs a key), and documents by a name that cannot be guessed."""
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")

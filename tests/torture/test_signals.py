@@ -127,7 +127,12 @@ def test_beam_search_is_told_to_stop(
     chance, tries = random.Random(seed), 20 if full else 1
     held, slowest = 0, 0.0
     text = write_pairs(tmp_path / "test.tsv", 5000)
-    words = [command, "--model", str(workplace.whole), *([text] if command == "translate" else ["--test", text])]
+    words = [
+        command,
+        "--model",
+        str(workplace.whole),
+        *(["--workers", "1", text] if command == "translate" else ["--test", text]),
+    ]
     for _ in range(tries):
         moment = Moment("limelight.decoding.engine.take_step", chance.randint(1, 40), chance.choice([0.0, 0.05]))
         command = Command([*words, "--output", str(tmp_path / "out.txt")], tmp_path / "errors", moment)
