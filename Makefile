@@ -46,7 +46,7 @@ test-clients: .venv/.ready-clients ## talk to a running service with the clients
 test-ray: .venv/.ready-ray ## translate a corpus with actors of Ray, and Parquet files
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -W ignore tests/ray $(FAILED)
 
-torture: .venv/.ready-dev ## break runs in every way we promise to survive, with the full figures (seven minutes)
+torture: .venv/.ready-dev ## break runs in every way we promise to survive, with the full figures (long)
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/torture --torture
 
 bench: .venv/.ready-peers ## measure everything beside the peers (50 minutes): make bench DATA=folder-of-Multi30k
