@@ -14,6 +14,7 @@ import argparse
 import asyncio
 import json
 import os
+import socket
 import statistics
 import subprocess
 import sys
@@ -147,7 +148,10 @@ async def beside_long_ones(port: int, target: str, seconds: float) -> tuple[floa
 
 @contextmanager
 def started(command: list[str], port: int) -> Iterator[int]:
-    """A service in a process of its own, once it answers."""
+    """A service in a process of its own, once it answers. Raises `RuntimeError` where another one has the port."""
+    with socket.socket() as probe:
+        if probe.connect_ex(("127.0.0.1", port)) == 0:
+            raise RuntimeError(f"port {port} is in use: another service would be measured; end it first")
     path = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
     with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL, cwd=ROOT) as process:

@@ -17,8 +17,8 @@ from limelight.pipelines.protected import translate_prepared
 from limelight.serving import uploads
 from limelight.serving.documents import CHUNK, SUFFIXES, chunks
 from limelight.serving.limits import Limits
-from limelight.serving.pieces import Segment
 from limelight.serving.refusal import Refusal
+from limelight.serving.segments import Segment
 from limelight.serving.uploads import Uploads
 from limelight.text.units.registry import Options
 from tests.serving.helpers import Answered, Running, carrying, running, wait_until

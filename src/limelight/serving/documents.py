@@ -11,8 +11,8 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from limelight.serving.catalog import Way
-from limelight.serving.pieces import Segment
 from limelight.serving.refusal import Refusal, bad_request
+from limelight.serving.segments import Segment
 from limelight.serving.service import Client, Service
 from limelight.text.glossary import Glossary
 from limelight.text.units.registry import DOCX, FORMATS, suffix_of

@@ -17,9 +17,9 @@ from limelight.serving.keys import Keys
 from limelight.serving.limits import Limits
 from limelight.serving.logs import Log
 from limelight.serving.metrics import Metrics
-from limelight.serving.pieces import Pieces, Plain, Segment, Split, TagHandling, segment_task, take_apart
 from limelight.serving.pool import Sentence
 from limelight.serving.refusal import Refusal, bad_request
+from limelight.serving.segments import Plain, Segment, SegmentedText, Split, TagHandling, segment_task, segmented
 from limelight.serving.uploads import Uploads
 from limelight.text.glossary import Glossary
 from limelight.text.units.unit import FormatError
@@ -219,7 +219,7 @@ class Service:
         return dict(sorted(likely.items(), key=lambda each: -each[1]))
 
     async def _decoded(
-        self, client: Client, ask: Ask, ways: Sequence[Way], apart: Sequence[Pieces], shown: Shown | None
+        self, client: Client, ask: Ask, ways: Sequence[Way], apart: Sequence[SegmentedText], shown: Shown | None
     ) -> list[list[Mapping[str, Any]]]:
         """The results of all sentences, by text. Texts of different models are translated side by side."""
         done: list[list[Mapping[str, Any]]] = [[{} for _ in parts.texts] for parts in apart]
@@ -255,7 +255,7 @@ class Service:
 class _Progress:
     """Puts the sentences of each text together as far as they are."""
 
-    def __init__(self, apart: Sequence[Pieces], places: Sequence[tuple[int, int]], shown: Shown) -> None:
+    def __init__(self, apart: Sequence[SegmentedText], places: Sequence[tuple[int, int]], shown: Shown) -> None:
         self._apart, self._places, self._shown = apart, places, shown
         self._texts = [[""] * len(parts.texts) for parts in apart]
         self._whole = [[False] * len(parts.texts) for parts in apart]
@@ -286,12 +286,12 @@ def _options(ask: Ask, way: Way, first: int) -> dict[str, Any]:
     return {**languages, **{key: value for key, value in ask.options.items() if value is not None}, "first": first}
 
 
-async def _apart(ask: Ask, text: str, way: Way) -> Pieces:
+async def _apart(ask: Ask, text: str, way: Way) -> SegmentedText:
     """Raises `Refusal` for tags that cannot be read."""
     language, terms = way.direction.source or "en", ask.terms
     if terms is not None and not terms.source_lang:
         terms = Glossary(terms.terms, language)
-    take = partial(take_apart, text, language, ask.tags, terms, ask.split)
+    take = partial(segmented, text, language, ask.tags, terms, ask.split)
     try:
         return take() if len(text) <= QUICK else await asyncio.to_thread(take)
     except FormatError as error:

@@ -13,8 +13,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from limelight.serving.call import Call, Dialect, Reply, Route
 from limelight.serving.dialects.tags import Names, Tagging
 from limelight.serving.languages import language_name
-from limelight.serving.pieces import Split
 from limelight.serving.refusal import Refusal, bad_request
+from limelight.serving.segments import Split
 from limelight.serving.service import Answer, Ask, Client, Service
 from limelight.text.glossary import Glossary
 

@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from limelight.serving.call import Call, Dialect, Reply, Route
 from limelight.serving.documents import SUFFIXES
 from limelight.serving.languages import language_name
-from limelight.serving.pieces import TagHandling
 from limelight.serving.refusal import Refusal, bad_request
+from limelight.serving.segments import TagHandling
 from limelight.serving.service import Answer, Ask, Service
 
 

@@ -19,8 +19,8 @@ from limelight.serving.dialects.deepl import as_list
 from limelight.serving.dialects.events import Following, Progress, event, follow
 from limelight.serving.dialects.tags import Tagging, glossary_in
 from limelight.serving.metrics import MEDIA_TYPE
-from limelight.serving.pieces import Split
 from limelight.serving.refusal import Refusal, bad_request
+from limelight.serving.segments import Split
 from limelight.serving.service import Answer, Ask, Service
 
 FORMAT = 1

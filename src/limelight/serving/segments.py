@@ -30,8 +30,8 @@ class TagHandling(NamedTuple):
     tags: Tags = PLAIN
 
 
-class Pieces(ABC):
-    """A text taken apart."""
+class SegmentedText(ABC):
+    """A text as what is translated one by one."""
 
     texts: Sequence[str]
 
@@ -48,24 +48,24 @@ class Pieces(ABC):
         return result
 
 
-class Plain(Pieces):
+class Plain(SegmentedText):
     """Sentences, with terms where there is a glossary."""
 
     def __init__(self, sentences: Sentences, terms: Glossary | None, split: Split) -> None:
         self.sentences, self.texts, self._terms, self._split = sentences, sentences.texts, terms, split
 
     def sentence(self, place: int, options: dict[str, Any], *, stream: bool) -> Sentence:
-        """See `Pieces`."""
+        """See `SegmentedText`."""
         if self._terms is None:
             return Sentence("translate", self.texts[place], options, stream)
         return segment_task(Segment(self.texts[place]), self._terms, options, split=self._split)
 
     def join(self, texts: Sequence[str]) -> str:
-        """See `Pieces`."""
+        """See `SegmentedText`."""
         return self.sentences.join(texts)
 
 
-class Tagged(Pieces):
+class Tagged(SegmentedText):
     """Segments between tags, with the tags inside them as codes."""
 
     def __init__(self, text: str, units: Sequence[Unit], terms: Glossary | None, split: Split) -> None:
@@ -73,12 +73,12 @@ class Tagged(Pieces):
         self.texts = [unit.text for unit in units]
 
     def sentence(self, place: int, options: dict[str, Any], *, stream: bool) -> Sentence:
-        """See `Pieces`."""
+        """See `SegmentedText`."""
         codes = tuple((code.role, code.name) for code in self._units[place].codes)
         return segment_task(Segment(self.texts[place], codes), self._terms, options, split=self._split)
 
     def join(self, texts: Sequence[str]) -> str:
-        """See `Pieces`."""
+        """See `SegmentedText`."""
         return rewritten(self._text, self._units, texts)
 
     def shown(self, place: int, result: Result) -> Result:
@@ -108,8 +108,10 @@ def segment_task(
     return Sentence("protected", segment.text, {**options, **more})
 
 
-def take_apart(text: str, language: str, handling: TagHandling | None, terms: Glossary | None, split: Split) -> Pieces:
-    """The pieces of a text. Raises `FormatError` for tags that cannot be read."""
+def segmented(
+    text: str, language: str, handling: TagHandling | None, terms: Glossary | None, split: Split
+) -> SegmentedText:
+    """A text divided into what is translated one by one. Raises `FormatError` for tags that cannot be read."""
     if handling is not None:
         units = html_units(text, "", handling.tags) if handling.kind == "html" else xml_units(text, handling.tags)
         if any(len(unit.codes) > MAX_CODES for unit in units):
