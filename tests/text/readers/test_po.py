@@ -71,6 +71,22 @@ def test_plurals(forms: list[str], pairs: list[tuple[str, str]], tmp_path: Path)
     assert sides(path) == [*pairs, ("a", "b")]
 
 
+@pytest.mark.parametrize(
+    ("rule", "source"),
+    [
+        ("nplurals=3; plural=(n==1 ? 0 : n<5 ? 1 : 2);", "lamp"),
+        ("nplurals=3; plural=(n==0 ? 0 : n==1 ? 1 : 2);", ""),
+        ("nplurals=3; plural=nonsense;", ""),
+    ],
+)
+def test_the_singular_belongs_to_the_form_for_one(rule: str, source: str, tmp_path: Path) -> None:
+    header = PO_HEADER.replace('"Language: de', f'"Plural-Forms: {rule}\\n"\n"Language: xx')
+    strings = 'msgstr[0] "a"\nmsgstr[1] "b"\nmsgstr[2] "c"'
+    path = write(tmp_path, "a.po", po(f'msgid "lamp"\nmsgid_plural "lamps"\n{strings}', header=header))
+    one = "a" if source else "b" if "n==0" in rule else ""
+    assert sides(path) == [*([("lamp", one)] if one else []), ("lamps", "c")]
+
+
 def test_the_languages_are_those_of_the_header(tmp_path: Path) -> None:
     path = write(tmp_path, "a.po", po(entry()))
     assert sides(path, "en", "de") == sides(path) == [("a", "b")]

@@ -1,5 +1,6 @@
 """Gettext catalogs: what is translated, and what msgfmt says to it."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -34,8 +35,38 @@ def test_plurals() -> None:
     entry = 'msgid "one dog"\nmsgid_plural "%d dogs"\nmsgstr[0] ""\nmsgstr[1] ""\n'
     new = translated(HEAD + entry, ".po")
     assert new.endswith('#, fuzzy\nmsgid "one dog"\nmsgid_plural "%d dogs"\nmsgstr[0] "ONE DOG"\nmsgstr[1] "%D DOGS"\n')
-    three = entry + 'msgstr[2] ""\n'
-    assert translated(HEAD + three, ".po").count("%D DOGS") == 3
+    assert translated(HEAD + entry, ".po", target="xx").endswith('[0] "ONE DOG"\nmsgstr[1] "%D DOGS"\n')
+
+
+POLISH = "nplurals=3; plural=(n==1 ? 0 : n%10>=2 && n%10<=4 ? 1 : 2);"
+LATE = "nplurals=3; plural=(n==0 ? 0 : n==1 ? 1 : 2);"
+
+
+@pytest.mark.parametrize(
+    ("rule", "target", "given", "new"),
+    [
+        (POLISH, "xx", ["", "", ""], ["ONE DOG", "%D DOGS", "%D DOGS"]),
+        (POLISH, "xx", ["", ""], ["ONE DOG", "%D DOGS", "%D DOGS"]),
+        (LATE, "xx", ["", ""], ["%D DOGS", "ONE DOG", "%D DOGS"]),
+        ("nplurals=1; plural=0;", "xx", ["", ""], ["%D DOGS"]),
+        ("nplurals=2; plural=(n != 1);", "xx", ["", "", ""], ["ONE DOG", "%D DOGS"]),
+        ("nplurals=INTEGER; plural=EXPRESSION;", "pl", ["", ""], ["ONE DOG", "%D DOGS", "%D DOGS"]),
+        ("nplurals=INTEGER; plural=EXPRESSION;", "ja", ["", ""], ["%D DOGS"]),
+        ("nplurals=2; plural=(n != 1);", "de", ["ein Hund", ""], ["ein Hund", "%D DOGS"]),
+        ("nplurals=2; plural=(n != 1);", "de", ["", "Hunde"], ["ONE DOG", "Hunde"]),
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_forms_by_their_number(rule: str, target: str, given: list[str], new: list[str], end: str) -> None:
+    strings = "".join(f'msgstr[{number}] "{form}"\n' for number, form in enumerate(given))
+    head = HEAD.replace('"Language', f'"Plural-Forms: {rule}\\n"\n"Language')
+    text = f'{head}msgid "one dog"\nmsgid_plural "%d dogs"\n{strings}\nmsgid "a"\nmsgstr "b"\n'.replace("\n", end)
+    found = translated(text, ".po", target=target)
+    assert re.findall(r'msgstr\[(\d)\] "(.*)"', found) == [(str(place), form) for place, form in enumerate(new)]
+    assert found.count("#, fuzzy") == 1
+    assert "INTEGER" not in found
+    assert found.count("\n") == found.count(end)
+    assert found.endswith(f'{end}{end}msgid "a"{end}msgstr "b"{end}')
 
 
 def test_strings_over_several_lines_and_escapes() -> None:

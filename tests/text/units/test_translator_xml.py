@@ -1,5 +1,7 @@
 """XLIFF, TMX and Qt files: which segments are translated, and where translations go."""
 
+import re
+
 import pytest
 
 from limelight.text.units.unit import FormatError
@@ -82,6 +84,29 @@ def test_qt() -> None:
     assert '</source><translation type="unfinished">OPEN &amp;IT</translation></message>' in new
     assert "<numerusform>%N B</numerusform><numerusform>%N B</numerusform>" in new
     assert '<TS version="2.1" language="de">' in new
+
+
+@pytest.mark.parametrize(
+    ("target", "forms", "new"),
+    [
+        ("de", 2, ["%N FILE", "%N FILES"]),
+        ("de", 1, ["%N FILE", "%N FILES"]),  # `lupdate` without a language
+        ("pl", 3, ["%N FILE", "%N FILES", "%N FILES"]),
+        ("ar", 6, ["%N FILES", "%N FILE", *["%N FILES"] * 4]),
+        ("ja", 1, ["%N FILES"]),
+        ("hu", 1, ["%N FILES"]),
+        ("xx", 2, ["%N FILE(S)"] * 2),
+        ("pl", 0, ["%N FILE(S)"] * 3),
+    ],
+)
+def test_forms_of_qt(target: str, forms: int, new: list[str]) -> None:
+    source = "<message numerus='yes'><source>%n file(s)</source><translation type='unfinished'>"
+    text = f"<TS>{source}{'<numerusform></numerusform>' * forms}</translation></message></TS>"
+    found = translated(text, ".ts", target=target)
+    assert re.findall("<numerusform>(.*?)</numerusform>", found) == new
+    if forms == 0:
+        text = text.replace("<translation type='unfinished'></translation>", "")
+        assert translated(text, ".ts", target=target).count("<numerusform>") == 3
 
 
 @pytest.mark.parametrize("suffix", [".xlf", ".tmx", ".ts"])

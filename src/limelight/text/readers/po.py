@@ -9,6 +9,7 @@ from pathlib import Path
 
 from limelight.text.open_text import open_segments
 from limelight.text.pair import BadLine
+from limelight.text.plurals import PluralForms, forms_of_header, forms_of_language
 from limelight.text.readers.lines import MAX_LINE_BYTES, scan_lines
 from limelight.text.readers.segments import Segment, Variant
 from limelight.untrusted import shown
@@ -44,10 +45,10 @@ class _Entry:
 def scan_po(path: str | Path) -> Iterator[Segment | BadLine]:
     """Its entries. The source language is that of the header's X-Source-Language, if it has one.
 
-    An entry with a plural is one or two segments: singular and plural where the language has two forms, else the plural
+    An entry with a plural is one or two segments: the singular and the form for one (`text/plurals.py`), and the plural
     and the last form, the general one in nearly all languages.
     """
-    file, source, target = str(path), "", ""
+    file, source, target, plurals = str(path), "", "", None
     for entry in _entries(path):
         if isinstance(entry, BadLine):
             yield entry
@@ -66,8 +67,9 @@ def scan_po(path: str | Path) -> Iterator[Segment | BadLine]:
                 yield BadLine(file, entry.line, reason, fatal=True)
                 return
             source, target = header.get("x-source-language", ""), header.get("language", "")
+            plurals = forms_of_header(entry.text("msgstr")) or forms_of_language(target)
         else:
-            for left, right in _sides(entry):
+            for left, right in _sides(entry, plurals):
                 variants = [Variant(source, [entry.text(left)]), Variant(target, [entry.text(right)])]
                 yield Segment(entry.line, variants, unused=_unused(entry, right))
 
@@ -81,13 +83,14 @@ def _unused(entry: _Entry, keyword: str) -> str:
     return "fuzzy" if "fuzzy" in entry.flags else ""
 
 
-def _sides(entry: _Entry) -> list[tuple[str, str]]:
+def _sides(entry: _Entry, plurals: PluralForms | None) -> list[tuple[str, str]]:
     """The keywords of source and target."""
     if "msgid_plural" not in entry.texts:
         return [("msgid", "msgstr")]
     forms = sorted(name for name in entry.texts if name.startswith("msgstr["))
     last = [("msgid_plural", forms[-1])] if forms else []
-    return [("msgid", forms[0]), *last] if len(forms) == 2 else last
+    one = f"msgstr[{plurals.one if plurals and plurals.total == len(forms) else 0 if len(forms) == 2 else -1}]"
+    return [("msgid", one), *last] if one in forms and one != forms[-1] else last
 
 
 def _header(text: str) -> dict[str, str]:

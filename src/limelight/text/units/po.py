@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from limelight.text.plurals import PluralForms, forms_of_header, forms_of_language
 from limelight.text.units.plain import unwrapped
 from limelight.text.units.unit import FormatError, Splice, Unit, has_words, make_unit
 from limelight.untrusted import shown
@@ -16,6 +17,8 @@ _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|([0-7]{1,3})|(.))")
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _CHARSET = re.compile(r"charset=([\w.-]+)")
 _LANGUAGE = re.compile(r'"Language:\s*\\n"')
+_OPEN_FORMS = re.compile(r"nplurals=INTEGER;\s*plural=EXPRESSION;")
+_OPEN_CHARSET = re.compile(r"(?<=text/plain; )charset=CHARSET")
 
 
 @dataclass(slots=True)
@@ -41,24 +44,27 @@ class _Entry:
 
 
 def po_units(text: str, language: str = "", *, everything: bool = False) -> list[Unit]:
-    """Entries to be translated; with `everything` those that have a translation too. A plural is translated once, and
-    stands in all forms. What is translated becomes `fuzzy`, so that somebody looks at it. An empty field `Language` of
-    the header gets the `language`.
+    """Entries to be translated; with `everything` those that have a translation too. Of a plural the singular becomes
+    the form for one, the plural all others; there are as many as the header says, or as the language has where it does
+    not. What is translated becomes `fuzzy`, so that somebody looks at it. A header that leaves the language, the plural
+    forms or the encoding open gets them.
 
     Raises `FormatError` for what is no catalog.
     """
-    units = list[Unit]()
+    units, plurals = list[Unit](), None
     for entry in _entries(text):
         if not entry.texts.get("msgid"):
+            if entry.texts.get("msgstr") and "msgctxt" not in entry.texts:
+                plurals = forms_of_header(entry.texts["msgstr"])
             continue
-        missing = [name for name in entry.forms if not entry.texts[name]]
-        if not (missing or entry.is_fuzzy or everything) or not entry.forms:
+        if not entry.forms:
             continue
+        asked = everything or entry.is_fuzzy
         if "msgid_plural" in entry.texts:
-            units += _plural(text, entry)
-        elif has_words(entry.texts["msgid"]):
+            units += _plural(text, entry, plurals or forms_of_language(language), asked=asked)
+        elif (asked or not entry.texts[entry.forms[0]]) and has_words(entry.texts["msgid"]):
             units.append(_unit(text, entry, "msgid", entry.forms))
-    return [*_header(text, language, units), *units]
+    return _with_header(text, language, units)
 
 
 def charset(data: bytes) -> str:
@@ -67,45 +73,55 @@ def charset(data: bytes) -> str:
     return "" if found is None or found[1].upper() == "CHARSET" else found[1]
 
 
-def _header(text: str, language: str, units: list[Unit]) -> list[Unit]:
-    """The first unit also names the language, where the header leaves it empty."""
-    field_ = _LANGUAGE.search(text)
-    if not (units and language and field_):
-        return []
-    first, named = units.pop(0), Splice(*field_.span(), f'"Language: {language}\\n"')
-    return [first._replace(write=lambda new: [named, *first.write(new)])]
+def _with_header(text: str, language: str, units: list[Unit]) -> list[Unit]:
+    """The first unit also fills in what the header leaves open."""
+    forms = forms_of_language(language)
+    given = ((_LANGUAGE, f'"Language: {language}\\n"' if language else ""), (_OPEN_FORMS, forms.rule if forms else ""),
+             (_OPEN_CHARSET, "charset=UTF-8"))  # fmt: skip
+    found = [(pattern.search(text), new) for pattern, new in given]
+    named = [Splice(*match.span(), new) for match, new in found if match and new]
+    if not (units and named):
+        return units
+    first, *others = units
+    return [first._replace(write=lambda new: [*named, *first.write(new)]), *others]
 
 
-def _plural(text: str, entry: _Entry) -> Iterator[Unit]:
-    """Two forms are singular and plural; of another number, all are what the plural becomes."""
-    forms = entry.forms
-    if len(forms) == 2 and has_words(entry.texts["msgid"]):
-        yield _unit(text, entry, "msgid", forms[:1])
-        forms = forms[1:]
-        entry.flags, entry.previous = _DONE, []
-    if has_words(entry.texts["msgid_plural"]):
-        yield _unit(text, entry, "msgid_plural", forms)
+def _plural(text: str, entry: _Entry, plurals: PluralForms | None, *, asked: bool) -> Iterator[Unit]:
+    """The singular for one, the plural for all others; forms that have a translation stay unless it is `asked` for."""
+    own = entry.forms
+    plurals = plurals or PluralForms(len(own), 0 if len(own) > 1 else -1)
+    wanted = [f"msgstr[{number}]" for number in range(plurals.total)]
+    if own[0] == "msgstr" or any(f"msgstr[{number}]" != name for number, name in enumerate(own)):
+        wanted, plurals = own, PluralForms(len(own), -1)  # numbered otherwise: as they are
+    wanted = [name for name in wanted if asked or not entry.texts.get(name)]
+    singular = f"msgstr[{plurals.one}]"
+    surplus = [name for name in own[plurals.total :] if asked or not entry.texts[name]]
+    sides = (("msgid", [name for name in wanted if name == singular]),
+             ("msgid_plural", [name for name in wanted if name != singular]))  # fmt: skip
+    for keyword, names in sides:
+        if names and has_words(entry.texts[keyword]):
+            yield _unit(text, entry, keyword, names, surplus)
 
 
-_DONE = (0, 0, "fuzzy")
-"""The flags of an entry whose first unit writes them."""
-
-
-def _unit(text: str, entry: _Entry, keyword: str, forms: list[str]) -> Unit:
-    source = entry.texts[keyword]
-    flags, previous = entry.flags, list(entry.previous)
+def _unit(text: str, entry: _Entry, keyword: str, names: list[str], surplus: Sequence[str] = ()) -> Unit:
+    """A text of an entry, which becomes these forms. Units of the same entry write the same of what they share."""
+    last = entry.places[entry.forms[-1]][1]
 
     def write(new: str) -> Iterator[Splice]:
-        end = "\r\n" if "\r\n" in text[entry.begin : entry.places[forms[0]][1] + 2] else "\n"
-        for name in forms:
-            yield Splice(*entry.places[name], _written(name, new, end))
-        yield from (Splice(begin, until, "") for begin, until in previous)
-        if flags is None:
+        end = "\r\n" if "\r\n" in text[entry.begin : last + 2] else "\n"
+        for name in names:
+            written = _written(name, new, end)
+            yield Splice(*entry.places[name], written) if name in entry.places else Splice(last, last, end + written)
+        for name in surplus:
+            before = entry.places[entry.forms[entry.forms.index(name) - 1]][1]
+            yield Splice(before, entry.places[name][1], "")
+        yield from (Splice(begin, until, "") for begin, until in entry.previous)
+        if entry.flags is None:
             yield Splice(entry.first, entry.first, f"#, fuzzy{end}")
-        elif flags is not _DONE and not entry.is_fuzzy:
-            yield Splice(flags[0], flags[1], f"#, fuzzy,{flags[2]}")
+        elif not entry.is_fuzzy:
+            yield Splice(entry.flags[0], entry.flags[1], f"#, fuzzy,{entry.flags[2]}")
 
-    return make_unit([unwrapped(source)], write, entry.line)
+    return make_unit([unwrapped(entry.texts[keyword])], write, entry.line)
 
 
 def _written(keyword: str, text: str, end: str) -> str:

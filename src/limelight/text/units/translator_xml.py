@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from limelight.text.plurals import PluralForms, forms_of_qt
 from limelight.text.readers.segments import matches
 from limelight.text.units.inline_xml import QT, TMX, XLIFF_1, XLIFF_2, inline_parts
 from limelight.text.units.markup import Element, escape_xml, scan_elements
-from limelight.text.units.unit import FormatError, Lines, Splice, Unit, has_words, make_unit, with_codes
+from limelight.text.units.unit import Code, FormatError, Lines, Splice, Unit, has_words, make_unit, with_codes
 
 Around = tuple[Element, ...]
+_OPTIONAL = re.compile(r"(?<=\w)\((e?s)\)")
 _DONE = {"final", "signed-off", "translated", "reviewed"}
 
 
@@ -193,7 +195,9 @@ def qt_units(text: str, language: str = "", *, everything: bool = False) -> list
     root = next((element for element, around in file.elements if not around), None)
     if root is None or root.name != "TS":
         raise FormatError("no Qt translation file: its first element is not <TS>", 1)
-    units = [unit for element, _ in file.all("message") for unit in _message(file, element, everything=everything)]
+    plurals = forms_of_qt(root.open.get("language") or language)
+    units = [unit for element, _ in file.all("message") for unit in _message(file, element, plurals,
+             everything=everything)]  # fmt: skip
     if units and language and not root.open.where("language"):
         place = root.open.place + len(root.open.attributes.rstrip())
         first = units[0]
@@ -202,7 +206,7 @@ def qt_units(text: str, language: str = "", *, everything: bool = False) -> list
     return units
 
 
-def _message(file: _File, element: Element, *, everything: bool) -> Iterator[Unit]:
+def _message(file: _File, element: Element, plurals: PluralForms | None, *, everything: bool) -> Iterator[Unit]:
     source, translation = file.child(element, "source"), file.child(element, "translation")
     if source is None or (translation and translation.open.get("type") in ("vanished", "obsolete")):
         return
@@ -216,15 +220,15 @@ def _message(file: _File, element: Element, *, everything: bool) -> Iterator[Uni
     parts = list(inline_parts(file.text, source.begin, source.end, QT))
     if not any(isinstance(part, str) and has_words(part) for part in parts):
         return
+    numerus = element.open.get("numerus") == "yes"
+    if numerus and translation is not None:
+        yield from _numerus(file, element, translation, forms, parts, plurals)
+        return
 
     def write(new: str) -> Iterator[Splice]:
         content = with_codes(new, unit.codes, escape_xml)
-        if forms:
-            content = file.content(translation)
-            offset = translation.begin if translation else 0
-            for form in reversed(forms):
-                one = f"<numerusform>{with_codes(new, unit.codes, escape_xml)}</numerusform>"
-                content = content[: form.open.begin - offset] + one + content[form.close.end - offset :]
+        if numerus:
+            content = f"<numerusform>{content}</numerusform>" * (plurals.total if plurals else 1)
         written = f'<translation type="unfinished">{content}</translation>'
         if translation is None:
             yield Splice(source.close.end, source.close.end, file.indent(source.open.begin) + written)
@@ -233,3 +237,51 @@ def _message(file: _File, element: Element, *, everything: bool) -> Iterator[Uni
 
     unit = make_unit(parts, write, file.lines.at(element.open.begin))
     yield unit
+
+
+def _numerus(
+    file: _File, message: Element, translation: Element, forms: Sequence[Element], parts: list[str | Code],
+    plurals: PluralForms | None,
+) -> Iterator[Unit]:  # fmt: skip
+    """The forms of a message with a number. A source such as `%n file(s)` has two: `%n file` becomes the form for one,
+    `%n files` all others."""
+    count = max(plurals.total if plurals else 1, len(forms))
+    one = plurals.one if plurals and plurals.total == count > 1 and plurals.one < len(forms) else -1
+    sides = [_counted(parts, several=several) for several in (False, True)]
+    if one < 0 or sides[0] == sides[1]:
+        text = sides[1] if count == 1 or one >= 0 else parts
+        yield _forms_unit(file, message, translation, forms, text, range(count))
+        return
+    yield _forms_unit(file, message, translation, forms, sides[0], [one])
+    yield _forms_unit(file, message, translation, forms, sides[1], [each for each in range(count) if each != one])
+
+
+def _counted(parts: Sequence[str | Code], *, several: bool) -> list[str | Code]:
+    """`%n file(s)` for one or for several."""
+    return [_OPTIONAL.sub(r"\1" if several else "", part) if isinstance(part, str) else part for part in parts]
+
+
+def _forms_unit(
+    file: _File, message: Element, translation: Element, forms: Sequence[Element], parts: Sequence[str | Code],
+    numbers: Sequence[int],
+) -> Unit:  # fmt: skip
+    """A text that becomes these forms; those that the file lacks come behind the others."""
+    opened = translation.open
+
+    def write(new: str) -> Iterator[Splice]:
+        content = with_codes(new, unit.codes, escape_xml)
+        written = f"<numerusform>{content}</numerusform>"
+        if not forms:
+            whole = written * len(numbers)
+            yield Splice(*translation.outer, f'<translation type="unfinished">{whole}</translation>')
+            return
+        yield Splice(opened.begin, opened.end, '<translation type="unfinished">')
+        last = forms[-1]
+        for number in numbers:
+            if number < len(forms):
+                yield Splice(*forms[number].outer, written)
+            else:
+                yield Splice(last.close.end, last.close.end, file.indent(last.open.begin) + written)
+
+    unit = make_unit(parts, write, file.lines.at(message.open.begin))
+    return unit

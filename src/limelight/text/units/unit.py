@@ -135,12 +135,13 @@ def has_words(text: str) -> bool:
 
 
 def splice(text: str, splices: Iterable[Splice]) -> str:
-    """The text with all replacements. What is within another one belongs to that (`with_inner`).
+    """The text with all replacements; the same one given twice is done once. What is within another one belongs to that
+    (`with_inner`).
 
     Raises `ValueError` where two of them overlap.
     """
     parts, place = list[str](), 0
-    for begin, end, new in sorted(splices, key=lambda each: (each.begin, -each.end)):
+    for begin, end, new in sorted(dict.fromkeys(splices), key=lambda each: (each.begin, -each.end)):
         if begin < place and end <= place:
             continue
         if begin < place or end < begin:

@@ -1,0 +1,158 @@
+"""Plural forms of catalogs: how many a language has, and which one is that of a single thing.
+
+A PO file says it in its header, as an expression of C: `nplurals=3; plural=(n==1 ? 0 : n%10>=2 && n%10<=4 ? 1 : 2);`.
+It is parsed here, not executed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+from limelight.text.languages import normal_code
+
+MAX_FORMS = 10
+MAX_EXPRESSION = 1000
+"""Characters."""
+
+_FORMS = re.compile(r"nplurals\s*=\s*(\d{1,2})\s*;\s*plural\s*=\s*([^;\\\"]+)")
+_TOKEN = re.compile(r"\s*(\d{1,9}|n|\|\||&&|[=!<>]=|[-+*/%<>?:!()])")
+_TEEN = "n%10>=2 && n%10<=4 && (n%100<10 || n%100>=20)"
+_RULES = {
+    "nplurals=1; plural=0;": "id ja km ko lo ms my th vi zh",
+    "nplurals=2; plural=(n != 1);": "af bg ca da de el en eo es et eu fi gl he hi hu is it ka nb nl nn no pt sq sv tr",
+    "nplurals=2; plural=(n > 1);": "fa fr pt-br",
+    f"nplurals=3; plural=(n%10==1 && n%100!=11 ? 0 : {_TEEN} ? 1 : 2);": "be bs hr ru sr uk",
+    f"nplurals=3; plural=(n==1 ? 0 : {_TEEN} ? 1 : 2);": "pl",
+    "nplurals=3; plural=(n==1 ? 0 : n>=2 && n<=4 ? 1 : 2);": "cs sk",
+    "nplurals=3; plural=(n%10==1 && n%100!=11 ? 0 : n%10>=2 && (n%100<10 || n%100>=20) ? 1 : 2);": "lt",
+    "nplurals=3; plural=(n%10==1 && n%100!=11 ? 0 : n != 0 ? 1 : 2);": "lv",
+    "nplurals=3; plural=(n==1 ? 0 : n==0 || (n%100>0 && n%100<20) ? 1 : 2);": "ro",
+    "nplurals=3; plural=(n==1 ? 0 : n==2 ? 1 : 2);": "ga",
+    "nplurals=4; plural=(n%100==1 ? 0 : n%100==2 ? 1 : n%100==3 || n%100==4 ? 2 : 3);": "sl",
+    "nplurals=6; plural=(n==0 ? 0 : n==1 ? 1 : n==2 ? 2 : n%100>=3 && n%100<=10 ? 3 : n%100>=11 ? 4 : 5);": "ar",
+}
+_BY_LANGUAGE = {code: rule for rule, codes in _RULES.items() for code in codes.split()}
+"""As gettext has them (`msginit`)."""
+
+
+_QT = {"fa": 1, "hu": 1, "mk": 3, "tr": 1}
+"""Where Qt has another number of forms, as `lupdate` writes them."""
+
+
+class PluralForms(NamedTuple):
+    """The forms of a language."""
+
+    total: int
+    one: int
+    """The number of the form for one; -1 where more have the same."""
+    rule: str = ""
+    """As a header has it."""
+
+
+def forms_of_header(header: str) -> PluralForms | None:
+    """The forms that the field `Plural-Forms` of a header names; None where it is not there, or is none."""
+    found = _FORMS.search(header)
+    if found is None or not 1 <= int(found[1]) <= MAX_FORMS:
+        return None
+    count = int(found[1])
+    try:
+        numbers = [plural_form(found[2], number) for number in (1, 2, 5)]
+    except ValueError:
+        return None
+    one = numbers[0] if numbers[0] < count and numbers[0] not in numbers[1:] else -1
+    return PluralForms(count, one, found[0])
+
+
+def forms_of_language(language: str) -> PluralForms | None:
+    """The forms of a language by its code; None where it is not known."""
+    whole = language.lower().replace("_", "-").partition("@")[0]
+    rule = _BY_LANGUAGE.get(whole) or _BY_LANGUAGE.get(normal_code(whole.partition("-")[0]))
+    return forms_of_header(rule) if rule else None
+
+
+def forms_of_qt(language: str) -> PluralForms | None:
+    """The same for Qt files, which have rules of their own."""
+    found, own = forms_of_language(language), _QT.get(normal_code(language))
+    return found if own is None else PluralForms(own, 0 if own > 1 else -1)
+
+
+@lru_cache(1000)
+def plural_form(expression: str, number: int) -> int:
+    """The value of an expression of C for a number `n`. Raises `ValueError` for what is none."""
+    if len(expression) > MAX_EXPRESSION:
+        raise ValueError(f"more than {MAX_EXPRESSION} characters")
+    try:
+        return _Parser(expression, number).value()
+    except RecursionError:
+        raise ValueError("too many parentheses") from None
+
+
+_LEVELS: tuple[dict[str, Callable[[int, int], int]], ...] = (
+    {"||": lambda a, b: int(bool(a or b))},
+    {"&&": lambda a, b: int(bool(a and b))},
+    {"==": lambda a, b: int(a == b), "!=": lambda a, b: int(a != b)},
+    {"<": lambda a, b: int(a < b), ">": lambda a, b: int(a > b), "<=": lambda a, b: int(a <= b),
+     ">=": lambda a, b: int(a >= b)},
+    {"+": lambda a, b: a + b, "-": lambda a, b: a - b},
+    {"*": lambda a, b: a * b, "/": lambda a, b: a // b if b else 0, "%": lambda a, b: a % b if b else 0},
+)  # fmt: skip
+"""Operators from the loosest to the tightest."""
+
+
+class _Parser:
+    """Recursive descent; every part is evaluated, as none has effects."""
+
+    def __init__(self, expression: str, number: int) -> None:
+        self.number, self.tokens, place = number, list[str](), 0
+        expression = expression.rstrip()
+        while place < len(expression):
+            match = _TOKEN.match(expression, place)
+            if match is None:
+                raise ValueError(f"no expression of C: {expression[place : place + 20]!r}")
+            self.tokens.append(match[1])
+            place = match.end()
+        self.tokens.reverse()
+
+    def value(self) -> int:
+        found = self._choice()
+        if self.tokens:
+            raise ValueError(f"not expected: {self.tokens[-1]!r}")
+        return found
+
+    def _take(self, *wanted: str) -> str:
+        return self.tokens.pop() if self.tokens and self.tokens[-1] in wanted else ""
+
+    def _choice(self) -> int:
+        condition = self._level(0)
+        if not self._take("?"):
+            return condition
+        yes = self._choice()
+        if not self._take(":"):
+            raise ValueError("a ':' is missing")
+        no = self._choice()
+        return yes if condition else no
+
+    def _level(self, depth: int) -> int:
+        if depth == len(_LEVELS):
+            return self._single()
+        left = self._level(depth + 1)
+        while operator := self._take(*_LEVELS[depth]):
+            left = _LEVELS[depth][operator](left, self._level(depth + 1))
+        return left
+
+    def _single(self) -> int:
+        token = self.tokens.pop() if self.tokens else ""
+        if token == "n":
+            return self.number
+        if token.isdigit():
+            return int(token)
+        if token == "!":
+            return int(not self._single())
+        if token == "(":
+            found = self._choice()
+            if self._take(")"):
+                return found
+        raise ValueError("a value is missing" if not token else f"not expected: {token!r}")
