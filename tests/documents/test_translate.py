@@ -55,6 +55,31 @@ def test_a_file_into_a_file(lines: Path) -> None:
     assert {path.name for path in lines.parent.iterdir()} == {"a.txt", "b.txt"}
 
 
+def test_what_is_said_several_times_is_translated_once(lines: Path) -> None:
+    lines.write_text("Same.\n" * 35 + "Other.\nSame.\n")
+    again = Capitals()
+    report = translate_document(lines, lines.with_name("b.txt"), work(again))
+    assert (again.texts, report.units) == (["Same.", "Other."], 37)
+    assert lines.with_name("b.txt").read_text() == lines.read_text().upper()
+    lines.write_text("Same.\n" * 10 + "Other.\nSame.\n")
+    with pytest.raises(KeyboardInterrupt):
+        translate_document(lines, lines.with_name("c.txt"), work(Capitals(stop=1)))
+    again = Capitals()
+    translate_document(lines, lines.with_name("c.txt"), work(again))
+    assert again.texts == ["Other."]  # the other one is kept
+
+
+def test_the_same_words_with_other_codes_are_another_text(tmp_path: Path) -> None:
+    path = tmp_path / "a.html"
+    path.write_text("<p>a <b>b</b> c</p><p>a <i>b</i> c</p><p>a <i class=x>b</i> c</p>")
+    again = Capitals()
+    translate_document(path, tmp_path / "b.html", work(again))
+    assert len(again.texts) == 2
+    assert (
+        (tmp_path / "b.html").read_text().endswith("<p>A <b>B</b> C</p><p>A <i>B</i> C</p><p>A <i class=x>B</i> C</p>")
+    )
+
+
 def test_an_interruption_loses_no_more_than_a_chunk(lines: Path) -> None:
     output = lines.with_name("b.txt")
     with pytest.raises(KeyboardInterrupt):

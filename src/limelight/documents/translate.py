@@ -148,15 +148,22 @@ def _key(document: Document, work: Work) -> str:
 
 
 def _translated(document: Document, work: Work, journal: Journal, report: Report) -> list[str | None]:
+    """The translations of all units. What the document says several times is translated once."""
     units = document.units
+    same = [_text_of(unit) for unit in units]
+    known = dict(zip(same, journal.kept, strict=False))
+    language, glossary = work.options.source or "en", work.glossary
     for begin in range(len(journal.kept), len(units), CHUNK):
         work.progress(document.name, begin, len(units))
-        some = units[begin : begin + CHUNK]
-        language, glossary = work.options.source or "en", work.glossary
+        some = slice(begin, begin + CHUNK)
+        new = {text: unit for text, unit in zip(same[some], units[some], strict=True) if text not in known}
         protected = [
-            protect_text(unit.text, [code_protector(unit.codes), *work.protectors], language, glossary) for unit in some
+            protect_text(unit.text, [code_protector(unit.codes), *work.protectors], language, glossary)
+            for unit in new.values()
         ]
-        journal.add([_kept(each) for each in work.translate(protected)])
+        if protected:
+            known |= zip(new, map(_kept, work.translate(protected)), strict=True)
+        journal.add([known[text] for text in same[some]])
     work.progress(document.name, len(units), len(units))
     for unit, (text, moved, failed, unused) in zip(units, journal.kept, strict=True):
         report.moved += bool(moved)
@@ -167,6 +174,11 @@ def _translated(document: Document, work: Work, journal: Journal, report: Report
                 Suspect(document.name, unit.line, reasons, with_codes(unit.text, unit.codes), shown_text)
             )
     return [text for text, *_ in journal.kept]
+
+
+def _text_of(unit: Unit) -> tuple[object, ...]:
+    """All of a unit that its translation depends on: its text, and what its codes do in it."""
+    return unit.text, tuple((code.role, code.name) for code in unit.codes)
 
 
 def _kept(found: ProtectedTranslation) -> Kept:

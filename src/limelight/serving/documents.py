@@ -130,10 +130,12 @@ async def translate_document(service: Service, client: Client, opened: OpenDocum
         sample = CODES.sub(" ", " ".join(segment.text for segment in opened.segments[:CHUNK]))
         way = await service.way(client, order.source, order.target, sample)
         texts: list[str] = []
+        different = list(dict.fromkeys(opened.segments))  # what the document says several times is translated once
         limit = None if service.keys is None else service.keys.limit(client.key)
-        for some in chunks(opened.segments, min(CHARACTERS, limit or CHARACTERS)):
+        for some in chunks(different, min(CHARACTERS, limit or CHARACTERS)):
             texts += await _translated(service, client, way, some, order.terms)
-        return await opened.written(texts)
+        found = dict(zip(different, texts, strict=True))
+        return await opened.written([found[segment] for segment in opened.segments])
     finally:
         opened.close()
 
