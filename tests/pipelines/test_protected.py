@@ -18,6 +18,7 @@ from limelight.pipelines.job import Job, Steps
 from limelight.pipelines.protected import ProtectedTranslation, protect_text, translate_protected
 from limelight.pipelines.translator import Translation, Translator
 from limelight.text.glossary import Glossary, Term
+from limelight.text.icu import MAX_NESTED
 from limelight.text.marks import MARK, mark_number, mark_of, placeholder, show_marks, without_marks
 from limelight.text.protectors import DEFAULT, find_spans
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
@@ -317,3 +318,37 @@ def test_no_tag_is_put_into_a_word() -> None:
     (found,) = translate_protected(translator, ["the <b>lamp</b> <i>runs</i> <br/>here"], DEFAULT)
     assert "don't" in found.text
     assert "Tom's" in found.text
+
+
+@pytest.mark.parametrize(
+    ("text", "new"),
+    [
+        ("{n, plural, one {# lamp} other {# lamps}}", "{n, plural, one {# LAMP} other {# LAMPS}}"),
+        (
+            "the lamp {n, plural, =0 {hums} other {it {y} hums {x}}} here",
+            "THE LAMP {n, plural, =0 {HUMS} other {IT {y} HUMS {x}}} HERE",
+        ),
+        (
+            "{a, select, x {the {n, plural, other {# lamp. it is}}} other {now}} {b, select, other {dog}}",
+            "{a, select, x {THE {n, plural, other {# LAMP. IT IS}}} other {NOW}} {b, select, other {DOG}}",
+        ),
+        ("{n, plural, other {the '{lamp}' it''s {x}}}", "{n, plural, other {THE '{lamp}' IT''S {x}}}"),
+        ("{d, date, short} now", "{d, date, short} NOW"),
+    ],
+)
+def test_the_branches_of_a_message_are_translated(text: str, new: str) -> None:
+    (found,) = translate_protected(Scripted(lambda marked: [marked.upper()]), [text], DEFAULT)
+    assert (found.text, found.failed) == (new, ())
+
+
+def test_messages_within_messages_have_an_end() -> None:
+    text = "{n, plural, other {a " * 300 + "lamp" + "}}" * 300
+    (found,) = translate_protected(Scripted(lambda marked: [marked.upper()]), [text], DEFAULT)
+    assert found.text == text.replace("{a ", "{A ", MAX_NESTED)
+
+
+def test_what_is_lost_in_a_branch_is_reported() -> None:
+    text = "{n, plural, other {the {x} lamp}} <b>hums</b>"
+    (found,) = translate_protected(Scripted(lambda marked: [without_marks(marked)]), [text], DEFAULT)
+    assert found.text.count("{x}") == 1
+    assert "{x}" in (*found.moved, *found.failed)

@@ -10,7 +10,7 @@ again for one that does.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
@@ -24,6 +24,7 @@ from limelight.pipelines.terms import find_terms, phrases_of, unused_terms, with
 from limelight.pipelines.translation import Translation, joined
 from limelight.pipelines.translator import Translator
 from limelight.text.glossary import Glossary, Match
+from limelight.text.icu import IN_BRANCHES, MAX_NESTED, Apostrophes, branches
 from limelight.text.marks import MARK, PLACEHOLDER, has_marks, mark_number, placeholder, without_marks
 from limelight.text.protect import Protected, Span, divide, protect, restore
 from limelight.text.protectors import Protector
@@ -65,6 +66,17 @@ class MarkedSentence(NamedTuple):
         return any(character.isalpha() for character in without_marks(self.text))
 
 
+class Branch(NamedTuple):
+    """The text in a branch of a message of ICU, which is a span of a part."""
+
+    span: int
+    begin: int
+    """Where it is in the span."""
+    end: int
+    text: ProtectedText
+    apostrophes: Apostrophes
+
+
 class Part(NamedTuple):
     """A text, or a part of one, with no more spans than there are placeholders."""
 
@@ -72,6 +84,8 @@ class Part(NamedTuple):
     gaps: Sentences
     """What is between its sentences."""
     sentences: tuple[MarkedSentence, ...]
+    branches: tuple[Branch, ...] = ()
+    """Of the messages among its spans, in their order."""
 
 
 class ProtectedText(NamedTuple):
@@ -82,8 +96,13 @@ class ProtectedText(NamedTuple):
 
     @property
     def sentences(self) -> list[MarkedSentence]:
-        """What is to be translated."""
-        return [sentence for part in self.parts for sentence in part.sentences if sentence.has_words]
+        """What is to be translated: of each part its sentences, then those in its messages."""
+        found = list[MarkedSentence]()
+        for part in self.parts:
+            found += [sentence for sentence in part.sentences if sentence.has_words]
+            for branch in part.branches:
+                found += branch.text.sentences
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +142,26 @@ def protect_text(
     With `carry_tags` the model is given placeholders for tags, too, as for variables; else tags are left out of what it
     translates, and its attention places them.
     """
-    parts = list[Part]()
-    for piece in divide(text, protectors):
-        protected = protect(piece, protectors)
-        split = Sentences((protected.text,), ("", "")) if whole else split_sentences(protected.text, language)
-        sentences = (_sentence(each, protected.spans, carry_tags=carry_tags) for each in split.texts)
-        parts.append(Part(protected, split, tuple(_with_terms(each, glossary) for each in sentences)))
-    return ProtectedText(text, tuple(parts))
+
+    def prepared(text: str, protectors: Sequence[Protector], nested: int) -> ProtectedText:
+        parts = list[Part]()
+        for piece in divide(text, protectors):
+            protected = protect(piece, protectors)
+            split = Sentences((protected.text,), ("", "")) if whole else split_sentences(protected.text, language)
+            sentences = (_sentence(each, protected.spans, carry_tags=carry_tags) for each in split.texts)
+            inner = tuple(opened(protected, protectors, nested)) if nested < MAX_NESTED else ()
+            parts.append(Part(protected, split, tuple(_with_terms(each, glossary) for each in sentences), inner))
+        return ProtectedText(text, tuple(parts))
+
+    def opened(protected: Protected, protectors: Sequence[Protector], nested: int) -> Iterator[Branch]:
+        for number, span in enumerate(protected.spans):
+            apostrophes = Apostrophes(span.text)
+            for begin, end in branches(span.text):
+                inner = apostrophes.read(span.text[begin:end])
+                found = prepared(inner, protectors if nested else [*protectors, *IN_BRANCHES], nested + 1)
+                yield Branch(number, begin, end, found, apostrophes)
+
+    return prepared(text, protectors, 0)
 
 
 def translate_protected(
@@ -221,28 +253,42 @@ def _decoded(jobs: Sequence[Job]) -> Steps[list[Translation]]:
 
 def _finished(protected: ProtectedText, found: Sequence[_Sentence]) -> ProtectedTranslation:
     """The translation of a text from those of its sentences."""
-    texts, waiting = list[str](), iter(found)
     moved, failed, unused = list[str](), list[str](), list[str]()
-    for part in protected.parts:
-        sentences = list[str]()
-        for source in part.sentences:
-            text = source.text
-            if source.has_words:
-                done = next(waiting)
-                text = done.repaired.text
-                sent = {mark_number(mark) for mark in MARK.findall(source.sent)}
-                moved += [source.spans[number].text for number in done.repaired.moved if number in sent]
-                failed += [source.spans[number].text for number in done.repaired.failed]
-                unused += [match.term.target for match in done.unused]
-            sentences.append(source.prefix + source.with_tail(renumbered(text, source.numbers)) + source.suffix)
-        restored = restore(part.gaps.join(sentences), part.protected)
-        texts.append(restored.text)
-        failed += [part.protected.spans[number].text for number in sorted({*restored.missing, *restored.misplaced})]
-    whole = _joined(protected.text, "".join(texts), [each.translation for each in found])
+    for each in found:
+        sent = {mark_number(mark) for mark in MARK.findall(each.source.sent)}
+        moved += [each.source.spans[number].text for number in each.repaired.moved if number in sent]
+        failed += [each.source.spans[number].text for number in each.repaired.failed]
+        unused += [match.term.target for match in each.unused]
+    text = _rebuilt(protected, iter(found), failed)
+    whole = _joined(protected.text, text, [each.translation for each in found])
     warnings = [name for name in whole["warnings"] if name not in ("placeholder lost", "phrase missing")]
     warnings += ["span misplaced"] * bool(failed) + ["term not used"] * bool(unused)
     whole |= {"moved": tuple(moved), "failed": tuple(failed), "unused": tuple(unused), "warnings": tuple(warnings)}
     return ProtectedTranslation(**whole)
+
+
+def _rebuilt(
+    protected: ProtectedText, waiting: Iterator[_Sentence], failed: list[str], apostrophes: Apostrophes | None = None
+) -> str:
+    """The text with its translated sentences, the messages in it with those of their branches; spans that are not whole
+    are added to `failed`."""
+    texts = list[str]()
+    for part in protected.parts:
+        sentences = list[str]()
+        for source in part.sentences:
+            text = next(waiting).repaired.text if source.has_words else source.text
+            sentences.append(source.prefix + source.with_tail(renumbered(text, source.numbers)) + source.suffix)
+        spans = list(part.protected.spans)
+        replaced = [(each, _rebuilt(each.text, waiting, failed, each.apostrophes)) for each in part.branches]
+        for branch, text in reversed(replaced):
+            raw = spans[branch.span].text
+            spans[branch.span] = spans[branch.span]._replace(text=raw[: branch.begin] + text + raw[branch.end :])
+        joined = part.gaps.join(sentences)
+        marked = joined if apostrophes is None else apostrophes.write(joined)
+        restored = restore(marked, part.protected._replace(spans=tuple(spans)))
+        texts.append(restored.text)
+        failed += [part.protected.spans[number].text for number in sorted({*restored.missing, *restored.misplaced})]
+    return "".join(texts)
 
 
 def _joined(source: str, text: str, translations: Sequence[Translation]) -> dict[str, Any]:

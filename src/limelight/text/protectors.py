@@ -68,6 +68,9 @@ _MESSAGE = re.compile(
     r"\{\s*[\w.-]+\s*,\s*(?:plural|select|selectordinal|choice|number|date|time|spellout|ordinal|duration)\s*[,}]"
 )
 
+BRACES = re.compile(r"[{}]|'[{}][^']*'")
+"""Braces of ICU; what is quoted has none."""
+
 
 def _tags(text: str) -> Iterator[Found]:
     """Tags of XML and HTML, comments, processing instructions."""
@@ -84,13 +87,14 @@ def _tags(text: str) -> Iterator[Found]:
 
 
 def _messages(text: str) -> Iterator[Found]:
-    """Messages of ICU such as `{n, plural, one {# file} other {# files}}`, each as a whole."""
+    """Messages of ICU such as `{n, plural, one {# file} other {# files}}`, each as a whole; `text/icu.py` finds the text
+    in them."""
     starts = [match.start() for match in _MESSAGE.finditer(text)]
     ends, opened = dict[int, int](), list[int]()
-    for brace in re.finditer("[{}]", text) if starts else ():
+    for brace in BRACES.finditer(text) if starts else ():
         if brace[0] == "{":
             opened.append(brace.start())
-        elif opened:
+        elif brace[0] == "}" and opened:
             ends[opened.pop()] = brace.end()
     yield from (Found(start, ends[start]) for start in starts if start in ends)
 

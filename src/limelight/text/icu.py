@@ -1,0 +1,63 @@
+"""Messages of ICU: the text in the branches of a plural or a choice, and how a translation is written there.
+
+    {n, plural, =0 {no file} one {# file} other {# files}}
+
+Branches are text, which may have further messages in it; all else is syntax. An apostrophe before a brace begins a
+quotation, two of them are one.
+"""
+
+from __future__ import annotations
+
+import re
+
+from limelight.text.marks import PLACEHOLDER
+from limelight.text.protectors import BRACES, pattern
+
+MAX_NESTED = 6
+"""Messages within one another whose branches are translated."""
+_HEAD = re.compile(r"\{\s*[\w.-]+\s*,\s*(?:plural|select|selectordinal)\s*,\s*(?:offset:\s*\d+\s*)?")
+_SELECTOR = re.compile(r"\s*(?:=\d+|[\w-]+)\s*\{")
+_TAIL = re.compile(r"\s*\}")
+_QUOTE = re.compile(rf"'(?=[{{}}#|']|{PLACEHOLDER.pattern})")
+
+IN_BRANCHES = (pattern("#"), pattern("'[{}#|][^']*'"))
+"""What is protected in a branch besides: the number, quotations."""
+
+
+def branches(message: str) -> tuple[tuple[int, int], ...]:
+    """Where the text of the branches is; nothing for a message that has none, or that is not closed."""
+    head = _HEAD.match(message)
+    place, found = head.end() if head else 0, list[tuple[int, int]]()
+    while head and (selector := _SELECTOR.match(message, place)):
+        end = _closing(message, selector.end())
+        if end < 0:
+            return ()
+        found.append((selector.end(), end))
+        place = end + 1
+    tail = _TAIL.match(message, place)
+    return tuple(found) if tail and tail.end() == len(message) else ()
+
+
+def _closing(message: str, begin: int) -> int:
+    """The brace that closes what has begun before this place; -1 for none."""
+    depth = 1
+    for match in BRACES.finditer(message, begin):
+        depth += (match[0] == "{") - (match[0] == "}")
+        if depth == 0:
+            return match.start()
+    return -1
+
+
+class Apostrophes:
+    """How a message writes an apostrophe: twice where it begins a quotation otherwise, or always, as Java wants it."""
+
+    def __init__(self, message: str) -> None:
+        self._always = "''" in message
+
+    def read(self, branch: str) -> str:
+        """The text of a branch as people write it; quotations stay."""
+        return branch.replace("''", "'")
+
+    def write(self, marked: str) -> str:
+        """A translation, with placeholders for all that is syntax, as the text of a branch."""
+        return marked.replace("'", "''") if self._always else _QUOTE.sub("''", marked)
