@@ -77,6 +77,16 @@ def test_bad_lines_are_reported_and_skipped_on_request(config: RunConfig, tmp_pa
     assert [line.split(":")[1] for line in listing.read_text().splitlines()] == ["1", "63", "64", "65"]
 
 
+def test_the_states_of_segments_are_a_setting(config: RunConfig, tmp_path: Path) -> None:
+    lines = [line.split("\t") for line in text_of(config).decode().splitlines()]
+    entries = [f'#, fuzzy\nmsgid "{source}"\nmsgstr "{target}"\n\n' for source, target in lines]
+    drafts = corpus(tmp_path / "drafts.po", "".join(entries).encode())
+    found, _ = prepared(with_data(config, train=drafts, states="all"), tmp_path / "all")
+    assert len(found.stores[0]) == 61
+    with pytest.raises(UserError, match="nothing to train on"):
+        prepared(with_data(config, train=drafts), tmp_path / "translated")
+
+
 def test_a_corpus_full_of_bad_lines_does_not_fill_the_screen(config: RunConfig, tmp_path: Path) -> None:
     dirty = corpus(tmp_path / "dirty.tsv", BAD["TAB"] * 5_000 + text_of(config))
     _, said = prepared(with_data(config, train=dirty, valid=dirty, on_bad_line="skip"), tmp_path / "run")

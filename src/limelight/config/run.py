@@ -58,6 +58,9 @@ class DataConfig(Section):
     """Where no `valid_text` is given, this last part of each text is kept for validation."""
     documents: Literal["file", "line"] = "file"
     """Whether a file of text is one document, or each of its lines is one."""
+    states: Literal["translated", "approved", "all"] = "translated"
+    """Which segments of XLIFF, PO and Qt files are used: translated ones, of these only what somebody has approved, or
+    drafts as well."""
     on_bad_line: Literal["stop", "skip"] = "stop"
     """What to do with a line that cannot be read: stop with its place, or report and skip it."""
     max_characters: int = Field(2000, ge=1)

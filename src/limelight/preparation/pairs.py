@@ -310,6 +310,7 @@ def _read(corpus: Corpus, data: DataConfig, on_bad_line: OnBadLine, *, marks: bo
         corpus.files,
         *known_languages(corpus),
         marks=marks,
+        states=data.states,
         on_bad_line=on_bad_line if data.on_bad_line == "skip" else None,
         on_unused=on_bad_line,
     )

@@ -136,7 +136,10 @@ def _cleaned(corpora: Sequence[Corpus], config: RunConfig) -> Iterator[Pair]:
     for corpus in corpora:
         yield from clean(
             read_pairs(
-                corpus.files, *known_languages(corpus), on_bad_line=None if data.on_bad_line == "stop" else _passed_over
+                corpus.files,
+                *known_languages(corpus),
+                states=data.states,
+                on_bad_line=None if data.on_bad_line == "stop" else _passed_over,
             ),
             CleanReport(),
             max_characters=data.max_characters,

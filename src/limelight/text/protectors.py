@@ -87,8 +87,8 @@ def _tags(text: str) -> Iterator[Found]:
 
 
 def _messages(text: str) -> Iterator[Found]:
-    """Messages of ICU such as `{n, plural, one {# file} other {# files}}`, each as a whole; `text/icu.py` finds the text
-    in them."""
+    """Messages of ICU such as `{n, plural, one {# file} other {# files}}`, each as a whole; `text/icu.py` finds
+    the text in them."""
     starts = [match.start() for match in _MESSAGE.finditer(text)]
     ends, opened = dict[int, int](), list[int]()
     for brace in BRACES.finditer(text) if starts else ():

@@ -19,7 +19,7 @@ from limelight.text.readers.csv_table import scan_csv
 from limelight.text.readers.lines import scan_jsonl, scan_moses, scan_tsv
 from limelight.text.readers.po import scan_po
 from limelight.text.readers.qt import scan_qt
-from limelight.text.readers.segments import LanguagePair, Segment, pairs_of
+from limelight.text.readers.segments import LanguagePair, Segment, States, pairs_of
 from limelight.text.readers.tmx import scan_tmx
 from limelight.text.readers.xliff import scan_xliff
 
@@ -45,6 +45,7 @@ def read_pairs(
     target: str = "",
     *,
     marks: bool = False,
+    states: States = "translated",
     on_bad_line: OnBadLine | None = None,
     on_unused: OnBadLine | None = None,
 ) -> Iterator[Pair]:
@@ -59,6 +60,8 @@ def read_pairs(
             for `en-US`. Where one is not given, the file must have two languages.
         marks: inline codes that both sides of a segment have become placeholders (see `text/marks.py`), and the pair is
             `marked`; otherwise codes are left out.
+        states: which segments are used, see `text/readers/segments.py`: `approved` leaves out translations that nobody
+            has approved, `all` takes drafts as well. Files without states have all their pairs.
         on_bad_line: called for each line that cannot be read (not valid UTF-8, NUL, over 1 MB, no TAB, no JSON object
             with both keys, a faulty segment), which then is skipped with its partner; when not given, the first one
             raises.
@@ -72,7 +75,7 @@ def read_pairs(
     paths = [Path(file) for file in files]
     for path in paths:
         (require_there if holds_both_sides(path) else require_file)(path)
-    return _pairs(_scan(paths, LanguagePair(source, target), marks=marks), on_bad_line, on_unused)
+    return _pairs(_scan(paths, LanguagePair(source, target), marks=marks, states=states), on_bad_line, on_unused)
 
 
 def names_languages(files: Sequence[str | Path]) -> bool:
@@ -80,12 +83,12 @@ def names_languages(files: Sequence[str | Path]) -> bool:
     return len(files) == 1 and text_suffix(files[0]) in _SEGMENTS
 
 
-def _scan(files: list[Path], languages: LanguagePair, *, marks: bool) -> Iterator[Pair | BadLine]:
+def _scan(files: list[Path], languages: LanguagePair, *, marks: bool, states: States) -> Iterator[Pair | BadLine]:
     suffixes = [text_suffix(file) for file in files]
     kinds = f"{', '.join(BOTH_SIDES[:-1])} or {BOTH_SIDES[-1]}"
     if len(files) == 1:
         if suffixes[0] in _SEGMENTS:
-            return pairs_of(_SEGMENTS[suffixes[0]](files[0]), str(files[0]), languages, marks=marks)
+            return pairs_of(_SEGMENTS[suffixes[0]](files[0]), str(files[0]), languages, marks=marks, states=states)
         if suffixes[0] in _COLUMNS:
             return _COLUMNS[suffixes[0]](files[0])
         raise UserError(

@@ -18,6 +18,7 @@ _KEYWORD = re.compile(r'(msgctxt|msgid_plural|msgid|msgstr(?:\[(\d{1,2})\])?)\s*
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|([0-7]{1,3})|(.))")
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+FUZZY = "fuzzy"
 _UTF8 = ("utf-8", "utf8", "us-ascii", "ascii", "charset")  # the last one stands in templates
 
 
@@ -71,7 +72,8 @@ def scan_po(path: str | Path) -> Iterator[Segment | BadLine]:
         else:
             for left, right in _sides(entry, plurals):
                 variants = [Variant(source, [entry.text(left)]), Variant(target, [entry.text(right)])]
-                yield Segment(entry.line, variants, unused=_unused(entry, right))
+                unused = _unused(entry, right)
+                yield Segment(entry.line, variants, unused=unused, is_draft=unused == FUZZY)
 
 
 def _unused(entry: _Entry, keyword: str) -> str:
@@ -80,7 +82,7 @@ def _unused(entry: _Entry, keyword: str) -> str:
         return "obsolete"
     if not entry.text(keyword).strip():
         return "not translated"
-    return "fuzzy" if "fuzzy" in entry.flags else ""
+    return FUZZY if "fuzzy" in entry.flags else ""
 
 
 def _sides(entry: _Entry, plurals: PluralForms | None) -> list[tuple[str, str]]:

@@ -10,7 +10,8 @@ from limelight.text.readers.codes import Code, Parts
 from limelight.text.readers.segments import Segment, Variant
 from limelight.text.readers.xml_units import Element, Unit, read_units
 
-_UNUSED = {"unfinished": "unfinished", "vanished": "obsolete", "obsolete": "obsolete"}
+UNFINISHED = "unfinished"
+_UNUSED = {UNFINISHED: UNFINISHED, "vanished": "obsolete", "obsolete": "obsolete"}
 
 
 def scan_qt(path: str | Path) -> Iterator[Segment | BadLine]:
@@ -32,10 +33,10 @@ def _segment(unit: Unit) -> Segment | None:
     forms = list(target.elements("numerusform")) if target is not None else []
     text = _parts(forms[-1] if forms else target) if target is not None else []
     reason = _UNUSED.get(kind, "")
-    if not reason and not any(not isinstance(part, str) or part.strip() for part in text):
-        reason = "not translated"
+    empty = not any(not isinstance(part, str) or part.strip() for part in text)
+    reason = reason or ("not translated" if empty else "")
     variants = [Variant(root.get("sourcelanguage"), _parts(source)), Variant(root.get("language"), text)]
-    return Segment(message.line, variants, message.get("id"), reason)
+    return Segment(message.line, variants, message.get("id"), reason, is_draft=reason == UNFINISHED and not empty)
 
 
 def _parts(element: Element) -> Parts:

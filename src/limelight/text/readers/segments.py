@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import product
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from limelight.text.languages import normal_code
 from limelight.text.pair import BadLine, Pair
@@ -16,6 +16,10 @@ MAX_VARIANTS = 20
 """Texts of a segment in one language that are paired with those in the other."""
 MAX_LISTED = 20
 """Languages that a message lists."""
+
+
+States = Literal["translated", "approved", "all"]
+"""Which segments are used: those that are translated, of these only what somebody has approved, or drafts as well."""
 
 
 class Variant(NamedTuple):
@@ -35,6 +39,10 @@ class Segment(NamedTuple):
     """What the file calls it."""
     unused: str = ""
     """Why it is not to be used; empty where it is."""
+    is_draft: bool = False
+    """Whether that is because nobody has finished its translation."""
+    is_approved: bool = True
+    """False where the file could say that somebody has approved it, and does not."""
 
 
 class LanguagePair(NamedTuple):
@@ -45,7 +53,12 @@ class LanguagePair(NamedTuple):
 
 
 def pairs_of(
-    segments: Iterable[Segment | BadLine], file: str, languages: LanguagePair, *, marks: bool
+    segments: Iterable[Segment | BadLine],
+    file: str,
+    languages: LanguagePair,
+    *,
+    marks: bool,
+    states: States = "translated",
 ) -> Iterator[Pair | BadLine]:
     """The pairs of a file in two languages; with several texts in a language, each with each.
 
@@ -61,10 +74,19 @@ def pairs_of(
         if fault:
             yield BadLine(file, segment.line, fault, fatal=True)
             return
-        yield from _pairs(segment, file, choice, marks=marks)
+        yield from _pairs(_judged(segment, states), file, choice, marks=marks)
     missing = choice.missing()
     if missing:
         yield BadLine(file, 1, missing, fatal=True)
+
+
+def _judged(segment: Segment, states: States) -> Segment:
+    """The segment, used or not by its state."""
+    if states == "all" and segment.is_draft:
+        return segment._replace(unused="")
+    if states == "approved" and not (segment.unused or segment.is_approved):
+        return segment._replace(unused="not approved")
+    return segment
 
 
 def _pairs(segment: Segment, file: str, choice: _Choice, *, marks: bool) -> Iterator[Pair | BadLine]:

@@ -13,6 +13,9 @@ from limelight.untrusted import shown
 
 DONE = ("translated", "final", "signed-off", "reviewed")
 """States of translations that are used."""
+APPROVED = ("final", "signed-off", "reviewed")
+"""Those of them that somebody else has looked at."""
+NOT_TRANSLATED = "not translated"
 CATALOG_HEADER = "x-gettext-domain-header"
 """The kind of a unit that holds the header of a PO file, which is no text."""
 _MACHINE = ("leveraged-mt", "mt-suggestion")
@@ -38,19 +41,20 @@ def _unit_1(unit: Unit) -> Iterator[Segment]:
         return
     named = _inherited(unit, "source-language"), _inherited(unit, "target-language")
     texts = [_parts(source), _parts(target) if target else []]
-    reason = _kept_from_translation(unit) or _unused_1(element, target, texts[1])
+    closed = _kept_from_translation(unit) or ("" if target and _has_text(texts[1]) else NOT_TRANSLATED)
+    draft = "" if closed or target is None else _draft_1(element, target)
+    approved = element.get("approved") == "yes" or (target is not None and target.get("state") in APPROVED)
+    reason = closed or draft
     languages = named[0] or source.language, named[1] or (target.language if target else "")
     divided = element.first("seg-source")
-    pieces = _divided(divided, target) if divided and target and not reason else []
+    pieces = _divided(divided, target) if divided and target and not closed else []
     for left, right in pieces or [(texts[0], texts[1])]:
         variants = [Variant(languages[0], left), Variant(languages[1], right)]
-        yield Segment(element.line, variants, element.get("id"), reason)
+        yield Segment(element.line, variants, element.get("id"), reason, bool(draft), approved)
 
 
-def _unused_1(unit: Element, target: Element | None, text: Parts) -> str:
-    """Why the translation of a `trans-unit` is not used."""
-    if target is None or not _has_text(text):
-        return "not translated"
+def _draft_1(unit: Element, target: Element) -> str:
+    """Why the translation of a `trans-unit` is not finished."""
     state, origin = target.get("state"), target.get("state-qualifier")
     if unit.get("approved") == "yes":
         return ""
@@ -58,7 +62,7 @@ def _unused_1(unit: Element, target: Element | None, text: Parts) -> str:
         return _state(state)
     if unit.get("approved") == "no" and not state:
         return "not approved"
-    by_machine = origin in _MACHINE and state not in ("final", "signed-off")
+    by_machine = origin in _MACHINE and state not in APPROVED
     return "a machine translation that nobody has approved" if by_machine else ""
 
 
@@ -92,11 +96,11 @@ def _unit_2(unit: Unit) -> Iterator[Segment]:
             continue
         text = _parts(target) if target else []
         state = segment.get("state")
-        reason = closed or ("" if _has_text(text) else "not translated")
-        reason = reason or (_state(state) if state and state not in DONE else "")
+        reason = closed or ("" if _has_text(text) else NOT_TRANSLATED)
+        draft = _state(state) if not reason and state and state not in DONE else ""
         name = f"{element.get('id')}/{segment.get('id') or number}"
         variants = [Variant(root.get("srcLang"), _parts(source)), Variant(root.get("trgLang"), text)]
-        yield Segment(segment.line, variants, name, reason)
+        yield Segment(segment.line, variants, name, reason or draft, bool(draft), state in APPROVED)
 
 
 def _state(state: str) -> str:
