@@ -5,6 +5,7 @@ import pytest
 from limelight.errors import UserError
 from limelight.text.marks import TERM_BEGIN, placeholder
 from limelight.text.protectors import DEFAULT, PROTECTORS, Protector, elements, find_spans, pattern
+from limelight.text.units.unit import FIRST_CODE, Code, code_protector, make_unit
 
 
 def found(text: str, *protectors: Protector) -> list[str]:
@@ -122,3 +123,15 @@ def test_a_long_text_does_not_hold_up_a_protector(piece: str) -> None:
     """One that took quadratic time would need minutes for some of these."""
     text = piece * (100_000 // len(piece))
     assert found(f"{text} {{x}}").count(piece) <= len(text)
+
+
+def test_no_span_tears_a_pair_of_codes_apart() -> None:
+    opened, closed, alone = Code("[", "open", "a"), Code("](x)", "close", "a"), Code("<br>")
+    parts = [opened, "https://a.org/b", closed, "{x ", opened, "y", closed, "}", alone, "key", opened, "y z", closed]
+    unit = make_unit(parts, lambda new: [], 1)
+    protectors = [code_protector(unit.codes), *DEFAULT, pattern("k[^ ]+"), pattern(r"\{x [^ ]+\}")]
+    spans = [unit.text[span.begin : span.end] for span in find_spans(unit.text, protectors)]
+    codes = [chr(FIRST_CODE + number) for number in range(7)]
+    assert spans == [
+        codes[0], "https://a.org/b", codes[1], f"{{x {codes[2]}y{codes[3]}}}", codes[4], "key", codes[5], codes[6]
+    ]  # fmt: skip

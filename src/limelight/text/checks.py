@@ -32,10 +32,13 @@ SINGLE_QUOTED = re.compile(r"(?<!\w)['‘‚‹›](?=\w)[^'‘’‚‹›]*['�
 CHARACTER_LOOP = re.compile(rf"(\S{{1,6}}?)\1{{{MIN_LOOP_CHARACTERS // 2},}}")
 NUMBER = re.compile(r"(?<![^\W\d_])\d+(?:[.,'’\u00a0\u202f ]\d+)*(?!\d)")
 _SEPARATORS = re.compile(r"[.,'’\u00a0\u202f ]")
+_PRIVATE = "\ue000-\uf8ff\U000f0000-\U0010ffff"
+"""Characters that stand for tags and variables; none is in an address."""
 ADDRESS = re.compile(
-    r"(?:(?i:https?://|ftp://|www\.))[^\s<>\"“”«»]*[^\s<>\"“”«»()\[\].,;:!?'’]"
+    rf"(?:(?i:https?://|ftp://|www\.))[^\s<>\"“”«»{_PRIVATE}]*[^\s<>\"“”«»()\[\].,;:!?'’{_PRIVATE}]"
     r"|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
-    r"|(?<![\w@/.-])(?:[a-z0-9-]+\.)+(?:com|org|net|edu|gov|io|de|fr|uk|eu|at|ch|info)(?:/[^\s<>\"“”«»]*[^\s<>\"“”«»()\[\].,;:!?'’])?(?!\w)"
+    rf"|(?<![\w@/.-])(?:[a-z0-9-]+\.)+(?:com|org|net|edu|gov|io|de|fr|uk|eu|at|ch|info)(?:/[^\s<>\"“”«»{_PRIVATE}]*[^\s<>\"“”«»()\[\].,;:!?'’{_PRIVATE}])?"
+    r"(?!\w)"
 )
 """URLs, e-mail addresses and names of hosts."""
 _SPELLED = dict(

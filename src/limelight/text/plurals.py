@@ -63,7 +63,7 @@ def forms_of_header(header: str) -> PluralForms | None:
     except ValueError:
         return None
     one = numbers[0] if numbers[0] < count and numbers[0] not in numbers[1:] else -1
-    return PluralForms(count, one, found[0])
+    return PluralForms(count, one, f"{found[0]};")
 
 
 def forms_of_language(language: str) -> PluralForms | None:

@@ -6,7 +6,9 @@ A protector finds spans in a text. `PROTECTORS` has those that are known by name
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import Literal, NamedTuple
 
 from limelight.errors import UserError
@@ -16,6 +18,9 @@ from limelight.text.marks import MARK
 Role = Literal["alone", "open", "close", "sequential"]
 """Of tags whether one opens an element or closes it. What is `sequential` stands for an argument by its place, as `%s`
 does, so that several have to keep their order."""
+
+CODES = "codes"
+"""The name of the protector of the codes of a unit."""
 
 
 class Found(NamedTuple):
@@ -165,13 +170,34 @@ def elements(names: Collection[str]) -> Protector:
 def find_spans(text: str, protectors: Sequence[Protector]) -> list[Found]:
     """The spans of a text in their order, without overlaps: the one that begins first wins, then the longest.
 
-    Characters of the text that would be read as marks are spans, whatever the protectors.
+    Characters of the text that would be read as marks are spans, whatever the protectors. A span ends before a code
+    (`units/unit.py`) whose partner is not in it: no pair of tags is torn apart.
     """
     found = [Found(*match.span()) for match in MARK.finditer(text)]
+    codes = list[Found]()
     for protector in protectors:
-        found += protector.find(text)
+        own = list(protector.find(text))
+        found += own
+        codes += [each for each in own if protector.name == CODES and each.role != "alone"]
     spans: list[Found] = []
+    trimmed = _Trimmed(codes)
     for span in sorted(found, key=lambda each: (each.begin, -each.end)):
         if not spans or span.begin >= spans[-1].end:
-            spans.append(span)
+            span = trimmed(span)
+            spans += [span] if span.begin < span.end else []
     return spans
+
+
+class _Trimmed:
+    """Makes spans end before a code whose partner is not in them."""
+
+    def __init__(self, codes: Sequence[Found]) -> None:
+        self._codes, self._begins = codes, [code.begin for code in codes]
+        self._depths = [0, *accumulate(1 if code.role == "open" else -1 for code in codes)]
+
+    def __call__(self, span: Found) -> Found:
+        first, last = (bisect_left(self._begins, place) for place in (span.begin, span.end))
+        if first == last or span == self._codes[first]:
+            return span
+        is_whole = self._codes[first].role == "open" and self._depths[first] == self._depths[last]
+        return span if is_whole else span._replace(end=self._begins[first])

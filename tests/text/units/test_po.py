@@ -65,6 +65,7 @@ def test_forms_by_their_number(rule: str, target: str, given: list[str], new: li
     assert re.findall(r'msgstr\[(\d)\] "(.*)"', found) == [(str(place), form) for place, form in enumerate(new)]
     assert found.count("#, fuzzy") == 1
     assert "INTEGER" not in found
+    assert re.search(r'"Plural-Forms: nplurals=\d; plural=.*;\\n"', found)
     assert found.count("\n") == found.count(end)
     assert found.endswith(f'{end}{end}msgid "a"{end}msgstr "b"{end}')
 
@@ -73,6 +74,10 @@ def test_strings_over_several_lines_and_escapes() -> None:
     text = HEAD + 'msgid ""\n"a \\"b\\"\\n"\n"c\\td\\n"\nmsgstr ""\n'
     assert texts(text, ".po") == ['a "b"\nc\td\n']
     assert translated(text, ".po").endswith('msgstr ""\n"A \\"B\\"\\n"\n"C\\tD\\n"\n')
+
+
+def test_spaces_at_the_ends_stay() -> None:
+    assert 'msgstr "  USAGE: "' in translated(HEAD + 'msgid "  usage: "\nmsgstr ""\n', ".po")
 
 
 def test_line_ends_stay_as_they_are() -> None:

@@ -1,5 +1,7 @@
 """Subtitles: sentences over several cues, tags, dialog."""
 
+import pytest
+
 from tests.text.units.helpers import texts, translated
 
 SRT = (
@@ -41,3 +43,9 @@ def test_all_words_come_out_once_in_order() -> None:
     words = [line for line in new.split("\n") if line.isupper() or line.endswith(".")]
     assert " ".join(words) == " ".join(cues).upper()
     assert len(words) == 4
+
+
+@pytest.mark.parametrize("number", ["", "2\n"])
+def test_a_cue_without_a_blank_line_before_it_is_a_cue(number: str) -> None:
+    text = f"WEBVTT\n\n00:01.000 --> 00:02.000\none.\n{number}00:02.000 --> 00:03.000\ntwo.\n"
+    assert translated(text, ".vtt") == text.replace("one.", "ONE.").replace("two.", "TWO.")

@@ -29,7 +29,10 @@ def unwrapped(text: str) -> str:
     """A text whose wrapped lines are joined."""
     parts, place = list[str](), 0
     for group in _groups(text):
-        parts += [text[place : group[0].start()], " ".join(match[0].strip() for match in group)]
+        joined = " ".join(match[0].strip() for match in group)
+        head, tail = group[0][0], group[-1][0]
+        parts += [text[place : group[0].start()], head[: len(head) - len(head.lstrip())] if joined else "", joined]
+        parts.append(tail[len(tail.rstrip()) :])
         place = group[-1].end()
     return "".join([*parts, text[place:]])
 

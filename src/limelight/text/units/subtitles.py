@@ -11,7 +11,11 @@ WIDTH = 42
 """Characters of a line, as most guides for subtitles have it; a cue whose lines are longer keeps its width."""
 MAX_JOINED = 4
 """Cues of one sentence that are translated together."""
-_CUE = re.compile(r"(?:\d+:)?\d+:\d\d[.,]\d{1,3}[ \t]*-->[^\r\n]*(?:\r\n|\n|\r)((?:[^\r\n]+(?:\r\n|\n|\r|\Z))*)")
+_CUE = re.compile(
+    r"(?:\d+:)?\d+:\d\d[.,]\d{1,3}[ \t]*-->[^\r\n]*(?:\r\n|\n|\r)"
+    r"((?:(?!(?:\d+[ \t]*(?:\r\n|\n|\r))?[^\r\n]*-->)[^\r\n]+(?:\r\n|\n|\r|\Z))*)"
+)
+"""Its text ends at a blank line, or where the next cue begins without one."""
 _CODE = re.compile(r"<(/?)([A-Za-z]+|\d[\d:.]*)[^<>]*>|\{\\[^{}]*\}")
 _ENDED = re.compile(r"[.!?…。！？♪][\"'”’)\]]*\s*$")
 _DIALOG = re.compile(r"\s*[-–—]\s?\S")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from limelight.text.plurals import PluralForms, forms_of_qt
 from limelight.text.readers.segments import matches
+from limelight.text.readers.xliff import CATALOG_HEADER
 from limelight.text.units.inline_xml import QT, TMX, XLIFF_1, XLIFF_2, inline_parts
 from limelight.text.units.markup import Element, escape_xml, scan_elements
 from limelight.text.units.unit import Code, FormatError, Lines, Splice, Unit, has_words, make_unit, with_codes
@@ -85,6 +86,8 @@ def _may_be_translated(element: Element, around: Around) -> bool:
 def _trans_unit(file: _File, element: Element, around: Around, *, everything: bool) -> Iterator[Unit]:
     source, target = file.child(element, "source"), file.child(element, "target")
     if source is None or not _may_be_translated(element, around) or element.open.get("approved") == "yes":
+        return
+    if element.open.get("restype") == CATALOG_HEADER:
         return
     state = target.open.get("state") if target else ""
     if target and file.content(target).strip() and not everything and state in ("", *_DONE):

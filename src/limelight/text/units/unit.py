@@ -14,6 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from limelight.text.protectors import CODES as CODES_NAME
 from limelight.text.protectors import Found, Protector, Role
 
 MAX_UNIT = 100_000
@@ -116,7 +117,7 @@ def code_protector(codes: Sequence[Code]) -> Protector:
             if number < len(codes):
                 yield Found(*match.span(), codes[number].role, codes[number].name)
 
-    return Protector("codes", find)
+    return Protector(CODES_NAME, find)
 
 
 def is_code(text: str) -> bool:
