@@ -76,6 +76,52 @@ def test_a_word_is_forced(visit):
     assert settled(page, after) == before
 
 
+def test_an_edited_source_stands_beside_the_old_one(visit):
+    page = visit("view=whatif&off=decoder.0.cross:1")
+    before, off = output(page), {"decoder.0.cross": [1]}
+    page.get_by_label("Source, edited").fill("fedcab")
+    after = settled(page, before)
+    old, new = (explain(untrained(), Question(text, "en", "de", off=off if text != TEXT else {})) for text in (TEXT, "fedcab"))
+    assert after == new["translation"]["text"]
+    numbers = page.locator(".version .number").all_inner_texts()
+    assert numbers == [f"{each['translation']['log_probability']:.2f}" for each in (old, new)]
+    kept = explain(untrained(), Question("fedcab", "en", "de", target=tuple(old["translation"]["ids"]), off=off))
+    assert f"now have {kept['translation']['log_probability']:.2f}" in page.locator("#view-whatif").inner_text()
+    assert page.locator(".version .source").all_inner_texts() == [TEXT, "fedcab"]
+    assert f"before={TEXT}" in page.url, "a link shows what its sender saw"
+    page.get_by_role("button", name="Reset").click()
+    until(page, "() => !location.hash.includes('before')")
+    rest(page)
+    assert page.locator("textarea").input_value() == TEXT
+    assert output(page) == explain(untrained(), Question(TEXT, "en", "de"))["translation"]["text"]
+
+
+def test_a_link_that_leaves_out_the_model_keeps_all_else(open_page, service):
+    page = open_page(f"{service.url}/#text={TEXT}&view=steps&row=1&step=1&off=decoder.0.cross:1", allowed=service.url)
+    rest(page)
+    for part in ("model=untrained", "row=1", "step=1", "decoder.0.cross"):
+        assert part in page.url
+
+
+@pytest.mark.parametrize("view", ["heads", "steps", "beam", "whatif"])
+def test_the_open_view_is_saved_as_a_picture(visit, view):
+    page = visit(f"view={view}&step=1")
+    page.wait_for_timeout(300)
+    page.locator(".menu summary").click()
+    for name, start in (("This view as SVG", b"<svg"), ("This view as PNG", b"\x89PNG")):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=name).click()
+        assert download.value.suggested_filename == f"{view}.{name[-3:].lower()}"
+        content = Path(download.value.path()).read_bytes()
+        assert content.startswith(start)
+        if start == b"<svg":
+            words = re.findall(r"<text[^>]*>([^<]*)", content.decode())
+            seen = page.locator(f"#view-{view}").inner_text()
+            assert len(words) > 10
+            there = {*re.findall(r"\w+", seen.lower()), TEXT}
+            assert {word.lower() for word in words if word.isalpha()} <= there, "what is seen, and nothing else"
+
+
 def test_a_head_that_is_off_is_keep_heads_in_python(visit):
     page = visit("view=whatif")
     for head in range(3):

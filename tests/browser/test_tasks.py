@@ -87,3 +87,14 @@ def test_explain_a_wrong_word_and_make_it_right(visitor: Visitor, document: dict
     forced = explain(limelight.load(), Question(TEXT, "en", "de", prefix=(*ids, other["id"])))
     assert page.locator(".output").inner_text() == forced["translation"]["text"]
     print(f"made right in {2 + visitor.count - before} interactions: {forced['translation']['text']}")
+
+
+def test_what_the_beam_would_have_said_next_is_there_to_choose(visitor: Visitor) -> None:
+    page = visitor.page
+    others = limelight.load().translate(TEXT, source_lang="en", target_lang="de", n_best=5).alternatives
+    shown = page.locator(".others button").all_inner_texts()
+    assert len(shown) == 3
+    assert set(shown) <= {each.text for each in others}
+    visitor.click(page.locator(".others button").first)
+    rest(page)
+    assert page.locator(".output").inner_text() == shown[0]

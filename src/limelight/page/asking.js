@@ -3,7 +3,7 @@
 import { hear, questionOf, remembered, request } from "./server.js";
 
 const PAUSE = 350; // milliseconds without a key before the model is asked
-const QUESTION = ["text", "from", "to", "model", "beam", "prefix", "off", "temperature", "snapshot", "hold", "seed"];
+const QUESTION = ["text", "before", "from", "to", "model", "beam", "prefix", "off", "temperature", "snapshot", "hold", "seed"];
 
 /** What the chosen model does: `translate`, `generate` or `fill`. */
 export const useOf = ({ store, models }) => models.find(({ name }) => name === store.get("model"))?.use ?? "translate";
@@ -45,15 +45,25 @@ async function askTranslation(context, signal) {
   const { store } = context;
   const question = questionOf(store);
   const plain = questionOf(store, true);
-  const changed = JSON.stringify(question) !== JSON.stringify(plain);
+  const compared = { ...plain, text: store.get("before") || plain.text };
+  const changed = JSON.stringify(question) !== JSON.stringify(compared);
   const said = changed || question.snapshot ? null : await stream(context, plain, signal);
   if (question.snapshot && store.get("hold")) question.target = (await remembered("page/explain", served(plain), "document")).translation.ids;
   const { document } = await request("page/explain", question, signal);
-  if (JSON.stringify(context.baseline?.question) !== JSON.stringify(plain)) {
-    const before = changed ? (await request("page/explain", plain, signal)).document : document;
-    context.baseline = { ...before, question: plain };
+  if (JSON.stringify(context.baseline?.question) !== JSON.stringify(compared)) {
+    const before = changed ? (await request("page/explain", compared, signal)).document : document;
+    if (!signal.aborted) context.baseline = { ...before, question: compared };
   }
-  if (!signal.aborted) context.show({ ...document, question, said });
+  const kept = changed ? await nowOf(context, question, document, signal) : null;
+  if (!signal.aborted) context.show({ ...document, question, said, kept });
+}
+
+/** How probable the old translation is after the change, where there is another one in its place. */
+async function nowOf({ baseline }, question, { translation }, signal) {
+  const { ids } = baseline?.translation ?? translation;
+  if (ids.join() === translation.ids.join()) return null;
+  const asked = { ...question, prefix: [], target: ids };
+  return (await request("page/explain", asked, signal)).document.translation.log_probability;
 }
 
 const served = ({ snapshot, ...question }) => question;

@@ -1,6 +1,7 @@
-/** What can be taken along: the stage as SVG or PNG, the weights as CSV, the document as JSON. */
+/** What can be taken along: the stage or the open view as SVG or PNG, the weights as CSV, the document as JSON. */
 
 import { element, vector } from "./dom.js";
+import { drawing } from "./drawing.js";
 import { beside } from "./models.js";
 import { shown } from "./shown.js";
 import { hasSnapshots } from "./training.js";
@@ -11,7 +12,9 @@ export function exportMenu(context, stage) {
   const drawn = (action) => () => stage.picture && action(); // a model without attention has no picture
   const entries = {
     "Stage as SVG": drawn(() => save("stage.svg", "image/svg+xml", stageSvg(stage))),
-    "Stage as PNG": drawn(async () => saveBlob("stage.png", await rasterized(stageSvg(stage), stage.board))),
+    "Stage as PNG": drawn(async () => saveBlob("stage.png", await rasterized(stageSvg(stage), stage.board.clientWidth, stage.board.clientHeight))),
+    "This view as SVG": view(({ name, svg }) => save(`${name}.svg`, "image/svg+xml", svg)),
+    "This view as PNG": view(async ({ name, svg, width, height }) => saveBlob(`${name}.png`, await rasterized(svg, width, height))),
     "Weights as CSV": drawn(async () => save("weights.csv", "text/csv", table(await shown(context)))),
     "Everything as JSON": () => save("limelight.json", "application/json", JSON.stringify(context.document)),
   };
@@ -21,6 +24,12 @@ export function exportMenu(context, stage) {
   );
   return element("details", { class: "menu" }, element("summary", {}, "Save"), element("div", { class: "entries" }, buttons));
 }
+
+/** With the open view as a drawing, under its name. */
+const view = (action) => () => {
+  const panel = document.querySelector("[role=tabpanel]:not([hidden])");
+  if (panel) void action({ name: panel.id.replace("view-", ""), ...drawing(panel) });
+};
 
 /** The rows and columns of what is shown, as comma-separated values. */
 export function table({ rows, columns, weights }) {
@@ -62,11 +71,11 @@ export function stageSvg({ board, light, boxes, picture }) {
   return new XMLSerializer().serializeToString(whole);
 }
 
-async function rasterized(svg, board) {
+async function rasterized(svg, width, height) {
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
   await image.decode();
-  const canvas = element("canvas", { width: board.clientWidth * 2, height: board.clientHeight * 2 });
+  const canvas = element("canvas", { width: width * 2, height: height * 2 });
   canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }

@@ -79,7 +79,7 @@ function draw(view, { kind, layer, head, row }, found) {
   });
   const query = element("p", { class: "vector" }, element("span", {}, "q"), strip("q", numbers.query, peaks.query, tell));
   const sum = element("p", { class: "vector" }, element("span", {}, "Σ weight · v"), strip("sum", numbers.context, peakOf(numbers.context), tell));
-  fill(view.body, query, element("table", { class: "numbers" }, element("thead", {}, element("tr", {}, heads.map((name) => (name ? element("th", { scope: "col" }, name) : element("td", {}))))), element("tbody", {}, lines)), sum);
+  fill(view.body, query, element("table", { class: "numbers" }, element("thead", {}, element("tr", {}, heads.map((name, place) => (name ? element("th", { scope: "col", class: place === 2 || place === 3 ? "number" : null }, name) : element("td", {}))))), element("tbody", {}, lines)), sum);
   fill(view.reading, "Point at a strip for its numbers: warm above zero, cool below.");
 }
 

@@ -22,7 +22,7 @@ export function createStage(context) {
   const title = element("p", { class: "stage-title" });
   const board = element("div", { class: "board" }, light, top, bottom);
   const root = element("section", { class: "stage", "aria-label": "Stage" }, title, board, caption);
-  const stage = { context, board, top, bottom, light, lines, cones, caption, title, picture: null, boxes: null, pointed: null };
+  const stage = { context, board, top, bottom, light, lines, cones, caption, title, picture: null, boxes: null, pointed: null, looks: new WeakMap() };
 
   store.on(["kind", "layer", "head", "words", "document"], () => void refresh(stage));
   store.on(["row", "column"], () => lit(stage));
@@ -199,19 +199,25 @@ function cast(values, boxes, { row, column, across }) {
   });
 }
 
-/** Tokens as bright as their weights; the largest weights in numbers. */
+/** Tokens as bright as their weights; the largest weights in numbers. Of 200 tokens only those that change are touched. */
 function mark(stage, values, row, column) {
   const { context, top, bottom } = stage;
   const named = values ? largest(values, NAMED, 0.05) : [];
   for (const [group, own, others] of [[top, column, row >= 0], [bottom, row, column >= 0]]) {
+    const pinned = context.store.get(group === top ? "column" : "row");
     buttons(group).forEach((button, place) => {
       const weight = others ? values[place] : 0;
+      const dim = Boolean(values) && place !== own && weight < 0.05;
+      const number = others && named.includes(place) ? twoDigits(weight) : "";
+      const look = [weight.toFixed(3), place === own, dim, number, place === pinned].join();
+      if (stage.looks.get(button) === look) return;
+      stage.looks.set(button, look);
       button.style.setProperty("--lit", weight.toFixed(3));
       button.classList.toggle("bright", weight > 0.6);
       button.classList.toggle("chosen", place === own);
-      button.classList.toggle("dim", Boolean(values) && place !== own && weight < 0.05);
-      button.setAttribute("aria-pressed", String(place === context.store.get(group === top ? "column" : "row")));
-      button.lastChild.textContent = others && named.includes(place) ? twoDigits(weight) : "";
+      button.classList.toggle("dim", dim);
+      button.setAttribute("aria-pressed", String(place === pinned));
+      button.lastChild.textContent = number;
     });
   }
 }
@@ -226,10 +232,11 @@ function lookedAt({ context, pointed, picture }) {
   };
 }
 
-function hint({ context }) {
+function hint({ context, board }) {
   const { name } = kindShown(context);
-  const which = name === "cross" ? "a word of the translation" : "a word of the lower line";
-  return `Point at ${which} to see what it attends to. ${CAVEAT}`;
+  const line = board.matches(".across") ? "the right column" : "the lower line";
+  const which = name === "cross" ? "a word of the translation" : `a word of ${line}`;
+  return `${matchMedia("(hover: none)").matches ? "Tap" : "Point at"} ${which} to see what it attends to. ${CAVEAT}`;
 }
 
 const buttons = (group) => [...group.children].filter((child) => child.tagName === "BUTTON");

@@ -35,7 +35,7 @@ function draw({ context, slider, so_far, list, note }) {
   const name = chosen.role === "end" ? "the end" : `“${chosen.text}”`;
   slider.setAttribute("aria-valuetext", `Step ${step} of ${steps.length - 1}: ${name}`);
   const before = sides.target.tokens.slice(0, step).map((token) => (token.piece.startsWith("▁") ? " " : "") + token.text);
-  fill(so_far, before.join("").trim() || "At the beginning", " ", element("strong", {}, chosen.role === "end" ? "∎" : chosen.text));
+  fill(so_far, before.join("").trim() || "At the beginning:", " ", element("strong", {}, chosen.role === "end" ? "∎" : chosen.text));
   const shown = candidates.some((each) => each.id === chosen.id) ? candidates : [...candidates, chosen];
   fill(list, shown.map((each) => element("li", {}, candidate(context, step, each, each.id === chosen.id))));
   const searched = Boolean(context.document.translation); // nothing is forced in a text that is read

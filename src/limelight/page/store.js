@@ -16,6 +16,7 @@ const DEFAULTS = {
   to: "",
   model: "",
   beam: 0,
+  before: "", // the source that an edited one is compared with; "" while it is not edited
   prefix: "",
   off: "",
   temperature: "",

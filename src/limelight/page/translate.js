@@ -2,13 +2,14 @@
 
 import { useOf } from "./asking.js";
 import { element, fill } from "./dom.js";
+import { alternatives } from "./hypotheses.js";
 import { request, useKey } from "./server.js";
 
-const EXAMPLE = { en: "The small dog runs across the green grass.", de: "Der kleine Hund läuft über das grüne Gras.", fr: "Le petit chien court dans l'herbe verte." };
+const EXAMPLE = { en: "My sister drinks a cup of tea every evening.", de: "Meine Schwester trinkt jeden Abend eine Tasse Tee.", fr: "Ma sœur boit une tasse de thé tous les soirs." };
 const TEXTS = { generate: "The small dog", fill: "The small [MASK] runs across the green grass." };
 const NAMES = { translate: "Sentence to translate", generate: "Text to write on", fill: "Text with [MASK]" };
 const RESULTS = { translate: "Translation", generate: "What the model writes", fill: "With the best guesses" };
-const NEW = { prefix: "", off: "", temperature: "", row: -1, column: -1, step: 0, seed: 0 };
+const NEW = { before: "", prefix: "", off: "", temperature: "", row: -1, column: -1, step: 0, seed: 0 };
 
 /** The form as an element, and `tell(text)` for what the service says. */
 export function createTranslate(context) {
@@ -18,13 +19,14 @@ export function createTranslate(context) {
   const status = element("p", { class: "status", role: "status" });
   const output = element("output", { class: "output", "aria-live": "off" });
   const sure = element("p", { class: "confidence" });
+  const others = element("div", { class: "others" });
   const more = element("div", { class: "tools" }, quiet("Write more", () => store.set({ text: written(context) })), quiet("Another one", () => store.set({ seed: store.get("seed") + 1 })));
-  const draw = () => drawOutput(context, { input, output, sure, more });
+  const draw = () => drawOutput(context, { input, output, sure, others, more });
   store.on(["document", "models", "model"], draw);
   store.on(["grown"], () => {
     fill(output, context.grown);
     output.classList.add("growing");
-    sure.hidden = true;
+    sure.hidden = others.hidden = true;
   });
   store.on(["text"], () => {
     if (input.value !== store.get("text")) input.value = store.get("text");
@@ -43,20 +45,21 @@ export function createTranslate(context) {
   });
   draw();
   void begin();
-  const root = element("section", { class: "translate", "aria-label": "Translate" }, ways, input, output, sure, more, status, form);
+  const root = element("section", { class: "translate", "aria-label": "Translate" }, ways, input, output, sure, others, more, status, form);
   return { root, tell };
 }
 
 const quiet = (name, click) => element("button", { type: "button", class: "quiet", click }, name);
 const written = ({ document: { written: found } }) => (found ? found.prompt + found.text : "");
 
-function drawOutput(context, { input, output, sure, more }) {
+function drawOutput(context, { input, output, sure, others, more }) {
   const { document } = context;
   const use = useOf(context);
   input.setAttribute("aria-label", NAMES[use]);
   output.setAttribute("aria-label", RESULTS[use]);
   output.classList.remove("growing");
   more.hidden = !document.written;
+  drawOthers(context, others);
   const said = document.said;
   const confident = said?.words.length && said.words.map(({ text }) => text).join(" ") === document.translation?.text.split(/\s+/).join(" ");
   sure.hidden = !confident;
@@ -66,6 +69,14 @@ function drawOutput(context, { input, output, sure, more }) {
   } else if (document.written) {
     fill(output, element("span", { class: "prompt" }, document.written.prompt), document.written.text);
   } else fill(output, document.filled?.text ?? document.translation?.text ?? "");
+}
+
+/** What the beam would have said next; a click goes on with it. */
+function drawOthers(context, others) {
+  const found = alternatives(context.document);
+  others.hidden = !found.length;
+  const choices = found.map(({ text, tokens, score }) => element("button", { type: "button", title: `score ${score.toFixed(3)}`, click: () => context.ask({ prefix: tokens }) }, text));
+  fill(others, element("span", {}, "Or: "), choices);
 }
 
 /** A word with a line as strong as its confidence; one that is doubtful has a dotted line. */
@@ -82,14 +93,14 @@ async function load(context, ways, input, tell) {
     context.models = models;
     const found = models.flatMap(({ name, directions }) => (directions.length ? directions : [{ source: "", target: "" }]).map(({ source, target }) => ({ name, source, target })));
     fill(ways, models.flatMap(options(models.length > 1)));
-    const wanted = JSON.stringify([store.get("model"), store.get("from"), store.get("to")]);
     ways.hidden = found.length < 2;
     input.value = store.get("text");
-    const named = found.find(({ name }) => name === store.get("model"));
-    if (found.some(({ name, source, target }) => JSON.stringify([name, source, target]) === wanted)) ways.value = wanted;
-    else if (named && !store.get("from") && !store.get("to")) {
-      ways.value = JSON.stringify([named.name, named.source, named.target]);
-      store.set({ from: named.source, to: named.target }); // a link that names the model alone keeps all else it says
+    const wanted = { name: store.get("model"), source: store.get("from"), target: store.get("to") };
+    const fits = found.find((each) => Object.entries(wanted).every(([part, value]) => !value || each[part] === value));
+    if (fits) {
+      // A link that leaves out the model or the direction keeps all else that it says.
+      ways.value = JSON.stringify([fits.name, fits.source, fits.target]);
+      store.set({ model: fits.name, from: fits.source, to: fits.target });
     } else if (found.length) choose(context, ways.value, input);
     store.set({ models: models.length });
     tell("");

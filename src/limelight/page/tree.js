@@ -1,6 +1,7 @@
 /** The beam as a tree from left to right: a column for each step, and why each hypothesis went no further. */
 
 import { element, fill, vector } from "./dom.js";
+import { said, tokensOf } from "./hypotheses.js";
 
 const WIDTH = 128;
 const HEIGHT = 32;
@@ -71,31 +72,14 @@ function button(context, nodes, node, { x, y }, { best, reason }) {
   const became = node.state === "continued" ? "" : `${node.state}: `;
   const tell = () => fill(reason, `“${said(nodes, node)}”${sure}. ${became}${node.reason ?? ""}`);
   const again = context.source.live && node.role === undefined;
-  const go = () => again && context.ask({ prefix: path(nodes, node) });
+  const go = () => again && context.ask({ prefix: tokensOf(nodes, node) });
   const made = element("button", { type: "button", class: `node ${node.state} ${best ? "best" : ""}`, "aria-label": `${text}, ${node.state}${best ? ", in the translation" : ""}`, pointerenter: tell, focus: tell, click: go }, text);
   made.style.left = `${x}px`;
   made.style.top = `${y}px`;
   return made;
 }
 
-/** The tokens from the start to a node. */
-function path(nodes, node) {
-  const known = new Map(nodes.map((each) => [each.id, each]));
-  const tokens = [];
-  for (let each = node; each.parent !== null; each = known.get(each.parent)) tokens.unshift(each.token);
-  return tokens;
-}
-
-function said(nodes, node) {
-  const known = new Map(nodes.map((each) => [each.id, each]));
-  let text = "";
-  for (let each = node; each && each.parent !== null; each = known.get(each.parent)) {
-    if (each.role !== "end") text = (each.begins ? " " : "") + each.text + text;
-  }
-  return text.trim();
-}
-
 function states() {
-  const names = { best: "the translation", continued: "went on", ended: "ended", outscored: "outscored", pruned: "pruned" };
+  const names = { best: "the translation", continued: "went on", ended: "ended", outscored: "outscored", pruned: "pruned", stopped: "stopped" };
   return element("p", { class: "legend" }, Object.entries(names).map(([state, name]) => element("span", { class: `key ${state}` }, name)));
 }

@@ -7,24 +7,37 @@ import { kindShown, nameOf, selected, titleOf } from "./shown.js";
 /** The view as an element. */
 export function createWhatIf(context) {
   const both = element("div", { class: "both", "aria-live": "polite" });
+  const source = element("input", { type: "text", class: "edited", maxlength: 2000, spellcheck: "false", "aria-label": "Source, edited", input: () => edit(context.store, source.value) });
   const forced = element("div", { class: "forced" });
   const switches = element("div", { class: "switches" });
-  const reset = element("button", { type: "button", class: "quiet", click: () => context.ask({ prefix: [], off: {}, temperature: {} }) }, "Reset");
-  const compared = element("div", { class: "panel" }, element("div", { class: "bar" }, element("h2", { class: "opened" }, "Before and after"), reset), both, element("h3", {}, "Forced beginning"), forced);
+  const reset = element("button", { type: "button", class: "quiet", click: () => restore(context.store) }, "Reset");
+  const compared = element("div", { class: "panel" }, element("div", { class: "bar" }, element("h2", { class: "opened" }, "Before and after"), reset), both, element("h3", {}, "Edit the source"), source, element("h3", {}, "Forced beginning"), forced);
   const sharper = element("div", { class: "sharper" });
   const heads = element("div", { class: "panel" }, element("h2", { class: "opened" }, "Switch heads off"), switches, element("h3", {}, "Sharper or flatter"), sharper);
   const draw = () => {
     drawBoth(context, both);
+    if (globalThis.document.activeElement !== source) source.value = context.store.get("text");
     drawForced(context, forced);
     drawSwitches(context, switches);
     drawSharper(context, sharper);
     const { prefix = [], off = {}, temperature = {} } = context.document.translation ?? {};
-    reset.disabled = !prefix.length && !Object.values({ ...off, ...temperature }).some((each) => Object.keys(each).length);
+    reset.disabled = !context.store.get("before") && !prefix.length && !Object.values({ ...off, ...temperature }).some((each) => Object.keys(each).length);
   };
   context.store.on(["document"], draw);
   context.store.on(["kind", "layer", "head"], () => drawSharper(context, sharper));
   draw();
   return element("div", { class: "pair" }, compared, heads);
+}
+
+/** Another source; the one that was there stays beside it. */
+function edit(store, text) {
+  const before = store.get("before") || store.get("text");
+  store.set({ text, before: text === before ? "" : before, prefix: "", row: -1, column: -1, step: 0 });
+}
+
+function restore(store) {
+  const before = store.get("before");
+  store.set({ prefix: "", off: "", temperature: "", before: "", ...(before ? { text: before } : {}) });
 }
 
 function drawBoth(context, both) {
@@ -33,16 +46,21 @@ function drawBoth(context, both) {
   if (!translation) return fill(both);
   const change = translation.log_probability - before.log_probability;
   const same = translation.text === before.text;
+  const [old, now] = [context.baseline ?? context.document, context.document].map(({ question }) => question.text);
+  const sources = old === now ? [null, null] : [[old], marked(old, now)];
+  const { kept } = context.document;
   return fill(
     both,
-    line("Before", [before.text], before),
-    line("After", marked(before.text, translation.text), translation),
+    line("Before", [before.text], before, sources[0]),
+    line("After", marked(before.text, translation.text), translation, sources[1]),
     element("p", { class: "change" }, `${same ? "The same words" : "Other words"}, log-probability ${signed(change)}: ${times(change)}`),
+    kept === null || kept === undefined ? null : element("p", { class: "kept" }, `The words from before now have ${kept.toFixed(2)}: ${times(kept - before.log_probability)}`),
   );
 }
 
-function line(name, text, translation) {
-  return element("p", { class: "version" }, element("span", { class: "side-name" }, name), element("span", { class: "sentence" }, text), element("span", { class: "number" }, translation.log_probability.toFixed(2)));
+function line(name, text, translation, source) {
+  const said = element("span", { class: "sentence" }, source ? element("span", { class: "source" }, source) : null, text);
+  return element("p", { class: "version" }, element("span", { class: "side-name" }, name), said, element("span", { class: "number" }, translation.log_probability.toFixed(2)));
 }
 
 /** The words of the new text; those that the old one does not have in this order are marked. */
@@ -119,5 +137,6 @@ const signed = (value) => `${value > 0 ? "+" : value < 0 ? "−" : "±"}${Math.a
 function times(change) {
   if (Math.abs(change) < 0.005) return "as probable as before.";
   const factor = Math.exp(Math.abs(change));
-  return `${factor < 10 ? factor.toFixed(1) : Math.round(factor).toLocaleString("en")} times ${change > 0 ? "more" : "less"} probable.`;
+  const shown = factor < 10 ? factor.toFixed(1) : factor < 1e6 ? Math.round(factor).toLocaleString("en") : "over a million";
+  return `${shown} times ${change > 0 ? "more" : "less"} probable.`;
 }

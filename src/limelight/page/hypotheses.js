@@ -1,0 +1,34 @@
+/** The hypotheses of a beam: what they say, and which translations came next to the best one. Pure functions of its nodes. */
+
+const MOST = 3;
+
+/** The tokens from the start to a node; without the end, which nobody can go on from. */
+export function tokensOf(nodes, node) {
+  return chain(nodes, node).filter((each) => each.role !== "end").map((each) => each.token);
+}
+
+/** The text from the start to a node. */
+export function said(nodes, node) {
+  const texts = chain(nodes, node).filter((each) => each.role !== "end").map((each) => (each.begins ? " " : "") + each.text);
+  return texts.join("").trim();
+}
+
+/** Other translations that ended in the beam, the best first: each with its text and its tokens. */
+export function alternatives({ translation, beam }) {
+  if (!translation || !beam) return [];
+  const { nodes } = beam;
+  const ended = nodes.filter((each) => each.state === "ended" && !each.best).sort((one, other) => other.score - one.score);
+  const found = new Map();
+  for (const node of ended) {
+    const text = said(nodes, node);
+    if (text && text !== translation.text && !found.has(text)) found.set(text, { text, tokens: tokensOf(nodes, node), score: node.score });
+  }
+  return [...found.values()].slice(0, MOST);
+}
+
+function chain(nodes, node) {
+  const known = new Map(nodes.map((each) => [each.id, each]));
+  const found = [];
+  for (let each = node; each && each.parent !== null; each = known.get(each.parent)) found.unshift(each);
+  return found;
+}
