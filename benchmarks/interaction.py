@@ -123,9 +123,11 @@ def interactions() -> dict[str, Action]:
         "another kind of attention": kind,
         "words or subwords": lambda page, turn: page.get_by_role("button", name="Show ").click(),
         "theme": lambda page, turn: page.get_by_role("button", name="theme").click(),
-        "open or leave the tour": lambda page, turn: page.get_by_role("button", name="Tour").click()
-        if turn % 2 == 0
-        else page.get_by_role("button", name="Leave").click(),
+        "open or leave the tour": lambda page, turn: (
+            page.get_by_role("button", name="Tour").click()
+            if turn % 2 == 0
+            else page.get_by_role("button", name="Leave").click()
+        ),
     }
 
 

@@ -81,7 +81,9 @@ def test_an_edited_source_stands_beside_the_old_one(visit):
     before, off = output(page), {"decoder.0.cross": [1]}
     page.get_by_label("Source, edited").fill("fedcab")
     after = settled(page, before)
-    old, new = (explain(untrained(), Question(text, "en", "de", off=off if text != TEXT else {})) for text in (TEXT, "fedcab"))
+    old, new = (
+        explain(untrained(), Question(text, "en", "de", off=off if text != TEXT else {})) for text in (TEXT, "fedcab")
+    )
     assert after == new["translation"]["text"]
     numbers = page.locator(".version .number").all_inner_texts()
     assert numbers == [f"{each['translation']['log_probability']:.2f}" for each in (old, new)]
@@ -205,6 +207,7 @@ def test_a_mistake_is_told_where_one_types(open_page, service):
     address = f"{service.url}/#model=untrained&from=en&to=de&text={'a' * 300}"
     context = open_page("about:blank").context
     page = context.new_page()  # the console tells of an answer of 400, and this page may
+    page.set_default_timeout(60_000)
     page.goto(address)
     page.get_by_text("at most 200 are explained").wait_for()
 

@@ -12,7 +12,9 @@ import torch
 
 from limelight.errors import UserError
 from limelight.inspection import attention_map
+from limelight.pipelines import explain as module
 from limelight.pipelines.explain import (
+    ANSWERS,
     Question,
     changed_heads,
     explain,
@@ -123,6 +125,26 @@ def test_what_is_asked_for_later_is_the_same():
     np.testing.assert_array_equal(array(head_weights(one, question, "decoder_self", 1, 2)), every[1, 2])
     found = look_up_in(one, question, "decoder_self", 1, 2, 3)
     np.testing.assert_allclose(array(found["weights"]), every[1, 2, 3], atol=1e-6)
+
+
+def test_a_service_opens_heads_of_what_it_explained_last_without_the_model(monkeypatch):
+    one, options = translator(), {"source_lang": "", "target_lang": "", "off": {"decoder.0.cross": [1]}}
+    ids = ANSWERS["explain"](one, TEXT, {**options, "beam_size": 2, "prefix": [5]})["translation"]["ids"]
+    asked = {**options, "target": ids, "kind": "cross", "layer": 0, "head": 2}
+    question = Question(TEXT, target=tuple(ids), off=options["off"])
+    expected = [
+        head_weights(one, question, "cross", 0, 2),
+        head_weights(one, Question(TEXT, target=tuple(ids)), "cross", 0, 2),
+    ]
+    calls = []
+    monkeypatch.setattr(
+        module, "attention_map", lambda *args, **named: calls.append(1) or attention_map(*args, **named)
+    )
+    assert ANSWERS["head_weights"](one, TEXT, asked) == expected[0]
+    assert not calls
+    assert ANSWERS["head_weights"](one, TEXT, {**asked, "off": {}}) == expected[1]
+    assert ANSWERS["head_weights"](translator(), TEXT, asked) == expected[0]
+    assert len(calls) == 2, "another question, or another model"
 
 
 def test_heads_are_counted():

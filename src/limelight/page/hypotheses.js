@@ -1,6 +1,6 @@
 /** The hypotheses of a beam: what they say, and which translations came next to the best one. Pure functions of its nodes. */
 
-const MOST = 3;
+const MOST = 2;
 
 /** The tokens from the start to a node; without the end, which nobody can go on from. */
 export function tokensOf(nodes, node) {

@@ -3,7 +3,7 @@
 import { element, fill, vector } from "./dom.js";
 import { said, tokensOf } from "./hypotheses.js";
 
-const WIDTH = 128;
+const WIDTH = 112;
 const HEIGHT = 32;
 
 /** The view as an element. */

@@ -1,12 +1,14 @@
 """A translation with all that the page shows of it: weights, steps, the beam, look-ups. Pure functions of a translator.
 
 Every answer is a function of what is asked (text, direction, tokens, heads that are switched off), so whoever serves
-the page keeps nothing between two requests.
+the page has to keep nothing between two requests. What a service asks (`ANSWERS`) keeps the weights of the translation
+that each model explained last, so that opening its heads computes nothing again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 import torch
 
@@ -60,6 +62,13 @@ def explain(translator: Translator, question: Question, *, every_head: bool = Fa
     With a target that is given there is no search, and no `beam`. Raises `UserError` for a blank text, for one that is
     too long, for an ensemble, for a direction that the model does not have, and for heads that are not there.
     """
+    return _explained(translator, question, every_head=every_head)[0]
+
+
+def _explained(
+    translator: Translator, question: Question, *, every_head: bool = False
+) -> tuple[dict[str, Any], AttentionMap]:
+    """The document, and the weights that it was made from."""
     tokenizers, request = _asked(translator, question)
     keep_heads = changed_heads(translator, question)
     tree, target = None, question.target
@@ -82,7 +91,7 @@ def explain(translator: Translator, question: Question, *, every_head: bool = Fa
     }
     if tree is not None:
         document["beam"] = tree
-    return document
+    return document, seen
 
 
 def explained_page(translator: Translator, question: Question, *, theme: str = "dark") -> str:
@@ -113,10 +122,14 @@ def explain_whole(translator: Translator, question: Question) -> dict[str, Any]:
 
 def head_weights(translator: Translator, question: Question, kind: str, layer: int, head: int) -> dict[str, Any]:
     """The weights of one head in float32. The question has to have a target. Raises `UserError` as `explain` does."""
+    return packed(_seen(translator, question).average(kind, layer=layer, heads=head))
+
+
+def _seen(translator: Translator, question: Question) -> AttentionMap:
+    """The weights of a question that has a target."""
     tokenizers, _ = _asked(translator, question)
     keep_heads = changed_heads(translator, question)
-    seen = _map(translator, tokenizers, question.text, question.target or (), keep_heads)
-    return packed(seen.average(kind, layer=layer, heads=head))
+    return _map(translator, tokenizers, question.text, question.target or (), keep_heads)
 
 
 def look_up_in(
@@ -204,8 +217,20 @@ def _map(
     return replace(seen, model=translator.name)
 
 
+_LAST: WeakKeyDictionary[torch.nn.Module, tuple[Question, AttentionMap]] = WeakKeyDictionary()
+"""The last translation that a service had explained by each model, and its weights: at most some tens of MB."""
+
+
 def _explain(translator: Translator, text: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    return explain(translator, _question(text, options))
+    question = _question(text, options)
+    document, seen = _explained(translator, question)
+    _LAST[translator.model] = (_looked(question, document["translation"]["ids"]), seen)
+    return document
+
+
+def _looked(question: Question, target: Sequence[int]) -> Question:
+    """What weights depend on: how the target was found is no part of it."""
+    return replace(question, target=tuple(target), prefix=(), beam_size=None)
 
 
 def _explain_whole(translator: Translator, text: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -219,8 +244,12 @@ def _explain_heads(translator: Translator, text: str, options: Mapping[str, Any]
 
 
 def _head_weights(translator: Translator, text: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    place = (options["kind"], options["layer"], options["head"])
-    return head_weights(translator, _question(text, options), *place)
+    question, place = _question(text, options), (options["kind"], options["layer"], options["head"])
+    asked, seen = _LAST.get(translator.model, (None, None))
+    if seen is not None and asked == _looked(question, question.target or ()):
+        kind, layer, head = place
+        return packed(seen.average(kind, layer=layer, heads=head))
+    return head_weights(translator, question, *place)
 
 
 def _look_up(translator: Translator, text: str, options: Mapping[str, Any]) -> dict[str, Any]:
