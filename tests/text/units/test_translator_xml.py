@@ -91,6 +91,7 @@ def test_qt() -> None:
     [
         ("de", 2, ["%N FILE", "%N FILES"]),
         ("de", 1, ["%N FILE", "%N FILES"]),  # `lupdate` without a language
+        ("pl", 1, ["%N FILE", "%N FILES", "%N FILES"]),
         ("pl", 3, ["%N FILE", "%N FILES", "%N FILES"]),
         ("ar", 6, ["%N FILES", "%N FILE", *["%N FILES"] * 4]),
         ("ja", 1, ["%N FILES"]),

@@ -280,11 +280,9 @@ def _forms_unit(
             return
         yield Splice(opened.begin, opened.end, '<translation type="unfinished">')
         last = forms[-1]
-        for number in numbers:
-            if number < len(forms):
-                yield Splice(*forms[number].outer, written)
-            else:
-                yield Splice(last.close.end, last.close.end, file.indent(last.open.begin) + written)
+        yield from (Splice(*forms[number].outer, written) for number in numbers if number < len(forms))
+        more = sum(number >= len(forms) for number in numbers)
+        yield Splice(last.close.end, last.close.end, (file.indent(last.open.begin) + written) * more)
 
     unit = make_unit(parts, write, file.lines.at(message.open.begin))
     return unit

@@ -1,0 +1,206 @@
+"""Translated files, opened by other programs: gettext, Qt, LibreOffice, python-docx, parsers of the formats.
+
+The translation is in capitals. Programs that are not there are skipped; `apt-get install gettext qttools5-dev-tools
+libreoffice-writer-nogui` brings them.
+"""
+
+import html.parser
+import json
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+
+import docx
+import pytest
+import yaml
+
+from limelight.documents.translate import Work, translate_document
+from limelight.pipelines.protected import ProtectedText, ProtectedTranslation
+from limelight.text.protectors import DEFAULT, find_spans
+from limelight.text.units.registry import Options
+
+HEADER = (
+    'msgid ""\nmsgstr ""\n"Language: \\n"\n"Content-Type: text/plain; charset={charset}\\n"\n"Plural-Forms: '
+    '{forms}\\n"\n\n'
+)
+ENTRIES = (
+    '#, c-format\nmsgid "close %d of %s\\n"\nmsgstr ""\n\n'
+    '#, python-format\nmsgctxt "c"\nmsgid "%(n)s is \\"here\\""\nmsgstr ""\n\n'
+    '#, c-format\nmsgid "one dog of %s"\nmsgid_plural "%d dogs of %s"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+).replace("one dog of %s", "%d dog of %s")
+
+
+def in_capitals(texts: Sequence[ProtectedText]) -> list[ProtectedTranslation]:
+    """Capitals, but for what is protected."""
+    return [ProtectedTranslation(_capitals(each.text), 0.0, (), 0.0, each.text, finished=True) for each in texts]
+
+
+def _capitals(text: str) -> str:
+    parts, place = list[str](), 0
+    for span in find_spans(text, DEFAULT):
+        parts += [text[place : span.begin].upper(), text[span.begin : span.end]]
+        place = span.end
+    return "".join([*parts, text[place:].upper()])
+
+
+def translated(folder: Path, name: str, content: str, target: str = "de") -> Path:
+    path, output = folder / name, folder / f"new-{name}"
+    path.write_text(content, encoding="utf-8")
+    translate_document(path, output, Work(in_capitals, Options("en", target)))
+    assert path.read_text(encoding="utf-8") != output.read_text(encoding="utf-8")
+    return output
+
+
+def run(program: str, *arguments: str | Path) -> str:
+    if not shutil.which(program):
+        pytest.skip(f"{program} is not installed")
+    ended = subprocess.run([program, *arguments], capture_output=True, text=True, check=False, timeout=120)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout + ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("target", "forms"),
+    [
+        ("de", "nplurals=2; plural=(n != 1);"),
+        ("pl", "nplurals=3; plural=(n==1 ? 0 : n%10>=2 && n%10<=4 && (n%100<10 || n%100>=20) ? 1 : 2);"),
+        ("pl", "nplurals=INTEGER; plural=EXPRESSION;"),
+        ("ja", "nplurals=INTEGER; plural=EXPRESSION;"),
+        ("ar", "nplurals=INTEGER; plural=EXPRESSION;"),
+    ],
+)
+def test_gettext_takes_a_catalog(target: str, forms: str, tmp_path: Path) -> None:
+    charset = "CHARSET" if "INTEGER" in forms else "UTF-8"
+    new = translated(tmp_path, "a.po", HEADER.format(forms=forms, charset=charset) + ENTRIES, target)
+    said = run(
+        "msgfmt", "--check-format", "--check-header", "--use-fuzzy", "--statistics", "-o", tmp_path / "a.mo", new
+    )
+    assert said.endswith("0 translated messages, 3 fuzzy translations.\n") or "3 translated messages" in said
+
+
+@pytest.mark.parametrize("target", ["de", "pl", "ja"])
+def test_qt_takes_a_file(target: str, tmp_path: Path) -> None:
+    text = (
+        '<?xml version="1.0" encoding="utf-8"?>\n<!DOCTYPE TS>\n<TS version="2.1">\n<context>\n<name>A</name>\n'
+        '<message><source>a &amp; %1</source><translation type="unfinished"></translation></message>\n'
+        '<message numerus="yes"><source>%n file(s)</source>\n<translation type="unfinished">\n'
+        "<numerusform></numerusform>\n</translation></message>\n</context>\n</TS>\n"
+    )
+    new = translated(tmp_path, "a.ts", text, target)
+    said = run("lrelease", new, "-qm", tmp_path / "a.qm")
+    assert "Generated 2 translation(s)" in said
+    assert "warning" not in said.lower()
+    back = tmp_path / "back.ts"
+    run("lconvert", "-i", new, "-o", back)  # by the forms of the language, too many or too few are not kept
+    count = {"de": 2, "pl": 3, "ja": 1}[target]
+    assert back.read_text().count("<numerusform>") == new.read_text().count("<numerusform>") == count
+
+
+def test_qt_takes_xliff(tmp_path: Path) -> None:
+    text = (
+        '<?xml version="1.0"?>\n<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2"><file original="a" '
+        'datatype="plaintext" source-language="en"><body><group restype="x-trolltech-linguist-context" resname="A">'
+        '<trans-unit id="1"><source>open the file</source></trans-unit></group></body></file></xliff>'
+    )
+    back = tmp_path / "back.ts"
+    run("lconvert", "-i", translated(tmp_path, "a.xlf", text), "-o", back)
+    root = ElementTree.parse(back).getroot()  # our own file
+    assert (root.get("language"), root.findtext(".//translation")) == ("de", "OPEN THE FILE")
+
+
+def word_file(path: Path) -> Path:
+    document = docx.Document()
+    document.add_heading("how to use it", 0)
+    paragraph = document.add_paragraph("please ")
+    paragraph.add_run("turn off").bold = True
+    paragraph.add_run(" the lamp").italic = True
+    document.add_table(1, 1).cell(0, 0).text = "in a cell"
+    document.sections[0].header.paragraphs[0].text = "the header"
+    document.save(str(path))
+    return path
+
+
+def test_python_docx_and_libreoffice_read_a_document(tmp_path: Path) -> None:
+    new = tmp_path / "new.docx"
+    translate_document(word_file(tmp_path / "a.docx"), new, Work(in_capitals, Options("en", "de")))
+    read = docx.Document(str(new))
+    assert [each.text for each in read.paragraphs] == ["HOW TO USE IT", "PLEASE TURN OFF THE LAMP"]
+    runs = [(each.text, bool(each.bold), bool(each.italic)) for each in read.paragraphs[1].runs]
+    assert runs == [("PLEASE ", False, False), ("TURN OFF", True, False), (" THE LAMP", False, True)]
+    assert read.tables[0].cell(0, 0).text == "IN A CELL"
+    assert read.sections[0].header.paragraphs[0].text == "THE HEADER"
+    assert read.paragraphs[0].style.name == "Title"
+
+
+def test_libreoffice_reads_a_document(tmp_path: Path) -> None:
+    new = tmp_path / "new.docx"
+    translate_document(word_file(tmp_path / "a.docx"), new, Work(in_capitals, Options("en", "de")))
+    home = f"-env:UserInstallation=file://{tmp_path}/home"
+    run("soffice", home, "--headless", "--convert-to", "txt:Text", "--outdir", tmp_path / "out", new)
+    text = (tmp_path / "out" / "new.txt").read_text(encoding="utf-8-sig")
+    assert text.split() == "HOW TO USE IT PLEASE TURN OFF THE LAMP IN A CELL".split()  # noqa: SIM905
+
+
+def test_parsers_read_catalogs(tmp_path: Path) -> None:
+    message = "{n, plural, one {# file} other {# files}}"
+    values = {"a": 'say "yes" to {x}', "b": ["it's \\ here", 3, None, True], "c": {"d": message}}
+    loaded = {"a": 'SAY "YES" TO {x}', "b": ["IT'S \\ HERE", 3, None, True], "c": {"d": message}}
+    assert json.loads(translated(tmp_path, "a.json", json.dumps(values, indent=3)).read_text("utf-8")) == loaded
+    for style in ('"', "'", None):
+        text = yaml.safe_dump(values, default_style=style if style else None, width=30)
+        assert yaml.safe_load(translated(tmp_path, "a.yaml", text).read_text("utf-8")) == loaded
+
+
+class Tags(html.parser.HTMLParser):
+    """All tags of a page and its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags, self.text = list[tuple[str, str]](), ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(("open", tag))
+
+    def handle_endtag(self, tag: str) -> None:
+        self.tags.append(("close", tag))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_parsers_read_pages(tmp_path: Path) -> None:
+    markdown = pytest.importorskip("markdown")
+    page = (
+        "<!doctype html><html lang=en><body><h1>the <b>old</b> house</h1><p>a &lt; b &amp; c<br>it <code>x</code></p>"
+    )
+    old, new = Tags(page), Tags(translated(tmp_path, "a.html", page).read_text())
+    assert (new.tags, new.text) == (old.tags, old.text.upper().replace("X", "x"))
+    text = (
+        '# the *old* house\n\n1. see [it](http://a.org/b "t") `x`\n2. two\n\n| a b | c |\n|---|---|\n| d | **e** f |\n'
+    )
+    pages = [
+        markdown.markdown(each, extensions=["tables"])
+        for each in (text, translated(tmp_path, "a.md", text).read_text())
+    ]
+    old, new = map(Tags, pages)
+    assert (new.tags, new.text) == (old.tags, old.text.upper().replace("X", "x"))
+
+
+@pytest.mark.parametrize("suffix", [".tmx", ".xlf", ".xliff"])
+def test_xml_stays_xml(suffix: str, tmp_path: Path) -> None:
+    texts = {
+        ".tmx": '<tmx version="1.4"><header srclang="en"/><body><tu><tuv xml:lang="en"><seg>a &lt; <bpt i="1">x</bpt>b'
+        '<ept i="1">x</ept></seg></tuv></tu></body></tmx>',
+        ".xlf": '<x:xliff xmlns:x="urn:oasis:names:tc:xliff:document:1.2" version="1.2"><x:file><x:body>'
+        '<x:trans-unit id="1"><x:source>a &lt; <x:g id="1">b</x:g></x:source></x:trans-unit></x:body></x:file>'
+        "</x:xliff>",
+        ".xliff": '<xliff xmlns="urn:oasis:names:tc:xliff:document:2.0" version="2.0" srcLang="en"><file id="f">'
+        '<unit id="u"><segment><source>a &lt; <pc id="1">b</pc></source></segment></unit></file></xliff>',
+    }
+    root = ElementTree.parse(translated(tmp_path, f"a{suffix}", texts[suffix])).getroot()  # our own file
+    found = ["".join(each.itertext()) for each in root.iter() if each.tag.rpartition("}")[2] in ("target", "seg")]
+    assert found[-1].replace("x", "") == "A < B"
