@@ -1,0 +1,185 @@
+"""Hostile files of each format: an error that names the file, and nothing half-written, in documents and in pairs."""
+
+import gzip
+import io
+import lzma
+import os
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from limelight.documents.translate import Work, translate_document
+from limelight.errors import UserError
+from limelight.text import BadLine, read_pairs
+from limelight.text.units.registry import FORMATS, Options
+from tests.documents.test_document import FILES, XML, docx
+from tests.documents.test_other_readers import in_capitals
+from tests.text.readers.files import CONTENTS, SENTENCES
+
+LAUGHS = (
+    "<!DOCTYPE x [<!ENTITY a 'ha'>"
+    + "".join(f"<!ENTITY {b} '{f'&{a};' * 10}'>" for a, b in zip("abcdefg", "bcdefgh", strict=True))
+    + "]>"
+)
+OUTSIDE = "<!DOCTYPE x [<!ENTITY h SYSTEM 'file:///etc/hostname'>]>"
+XML_FORMATS = [".xlf", ".xliff", ".tmx", ".ts"]
+PAIRS = [".tmx", ".xlf", ".xliff", ".ts", ".po", ".csv"]
+
+
+def refused(folder: Path, name: str, data: bytes) -> str:
+    """What is said of a document, of which nothing is written."""
+    path = folder / name
+    path.write_bytes(data)
+    with pytest.raises(UserError) as raised:
+        translate_document(path, folder / f"new-{name}", Work(in_capitals, Options("en", "de")))
+    assert [each.name for each in folder.iterdir()] == [name]
+    assert str(raised.value).startswith(str(path))
+    return str(raised.value)
+
+
+def pairs(folder: Path, name: str, data: bytes) -> tuple[int, str]:
+    """How many pairs a file has, and what is said of the first thing that is wrong with it."""
+    path = folder / name
+    path.write_bytes(data)
+    bad: list[BadLine] = []
+    found = 0
+    try:
+        for _ in read_pairs([path], "en", "de", on_bad_line=bad.append):
+            found += 1
+    except UserError as error:
+        return found, str(error)
+    assert bad, "nothing is wrong with it"
+    return found, str(bad[0])
+
+
+def packed(part: bytes) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("word/document.xml", part)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("declaration", [LAUGHS, OUTSIDE])
+@pytest.mark.parametrize("suffix", [*XML_FORMATS, ".docx"])
+def test_entities(suffix: str, declaration: str, tmp_path: Path) -> None:
+    bomb = (declaration + (XML if suffix == ".docx" else FILES[suffix]).replace("one two", "&h;")).encode()
+    assert "declares an entity" in refused(tmp_path, f"a{suffix}", packed(bomb) if suffix == ".docx" else bomb)
+
+
+@pytest.mark.parametrize("declaration", [LAUGHS, OUTSIDE])
+@pytest.mark.parametrize("suffix", XML_FORMATS)
+def test_entities_in_pairs(suffix: str, declaration: str, tmp_path: Path) -> None:
+    text = CONTENTS[suffix].replace(SENTENCES[0][0], "&h;")
+    text = text.replace('<?xml version="1.0"?>', "").replace("<!DOCTYPE TS>", "")
+    found, said = pairs(tmp_path, f"a{suffix}", (declaration + text.strip()).encode())
+    assert (found, "declares an entity" in said) == (0, True)
+
+
+@pytest.mark.parametrize("suffix", [".html", ".htm", ".xhtml"])
+def test_entities_of_pages_are_text(suffix: str, tmp_path: Path) -> None:
+    """A page declares nothing: what looks like it stays, and nothing is expanded or opened."""
+    path, new = tmp_path / f"a{suffix}", tmp_path / f"new{suffix}"
+    path.write_text(f"{LAUGHS}{OUTSIDE}<p>one &h;</p>")
+    translate_document(path, new, Work(in_capitals, Options("en", "de")))
+    assert new.read_text() == path.read_text().replace("<p>one &h;", "<p>ONE &amp;H;")
+
+
+@pytest.mark.parametrize("suffix", [*FORMATS, ".docx"])
+def test_a_segment_without_an_end(suffix: str, tmp_path: Path) -> None:
+    huge = "one two " * 20_000
+    content = (
+        docx({"word/document.xml": XML.replace("one two", huge)})
+        if suffix == ".docx"
+        else FILES[suffix].replace("one two", huge).encode()
+    )
+    assert "at most 100,000 are translated" in refused(tmp_path, f"a{suffix}", content)
+
+
+@pytest.mark.parametrize("suffix", [*FORMATS, ".docx"])
+def test_a_file_of_100_megabytes_is_not_read(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"a{suffix}"
+    path.touch()
+    os.truncate(path, 100_000_000)
+    with pytest.raises(UserError, match="at most"):
+        translate_document(path, tmp_path / f"new{suffix}", Work(in_capitals, Options("en", "de")))
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("suffix", PAIRS)
+def test_a_segment_without_an_end_in_pairs(suffix: str, tmp_path: Path) -> None:
+    """It is left out, where there is an end at last; the others are read."""
+    huge = CONTENTS[suffix].replace(SENTENCES[0][0], "one two " * 140_000)
+    found, said = pairs(tmp_path, f"a{suffix}", huge.encode())
+    assert "more than 1,000,000" in said or "longer than 1,000,000 bytes" in said
+    assert found == 2
+
+
+@pytest.mark.parametrize("suffix", PAIRS)
+@pytest.mark.parametrize(("ending", "pack"), [(".gz", gzip.compress), (".xz", lzma.compress)])
+def test_an_archive_that_unpacks_without_an_end(suffix: str, ending: str, pack: object, tmp_path: Path) -> None:
+    text = CONTENTS[suffix].replace(SENTENCES[0][0], "x" * 3_000_000)
+    path = tmp_path / f"a{suffix}{ending}"
+    found, said = pairs(tmp_path, path.name, pack(text.encode()))  # type: ignore[operator]
+    assert path.stat().st_size < 10_000
+    assert "1,000,000" in said
+    assert found == 2
+
+
+def test_a_zip_file_that_unpacks_without_an_end(tmp_path: Path) -> None:
+    assert "bytes from" in refused(tmp_path, "a.docx", packed(XML.replace("one two", " " * 5_000_000).encode()))
+    many = io.BytesIO()
+    with zipfile.ZipFile(many, "w") as archive:
+        for number in range(10_001):
+            archive.writestr(str(number), "")
+    assert "at most 10,000" in refused(tmp_path, "a.docx", many.getvalue())
+
+
+@pytest.mark.parametrize("suffix", [*XML_FORMATS, ".docx"])
+def test_broken_xml(suffix: str, tmp_path: Path) -> None:
+    text = XML if suffix == ".docx" else FILES[suffix]
+    for broken in (text[:-5], text.replace("one two", "one <two"), text.replace("one two", "one & two"), f"{text}x"):
+        data = packed(broken.encode()) if suffix == ".docx" else broken.encode()
+        assert "not well-formed" in refused(tmp_path, f"a{suffix}", data)
+
+
+@pytest.mark.parametrize("suffix", XML_FORMATS)
+def test_broken_xml_in_pairs(suffix: str, tmp_path: Path) -> None:
+    for broken in (CONTENTS[suffix][:-5], CONTENTS[suffix].replace("lamp hums", "lamp <hums")):
+        assert "not well-formed" in pairs(tmp_path, f"a{suffix}", broken.encode())[1]
+
+
+WRONG = {
+    "other bytes": lambda text: text.replace("one two", "one tw\xf6").encode("latin-1"),
+    "UTF-16 without a mark": lambda text: text.encode("utf-16-le"),
+    "UTF-32": lambda text: text.encode("utf-32"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("suffix", [*FORMATS, ".docx"])
+def test_wrong_encodings(suffix: str, wrong: str, tmp_path: Path) -> None:
+    data = WRONG[wrong](XML if suffix == ".docx" else FILES[suffix])
+    said = refused(tmp_path, f"a{suffix}", packed(data) if suffix == ".docx" else data)
+    assert any(word in said for word in ("not valid UTF-8", "zero bytes", "not well-formed", "not valid", "encoding"))
+
+
+@pytest.mark.parametrize("suffix", PAIRS)
+def test_wrong_encodings_in_pairs(suffix: str, tmp_path: Path) -> None:
+    text = CONTENTS[suffix].replace("lamp hums", "lamp h\xfcms").replace('<?xml version="1.0"?>', "").strip()
+    assert "UTF-8" in pairs(tmp_path, f"a{suffix}", text.encode("latin-1"))[1]
+    assert pairs(tmp_path, f"a{suffix}", text.encode("utf-32"))[1]
+    if suffix in (".po", ".csv"):  # XML without a mark is read by its first characters
+        assert pairs(tmp_path, f"a{suffix}", text.encode("utf-16-le"))[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.xlf", '<?xml version="1.0" encoding="x-none"?>' + FILES[".xlf"]),
+        ("a.html", '<meta charset="x-none"><p>one two</p>'),
+        ("a.po", 'msgid ""\nmsgstr "charset=x-none\\n"\n\nmsgid "one two"\nmsgstr ""\n'),
+    ],
+)
+def test_an_encoding_that_nobody_knows(name: str, text: str, tmp_path: Path) -> None:
+    assert "encoding" in refused(tmp_path, name, text.encode())
