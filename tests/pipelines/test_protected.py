@@ -255,6 +255,21 @@ def test_other_models_are_only_asked_for_terms_that_they_do_not_use() -> None:
     assert (found[0].text, found[0].unused, found[0].warnings) == ("die Leuchte", (), ())
 
 
+@pytest.mark.parametrize(
+    ("source", "answer", "text"),
+    [
+        ("The lamp hums.", "Die Lampe summt. Leuchte.", "Die Lampe summt."),
+        ("The lamp hums.", "Die Leuchte summt. Leuchte.", "Die Leuchte summt. Leuchte."),
+        ("The lamp hums.", "Die z. B. Leuchte summt.", "Die z. B. Leuchte summt."),
+        ("The lamp hums", "Leuchte", "Leuchte"),
+    ],
+)
+def test_a_term_in_a_sentence_of_its_own_is_not_used(source: str, answer: str, text: str) -> None:
+    translator = Scripted(lambda text: ["Die Lampe summt."], answer=answer)
+    (found,) = translate_protected(translator, [source], DEFAULT, GLOSSARY, source_lang="en", target_lang="de")
+    assert (found.text, found.unused) == (text, ("Leuchte",) if text == "Die Lampe summt." else ())
+
+
 def test_the_search_finds_terms_that_a_model_would_never_say() -> None:
     """A random model, and terms of several tokens: the search itself, beside text that has none."""
     both = Tokenizers(tokenizer(), tokenizer())

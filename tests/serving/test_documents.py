@@ -7,6 +7,7 @@ import os
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import docx
@@ -15,7 +16,8 @@ import pytest
 from limelight.documents.translate import Work, translate_document
 from limelight.pipelines.protected import translate_prepared
 from limelight.serving import uploads
-from limelight.serving.documents import CHUNK, SUFFIXES, chunks
+from limelight.serving.documents import CHUNK, SUFFIXES, Order, chunks
+from limelight.serving.documents import translate_document as send_document
 from limelight.serving.limits import Limits
 from limelight.serving.refusal import Refusal
 from limelight.serving.segments import Segment
@@ -249,6 +251,36 @@ def test_segments_are_sent_some_at_a_time() -> None:
     assert [segment for some in found for segment in some] == segments
     assert all(sum(len(each.text) for each in some) <= 12 or len(some) == 1 for some in found)
     assert [len(some) for some in chunks(segments, 10_000)] == [CHUNK, 4]
+
+
+def test_what_a_document_says_several_times_is_translated_once() -> None:
+    asked, written = list[Segment](), list[str]()
+
+    class Fake:
+        """The service, and a document that is open."""
+
+        keys = None
+        segments: Any = (Segment("a"), Segment("b"), Segment("a"), Segment("a", (("open", "x"),)))
+
+        async def way(self, *_: object) -> None:
+            pass
+
+        async def written(self, texts: list[str]) -> bytes:
+            written.extend(texts)
+            return b""
+
+        def close(self) -> None:
+            pass
+
+    async def translated(_client: object, _way: object, some: list[Segment], _terms: object) -> list[str]:
+        asked.extend(some)
+        return [each.text.upper() + "x" * len(each.codes) for each in some]
+
+    service, opened = Fake(), Fake()
+    service.segments = translated
+    asyncio.run(send_document(service, None, opened, Order("de")))
+    assert len(asked) == 3
+    assert written == ["A", "B", "A", "Ax"]
 
 
 def test_documents_are_forgotten_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from limelight.decoding.ensemble import Ensemble
 from limelight.errors import UserError
 from limelight.pipelines.job import Job, Steps
 from limelight.pipelines.repair_marks import Repaired, renumbered, repair, without_placeholders
-from limelight.pipelines.terms import find_terms, phrases_of, unused_terms, with_terms
+from limelight.pipelines.terms import find_terms, phrases_of, unused_terms, with_terms, without_added_sentences
 from limelight.pipelines.translation import Translation, joined
 from limelight.pipelines.translator import Translator
 from limelight.text.glossary import Glossary, Match
@@ -227,7 +227,7 @@ def _steps(translator: Translator, protected: ProtectedText, options: dict[str, 
     for place, translation in zip(again, (yield from _decoded(list(again.values()))), strict=True):
         each = sentences[place]
         repaired = repair(translator, each.text, each.spans, translation, direction)
-        unused = unused_terms(each.terms, repaired.text)
+        unused = unused_terms(each.terms, without_added_sentences(repaired.text, each.text, direction))
         if len(unused) < len(found[place].unused):
             found[place] = _Sentence(each, repaired, translation, unused)
     return _finished(protected, found)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from limelight.config import Direction
 from limelight.text.glossary import Glossary, Match, find_used, forms_of, is_used
 from limelight.text.marks import MARK, annotated, without_marks
+from limelight.text.sentences import split_sentences
 
 
 def find_terms(text: str, glossary: Glossary | None) -> tuple[Match, ...]:
@@ -32,6 +34,13 @@ def unused_terms(terms: Sequence[Match], translation: str) -> tuple[Match, ...]:
     """Those that a translation does not use."""
     text = without_marks(translation)
     return tuple(match for match in terms if not is_used(match.term.target, text))
+
+
+def without_added_sentences(translation: str, source: str, direction: Direction) -> str:
+    """The translation up to as many sentences as its source has. A search that has to contain a term which the model
+    would hardly say puts it there: `Das Haus ist alt. Gebäude.`"""
+    count = len(split_sentences(source, direction.source).texts)
+    return " ".join(split_sentences(translation, direction.target).texts[:count])
 
 
 def phrases_of(terms: Sequence[Match], translation: str, language: str) -> list[tuple[str, ...]]:
