@@ -87,9 +87,7 @@ def test_languages_are_guessed_from_names_unless_they_are_given() -> None:
 
 @pytest.mark.parametrize("files", [["a.en"], ["a.en", "b.tsv"], ["a.tsv", "b.txt"], ["a.en", "a.de", "b.en"]])
 def test_half_a_pair_of_files_is_refused(files: list[str]) -> None:
-    with pytest.raises(
-        UserError, match=r"--valid [ab]\.\w+: a file of one language needs its other language beside it"
-    ):
+    with pytest.raises(UserError, match=r"--valid [ab]\.\w+: a file with one language needs a file with the other"):
         corpora(files, "", "", "--valid")
 
 

@@ -88,7 +88,7 @@ def test_the_light_theme_is_another_picture_of_the_same(limelight: Limelight, tr
         assert f"model: {trained}" in path.read_text(encoding="utf-8")
     assert len(pictures) == 2
     ended = limelight("attention", "--model", trained, SENTENCE, "--theme", "light")
-    assert (ended.code, "--theme light: the text in a terminal has no theme" in ended.err) == (2, True)
+    assert (ended.code, "--theme light: themes are for pictures and pages" in ended.err) == (2, True)
 
 
 def test_numbers(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
@@ -117,11 +117,11 @@ def test_a_page_has_sub_words_and_every_head(limelight: Limelight, trained: Path
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "which model? Give --model RUN"),
+        ([], "missing model: give --model RUN"),
         (["--model", "nowhere"], "nowhere: there is no such model"),
         (
             ["--model", "{trained}", "-o", "map.txt"],
-            "map.txt: the ending says what to write and must be one of .png .sv",
+            "map.txt: the suffix determines the format and must be one of .png .sv",
         ),
         (["--model", "{trained}", "-o", "nowhere/map.png"], "nowhere/map.png: cannot be written: no such file or dir"),
         (["--model", "{trained}", "--layer", "1"], "there is no layer 1: the model has 1, they count from 0 to 0"),
@@ -131,16 +131,19 @@ def test_a_page_has_sub_words_and_every_head(limelight: Limelight, trained: Path
         ),
         (
             ["--model", "{trained}", "--grid"],
-            "--grid is too large for a terminal: give it a picture, for example -o he",
+            "--grid is too large for a terminal: write a picture, for example -o he",
         ),
         (
             ["--model", "{trained}", "--grid", "-o", "a.png", "--head", "0"],
             "--grid draws every layer and head: leave o",
         ),
-        (["--model", "{trained}", "--grid", "-o", "a.json"], "a.json: .json holds every number of every kind: leave o"),
+        (
+            ["--model", "{trained}", "--grid", "-o", "a.json"],
+            "a.json: .json contains all weights of all kinds: leave o",
+        ),
         (
             ["--model", "{trained}", "--layer", "0", "-o", "a.html"],
-            "a.html: .html holds every number of every kind: le",
+            "a.html: .html contains all weights of all kinds: le",
         ),
         (["--kind", "encoder"], "'encoder' is not one of 'cross', 'encoder_self', 'decoder_self'"),
         (["--model", "{trained}", "--kind", "encoder_self", "-o", "a.json"], "leave out --kind encoder_self"),
@@ -178,7 +181,7 @@ def test_a_text_that_a_language_model_reads(limelight: Limelight, writing: Path,
             ["dog", "--target", "x", "--beam", "2"],
             "--target x and --beam 2: a language model reads one text and transl",
         ),
-        (["dog", "--no-end"], "--no-end: a language model reads one text and translates nothing; leave it out"),
+        (["dog", "--no-end"], "--no-end: a language model has one text and does not translate; leave it out"),
         (["dog", "--kind", "cross"], "this model has no attention of the kind cross; it has decoder_self"),
         ([" "], "the text is blank: there is nothing to attend to"),
         (["A dog runs on the grass."], "is longer than the 16 learned positions of this model"),

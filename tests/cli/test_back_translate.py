@@ -42,7 +42,7 @@ def test_a_model_of_several_directions_has_to_be_told(
     assert ended.code == 2
     assert "in several directions: en-de, de-en; say which one: give --to LANG" in ended.err
     ended = limelight("back-translate", "--model", many, "-o", tmp_path / "new.tsv")
-    assert "which text? Give --text FILE..." in ended.err
+    assert "missing text: give --text FILE..." in ended.err
 
 
 def test_samples_are_drawn_anew_for_another_seed_alone(

@@ -65,9 +65,9 @@ def test_what_cannot_be_evaluated_is_told(limelight: Limelight, place: Path, tmp
     command = ["evaluate", "--model", place / "run", "--test", tmp_path / "test.tsv"]
     ended = limelight(*command)
     assert ended.code == 2
-    assert "test.tsv:2: 'fr' is none of the labels in the training data: en, lumi" in ended.err
+    assert "test.tsv:2: 'fr' is not one of the labels in the training data: en, lumi" in ended.err
     ended = limelight(*command, "--beam", 2, "--precision", "int8")
-    assert "--beam 2 and --precision int8: a classifier searches for nothing; leave it out" in ended.err
+    assert "--beam 2 and --precision int8: a classifier does not search; leave it out" in ended.err
 
 
 def test_other_verbs_send_to_this_one(limelight: Limelight, place: Path, corpus: Path) -> None:

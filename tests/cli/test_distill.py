@@ -75,7 +75,7 @@ def test_interrupted_it_goes_on_to_the_same_bytes(
     assert "it was begun otherwise: search.length_penalty is 0.6 there, 1.0 here" in other.err
     rest = limelight(*words_of_it)
     assert rest.code == 0
-    assert "new.tsv.gz: going on after line 1,000 of 2,500 lines" in rest.err
+    assert "new.tsv.gz: resuming after line 1,000 of 2,500 lines" in rest.err
     assert (tmp_path / "new.tsv.gz").read_bytes() == (tmp_path / "whole.tsv.gz").read_bytes()
     assert not partial.exists()
     assert len(pairs_of(tmp_path / "new.tsv.gz")) > 500
@@ -131,11 +131,11 @@ def test_half_of_the_directions_are_not_done_again(limelight: Limelight, many: P
 
 
 MISTAKES = [
-    ([], "which text? Give either --train, parallel text, or --text"),
-    (["--train", "a.tsv", "--text", "a.en"], "which text? Give either"),
-    (["--text", "a.en", "--choose-by", "chrf"], "--choose-by needs the translations of people"),
-    (["--text", "a.en", "--both-directions"], "--both-directions needs the translations of people"),
-    (["--train", "a.tsv", "--n-best", "4"], "matters only with --choose-by"),
+    ([], "missing text: give either --train, parallel text, or --text"),
+    (["--train", "a.tsv", "--text", "a.en"], "missing text: give either"),
+    (["--text", "a.en", "--choose-by", "chrf"], "--choose-by needs reference translations"),
+    (["--text", "a.en", "--both-directions"], "--both-directions needs reference translations"),
+    (["--train", "a.tsv", "--n-best", "4"], "needs --choose-by"),
     (
         ["--train", "a.tsv", "--choose-by", "chrf", "--n-best", "4", "--beam", "2"],
         "there are at most as many as the beam size",

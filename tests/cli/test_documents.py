@@ -31,7 +31,7 @@ def test_a_folder_into_a_folder_and_a_report(limelight: Limelight, trained: Path
                       tmp_path / "report.txt")  # fmt: skip
     assert ended.code == 1
     assert "1 files could not be translated" in ended.err
-    assert "bad.json:1: no valid JSON" in (tmp_path / "report.txt").read_text()
+    assert "bad.json:1: not valid JSON" in (tmp_path / "report.txt").read_text()
     assert (tmp_path / "out" / "a.md").read_text().startswith("# ")
 
 

@@ -98,7 +98,7 @@ def test_the_settings_of_the_search_are_options_and_told(limelight: Limelight, t
         ({"a.tsv": b"one\tuno\n\xfe\tdos\n"}, "a.tsv:2: not valid UTF-8"),
         ({"a.jsonl": b'{"source": "one"}\n'}, "a.jsonl:1: the object has no 'target'"),
         ({"a.en": b"one\n", "a.es": b"uno\ndos\n"}, "a.en"),
-        ({"a.en": b"one\n"}, "a.en: a file of one language needs its other language beside it"),
+        ({"a.en": b"one\n"}, "a.en: a file with one language needs a file with the other"),
         ({"a.tmx": b"<html/>"}, "a.tmx:1: the file begins with <html>, not with <tmx>"),
         ({"a.txt": b"<tmx/>"}, "a.txt: is a translation memory (TMX), which is not read as text"),
         ({"a.tsv.gz": b"\x1f\x8b\x08 cut off"}, "a.tsv.gz:1: the file is damaged or cut off here"),
@@ -166,14 +166,14 @@ def test_the_figure_is_that_of_the_runs_validation(limelight: Limelight, writing
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--beam", "2"], "--beam 2: a language model reads the text and writes nothing; leave it out"),
+        (["--beam", "2"], "--beam 2: a language model is evaluated without a search; leave it out"),
         (
             ["--length-penalty", "1", "--precision", "int8"],
             "--length-penalty 1.0 and --precision int8: a language model",
         ),
-        (["-o", "{tmp}/kept.txt"], "kept.txt: a language model reads the text and writes nothing; leave it out"),
+        (["-o", "{tmp}/kept.txt"], "kept.txt: a language model is evaluated without a search; leave it out"),
         (["--model", "{writing}"], "2 models: one "),
-        (["--tokenize", "zh"], "--tokenize zh: a language model reads the text and writes nothing; leave it out"),
+        (["--tokenize", "zh"], "--tokenize zh: a language model is evaluated without a search; leave it out"),
     ],
 )
 def test_what_makes_no_sense_for_text_is_told(

@@ -59,9 +59,12 @@ def test_what_the_command_line_refuses(limelight: Limelight, trained: Path, tmp_
         (["-o", out], "missing option"),
         (
             ["--to", "huggingface", "-o", out, "--quantization", "int8"],
-            "--quantization int8: a folder for transformers has",
+            "--quantization int8: a folder for transformers is float32",
         ),
-        (["--to", "limelight", "-o", out, "--quantization", "int16"], "our own folders have float32, bfloat16, int8"),
+        (
+            ["--to", "limelight", "-o", out, "--quantization", "int16"],
+            "--to limelight supports float32, bfloat16, int8",
+        ),
         (["--to", "ctranslate2", "-o", out, "--quantization", "int4"], "'int4' is not one of 'float32'"),
         (["--to", "ctranslate2", "-o", trained], f"{trained}: exists already"),
         (["--to", "ctranslate2", "-o", out, "--model", trained], "2 models: one is exported at a time"),
@@ -72,7 +75,7 @@ def test_what_the_command_line_refuses(limelight: Limelight, trained: Path, tmp_
     ended = limelight("export", "--to", "ctranslate2", "-o", out)
     assert (ended.code, ended.err) == (
         2,
-        "limelight: which model? Give --model RUN, the folder that `limelight train --out RUN` wrote\n",
+        "limelight: missing model: give --model RUN, the folder that `limelight train --out RUN` wrote\n",
     )
     assert not out.exists()
 

@@ -57,9 +57,9 @@ def test_lines_come_from_standard_input(limelight: Limelight, filling: Path, typ
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["A dog."], "there is no [MASK] in this text: write it where a token is to be guessed"),
+        (["A dog."], "there is no [MASK] in this text: write it in place of the token to predict"),
         (["[MASK]", "--top", "0"], "0 is not a whole number from 1 up"),
-        (["[MASK]", "--model", "{filling}"], "2 models: one reads at a time; give --model once"),
+        (["[MASK]", "--model", "{filling}"], "2 models: this command takes one model; give --model once"),
     ],
 )
 def test_mistakes_are_told(limelight: Limelight, filling: Path, words: list[str], message: str) -> None:
@@ -85,5 +85,5 @@ def test_what_it_looks_at(limelight: Limelight, filling: Path) -> None:
     assert limelight("attention", "--model", filling, "The dog sings.", "--kind", "encoder_self") == ended
     assert limelight("attention", "--model", filling, "The dog sings.", "--no-end").code == 0
     refused = limelight("attention", "--model", filling, "The dog sings.", "--target", "x")
-    assert "--target x: an encoder alone reads one text and translates nothing; leave it out" in refused.err
+    assert "--target x: an encoder alone has one text and does not translate; leave it out" in refused.err
     assert "no attention of the kind cross" in limelight("attention", "--model", filling, "Dog.", "--kind", "cross").err

@@ -147,14 +147,14 @@ def test_a_model_that_predicts_no_numbers_is_told(
     for how in ([], ["--greedy"]):
         ended = limelight("generate", "--model", tmp_path, "The", *how)
         assert (ended.code, ended.out) == (1, "")
-        assert "what the model predicts is not a number (NaN)" in ended.err
+        assert "the model's predictions are not a number (NaN)" in ended.err
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("x", "which model? Give --model RUN, the folder that `limelight train --out RUN` wrote"),
-        ("x --model=", "which model? Give --model RUN, the folder that `limelight train --out RUN` wrote"),
+        ("x", "missing model: give --model RUN, the folder that `limelight train --out RUN` wrote"),
+        ("x --model=", "missing model: give --model RUN, the folder that `limelight train --out RUN` wrote"),
         ("x --model nowhere", "nowhere: there is no such model"),
         (
             "x --model {trained}",
@@ -185,4 +185,4 @@ def test_mistakes_are_told(
 def test_a_closed_standard_input_is_told(limelight: Limelight, writing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", None)
     ended = limelight("generate", "--model", writing)
-    assert (ended.code, ended.err) == (2, "limelight: standard input is closed: give the prompt as a word\n")
+    assert (ended.code, ended.err) == (2, "limelight: standard input is closed: give the prompt as an argument\n")

@@ -137,7 +137,7 @@ def test_a_person_at_the_terminal_gets_each_line_at_once_and_leaves_with_ctrl_c(
         impatience = threading.Timer(100, process.kill)  # a reader that waits for more lines would wait for ever
         impatience.start()
         try:
-            assert process.stderr.readline() == "A sentence a line; Ctrl-D ends.\n"
+            assert process.stderr.readline() == "One sentence per line; Ctrl-D ends the input.\n"
             for line in ("A dog runs.", "", "Two birds sing."):
                 os.write(theirs, f"{line}\n".encode())
                 assert json.loads(process.stdout.readline())["source"] == line

@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
     [
         (["--model", "no-such-run"], "no-such-run"),
         (["--host", "0.0.0.0"], "--keys FILE"),
-        (["--host", "example.org"], "can be reached from elsewhere"),
+        (["--host", "example.org"], "is reachable from other machines"),
         (["--keys", "no-such-file"], "limelight keys add"),
         (["--keys", "a", "--no-keys"], "exclude each other"),
         (["--port", "70000"], "from 0 to 65535"),

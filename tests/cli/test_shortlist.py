@@ -35,9 +35,9 @@ def test_what_the_command_line_refuses(limelight: Limelight, own: Path, tmp_path
     text = tmp_path / "input.txt"
     text.write_text("a\n")
     for words, fault in (
-        (["shortlist"], "which model? Give --model RUN"),
+        (["shortlist"], "missing model: give --model RUN"),
         (["shortlist", "--model", own, "--model", own], "2 models: each has a shortlist of its own; give --model once"),
-        (["shortlist", "--model", own, "--train", "only.en"], "needs its other language beside it"),
+        (["shortlist", "--model", own, "--train", "only.en"], "needs a file with the other"),
         (["shortlist", "--model", own, "--train", tmp_path / "none.tsv"], "none.tsv"),
         (["translate", "--model", own, "--model", own, "--shortlist", text], "2 models and a shortlist: an ensemble"),
     ):

@@ -120,9 +120,7 @@ def test_a_signal_saves_and_says_how_to_go_on(
     command = ["train", "--train", corpus / "valid.tsv", "--recipe", "tiny", *settings(), "--out", run]
     ended = limelight(*command, "--set", "tokens.vocabulary_size=80", "--max-steps", 4)
     assert ended.code == code
-    told = (
-        f"limelight: stopped by {signal.Signals(number).name}; `limelight train --out {run}` goes on where it stopped"
-    )
+    told = f"limelight: stopped by {signal.Signals(number).name}; `limelight train --out {run}` resumes the run"
     assert ended.err.splitlines()[-1] == told
     assert [path.name for path in (run / "checkpoints").iterdir()] == ["step-00000002"]
     assert limelight("train", "--out", run).code == 0
@@ -163,7 +161,7 @@ def test_too_little_memory_is_told_with_a_way_out(
     [
         ("", "there is nothing to train on: a model of the family transformer learns from --train FILE (or two files)"),
         ("--train", "--train: name a file after it"),
-        ("--train one.en", "--train one.en: a file of one language needs its other language beside it"),
+        ("--train one.en", "--train one.en: a file with one language needs a file with the other"),
         (
             "--train memory.xlsx",
             "memory.xlsx: is an Excel table (XLSX), which is not read as text; save its two text columns as tab",
@@ -176,7 +174,7 @@ def test_too_little_memory_is_told_with_a_way_out(
         ),
         ("--train {bad}/semicolons.tsv", "semicolons.tsv: looks like a CSV table with semicolons between its columns"),
         ("--train none.tsv", "none.tsv: there is no such file (looked in "),
-        ("--train {corpus}", "{corpus}: a file of one language needs its other language beside it"),
+        ("--train {corpus}", "{corpus}: a file with one language needs a file with the other"),
         ("--train {bad}/unequal.en {bad}/unequal.de", "unequal"),
         ("--train {bad}/tab.tsv", "tab.tsv:2: "),
         ("--train {bad}/latin.tsv", "latin.tsv:1: not valid UTF-8 (byte 0xfc at byte 4 of the line)"),

@@ -258,7 +258,7 @@ def test_the_target_language_is_checked(limelight: Limelight, trained: Path, tex
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("", "which model? Give --model RUN, the folder that `limelight train --out RUN` wrote"),
+        ("", "missing model: give --model RUN, the folder that `limelight train --out RUN` wrote"),
         ("--model {trained} a.txt --text b", "--text and 'a.txt': give one of them"),
         ("--model nowhere", "nowhere: there is no such model; --model takes the folder that"),
         (

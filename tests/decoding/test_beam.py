@@ -275,7 +275,7 @@ def test_a_model_that_predicts_no_numbers_is_told(seed: int, beam: int, dtype: t
     model = TableModel(logits)
     search(model, 0, 1, 2, longest=5, beam=beam)
     model.logits[1, 100:, 7] = value
-    with pytest.raises(RunError, match=r"what the model predicts is not a number \(NaN\)"):
+    with pytest.raises(RunError, match=r"the model's predictions are not a number \(NaN\)"):
         search(model, 0, 1, 2, longest=5, beam=beam)
 
 

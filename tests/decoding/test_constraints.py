@@ -151,7 +151,7 @@ def test_what_is_excluded_does_not_come(seed: int, how: dict) -> None:
 def test_where_nothing_but_the_end_is_left_a_text_ends_without_its_phrases(seed: int) -> None:
     everything = tuple((one, other) for one in range(1, 5) for other in range(1, 5) if (one, other) != (3, 4))
     constraints = Constraints((Phrase(((3, 4, 3, 4),)),), everything)
-    with pytest.raises(UserError, match="contains what is excluded"):
+    with pytest.raises(UserError, match="contains an excluded phrase"):
         decode_batch(random_model(1, 5), [Request([0], 9, constraints=constraints)])
     constraints = Constraints((Phrase(((3, 4),)), Phrase(((2,),))), everything)
     [[found]] = decode_batch(
@@ -209,7 +209,7 @@ def test_phrases_and_shortlists_go_together(seed: int) -> None:
         (Constraints((Phrase(((),)),)), {}, "has no tokens"),
         (Constraints((Phrase(((0,),)),)), {}, "other than 0, the end"),
         (Constraints((), ((9,),)), {}, "from 0 to 8"),
-        (Constraints((Phrase(((4, 5),)),), ((5,),)), {}, "contains what is excluded"),
+        (Constraints((Phrase(((4, 5),)),), ((5,),)), {}, "contains an excluded phrase"),
         (Constraints((Phrase(((4, 5),)),) * 65), {}, "at most 64"),
         (Constraints((Phrase(((4,),)),)), {"sampling": Sampling()}, "sampling exclude each other"),
     ],

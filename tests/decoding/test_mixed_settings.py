@@ -363,8 +363,8 @@ GOOD = Request([1, 2], 5)
     ("request_", "message"),
     [
         (replace(GOOD, max_tokens=-1), "max_tokens must be at least 0, not -1"),
-        (replace(GOOD, source=[1, 97]), "the source has an id outside of 0 to 96"),
-        (replace(GOOD, source=[-1]), "the source has an id outside of 0 to 96"),
+        (replace(GOOD, source=[1, 97]), "the source has an id outside 0 to 96"),
+        (replace(GOOD, source=[-1]), "the source has an id outside 0 to 96"),
         (replace(GOOD, prefix=(0,)), "the prefix forces the id 0: a token is an id from 0 to 6 other than 0, the end"),
         (replace(GOOD, prefix=(7,)), "the prefix forces the id 7"),
         (replace(GOOD, settings=SearchSettings(beam_size=0)), "beam_size must be at least 1"),

@@ -129,7 +129,7 @@ def test_a_size_that_means_nothing_is_refused(value: object) -> None:
 
 
 def test_a_rule_that_is_not_there_is_refused(seed: int) -> None:
-    with pytest.raises(UserError, match="there is no rule 'no_rhymes'; there are no_repeat_ngram"):
+    with pytest.raises(UserError, match="unknown rule 'no_rhymes'; rules are no_repeat_ngram"):
         Engine(random_model(1, 5)).submit(Request([0], 5, SearchSettings(rules=(("no_rhymes", 3),))))
 
 

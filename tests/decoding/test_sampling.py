@@ -171,7 +171,7 @@ def test_what_is_no_number_is_told(seed: int, sampling: Sampling, damage: float)
     """In one row of several, at one place of many."""
     model = random_model(3, 11)
     model.logits[1, :, seed % 11] = damage
-    with pytest.raises(RunError, match=r"what the model predicts is not a number \(NaN\)"):
+    with pytest.raises(RunError, match=r"the model's predictions are not a number \(NaN\)"):
         sample_search(model, *sources(0, 1, 2), max_lengths=limits(5, 5, 5), sampling=sampling)
     sample_search(model, *sources(0, 2), max_lengths=limits(5, 5), sampling=sampling)
 

@@ -255,9 +255,9 @@ def drained(engine: Engine) -> list[Outcome]:
 @pytest.mark.parametrize(
     ("listed", "message"),
     [
-        ([1, 4], "the shortlist lacks the id 0: the end, the prefix and phrases have to be on it"),
+        ([1, 4], "the shortlist lacks the id 0: it has to include the end, the prefix and phrases"),
         ([0, 1, 4], "the shortlist lacks the id 7"),
-        ([0, 7, 4], "the ids of a shortlist rise, from 0 to 16 at most"),
+        ([0, 7, 4], "the ids of a shortlist must be ascending, from 0 to at most 16"),
         ([0, 7, 17], "the ids of a shortlist rise"),
         ([0, 7, 7], "the ids of a shortlist rise"),
     ],
@@ -369,5 +369,7 @@ def test_lists_for_another_model_are_refused() -> None:
 
 def test_an_ensemble_takes_none(seed: int) -> None:
     members = [built(MODELS["transformer"]) for _ in range(2)]
-    with pytest.raises(UserError, match="an ensemble takes no shortlist, since it averages the probabilities of all"):
+    with pytest.raises(
+        UserError, match="an ensemble cannot use a shortlist, since it averages the probabilities of all"
+    ):
         Translator(Ensemble(members), characters(), shortlist=whole(members[0]))

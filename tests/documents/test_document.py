@@ -101,8 +101,8 @@ def wrong_size() -> bytes:
         ("a.po", b"nonsense", "a.po:1: not a line"),
         ("a.json", b"[" * 100_000, "levels"),
         ("a.txt", b"a\xff", "not valid UTF-8"),
-        ("a.txt", b"x" * 200_000, "at most"),
-        ("a.html", b"<p>" + b"x " * 100_000, "at most"),
+        ("a.txt", b"x" * 200_000, "the maximum is"),
+        ("a.html", b"<p>" + b"x " * 100_000, "the maximum is"),
         ("a.yaml", b"a: &a [*a", "YAML"),
     ],
 )

@@ -116,5 +116,5 @@ def test_many_labels_have_no_table_of_confusions() -> None:
 def test_what_cannot_be_evaluated_is_refused() -> None:
     with pytest.raises(UserError, match="there is nothing to evaluate: the test set has no texts"):
         evaluate_labels(Parrot(), [])
-    with pytest.raises(UserError, match=r"t\.tsv:2: 'gnu' is none of the labels in the training data: ant, bee"):
+    with pytest.raises(UserError, match=r"t\.tsv:2: 'gnu' is not one of the labels in the training data: ant, bee"):
         evaluate_labels(Parrot(), pairs(("ant", "ant"), ("x", "gnu")))

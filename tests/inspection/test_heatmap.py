@@ -152,7 +152,7 @@ def test_the_sentence_and_the_model_stand_in_the_title(seed):
 
 
 def test_an_unknown_theme_is_named(seed):
-    with pytest.raises(UserError, match="unknown theme 'blue': there are dark, light"):
+    with pytest.raises(UserError, match="unknown theme 'blue'; themes are dark, light"):
         draw_average(random_map(seed), theme="blue")
 
 

@@ -113,7 +113,7 @@ def test_a_map_writes_and_shows_itself(seed, tmp_path):
     seen.to_html(tmp_path / "map.html", theme="light")
     assert (tmp_path / "map.html").read_text(encoding="utf-8") == map_page(seen, theme="light")
     assert html.escape(map_page(seen)) in seen._repr_html_()
-    with pytest.raises(UserError, match="there is no theme 'blue'; there are dark, light"):
+    with pytest.raises(UserError, match="unknown theme 'blue'; themes are dark, light"):
         seen.to_html(tmp_path / "b.html", theme="blue")
     with pytest.raises(UserError, match="cannot be written"):
         seen.to_html(tmp_path / "nowhere" / "map.html")

@@ -164,7 +164,7 @@ def test_heads_are_counted():
         (Question("a" * 300), "at most 200 are explained"),
         (Question(TEXT, target=(999,)), "the target has the id 999"),
         (Question(TEXT, prefix=(999,)), "the prefix forces the id 999"),
-        (Question(TEXT, off={"decoder.7.cross": [0]}), "there is no attention 'decoder.7.cross'"),
+        (Question(TEXT, off={"decoder.7.cross": [0]}), "unknown attention 'decoder.7.cross'"),
         (Question(TEXT, off={"decoder.0.cross": [3]}), "there is no head 3 of decoder.0.cross: there are 3"),
         (
             Question(TEXT, temperature={"decoder.0.cross": {0: 0.0}}),

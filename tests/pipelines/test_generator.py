@@ -286,7 +286,7 @@ def test_a_model_that_predicts_no_numbers_is_told(sampling: Sampling | None, see
     [
         ({"samples": 0}, "samples must be at least 1, not 0"),
         ({"max_tokens": 0}, "max_tokens must be at least 1, not 0"),
-        ({"samples": 2}, "2 samples of greedy search would be the same text: give a sampling to draw them"),
+        ({"samples": 2}, "2 samples of greedy search would be equal: give `sampling`, or samples=1"),
         ({"stop": ["a", ""]}, "an empty stop text would end every text before it begins"),
     ],
 )

@@ -77,7 +77,7 @@ def test_what_would_change_nothing_is_refused(runs: Path) -> None:
         ("encoder_only", {"precision": "bf16"}),
     ):
         [(name, value)] = option.items()
-        with pytest.raises(UserError, match=f"{name}={value} is no option of a model of the family {family}"):
+        with pytest.raises(UserError, match=f"{name}={value} is not an option of a model of the family {family}"):
             load(runs / family, **option)
     with pytest.raises(UserError, match="2 models: translators alone can be an ensemble"):
         load([runs / "decoder_only", runs / "decoder_only"])

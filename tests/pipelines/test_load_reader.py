@@ -53,7 +53,7 @@ def test_a_smaller_folder_keeps_its_labels(form: str, folders: dict[str, Path], 
 
 
 def test_a_reader_of_the_other_kind_is_named_with_its_verb(folders: dict[str, Path]) -> None:
-    with pytest.raises(UserError, match=r"this is a classifier, which fills nothing in; use it with `limelight cl"):
+    with pytest.raises(UserError, match=r"this is a classifier, which does not fill masks; use it with `limelight cl"):
         load_mask_filler(folders["classifier"])
     with pytest.raises(UserError, match=r"this is a masked model, which knows no labels; use it with `limelight fill`"):
         load_classifier(folders["masked"])

@@ -136,11 +136,13 @@ def test_a_vocabulary_without_a_piece_of_the_kind_takes_another(seed: int) -> No
 
 def test_what_cannot_be_filled_is_refused() -> None:
     found = filler()
-    with pytest.raises(UserError, match=r"there is no \[MASK\] in this text: write it where a token is to be guessed"):
+    with pytest.raises(
+        UserError, match=r"there is no \[MASK\] in this text: write it in place of the token to predict"
+    ):
         found.fill("a cat")
     with pytest.raises(UserError, match=r"there is no \[MASK\]"):
         found.fill("")
-    with pytest.raises(UserError, match="top=0: at least one guess is made"):
+    with pytest.raises(UserError, match="top=0: must be at least 1"):
         found.fill("a [MASK]", top=0)
     short = filler(positions="learned", max_positions=5)
     with pytest.raises(UserError, match="this text has 7 tokens with its end, and this model takes at most 5"):

@@ -108,7 +108,7 @@ def test_a_word_that_only_begins_so_is_not_what_was_asked_for() -> None:
         ({"must_include": "lamp"}, r"write \['lamp'\]"),
         ({"must_include": ["lamp| "]}, "is blank"),
         ({"must_not_include": [""]}, "is blank"),
-        ({"must_include": ["lamp"], "must_not_include": ["lamp"]}, "contains what is excluded"),
+        ({"must_include": ["lamp"], "must_not_include": ["lamp"]}, "contains an excluded phrase"),
         ({"must_include": ["lamp"], "sampling": Sampling()}, "exclude each other"),
     ],
 )

@@ -282,7 +282,7 @@ def test_impossible_settings_are_refused(options: dict, message: str) -> None:
 
 
 def test_one_text_takes_one_prefix() -> None:
-    with pytest.raises(UserError, match="one text takes one prefix: give it as a string, too"):
+    with pytest.raises(UserError, match="one text takes one prefix: also give it as a string"):
         translator().translate("face", prefix=["a"])
 
 

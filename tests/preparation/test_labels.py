@@ -75,7 +75,9 @@ def test_labels_of_a_run_stay_and_a_new_one_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "text" / "train.tsv"
     lines = path.read_text(encoding="utf-8").splitlines()
     written(path, "\n".join([*lines, "between them\ttwilight"]) + "\n")
-    with pytest.raises(UserError, match=r"train\.tsv:68: 'twilight' is none of the labels in the training data: day, "):
+    with pytest.raises(
+        UserError, match=r"train\.tsv:68: 'twilight' is not one of the labels in the training data: day, "
+    ):
         prepare(config, tmp_path / "run")
 
 
@@ -93,7 +95,7 @@ def test_labels_and_vocabulary_of_a_start_that_was_cut_short_are_made_anew(tmp_p
 def test_a_label_of_validation_alone_is_refused_with_its_place(tmp_path: Path) -> None:
     valid = written(tmp_path / "valid.tsv", "sun\tday\nfog\tautumn\n")
     with pytest.raises(
-        UserError, match=r"valid\.tsv:2: 'autumn' is none of the labels in the training data: day, night"
+        UserError, match=r"valid\.tsv:2: 'autumn' is not one of the labels in the training data: day, night"
     ):
         prepare(with_files(label_run(tmp_path / "text"), valid=valid), tmp_path / "run")
 
@@ -105,8 +107,8 @@ def test_a_label_of_validation_alone_is_refused_with_its_place(tmp_path: Path) -
             "one\ta\ntwo\ta\n",
             r"train\.tsv: 1 labels; a classifier chooses among 2 to 10,000: a line of it is a text, a tab",
         ),
-        (f"one\ta\ntwo\t{'b' * 201}\n", r"train\.tsv:2: b+\.\.\. is no label: 201 characters"),
-        ("one\ta\ntwo\tb\x07\n", r"train\.tsv:2: b. is no label: it has characters that do not print"),
+        (f"one\ta\ntwo\t{'b' * 201}\n", r"train\.tsv:2: b+\.\.\. is not a valid label: 201 characters"),
+        ("one\ta\ntwo\tb\x07\n", r"train\.tsv:2: b. is not a valid label: it has characters that are not printable"),
         ("one\t\n", r"train\.tsv: there is nothing to train on: 0 of 1 pairs kept"),
     ],
 )

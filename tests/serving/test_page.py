@@ -72,7 +72,7 @@ def test_the_source_language_is_found_out(service: Running) -> None:
         ({"text": " "}, 400, "the text is blank"),
         ({"text": "a" * 300}, 400, "at most 200 are explained"),
         ({"beam_size": 1000}, 400, "beam_size must be from 1 to"),
-        ({"off": {"decoder.9.cross": [0]}}, 400, "there is no attention 'decoder.9.cross'"),
+        ({"off": {"decoder.9.cross": [0]}}, 400, "unknown attention 'decoder.9.cross'"),
         ({"prefix": [-1]}, 400, "prefix"),
         ({"prefix": [0] * 2000}, 400, "prefix"),
         ({"target_lang": "fr"}, 400, "fr"),

@@ -113,7 +113,7 @@ def test_a_file_holds_models_side_by_side_and_the_snapshots(service: Running) ->
     assert list(document["training"]["documents"]) == ["1", "2", "3", "4", "5"]
     assert document["training"]["documents"]["5"]["matrices"].keys() == document["matrices"].keys()
     refused = service.post("/api/v1/page/file", {**asked, "theme": "gray"})
-    assert (refused.status, "no theme 'gray'" in refused.value["error"]["message"]) == (400, True)
+    assert (refused.status, "unknown theme 'gray'" in refused.value["error"]["message"]) == (400, True)
 
 
 def test_a_text_is_written_on_as_it_comes(service: Running, runs: Path) -> None:

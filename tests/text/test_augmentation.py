@@ -55,7 +55,7 @@ def test_a_rate_is_the_share_of_pairs_that_change(seed: int) -> None:
 
 
 def test_a_rate_without_an_augmentation_is_refused() -> None:
-    with pytest.raises(ValueError, match="there is no augmentation uper"):
+    with pytest.raises(ValueError, match="unknown augmentation: uper"):
         augment([PAIR], [EN_DE], {"uper": 0.1}, seed=1)
 
 

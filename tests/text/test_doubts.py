@@ -47,11 +47,11 @@ def test_a_first_line_of_text_is_no_header(tmp_path: Path) -> None:
 
 def test_quotes_are_told(tmp_path: Path) -> None:
     (every,) = told(tmp_path, [f'"{EN}"\t"{FR}"'] * 9)
-    assert every.startswith("memory.tsv: quotes enclose every text, and are read as a part of it; ")
+    assert every.startswith("memory.tsv: every text is enclosed in quotes, which are read as part of it; ")
     _header, below = told(tmp_path, ["English\tFrench"] + [f'"{EN}"\t"{FR}"'] * 9)
     assert below == every
     (some,) = told(tmp_path, [f'"He said ""no"""\t{FR}', f"{EN}\t{FR}"])
-    assert some.startswith('memory.tsv: has quotes as spreadsheets write them ("He said ""no"""), and they are read')
+    assert some.startswith('memory.tsv: has quotes as spreadsheets write them ("He said ""no"""), which are read')
     assert told(tmp_path, [f'"No!"\t{FR}', f"{EN}\t{FR}"] * 9) == []  # somebody speaks
 
 

@@ -33,18 +33,18 @@ def test_labels_come_back_from_a_file(labels: list[str], tmp_path: Path) -> None
         (b"", "not a list of labels: Expecting value"),
         (b"\xff", "not a list of labels: 'utf-8' codec"),
         (b"[" * 100_000, "not a list of labels"),
-        (b'{"a": 1}', "not a list of labels: it holds something else than names"),
-        (b'["a", 3]', "not a list of labels: it holds something else than names"),
+        (b'{"a": 1}', "not a list of labels: an element is not text"),
+        (b'["a", 3]', "not a list of labels: an element is not text"),
         (b'["a"]', "1 labels; a classifier chooses among 2 to 10,000"),
         (json.dumps([str(number) for number in range(MAX_LABELS + 1)]).encode(), "10,001 labels"),
-        (b'["a", "b", "a"]', "a label stands there twice"),
-        (b'["a", ""]', "'' is no label: it is blank, or has white space at an end"),
-        (b'["a", "b "]', "'b ' is no label: it is blank"),
-        (b'["a", "b\\tc"]', "is no label: it has characters that do not print"),
-        (b'["a", "\\u001b[2J"]', "is no label: it has characters that do not print"),
+        (b'["a", "b", "a"]', "a label is listed twice"),
+        (b'["a", ""]', "'' is not a valid label: it is blank, or has white space at an end"),
+        (b'["a", "b "]', "'b ' is not a valid label: it is blank"),
+        (b'["a", "b\\tc"]', "is not a valid label: it has characters that are not printable"),
+        (b'["a", "\\u001b[2J"]', "is not a valid label: it has characters that are not printable"),
         (
             json.dumps(["a", "b" * (MAX_LABEL_LENGTH + 1)]).encode(),
-            "is no label: 201 characters, and at most 200 are taken",
+            "is not a valid label: 201 characters; the maximum is 200",
         ),
     ],
 )
@@ -82,7 +82,7 @@ def test_pairs_become_numbers() -> None:
 
 def test_an_unknown_label_is_told_with_its_place() -> None:
     pairs = [Pair("x", "a", "t.tsv", 1), Pair("x", "q\x1b", "t.tsv", 2)]
-    with pytest.raises(UserError, match=r"t\.tsv:2: 'q.' is none of the labels in the training data: a, b$"):
+    with pytest.raises(UserError, match=r"t\.tsv:2: 'q.' is not one of the labels in the training data: a, b$"):
         label_numbers(pairs, ["a", "b"])
     with pytest.raises(UserError, match=r"data: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 3 more$"):
         label_numbers(pairs, [str(number) for number in range(13)])

@@ -25,7 +25,7 @@ def test_marks_are_32_private_use_characters() -> None:
 
 @pytest.mark.parametrize("number", [-1, 30, 32])
 def test_there_are_30_placeholders(number: int) -> None:
-    with pytest.raises(ValueError, match=f"placeholder {number}: there are 30, counted from 0"):
+    with pytest.raises(ValueError, match=f"placeholder {number}: must be 0 to 29"):
         placeholder(number)
 
 

@@ -65,5 +65,5 @@ def test_translations_stand_where_their_sentences_stood() -> None:
 
 
 def test_another_number_of_translations_is_refused() -> None:
-    with pytest.raises(ValueError, match="1 sentences do not fit where 2 were"):
+    with pytest.raises(ValueError, match="1 sentences given, 2 expected"):
         split_sentences("One. Two.").join(["Eins."])

@@ -126,7 +126,7 @@ def test_too_many_in_a_row(
         with monkeypatch.context() as patch:
             injection = Injection(dict.fromkeys(range(1, 1000), fault), patch)
             code, message = ends(with_training(config, max_steps=1000), run, capsys)
-        good = code == 1 and f"in {most} updates in a row" in message and "Traceback" not in message
+        good = code == 1 and f"in {most} consecutive updates" in message and "Traceback" not in message
         good &= injection.done == most and not injection.not_finite and not injection.changed
         good &= not list(not_finite_on_disk(run)) and [find_damage(place) for place in checkpoints_of(run)] == [""]
         measured("T6", f"{fault} for good: exit code 1 after {most} in a row, the last checkpoint finite and whole",

@@ -129,7 +129,7 @@ def test_what_is_to_be_expected() -> None:
     )
     assert said(TrainingConfig()) == "an epoch of 29,000 pairs is about 175 updates and takes 3 minutes"
     assert said(TrainingConfig(max_minutes=10, warmup=1000)).endswith(
-        "The warm-up of 1,000 updates takes most of that or all: lower training.warmup, or set "
+        "The warm-up of 1,000 updates takes most or all of that: lower training.warmup, or set "
         "training.fit_to_budget=true"
     )
 

@@ -108,9 +108,9 @@ def _without(name: str) -> dict[str, Any]:
 
 
 STRANGE = {
-    "a key too many": (json.dumps({**FULL.to_json(), "scaler": 1.0}), "scaler is known to one side alone"),
-    "a key too few": (json.dumps(_without("loss_sum")), "loss_sum is known to one side alone"),
-    "no position": (json.dumps(_without("position")), "position is known to one side alone"),
+    "a key too many": (json.dumps({**FULL.to_json(), "scaler": 1.0}), "missing or unknown: scaler"),
+    "a key too few": (json.dumps(_without("loss_sum")), "missing or unknown: loss_sum"),
+    "no position": (json.dumps(_without("position")), "missing or unknown: position"),
     "another position": (json.dumps({**FULL.to_json(), "position": {"shard": 3}}), "shard"),
     "another format": (json.dumps({**FULL.to_json(), "format": 4}), "it has format 4, and this version reads format 3"),
     "a list": ("[]", "not the progress of a run"),
@@ -137,7 +137,7 @@ def test_progress_of_another_version_is_told_before_anything_is_changed(
     rewritten(place, PARTS[-1], content)
     fresh = Trained(steps=0)
     before = fresh.tensors()
-    with pytest.raises(RunError, match=f"{place / PARTS[-1]}: .*{fault}.* go on with the version that wrote it"):
+    with pytest.raises(RunError, match=f"{place / PARTS[-1]}: .*{fault}.* resume with the version that wrote it"):
         fresh.restore(tmp_path)
     assert same(fresh.tensors(), before)
     assert [progress.step for progress in stored_progress(tmp_path)] == [5]

@@ -227,7 +227,7 @@ def test_an_update_that_is_not_finite_is_left_out_and_told(
     assert [line["loss"] is None for line in lines if line["event"] == "training"] == [
         step in (3, 5) for step in range(1, 8)
     ]
-    assert "update      3  left out: its loss or gradient is not a finite number" in capsys.readouterr().err
+    assert "update      3  skipped: its loss or gradient is not finite" in capsys.readouterr().err
     weights, _ = read_weights(checkpoints_of(tmp_path / "run")[-1] / "weights.safetensors")
     assert all(torch.isfinite(tensor).all() for tensor in weights.values())
 
@@ -236,7 +236,7 @@ def test_many_in_a_row_end_the_run_with_advice(tmp_path: Path, monkeypatch: pyte
     broken(monkeypatch, lambda call: call >= 10)
     config = tiny_run(tmp_path / "text", max_steps=100, validate_every=1000)
     with pytest.raises(
-        RunError, match=f"in {MAX_SKIPPED} updates in a row, the last one at update 25; lower"
+        RunError, match=f"in {MAX_SKIPPED} consecutive updates, the last one at update 25; lower"
     ) as caught:
         go(config, tmp_path / "run")
     for advice in ("training.learning_rate", "training.warmup", "training.precision=fp32", "checkpoint is intact"):

@@ -197,7 +197,7 @@ def test_a_full_disk_is_told_with_path_and_cause(report: Report, tmp_path: Path)
     written = report._log
     report._log = os.open("/dev/full", os.O_WRONLY)
     with pytest.raises(
-        RunError, match=f"{tmp_path}/log.jsonl: cannot be written: No space left on device; what was saved is intact"
+        RunError, match=f"{tmp_path}/log.jsonl: cannot be written: No space left on device; everything saved is intact"
     ):
         report.validation(Progress(step=7), Validation(2.0), seconds=0.0)
     os.close(report._log)

@@ -259,7 +259,9 @@ def test_nothing_left_to_do(config: RunConfig, tmp_path: Path, capsys: pytest.Ca
         progress = train(with_training(config, max_steps=bound), tmp_path / "run")
         assert progress.step == 2
         said = capsys.readouterr().err
-        assert f"nothing left to do: training.max_steps={bound} updates are done. Give a larger bound to train" in said
+        assert (
+            f"nothing left to do: training.max_steps={bound} updates are done. Give a larger bound to continue" in said
+        )
     after = {path: path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*") if path.is_file()}
     del before[tmp_path / "run" / "config.yaml"], after[tmp_path / "run" / "config.yaml"]
     assert before == after

@@ -1,6 +1,6 @@
-"""`limelight COMMAND`: collects the commands.
+"""The application `limelight COMMAND` with all commands.
 
-Nothing heavy is imported before a command runs: `--help` must not wait for torch, nor for what checks configurations.
+No slow imports before a command runs: `--help` must not wait for torch or pydantic.
 """
 
 import sys
@@ -39,7 +39,7 @@ HELP = ["-h", "--help"]
 
 
 class _CleanHelp:
-    """A command whose `--help` stands in the help like every other flag: typer shows what type it has, too."""
+    """A command whose `--help` is listed like other flags: typer would also show its type."""
 
     def get_help_option(self, ctx: Any) -> Any:
         """The option, without the name of its type."""
@@ -90,7 +90,7 @@ for name, (module, function) in COMMANDS.items():
     )
 
 UsageError = cast(type[Exception], typer.BadParameter.__bases__[0])
-"""What the parser raises for a command line it cannot read: typer hands out one member of that family by name."""
+"""The base class of the parser's errors, which typer exports only through a subclass."""
 
 
 def _print_version(wanted: bool) -> bool:
@@ -115,16 +115,16 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command line; returns its exit code (see `outcome`) and prints a message where one is due."""
+    """Run one command line; returns its exit code (see `outcome`) and prints a message if it fails."""
     try:
         code = app(repeat_options(arguments) or HELP[-1:], prog_name="limelight", standalone_mode=False)
     except UserError as error:
         return say(error, 2)
     except UsageError as error:
         return say(_usage_fault(error, arguments), 2)
-    except SystemExit:  # the answer of what prints the help to a reader who has left (`| head`)
+    except SystemExit:  # raised while printing help to a closed pipe (`| head`)
         return 0
-    except OSError as error:  # commands tell of their own; this was the help
+    except OSError as error:  # commands report their own; this one was printing help
         silence(cast(TextIOBase, sys.stdout))
         return say(f"standard output: cannot be written: {(error.strerror or str(error)).lower()}", 1)
     if not arguments:
@@ -133,7 +133,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _usage_fault(error: Exception, arguments: list[str]) -> str:
-    """What is wrong with the command line, and where to read how it should look."""
+    """The message for an invalid command line, with the command that shows its help."""
     fault = getattr(error, "format_message", error.__str__)().strip().rstrip(".").replace("Value error, ", "")
     command = " ".join(["limelight", *(word for word in arguments[:1] if word in COMMANDS)])
     return f"{fault[:1].lower()}{fault[1:]}; see `{command} --help`"

@@ -1,4 +1,4 @@
-"""How files, languages and numbers are given on the command line."""
+"""Parsing of files, languages and numbers on the command line."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from limelight.config import Corpus, Direction, RunConfig
 
 SEVERAL = ("--train", "--back-translated", "--valid", "--text", "--valid-text", "--test")
-"""Options that take all the words after them, as in `--train train.en train.de`."""
+"""Options that take several arguments, as in `--train train.en train.de`."""
 _PREFIX = re.compile(r"(?P<source>[A-Za-z]{2,3}(?:_\w+)?)-(?P<target>[A-Za-z]{2,3}(?:[-_]\w+)?)=(?P<file>.+)")
 NO_LANGUAGES = ("txt", "src", "tgt", "trg", "ref", "hyp", "sys", "out", "raw", "tok", "bpe", "spm", "new", "old", "bak")
-"""Endings of files of text that look like codes of languages."""
+"""Suffixes of text files that look like language codes but are not."""
 
 
 def repeat_options(arguments: list[str]) -> list[str]:
-    """`--train A B` and `--train=A B` become `--train=A --train=B`: the parser takes one word per option.
+    """Rewrite `--train A B` and `--train=A B` to `--train=A --train=B`: the parser takes one argument per option.
 
-    What follows `--` stays as it is. Raises `UserError` for such an option without a word.
+    Arguments after `--` are unchanged. Raises `UserError` for such an option without an argument.
     """
     repeated: list[str] = []
     option, words = "", 0
@@ -56,11 +56,11 @@ def _require_word(option: str, words: int) -> None:
 
 
 def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Corpus, ...]:
-    """Files to corpora: each that holds both sides is one; others come in twos, a file for each language. `en-de=FILE`
-    names the languages of a corpus at its first file.
+    """Group files into corpora: a file with both sides is one; other files are pairs, one for each language. The prefix
+    `en-de=` of the first file names the languages of a corpus.
 
-    Raises `UserError` when a file is left without its other language, or is of a format that is not text, for two
-    files in the order opposite to `source` and `target`, and for corpora of several directions that are not all named.
+    Raises `UserError` for a file without its counterpart or in an unsupported format, for two files in the opposite
+    order of `source` and `target`, and for corpora of several directions that are not all named.
     """
     from limelight.config import Corpus, require_one_direction
     from limelight.text.open_text import BOTH_SIDES, holds_both_sides, open_text, refuse_name, text_suffix
@@ -91,7 +91,7 @@ def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Co
         if Path(waiting).is_file():
             open_text(waiting).close()  # it may be unreadable
         raise UserError(
-            f"{option} {waiting}: a file of one language needs its other language beside it, for example "
+            f"{option} {waiting}: a file with one language needs a file with the other, for example "
             f"{option} train.en train.de; or give one file that holds both ({', '.join(BOTH_SIDES)})"
         )
     if guessed:
@@ -100,7 +100,7 @@ def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Co
 
 
 def _direction(word: str) -> tuple[tuple[str, str], str]:
-    """`en-de=train.tsv` to its languages and the file; a file that has such a name itself comes first."""
+    """Split `en-de=train.tsv` into languages and file; an existing file with that whole name takes precedence."""
     match = _PREFIX.fullmatch(word)
     if match is None or Path(word).exists():
         return ("", ""), word
@@ -117,8 +117,7 @@ def _language(file: str, otherwise: str) -> str:
 
 
 def _require_order(option: str, files: tuple[str, str], languages: tuple[str, str]) -> None:
-    """Raises `UserError` where both file names say which language is in them, and the order is the opposite of the
-    `languages`."""
+    """Raise `UserError` if both file names have a language suffix, in the opposite order of `languages`."""
     named = _language(files[0], ""), _language(files[1], "")
     source, target = (language.lower() for language in languages)
     if all(named) and named[0] != named[1] and (source == named[1] or target == named[0]):
@@ -132,10 +131,10 @@ def _require_order(option: str, files: tuple[str, str], languages: tuple[str, st
 def by_direction(
     given: Sequence[Corpus], configs: list[RunConfig], asked: tuple[str, str]
 ) -> Mapping[Direction | None, Sequence[Corpus]]:
-    """The corpora of each direction of a model that has several; all of them, under None, for one that has not.
+    """The corpora of each direction of a model with several directions; otherwise all of them, under None.
 
     `asked` are the languages of `--from` and `--to`, for corpora that do not name theirs. Raises `UserError` for a
-    corpus in no direction of the model.
+    corpus that is in none of the model's directions.
     """
     from limelight.config import directions_of, find_direction, known_languages, require_not_reversed
 
@@ -152,7 +151,7 @@ def by_direction(
 
 
 def whole_number(at_least: int, at_most: int = 2**63 - 1) -> Callable[[str | int], int]:
-    """A reader of an option's word that names the word and the bounds where it refuses."""
+    """A parser for whole numbers within bounds; its error names the argument and the bounds."""
     bounds = f"from {at_least} up" if at_most == 2**63 - 1 else f"from {at_least} to {at_most}"
 
     def read(word: str | int) -> int:
@@ -170,7 +169,7 @@ def whole_number(at_least: int, at_most: int = 2**63 - 1) -> Callable[[str | int
 def decimal(
     *, above: float = -math.inf, at_least: float = -math.inf, at_most: float = math.inf
 ) -> Callable[[str | float], float]:
-    """The same for any finite number within bounds."""
+    """A parser for finite numbers within bounds; its error names the argument and the bounds."""
 
     def read(word: str | float) -> float:
         try:
@@ -187,7 +186,7 @@ def decimal(
 
 
 def device_name(word: str) -> str:
-    """A device as torch names it, or `auto`; whether it is there is asked when the command begins to work."""
+    """A device as torch names it, or `auto`. Whether it exists is tested when the command begins to work."""
     if not re.fullmatch(r"auto|cpu|mps|cuda(:[0-9]+)?", word):
         raise typer.BadParameter(f"{word} is not the name of a device; there are auto, cpu, cuda, cuda:N and mps")
     return word

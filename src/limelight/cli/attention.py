@@ -52,7 +52,7 @@ def attention(
     """Show the attention weights of a model for a sentence or a text."""
     _require_picture(output, kind=kind, layer=layer, head=head, grid=grid)
     if theme is not None and (output is None or output.suffix.lower() == ".json"):
-        raise UserError(f"--theme {theme.value}: the text in a terminal has no theme, nor has .json; give it a picture")
+        raise UserError(f"--theme {theme.value}: themes are for pictures and pages: give -o FILE, such as -o map.png")
     from limelight.inspection import save, save_grid
 
     folders, configs = find_models(model, bundled=True)
@@ -75,7 +75,6 @@ def attention(
         of_map = kind or drawing.Kind.CROSS
     seen = replace(seen, model=seen.model or folders[0])
     seen = seen if end else seen.without_end()  # before words are merged: the tokens of a word then weigh alike
-    page = output is not None and output.suffix.lower() == ".html"  # which offers both
     seen = seen.merge_words() if words and not page else seen
     if output is None:
         show(_as_text(seen, of_map, layer, head))
@@ -99,7 +98,7 @@ def _write_page(
     direction: tuple[str, str],
     name: str,
 ) -> None:
-    """The page of a translation: beside the map the steps, the beam and look-ups."""
+    """Write the page of a translation, with its decoding steps, beam search and attention computations."""
     from limelight.config import Direction
     from limelight.files import write_whole
     from limelight.pipelines.explain import Question, explained_page
@@ -118,7 +117,7 @@ def _write_page(
 def _refuse_sides(
     who: str, target: str | None, beam: int | None, source_lang: str, target_lang: str, *, end: bool
 ) -> None:
-    """Raises `UserError` for options that need a source and a target beside it."""
+    """Raise `UserError` for options that need a source and a target."""
     given = (
         [f"--target {target}"] * (target is not None)
         + [f"--beam {beam}"] * (beam is not None)
@@ -127,15 +126,15 @@ def _refuse_sides(
         + ["--no-end"] * (not end)
     )
     if given:
-        raise UserError(f"{' and '.join(given)}: {who} reads one text and translates nothing; leave it out")
+        raise UserError(f"{' and '.join(given)}: {who} has one text and does not translate; leave it out")
 
 
 def _require_picture(
     output: Path | None, *, kind: drawing.Kind | None, layer: int | None, head: list[int] | None, grid: bool
 ) -> None:
-    """Raises `UserError` for a choice of what is drawn where nothing is drawn, or everything."""
+    """Raise `UserError` for drawing options that do not apply to the output."""
     if grid and output is None:
-        raise UserError("--grid is too large for a terminal: give it a picture, for example -o heads.png")
+        raise UserError("--grid is too large for a terminal: write a picture, for example -o heads.png")
     chosen = [f"--layer {layer}"] if layer is not None else []
     chosen += [f"--head {each}" for each in head or ()]
     if grid and chosen:
@@ -144,11 +143,11 @@ def _require_picture(
     chosen += [f"--kind {kind.value}"] if kind is not None else []
     if output is not None and output.suffix.lower() in (".json", ".html") and chosen:
         ending = output.suffix.lower()
-        raise UserError(f"{output}: {ending} holds every number of every kind: leave out {' and '.join(chosen)}")
+        raise UserError(f"{output}: {ending} contains all weights of all kinds: leave out {' and '.join(chosen)}")
 
 
 def _as_text(seen: AttentionMap, kind: str, layer: int | None, head: list[int] | None) -> str:
-    """As wide as the terminal (80 columns where there is none), in colors or blocks where it has them."""
+    """The map as text, as wide as the terminal (else 80 columns), in colors or blocks if it supports them."""
     from limelight.inspection import text_picture
     from limelight.inspection.terminal import ASCII, BLOCKS, NARROWEST
 

@@ -20,7 +20,7 @@ WITH_LESS_MEMORY = (
     "Finished work is kept. A smaller --batch-tokens or --beam needs less memory, but starts again from the beginning"
 )
 SEED = 1
-"""Of sampling where none is given: a corpus that draws afresh could not be resumed."""
+"""The default sampling seed: without a fixed seed a corpus could not be resumed."""
 
 
 def back_translate(
@@ -53,7 +53,7 @@ def back_translate(
     """Translate text of the target language into the source language with a model of the reverse direction, as
     training text (back-translation). After an interruption, the same command continues."""
     if not text:
-        raise UserError("which text? Give --text FILE..., in the language that the new model is to translate into")
+        raise UserError("missing text: give --text FILE..., in the target language of the new model")
     search_options.check_search(beam=beam, n_best=1, patience=patience, prune=prune, sample=sample)
     drawing = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
     if sample and seed is None:

@@ -33,10 +33,10 @@ def calibrate(
     device: options.Device = None,
     threads: options.Threads = None,
 ) -> None:
-    """Learn how likely a translation is good, from text with references: the confidence of translations."""
+    """Fit the confidence of translations on text with references."""
     folders, configs = find_models(model)
     if len(folders) > 1:
-        raise UserError(f"{len(folders)} models: each learns its own confidence; give --model once")
+        raise UserError(f"{len(folders)} models: confidence is fitted for one model; give --model once")
     data = configs[0].data
     given = corpora(valid, "", "", "--valid") if valid else list(data.valid)
     if not given:
@@ -52,7 +52,7 @@ def calibrate(
 
 
 def _pairs(data: DataConfig, given: Sequence[Corpus]) -> Corpora:
-    """The pairs of each direction; those of a model of both directions the other way round, too."""
+    """The pairs of each direction; for a model of both directions also reversed."""
     from limelight.text.readers import read_pairs
     from limelight.training.tasks.translation import valid_pairs
 

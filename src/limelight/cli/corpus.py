@@ -1,4 +1,4 @@
-"""What `distill` and `back-translate` share: the model is opened, each corpus written, its report printed."""
+"""Shared by `distill` and `back-translate`: open the model, write each corpus, print its report."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Opening(NamedTuple):
 
 
 def write_corpora(jobs: Sequence[Job], opening: Opening, *, quiet: bool) -> None:
-    """Write the corpora one after the other. What a former start has done is not done again."""
+    """Write the corpora in order. Work of an interrupted run is not repeated."""
     from limelight.storage.layout import model_sums
     from limelight.synthesis import survey_job
 
@@ -52,7 +52,7 @@ def _write(job: Job, found: Survey, translator: Translator, made_with: Mapping[s
     def follow(tally: Tally, total: int) -> None:
         nonlocal begun
         if not begun:
-            went_on = f"going on after line {tally.inputs:,} of" if tally.inputs else "beginning:"
+            went_on = f"resuming after line {tally.inputs:,} of" if tally.inputs else "beginning:"
             progress.say(f"{job.output}: {went_on} {total:,} lines")
             begun = True
         progress.show(tally.inputs, total, tokens=tally.tokens, seconds=tally.seconds)
@@ -66,7 +66,7 @@ def _write(job: Job, found: Survey, translator: Translator, made_with: Mapping[s
 
 
 def _use(job: Job) -> str:
-    """How the corpus is given to a training."""
+    """The command that trains on the corpus."""
     turned = job.direction.reversed if job.direction and job.writes == "source" else job.direction
     file = f"{turned}={job.output}" if turned else str(job.output)
     if job.writes == "source":
@@ -75,12 +75,12 @@ def _use(job: Job) -> str:
 
 
 def search_of(**given: object) -> SearchOptions:
-    """The options of a search that were given."""
+    """The given search options."""
     return {name: value for name, value in given.items() if value is not None}  # type: ignore[return-value]
 
 
 def limits_of(config: RunConfig, max_length_ratio: float | None, on_bad_line: BadLinePolicy | None) -> Limits:
-    """What is left out: by the bounds of the model's own training text where none are given."""
+    """The filters of the corpus; the defaults are those of the model's own training text."""
     from limelight.synthesis import Limits
 
     ratio = config.data.max_length_ratio if max_length_ratio is None else max_length_ratio
@@ -88,7 +88,7 @@ def limits_of(config: RunConfig, max_length_ratio: float | None, on_bad_line: Ba
 
 
 def named_for(output: Path, direction: object) -> Path:
-    """`new.en-de.tsv.gz` for `new.tsv.gz`, where several directions have a file each."""
+    """`new.en-de.tsv.gz` for `new.tsv.gz`, if each of several directions has a file."""
     from limelight.text.open_text import text_suffix
 
     base, dot, rest = output.name.rpartition(text_suffix(output))

@@ -89,24 +89,24 @@ def distill(
 def _check_text(
     train: list[str] | None, text: list[str] | None, *, choose_by: object, n_best: int | None, both: bool
 ) -> None:
-    """Raises `UserError` for options that do not go with the text that is given."""
+    """Raise `UserError` for options that do not fit the given text."""
     if bool(train) == bool(text):
-        raise UserError("which text? Give either --train, parallel text, or --text, text in the source language")
+        raise UserError("missing text: give either --train, parallel text, or --text, text in the source language")
     for option, given in {"--choose-by": choose_by, "--both-directions": both}.items() if text else ():
         if given:
-            raise UserError(f"{option} needs the translations of people: give parallel text with --train")
+            raise UserError(f"{option} needs reference translations: give parallel text with --train")
     if n_best and not choose_by:
-        raise UserError(f"--n-best {n_best}: how many to choose from matters only with --choose-by bleu or chrf")
+        raise UserError(f"--n-best {n_best} needs --choose-by bleu or chrf; add it or leave --n-best out")
 
 
 def _places(output: Path, groups: Groups) -> Iterator[tuple[Path, Direction | None, Sequence[Part]]]:
-    """Where the corpus of each direction is written: `output` itself where there is one direction."""
+    """The output file of each direction: `output` itself if there is one direction."""
     for direction, parts in groups.items():
         yield (named_for(output, direction) if len(groups) > 1 else output), direction, parts
 
 
 def _text(files: list[str], config: RunConfig, asked: tuple[str, str]) -> Groups:
-    """Plain text, in the direction that was asked for."""
+    """Plain text, in the requested direction."""
     from limelight.config import directions_of, find_direction
     from limelight.synthesis import Part
 
@@ -114,7 +114,7 @@ def _text(files: list[str], config: RunConfig, asked: tuple[str, str]) -> Groups
 
 
 def _pairs(files: list[str], configs: list[RunConfig], asked: tuple[str, str], *, both: bool) -> Groups:
-    """Each corpus in its direction and, where `both` are wanted, the other way round."""
+    """Each corpus in its direction and, with `both`, also reversed."""
     from limelight.config import directions_of, find_direction, known_languages
     from limelight.synthesis import Part
 

@@ -1,4 +1,4 @@
-"""What `limelight translate` does besides lines: files and folders, protected spans, glossaries."""
+"""The options of `limelight translate` for documents and folders, protected spans and glossaries."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Everything = Annotated[
 Protect = Annotated[
     list[str] | None,
     typer.Option(
-        "--protect", help="Regular expression of text to keep as it is, as tags are. Can be repeated.",
+        "--protect", help="Regular expression of text to keep unchanged, like tags. Can be repeated.",
         metavar="REGEX",
     ),
 ]  # fmt: skip
@@ -41,21 +41,21 @@ ReportFile = Annotated[
 GlossaryFile = Annotated[
     Path | None,
     typer.Option(
-        "--glossary", help="Terms and what they have to become: two columns (.tsv, .csv), or .tbx.", metavar="FILE"
+        "--glossary", help="Terms and their required translations: two columns (.tsv, .csv), or .tbx.", metavar="FILE"
     ),
 ]
 
 
 class Kept(NamedTuple):
-    """What comes through a translation as it is, and which terms it uses."""
+    """The protected spans and the glossary of a translation."""
 
     protectors: Sequence[Protector]
     glossary: Glossary | None
 
 
 def kept_of(protect: Sequence[str] | None, glossary: Path | None, source: str, target: str) -> Kept | None:
-    """What `--protect` and `--glossary` ask for; None where neither is given. Raises `UserError` for an expression that
-    is none, and for a glossary that cannot be read."""
+    """The value of `--protect` and `--glossary`; None without both. Raises `UserError` for an invalid expression,
+    and for a glossary that cannot be read."""
     if not protect and glossary is None:
         return None
     from limelight.text.glossary import read_glossary
@@ -66,16 +66,16 @@ def kept_of(protect: Sequence[str] | None, glossary: Path | None, source: str, t
 
 
 def refuse_with(must_include: Sequence[str] | None, **others: Any) -> None:
-    """Raises `UserError` for what phrases that have to come cannot go with."""
+    """Raise `UserError` for options that cannot be combined with `--must-include`."""
     for name, there in others.items():
         if must_include and there:
-            raise UserError(f"--must-include and {name} exclude each other: name terms in a --glossary alone")
+            raise UserError(f"--must-include and {name} exclude each other: put the terms into a --glossary")
 
 
 def translate_lines(
     lines: Iterable[str | None], translator: Translator, kept: Kept | None, asked: Mapping[str, Any]
 ) -> Iterator[Translation]:
-    """Translate line by line, with protected spans and terms where there are such."""
+    """Translate line by line, with protected spans and terms if given."""
     if kept is None:
         yield from translator.translate_stream(lines, **asked)
         return
@@ -87,7 +87,7 @@ def translate_lines(
 
 
 class Job(NamedTuple):
-    """What is to be translated, and into what."""
+    """The input and output of a document translation."""
 
     path: Path
     output: Path
@@ -96,10 +96,10 @@ class Job(NamedTuple):
 
 
 def job_of(path: Path | None, output: Path | None, *, everything: bool, report: Path | None) -> Job | None:
-    """The job for a document or a folder; None for what is translated line by line.
+    """The job for a document or a folder; None for text that is translated line by line.
 
-    Raises `UserError` where it is not said what the translation is to be called, and for options of documents without
-    one, before a model is loaded.
+    Raises `UserError`, before a model is loaded, if the output is not named, and for document options without a
+    document.
     """
     from limelight.text.open_text import DOCUMENT_SUFFIXES
 
@@ -118,7 +118,7 @@ def job_of(path: Path | None, output: Path | None, *, everything: bool, report: 
 def translate_documents(
     job: Job, new_translator: Callable[[], Translator], kept: Kept | None, asked: Mapping[str, Any]
 ) -> None:
-    """Translate them and say what was suspect. Raises `RunError` where files of a folder could not be translated."""
+    """Translate the documents and report suspect translations. Raises `RunError` if files of a folder failed."""
     from limelight.documents.translate import Work, translate_document, translate_folder
     from limelight.pipelines.protected import translate_prepared
     from limelight.text.protectors import DEFAULT
@@ -140,7 +140,7 @@ def translate_documents(
 
 
 def _tell(found: Report, report: Path | None) -> None:
-    """The report: into a file, else to standard error, shortened."""
+    """Write the report to a file, or shortened to standard error."""
     lines = list(found.lines())
     for line in lines[: 1 if report else 40]:
         typer.echo(f"limelight: {line}", err=True)
@@ -153,7 +153,7 @@ def _tell(found: Report, report: Path | None) -> None:
 
 
 class _Progress:
-    """A line now and then on standard error; on a terminal one that is written over."""
+    """Progress lines on standard error; on a terminal a single line that is overwritten."""
 
     def __init__(self) -> None:
         self.begun = self.shown = time.monotonic()

@@ -1,4 +1,4 @@
-"""What `limelight attention` takes beside the options of other commands: which map, and what of it is drawn."""
+"""The options of `limelight attention`: which map to draw, and how."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -12,7 +12,7 @@ DRAWING = "Selection"
 
 
 class Kind(StrEnum):
-    """The words of `--kind`, which are those of an `AttentionMap` and of its JSON."""
+    """The values of `--kind`, as in `AttentionMap` and its JSON."""
 
     CROSS = "cross"
     ENCODER_SELF = "encoder_self"
@@ -20,7 +20,7 @@ class Kind(StrEnum):
 
 
 class Theme(StrEnum):
-    """The words of `--theme`."""
+    """The values of `--theme`."""
 
     DARK = "dark"
     LIGHT = "light"

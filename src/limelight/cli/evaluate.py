@@ -37,7 +37,7 @@ EXAMPLES = """
   limelight evaluate --model runs/plays --test unseen.txt --json
 """
 MAX_SEARCHED = 5_000_000
-"""Pairs of training text that are searched for the test pairs: a quarter of a minute."""
+"""Maximum number of training pairs that are searched for the test pairs, which takes a quarter of a minute."""
 WITH_LESS_MEMORY = "Give a smaller --beam, or split very long lines"
 
 
@@ -86,7 +86,7 @@ def evaluate(
 
 
 def _measure_of(config: RunConfig) -> Measure:
-    """What is measured depends on what the model is for."""
+    """The measurement for the family of the model."""
     measures: dict[str, Measure] = {"pairs": _translations, "labels": _labels, "text": _text}
     return next(measures[kind] for kind in measures if kind in config.model.learns_from)
 
@@ -126,7 +126,7 @@ def _measured(
     direction: Direction | None,
     language: str,
 ) -> Evaluation:
-    """One evaluation. The target of the test files, `language`, is used where the model's own has no name."""
+    """One evaluation. `language`, the target of the test files, is used if the model does not name its own."""
     from limelight.evaluation.evaluate import evaluate as measure
     from limelight.evaluation.tokenization import target_language
 
@@ -152,7 +152,7 @@ def _labels(
 ) -> Found:
     from limelight.evaluation.labels import evaluate_labels
 
-    _refuse({**how, "--output": None}, "a classifier searches for nothing")
+    _refuse({**how, "--output": None}, "a classifier does not search")
     classifier = open_classifier(folders, machine)  # first: of a masked model no file would do
     pairs = _pairs(corpora(test, "", "", "--test"))
     _warn_of_overlap(folders, pairs)
@@ -165,21 +165,21 @@ def _text(
 ) -> Found:
     from limelight.evaluation.text import evaluate_text
 
-    _refuse(how, "a language model reads the text and writes nothing")
+    _refuse(how, "a language model is evaluated without a search")
     by_line = configs[0].data.documents == "line"
     return (), evaluate_text(open_generator(folders, machine), test, by_line=by_line, origin=_origin(folders, configs))
 
 
 def _refuse(how: dict[str, Any], why: str) -> None:
-    """Raises `UserError` for options that would change nothing."""
+    """Raise `UserError` for options that have no effect."""
     given = [f"{name} {value}" for name, value in how.items() if value is not None]
     if given:
         raise UserError(f"{' and '.join(given)}: {why}; leave it out")
 
 
 def _pairs(given: Sequence[Corpus], direction: Direction | None = None) -> list[Pair]:
-    """The pairs of a test set, but for blank lines of a file that holds both sides. Warns of these, and of what is
-    strange about the text, also as text in the languages of the `direction` of the model."""
+    """The pairs of a test set, without blank lines of a file with both sides. Warns about these and about suspicious
+    text, also if it does not seem to be in the languages of `direction`."""
     from limelight.config import known_languages
     from limelight.text.doubts import doubts
     from limelight.text.readers import names_languages, read_pairs
@@ -187,7 +187,7 @@ def _pairs(given: Sequence[Corpus], direction: Direction | None = None) -> list[
     pairs: list[Pair] = []
     for corpus in given:
         languages = known_languages(corpus, direction)
-        # Of a file of segments the languages are known; of any other one the text is asked whether it fits the model.
+        # The languages of a file of segments are known; for any other file the text is checked.
         said = languages if direction is None or names_languages(corpus.files) else direction
         for doubt in doubts(corpus.files, *said):
             warnings.warn(doubt, TextWarning, stacklevel=2)
@@ -202,8 +202,8 @@ def _pairs(given: Sequence[Corpus], direction: Direction | None = None) -> list[
 
 
 def _warn_of_overlap(folders: list[str], pairs: list[Pair]) -> None:
-    """Say which test pairs are in the training text that a run folder keeps, if it has at most `MAX_SEARCHED` pairs. A
-    model folder keeps none."""
+    """Warn about test pairs in the training text of a run folder with at most `MAX_SEARCHED` pairs. A model folder
+    has none."""
     from limelight.batching.overlap import find_overlap
     from limelight.batching.store import DESCRIPTION, open_store
     from limelight.errors import RunError
@@ -217,5 +217,5 @@ def _warn_of_overlap(folders: list[str], pairs: list[Pair]) -> None:
 
 
 def _origin(folders: list[str], configs: list[RunConfig]) -> dict[str, Any]:
-    """Where the figures come from, as far as a command line knows."""
+    """The origin of the figures, as far as the command line knows it."""
     return {"model": folders, "seed": [config.training.seed for config in configs]}

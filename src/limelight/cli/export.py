@@ -22,7 +22,7 @@ WITH_LESS_MEMORY = "Exporting needs memory for two or three copies of the weight
 
 
 class Format(StrEnum):
-    """The words of `--to`."""
+    """The values of `--to`."""
 
     CTRANSLATE2 = "ctranslate2"
     HUGGINGFACE = "huggingface"
@@ -30,7 +30,7 @@ class Format(StrEnum):
 
 
 class Quantization(StrEnum):
-    """The words of `--quantization`, which are CTranslate2's."""
+    """The values of `--quantization`, named as in CTranslate2."""
 
     FLOAT32 = "float32"
     FLOAT16 = "float16"
@@ -43,7 +43,7 @@ class Quantization(StrEnum):
 
 
 OURS = {Quantization.FLOAT32: "fp32", Quantization.BFLOAT16: "bf16", Quantization.INT8: "int8"}
-"""What our own folders can store, by the same words."""
+"""The forms of Limelight's own folders for these values."""
 
 To = Annotated[
     Format,
@@ -69,10 +69,10 @@ def export(to: To, output: Folder, model: options.OneModel = None, quantization:
     bits = quantization or Quantization.FLOAT32
     if to is Format.HUGGINGFACE and quantization is not None:
         raise UserError(
-            f"--quantization {bits.value}: a folder for transformers has float32; ctranslate2 and limelight have others"
+            f"--quantization {bits.value}: a folder for transformers is float32; use --to ctranslate2 or limelight"
         )
     if to is Format.LIMELIGHT and bits not in OURS:
-        raise UserError(f"--quantization {bits.value}: our own folders have {', '.join(OURS)}")
+        raise UserError(f"--quantization {bits.value}: --to limelight supports {', '.join(OURS)}")
     folders, _ = find_models(model, bundled=True)
     if len(folders) > 1:
         raise UserError(f"{len(folders)} models: one is exported at a time; give --model once")

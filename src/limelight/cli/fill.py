@@ -34,7 +34,7 @@ def fill(
     device: options.Device = None,
     threads: options.Threads = None,
 ) -> None:
-    """Predict the tokens behind each [MASK] of a text."""
+    """Predict the token at each [MASK] of a text."""
     folders, _ = find_models(model)
     texts = lines_of(None) if text is None else iter([text])
     with lines_to(output) as write:
@@ -51,7 +51,7 @@ def fill(
 
 
 def _shown(filled: Filled) -> Iterator[str]:
-    """A line for each mask, then the text with the best of each."""
+    """A line for each mask, then the text with the best predictions."""
     for number, guesses in enumerate(filled.masks, start=1):
         yield f"[MASK] {number}: " + "  ".join(f"{guess.text} {guess.probability:.4f}" for guess in guesses)
     yield filled.text

@@ -32,7 +32,7 @@ EXAMPLES = """
 WITH_LESS_MEMORY = "Give fewer --samples, or smaller --max-tokens"
 
 TEMPERATURE = 0.8
-"""Below 1, so that improbable tokens have little chance, and texts still differ."""
+"""The default temperature: below 1, so that improbable tokens are rare, and texts still differ."""
 
 
 def generate(
@@ -71,12 +71,12 @@ def generate(
 
 
 def _prompt(given: str | None) -> str:
-    """The prompt, without the line end that a shell or an editor puts behind a text."""
+    """The prompt, without the final line end that a shell or an editor adds."""
     if given is None or given == "-":
         if sys.stdin is None:
-            raise UserError("standard input is closed: give the prompt as a word")
+            raise UserError("standard input is closed: give the prompt as an argument")
         if sys.stdin.isatty():
-            typer.echo("The text to go on from; Ctrl-D ends it.", err=True)
+            typer.echo("The text to continue; Ctrl-D ends it.", err=True)
         return "\n".join(lines_of(None))
     try:
         given.encode("utf-8")
@@ -100,7 +100,7 @@ def _sampling(greedy: bool, samples: int, given: dict[str, float | int | None]) 
 
 
 def _shown(grown: Iterable[Growth], prompt: str, samples: int) -> Iterator[str]:
-    """Prompt and text, one sample after the other: that which is shown comes as it is written, others wait."""
+    """Prompts and texts, one sample after the other: the current sample is shown while it is generated."""
     headings = [f"--- {number + 1} of {samples} ---\n" if samples > 1 else "" for number in range(samples)]
     waiting = [heading + prompt for heading in headings]
     done = [False] * samples
@@ -119,7 +119,7 @@ def _shown(grown: Iterable[Growth], prompt: str, samples: int) -> Iterator[str]:
 
 
 def _write(parts: Iterable[str], write: Write) -> None:
-    """Write as it comes; a line that is cut short still ends."""
+    """Write parts as they arrive; an interrupted line is ended."""
     end = "\n"
     try:
         for part in parts:

@@ -1,4 +1,4 @@
-"""Where texts come from, a line each: a file, the command line, or standard input."""
+"""Input texts, one per line: a file, the command line, or standard input."""
 
 import sys
 from collections.abc import Iterator
@@ -12,10 +12,10 @@ from limelight.errors import UserError
 
 
 def file_or_text(argument: str | None, text: str | None) -> tuple[Path | None, str | None]:
-    """What an argument is: an existing path is a file, and what has white space and is no path is text; with `--text`,
-    that is the text. Neither is given where both are to be read from standard input.
+    """Interpret an argument: an existing path is a file, any other argument with white space is text; `--text` is
+    always text. Both results are None for standard input.
 
-    Raises `UserError` for an argument that may be either, and for one beside `--text`.
+    Raises `UserError` for any other argument, and for an argument together with `--text`.
     """
     if text is not None:
         if argument is not None:
@@ -34,7 +34,7 @@ def file_or_text(argument: str | None, text: str | None) -> tuple[Path | None, s
 
 
 def _exists(path: Path) -> bool:
-    """Whether there is something of that name. A text may be too long for a name, or hold what no name can."""
+    """Whether a path exists. A text may be too long for a path, or have invalid characters."""
     try:
         return path.exists() or path.is_symlink()
     except (OSError, ValueError):
@@ -42,7 +42,7 @@ def _exists(path: Path) -> bool:
 
 
 def lines_of(file: Path | None) -> Iterator[str]:
-    """The lines of a file, or of standard input. Raises `UserError` at once where there are none to be had."""
+    """The lines of a file, or of standard input. Raises `UserError` immediately if it cannot be read."""
     from limelight.text.readers import read_lines, read_stream
 
     if file is not None:
@@ -53,8 +53,8 @@ def lines_of(file: Path | None) -> Iterator[str]:
 
 
 def live_lines_of(file: Path | None, text: str | None = None) -> Iterator[str | None]:
-    """The same, or the lines of a `text`, with `None` where a pipe or a terminal pauses: whoever waits for answers gets
-    them then."""
+    """The lines of a file, of standard input, or of `text`, with `None` where a pipe or a terminal pauses, so that the
+    lines so far are answered."""
     if text is not None:
         return iter(text.splitlines())
     from limelight.text.open_text import open_text
@@ -64,19 +64,19 @@ def live_lines_of(file: Path | None, text: str | None = None) -> Iterator[str | 
         return read_live(LiveStream(open_text(file)), str(file)) if _is_pipe(file) else lines_of(file)
     try:
         stream = LiveStream(cast(IOBase, sys.stdin.buffer))
-    except (AttributeError, OSError):  # closed, or something without a descriptor was put in its place
+    except (AttributeError, OSError):  # closed, or replaced by an object without a file descriptor
         return lines_of(None)
     return read_live(stream, "standard input")
 
 
 def _is_pipe(file: Path) -> bool:
-    """Whether bytes come from a process. What is compressed is read at full length."""
+    """Whether a file is a pipe. Compressed input is not read line by line."""
     from limelight.text.open_text import COMPRESSIONS
 
     return file.is_fifo() and file.suffix.lower() not in COMPRESSIONS
 
 
 def greet(file: Path | None, text: str | None = None) -> None:
-    """Tell a person who types the lines how to go about it."""
+    """Tell a user at a terminal how to enter lines."""
     if file is None and text is None and sys.stdin is not None and sys.stdin.isatty():
-        typer.echo("A sentence a line; Ctrl-D ends.", err=True)
+        typer.echo("One sentence per line; Ctrl-D ends the input.", err=True)

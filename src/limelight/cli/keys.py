@@ -27,11 +27,11 @@ def keys(
     per_minute: serving_options.PerMinute = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Make, list and revoke the keys of a service."""
+    """Create, list and revoke the keys of a service."""
     from limelight.serving.keys import add_key, read_keys, revoke_key
 
     if action not in ("add", "list", "revoke"):
-        raise UserError(f"{action!r}: add, list or revoke?")
+        raise UserError(f"unknown action {action!r}: give add, list or revoke")
     if (action == "list") == bool(name):
         raise UserError(
             "list takes no name" if name else f"{action} which key? Give its name: limelight keys {action} NAME"

@@ -1,4 +1,4 @@
-"""What `limelight translate` does with many files, or with one by several processes."""
+"""The options of `limelight translate` for many files, or one file with several processes."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
     from limelight.corpus.worker import Opening
 
 ENOUGH = 4000
-"""Lines of a file from which on processes are faster than threads, their start included (docs/corpus.md)."""
+"""Minimum lines of a file for which processes are faster than threads, including their start (docs/corpus.md)."""
 LATER = 60.0
-"""Seconds between two lines of progress where no person watches."""
+"""Seconds between two lines of progress if standard error is not a terminal."""
 
 CORPORA = "Many files, or one by several processes"
 
 
 class EngineName(StrEnum):
-    """The words of `--engine`."""
+    """The values of `--engine`."""
 
     PROCESSES = "processes"
     RAY = "ray"
 
 
 class Side(StrEnum):
-    """The words of `--pairs`."""
+    """The values of `--pairs`."""
 
     SOURCE = "source"
     TARGET = "target"
@@ -82,7 +82,7 @@ EngineOption = Annotated[
 Part = Annotated[
     str | None,
     typer.Option(
-        "--shard", help="Of many files take the I-th of every N, for several machines.", metavar="I/N",
+        "--shard", help="Translate only the I-th of every N files, for several machines.", metavar="I/N",
         rich_help_panel=CORPORA,
     ),
 ]  # fmt: skip
@@ -115,7 +115,7 @@ Timeout = Annotated[
 
 
 class Many(NamedTuple):
-    """The options of this file that were given."""
+    """The given options of this module."""
 
     inputs: Sequence[str]
     output: str | None
@@ -128,7 +128,7 @@ class Many(NamedTuple):
 
     @property
     def is_corpus(self) -> bool:
-        """Whether results go into a folder, file by file. A folder without any of these options holds documents."""
+        """Whether results go into a folder, file by file. A folder without any of these options contains documents."""
         given = any(option is not None for option in self[3:])
         if given or len(self.inputs) != 1:
             return given or len(self.inputs) > 1
@@ -139,7 +139,7 @@ class Many(NamedTuple):
 
     @property
     def argument(self) -> str | None:
-        """The one input, where there is one."""
+        """The only input; None if there is not exactly one."""
         return self.inputs[0] if self.inputs else None
 
     @property
@@ -149,7 +149,7 @@ class Many(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What translations depend on, as the command line says it."""
+    """The options on which translations depend."""
 
     folders: list[str]
     machine: Machine
@@ -161,7 +161,7 @@ class Asked(NamedTuple):
 
 
 def translate_corpus(many: Many, asked: Asked, form: str) -> None:
-    """Translate the files into a folder. Raises `RunError` where some could not be read to their end."""
+    """Translate the files into a folder. Raises `RunError` if some could not be read to their end."""
     from limelight.cli.progress import text_progress
     from limelight.corpus.shards import Form
     from limelight.corpus.translate import TIMEOUT, CorpusJob
@@ -210,8 +210,8 @@ def translate_corpus(many: Many, asked: Asked, form: str) -> None:
 def by_processes(
     lines: Iterator[str | None], many: Many, asked: Asked, form: str, *, file: Path | None
 ) -> tuple[Iterator[str | None], Iterator[tuple[Sequence[str], Sequence[str]]] | None]:
-    """Lines of output and warnings of each line, by processes; None where one process is to do it, which is so for
-    what is short, comes bit by bit, or has a GPU. The lines are returned, too, as some may have been read."""
+    """The output and the warnings of each line, translated by several processes; None if one process should do it: for
+    short text, pipes, or a GPU. Also returns the lines, as some may have been read."""
     alone = asked.protect or asked.glossary or asked.options["sampling"]
     if many.workers == 1 or (many.workers is None and (file is None or not file.is_file() or alone)):
         return lines, None
@@ -229,7 +229,7 @@ def by_processes(
 
 
 def _opening(workers: int | None, asked: Asked, *, form: str) -> tuple[int, Opening]:
-    """How many workers, and what each opens."""
+    """The number of workers, and how each opens the model."""
     from limelight.corpus.worker import Opening
 
     gpus = _gpus(asked.machine.device)
@@ -262,7 +262,7 @@ def _engine(name: EngineName | None, opening: Opening, workers: int) -> Engine:
 
 
 def _part(text: str | None) -> tuple[int, int]:
-    """`2/8`. Raises `UserError` for anything else."""
+    """Parse `2/8`. Raises `UserError` for anything else."""
     match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text or "1/1")
     part = (int(match[1]), int(match[2])) if match else (0, 0)
     if not 1 <= part[0] <= part[1]:
@@ -277,7 +277,7 @@ def _is_lines(name: str) -> bool:
 
 
 def _is(test: Callable[[Path], bool], name: str) -> bool:
-    """Whether a name is one of a file or folder. A text may be too long for a name, or hold what no name can."""
+    """Whether `name` passes `test` as a path. A text may be too long for a path, or have invalid characters."""
     try:
         return test(Path(name))
     except (OSError, ValueError):
@@ -289,8 +289,8 @@ def _cores() -> int:
 
 
 def _forks(device: str | None) -> bool:
-    """Whether workers are forks of one process: on a CPU under Linux. What GPUs there are is told by their files, as
-    torch takes seconds to say."""
+    """Whether workers are forked: on a CPU under Linux. GPUs are detected by device files, because importing torch
+    takes seconds."""
     return sys.platform == "linux" and (device == "cpu" or (device in (None, "auto") and not _gpus(device)))
 
 

@@ -1,4 +1,4 @@
-"""Which model a command works with."""
+"""Finding and loading the models of a command."""
 
 from __future__ import annotations
 
@@ -24,16 +24,15 @@ if TYPE_CHECKING:
 
 
 class Machine(NamedTuple):
-    """What a command computes on, as its options say it."""
+    """The device and the threads of a command, from its options."""
 
     device: str | None = None
-    """`auto` where none is given."""
+    """None means `auto`."""
     threads: int | None = None
-    """CPU threads; those that torch takes by itself, one for each core, where none are given."""
+    """CPU threads; None means torch's default, one per core."""
 
     def begin(self) -> torch.device:
-        """Apply the settings of the whole process, before anything is loaded. Raises `UserError` for a device that is
-        not there."""
+        """Apply process-wide settings, before anything is loaded. Raises `UserError` for an unavailable device."""
         from limelight.memory import hold_memory_for_work
 
         hold_memory_for_work()
@@ -48,15 +47,15 @@ class Machine(NamedTuple):
 
 
 def _leave_out_compiler() -> None:
-    """To import numba and read its loops takes longer than a few sentences without them; to compile them, where they
-    are not on disk, takes half a minute. Where they have been imported they stay."""
+    """Do not import numba: importing it and its cached loops takes longer than translating a few sentences without;
+    compiling uncached loops takes half a minute. Has no effect if numba is already imported."""
     if "limelight.inference.linear" not in sys.modules:
         modules: dict[str, Any] = sys.modules
-        modules.setdefault("numba", None)  # Python's own way to forbid an import
+        modules.setdefault("numba", None)  # None in sys.modules prevents an import
 
 
 def _tell_compiling() -> None:
-    """A message at a terminal while loops are compiled, as at the first use on a machine."""
+    """Print a message on a terminal while loops are compiled, at the first use on a machine."""
     if not sys.stderr.isatty():
         return
     try:
@@ -74,9 +73,9 @@ def _tell_compiling() -> None:
 
 @contextmanager
 def lasting() -> Iterator[None]:
-    """For what makes objects that live as long as the process, as importing torch makes half a million: within it no
-    cycles are looked for, and none of its objects is ever looked at again. Python would go through them many times
-    while they come, and once more at its end: a third of a short command's time (`python -m benchmarks.startup`).
+    """A context for creating objects that live as long as the process, such as the half million of importing torch: it
+    disables garbage collection and then freezes the objects. Collections during the import and at exit would take a
+    third of a short command's time (`python -m benchmarks.startup`).
     """
     gc.disable()
     try:
@@ -90,18 +89,18 @@ def lasting() -> Iterator[None]:
 def find_models(
     folders: list[str] | None, *, source: str = "", target: str = "", translates: bool = False, bundled: bool = False
 ) -> tuple[list[str], list[RunConfig]]:
-    """The folders of `--model` and their configurations: all that can be said before the weights are read.
+    """The folders of `--model` and their configurations, before weights are read.
 
-    Where none is named and a `bundled` one will do, that is taken, and said.
+    If none is named and `bundled` is set, the bundled model is used and reported.
 
-    Raises `UserError` when none is named and none is bundled, when one holds no model, or when one that `translates`
-    does not do so from `source` to `target`, or does not know which of its directions is meant.
+    Raises `UserError` if no model is named or bundled, if a folder has no model, or, with `translates`, if the model
+    does not translate from `source` to `target`, or its direction is ambiguous.
     """
     if not folders and bundled and DEFAULT in bundled_models():
         typer.echo(f"limelight: no --model is given: {DEFAULT}, which comes with limelight", err=True)
         folders = [DEFAULT]
     if not folders or "" in folders:
-        raise UserError("which model? Give --model RUN, the folder that `limelight train --out RUN` wrote")
+        raise UserError("missing model: give --model RUN, the folder that `limelight train --out RUN` wrote")
     from limelight.config import load_config
     from limelight.storage.layout import CONFIG, find_model
 
@@ -115,8 +114,7 @@ def find_models(
 
 
 def _require_direction(folder: str, config: RunConfig, source: str, target: str, *, detects: bool) -> None:
-    """Raises `UserError` where a model has no such direction, or more than one whose source languages no detector
-    distinguishes."""
+    """Raise `UserError` if a model has no such direction, or several without a detector for their source languages."""
     from limelight.config import directions_of, find_direction, fitting_directions
     from limelight.storage.layout import DETECTOR, find_model
 
@@ -131,8 +129,8 @@ def _require_direction(folder: str, config: RunConfig, source: str, target: str,
 def open_translator(
     folders: list[str], machine: Machine, precision: str | None = None, *, shortlist: bool = False, brief: bool = False
 ) -> Translator:
-    """The translator of these folders, for a process that has nothing else to do. One with a `brief` task does without
-    compiled loops."""
+    """The translator of these folders, for a process that does nothing else. For a `brief` task compiled loops are not
+    used."""
     if brief:
         _leave_out_compiler()
     device = machine.begin()
@@ -148,7 +146,7 @@ def open_translator(
 
 @lasting()
 def open_generator(folders: list[str], machine: Machine, precision: str | None = None) -> TextGenerator:
-    """The same for a model that writes."""
+    """The text generator of a language model."""
     device = machine.begin()
     from limelight.pipelines.load import load_generator
 
@@ -159,7 +157,7 @@ def open_generator(folders: list[str], machine: Machine, precision: str | None =
 
 @lasting()
 def open_reader(folders: list[str], machine: Machine) -> MaskFiller | Classifier:
-    """The same for an encoder alone, whatever it is for."""
+    """The mask filler or classifier of an encoder-only model."""
     device = machine.begin()
     from limelight.pipelines.load import load_reader
 
@@ -168,7 +166,7 @@ def open_reader(folders: list[str], machine: Machine) -> MaskFiller | Classifier
 
 @lasting()
 def open_mask_filler(folders: list[str], machine: Machine) -> MaskFiller:
-    """The same for a model that fills in."""
+    """The mask filler of a masked model."""
     device = machine.begin()
     from limelight.pipelines.load import load_mask_filler
 
@@ -177,7 +175,7 @@ def open_mask_filler(folders: list[str], machine: Machine) -> MaskFiller:
 
 @lasting()
 def open_classifier(folders: list[str], machine: Machine) -> Classifier:
-    """The same for a model that chooses labels."""
+    """The classifier of a model with labels."""
     device = machine.begin()
     from limelight.pipelines.load import load_classifier
 
@@ -185,7 +183,7 @@ def open_classifier(folders: list[str], machine: Machine) -> Classifier:
 
 
 def _say_if_slow(precision: str | None, device: torch.device) -> None:
-    """A line on standard error where the precision that was asked for has no instructions behind it."""
+    """Print a warning if the requested precision has no hardware support."""
     from limelight.inference.precision import slow_precision
 
     slow = slow_precision(precision, device) if precision else None
@@ -195,5 +193,5 @@ def _say_if_slow(precision: str | None, device: torch.device) -> None:
 
 def _only(folders: list[str]) -> str:
     if len(folders) > 1:
-        raise UserError(f"{len(folders)} models: one reads at a time; give --model once")
+        raise UserError(f"{len(folders)} models: this command takes one model; give --model once")
     return folders[0]

@@ -1,6 +1,6 @@
-"""Every option once: its name, what it takes, and the line of help that stands beside it.
+"""The options of all commands: name, type and help text.
 
-The order in which a command lists them is the order in its help.
+Their order in the help is the order of a command's parameters.
 """
 
 from enum import StrEnum
@@ -12,7 +12,7 @@ import typer
 from limelight.cli.arguments import decimal, device_name, whole_number
 from limelight.recipes.registry import describe_recipes
 
-# --- what several commands share ---
+# --- shared by several commands ---
 
 Models = Annotated[
     list[str] | None,
@@ -66,7 +66,7 @@ TEXT, MODEL, END = "Text", "Model", "When to stop"
 
 
 class BadLinePolicy(StrEnum):
-    """The words of `--on-bad-line`, which are those of `data.on_bad_line`."""
+    """The values of `--on-bad-line`, as in `data.on_bad_line`."""
 
     STOP = "stop"
     SKIP = "skip"
@@ -261,7 +261,7 @@ NBest = Annotated[
 
 
 class PrecisionName(StrEnum):
-    """The words of `--precision`."""
+    """The values of `--precision`."""
 
     FP32 = "fp32"
     BF16 = "bf16"
@@ -340,7 +340,7 @@ Test = Annotated[
 ]
 CalibrationTest = Annotated[
     list[str] | None,
-    typer.Option("--test", help="Parallel text to measure on what was learned.", metavar="FILE..."),
+    typer.Option("--test", help="Parallel text to measure the calibration on.", metavar="FILE..."),
 ]
 Tokenize = Annotated[
     str | None,

@@ -1,7 +1,7 @@
-"""How a command ends: an exit code, and a message instead of a traceback.
+"""The outcome of a command: an exit code, and a message instead of a traceback.
 
-0 done; 1 the work failed; 2 the caller's mistake; 130 and 143 stopped by Ctrl-C or SIGTERM. What is raised beyond that
-is a fault of ours and keeps its traceback.
+0 done; 1 the work failed; 2 the caller's mistake; 130 and 143 stopped by Ctrl-C or SIGTERM. Any other exception is a
+bug and keeps its traceback.
 """
 
 import functools
@@ -21,13 +21,13 @@ from limelight.signals import Stopped, StopRequest
 OUT_OF_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "cannot allocate memory", "bad_alloc",
                  "ALLOC_FAILED", "resource temporarily unavailable", "can't start new thread",
                  "failed to map segment")  # fmt: skip
-"""How torch's allocators and the libraries below them say it, as a plain `RuntimeError` or while they are loaded."""
+"""Parts of the messages of torch's allocators and other libraries, raised as `RuntimeError` or while loading them."""
 
 
 def guarded(command: Callable[..., None], *, with_less_memory: str) -> Callable[..., int]:
-    """The command with the same options, which returns its exit code.
+    """Wrap a command so that it returns its exit code.
 
-    `with_less_memory` says how the command needs less memory, for the message where it runs out.
+    `with_less_memory` says how the command can use less memory, for the message if it runs out of memory.
     """
 
     @functools.wraps(command)
@@ -38,9 +38,9 @@ def guarded(command: Callable[..., None], *, with_less_memory: str) -> Callable[
 
 
 def exit_code(work: Callable[[], None], *, with_less_memory: str) -> int:
-    """Do the work and tell how it ended, in a number and, unless all is well, in a line on standard error.
+    """Do the work and return its exit code; print a message on standard error if it failed.
 
-    Signals stop it on the spot, unless the work listens to them itself, as training does.
+    Signals stop it immediately, unless the work handles them itself, as training does.
     """
     try:
         with warnings_in_lines(), StopRequest() as stop, stop.interruptible():
@@ -67,27 +67,27 @@ def exit_code(work: Callable[[], None], *, with_less_memory: str) -> int:
 
 @contextmanager
 def warnings_in_lines() -> Iterator[None]:
-    """Within it, a warning is a line on standard error, without the place in our code where it was given."""
+    """A context in which warnings are printed as a line on standard error, without their place in the code."""
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_, **__: cast(None, say(f"warning: {message}", 0))
         yield
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether the machine had no more memory to give, on the CPU or on a GPU."""
+    """Whether an exception means that the machine is out of memory, on the CPU or on a GPU."""
     return isinstance(error, MemoryError) or any(sign.lower() in str(error).lower() for sign in OUT_OF_MEMORY)
 
 
 def say(message: object, code: int) -> int:
-    """A line on standard error, with the notes that an exception has gathered on its way; returns the code."""
+    """Print a line on standard error, with the notes of an exception; returns the code."""
     notes = getattr(message, "__notes__", [])
-    with suppress(OSError):  # nobody may be listening there, and the code still tells
+    with suppress(OSError):  # standard error may be closed; the exit code is enough
         typer.echo("; ".join([f"limelight: {message}", *notes]), err=True)
     return code
 
 
 def silence(stream: TextIOBase) -> None:
-    """Let what is still to be written vanish; otherwise Python complains once more while it closes the stream."""
+    """Discard the buffered output; otherwise Python reports another error when it closes the stream."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 

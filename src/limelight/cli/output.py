@@ -1,4 +1,4 @@
-"""Where results go: standard output, or a file that appears when it is complete."""
+"""Output of results: standard output, or a file that is created when it is complete."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -16,24 +16,24 @@ Write = Callable[[str], None]
 
 @contextmanager
 def lines_to(path: Path | None) -> Iterator[Write]:
-    """Within it, a function that writes a line; otherwise `text_to`."""
+    """A context that yields a function that writes a line; otherwise like `text_to`."""
     with text_to(path) as write:
         yield lambda line: write(line + "\n")
 
 
 @contextmanager
 def text_to(path: Path | None) -> Iterator[Write]:
-    """Within it, a function that writes some text; to standard output where no path is given.
+    """A context that yields a function that writes text, to standard output if no path is given.
 
-    Raises `UserError` at once where the file cannot be written, before any work is done. Text comes together beside its
-    place; if the work does not come to its end it stays there, and the exception gets a note that says so.
+    Raises `UserError` immediately if the file cannot be written, before any work is done. Text is first written to a
+    partial file; if the work fails, that file remains, and the exception gets a note with its name.
     """
     if path is None:
         # In UTF-8 whatever the environment says: text of any language must come through.
         yield _standard_output(encoding="utf-8")
         return
-    path = path.resolve()  # a link stays one, and what it points to is replaced
-    if path.exists() and not path.is_file():  # a pipe or a device cannot appear when it is complete
+    path = path.resolve()  # a link is kept, and its target replaced
+    if path.exists() and not path.is_file():  # pipes and devices are written directly
         with _open(path, path) as file:
             yield _writer(file, str(path), flush=True)
         return
@@ -55,12 +55,12 @@ def text_to(path: Path | None) -> Iterator[Write]:
 
 
 def show(text: str) -> None:
-    """Text for people on standard output: a character that a terminal cannot show becomes a question mark."""
+    """Print text for display; characters that the terminal cannot show become question marks."""
     _standard_output(errors="replace")(text + "\n")
 
 
 def can_show(characters: str) -> bool:
-    """Whether standard output has these characters."""
+    """Whether the encoding of standard output has these characters."""
     try:
         characters.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
     except (UnicodeEncodeError, LookupError):
@@ -69,7 +69,7 @@ def can_show(characters: str) -> bool:
 
 
 def can_color() -> bool:
-    """Whether standard output is a terminal with 256 colors, and `NO_COLOR` does not ask for none."""
+    """Whether standard output is a terminal with 256 colors, and `NO_COLOR` is not set."""
     from rich.console import Console
 
     console = Console()
@@ -77,7 +77,7 @@ def can_color() -> bool:
 
 
 def _open(place: Path, path: Path) -> TextIOBase:
-    """Open for writing; `path` is what the user called it."""
+    """Open `place` for writing; `path` is its name in messages."""
     if path.is_dir():
         raise UserError(f"{path}: is a folder; give -o the name of a file")
     try:
@@ -89,7 +89,7 @@ def _open(place: Path, path: Path) -> TextIOBase:
 def _standard_output(**settings: str) -> Write:
     if sys.stdout is None:
         raise UserError("standard output is closed: leave it open, or name a file with -o")
-    with suppress(AttributeError):  # something else may have been put in its place
+    with suppress(AttributeError):  # it may have been replaced by another object
         sys.stdout.reconfigure(**settings)  # type: ignore[union-attr]
     return _writer(cast(TextIOBase, sys.stdout), "standard output", flush=True)
 
@@ -106,7 +106,7 @@ def _writer(file: TextIOBase, name: str, *, flush: bool = False) -> Write:
 
 @contextmanager
 def _named(file: TextIOBase, name: str) -> Iterator[None]:
-    """Within it, a failure to write names the file; the system does not."""
+    """A context that adds the name of the file to write errors."""
     try:
         yield
     except BrokenPipeError:

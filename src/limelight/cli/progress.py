@@ -1,4 +1,4 @@
-"""Progress of a command that goes through text: a live line on a terminal, plain lines elsewhere."""
+"""Progress of a command that processes text: a live line on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from limelight.screen import FIRST_LINE, LATER_LINES, Screen, clock, live_bar
 
 
 class TextProgress:
-    """Shows how much of the text is done, on standard error."""
+    """Shows the processed share of the text, on standard error."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self.screen = Screen(quiet=quiet)
@@ -19,11 +19,11 @@ class TextProgress:
         self._shown, self._patience = time.monotonic(), FIRST_LINE
 
     def say(self, text: str) -> None:
-        """A line for the person in front of it."""
+        """Print a message."""
         self.screen.print(text, markup=False)
 
     def show(self, done: int, total: int, *, tokens: int, seconds: float) -> None:
-        """So many of all lines have become so many tokens in so many seconds."""
+        """Show that `done` of `total` lines are processed, with `tokens` in `seconds`."""
         speed = f"{tokens / seconds if seconds else 0:,.0f} tokens/s"
         left = f"{clock(seconds * (total - done) / done)} left" if done else ""
         if self._bar is not None:
@@ -39,7 +39,7 @@ class TextProgress:
             self._shown, self._patience = time.monotonic(), LATER_LINES
 
     def corpus(self, files: int, total: int, lines: int, speed: float) -> None:
-        """So many of all files are finished, and so many lines were done by this start."""
+        """Show that `files` of `total` files are finished, and `lines` were processed since the start."""
         figures = f"{lines:,} lines  {speed:,.0f} lines/s"
         if self._bar is None:
             return self.say(f"file {files:,} of {total:,}  {figures}")
@@ -49,14 +49,14 @@ class TextProgress:
         )
 
     def close(self) -> None:
-        """Give the terminal back."""
+        """Restore the terminal."""
         if self._bar is not None:
             self._bar.stop()
 
 
 @contextmanager
 def text_progress(*, quiet: bool = False) -> Iterator[TextProgress]:
-    """Within it, progress that ends with the block."""
+    """A context that yields the progress display and closes it."""
     progress = TextProgress(quiet=quiet)
     try:
         yield progress

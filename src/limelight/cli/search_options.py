@@ -1,4 +1,4 @@
-"""Options of a search and of sampling, each once, for the commands that decode."""
+"""Options of search and sampling for all commands that decode."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from limelight.decoding.sampling import Sampling
 
 SEARCH = "Search (default: the model's settings)"
-"""Their bounds are those of `DecodingConfig`, which `--help` has no time to import; a test holds them equal."""
+"""The bounds are those of `DecodingConfig`, which is not imported to keep `--help` fast; a test compares them."""
 
 LengthOffset = Annotated[
     float | None,
@@ -151,7 +151,7 @@ Greedy = Annotated[
 def check_search(
     *, beam: int | None, n_best: int, patience: float | None = None, prune: float | None = None, sample: bool = False
 ) -> None:
-    """Raises `UserError` for options of a search that exclude each other."""
+    """Raise `UserError` for search options that exclude each other."""
     if beam is not None and n_best > beam and not sample:
         raise UserError(
             f"--n-best {n_best}: there are at most as many as the beam size, and --beam is {beam}; increase it"
@@ -164,8 +164,8 @@ def check_search(
 
 
 def sampling_of(given: dict[str, float | int | None], *, sample: bool) -> Sampling | None:
-    """How to draw, by the options that were given; None without `--sample`. Raises `UserError` for those that matter
-    only with it."""
+    """The sampling settings of the given options; None without `--sample`. Raises `UserError` for options that need
+    `--sample`."""
     wanted = {name: value for name, value in given.items() if value is not None}
     if not sample:
         if wanted:

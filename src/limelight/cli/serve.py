@@ -79,7 +79,7 @@ def serve(
 
 
 def _run(models: list[Named], limits: dict[str, Any], computing: dict[str, Any], **plan: Any) -> None:
-    """Raises `UserError` where the packages of the extra `serve` are not there."""
+    """Run the service. Raises `UserError` if the packages of the extra `serve` are not installed."""
     try:
         from limelight.serving.limits import Limits
         from limelight.serving.load import Loading
@@ -92,7 +92,7 @@ def _run(models: list[Named], limits: dict[str, Any], computing: dict[str, Any],
 
 
 def _named(words: list[str] | None) -> list[Named]:
-    """The models of `--model`, each checked to be one. Raises `UserError`, also for two of one name."""
+    """The models of `--model`, validated. Raises `UserError` for an invalid model, and for two with the same name."""
     if not words:
         folders, _ = find_models(None, bundled=True)
         return [Named(os.path.basename(folder), folder) for folder in folders]
@@ -105,7 +105,7 @@ def _named(words: list[str] | None) -> list[Named]:
 
 
 def named_model(word: str) -> Named:
-    """`NAME=RUN`, or a folder, which is called by its own name. A folder that exists comes first."""
+    """Parse `NAME=RUN`, or a folder, whose own name is used. An existing folder takes precedence."""
     name, equals, folder = word.partition("=")
     if equals and name and folder and not Path(word).exists():
         return Named(name, folder)
@@ -113,20 +113,20 @@ def named_model(word: str) -> Named:
 
 
 def require_access(host: str, keys: Path | None, *, no_keys: bool) -> None:
-    """Raises `UserError` for a service that others could reach and that asks for no key, unless that is wanted."""
+    """Raise `UserError` for a service that is reachable from other machines without keys, unless `no_keys` is set."""
     if keys is not None and no_keys:
         raise UserError("--keys and --no-keys exclude each other")
     if keys is not None and not keys.is_file():
         raise UserError(f"{keys}: there is no such file; `limelight keys add NAME --keys {keys}` makes it")
     if keys is None and not no_keys and not is_loopback(host):
         raise UserError(
-            f"--host {host} can be reached from elsewhere: give --keys FILE (see `limelight keys`), or --no-keys to "
-            "answer everybody"
+            f"--host {host} is reachable from other machines: give --keys FILE (see `limelight keys`), or --no-keys to "
+            "serve without keys"
         )
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches that address."""
+    """Whether an address is reachable only from this machine."""
     if host == "localhost":
         return True
     try:

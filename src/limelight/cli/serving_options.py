@@ -37,19 +37,22 @@ InProcess = Annotated[
 KeyFile = Annotated[
     Path | None,
     typer.Option(
-        "--keys", help="File of keys (see limelight keys); one is needed then.", metavar="FILE", rich_help_panel=ACCESS
+        "--keys", help="Require a key of this file (see limelight keys).", metavar="FILE", rich_help_panel=ACCESS
     ),
 ]
 GlossaryFolder = Annotated[
     Path | None,
     typer.Option(
-        "--glossaries", help="Folder that keeps the glossaries of clients; else they end with it.", metavar="FOLDER"
+        "--glossaries", help="Folder for the glossaries of clients. Default: kept in memory.", metavar="FOLDER"
     ),
 ]
 NoKeys = Annotated[
     bool,
     typer.Option(
-        "--no-keys", help="Answer everybody, also at other addresses than loopback.", metavar="", rich_help_panel=ACCESS
+        "--no-keys",
+        help="Serve without keys, also at addresses other than loopback.",
+        metavar="",
+        rich_help_panel=ACCESS,
     ),
 ]
 Cors = Annotated[
@@ -62,7 +65,7 @@ Proxies = Annotated[
     str,
     typer.Option(
         "--trust-proxy",
-        help="Addresses of proxies whose X-Forwarded-For is believed, with commas.",
+        help="Trusted proxies for X-Forwarded-For: addresses, separated by commas.",
         metavar="ADDRESSES",
         rich_help_panel=ACCESS,
     ),
@@ -77,18 +80,18 @@ def _bound(name: str, help: str, at_least: int = 1) -> typer.models.OptionInfo:
     return option
 
 
-MaxCharacters = Annotated[int, _bound("--max-characters", "Characters of a request.")]
-MaxTexts = Annotated[int, _bound("--max-texts", "Texts of a request.")]
-MaxBeam = Annotated[int, _bound("--max-beam", "Widest beam of a request.")]
-MaxNBest = Annotated[int, _bound("--max-n-best", "Most translations of a sentence.")]
-MaxBody = Annotated[int, _bound("--max-body", "Bytes of a body, after decompression.", 1024)]
-MaxQueue = Annotated[int, _bound("--max-queue", "Sentences that wait; one client has half of them.", 2)]
-MaxConnections = Annotated[int, _bound("--max-connections", "Connections at a time.", 8)]
+MaxCharacters = Annotated[int, _bound("--max-characters", "Maximum characters of a request.")]
+MaxTexts = Annotated[int, _bound("--max-texts", "Maximum texts of a request.")]
+MaxBeam = Annotated[int, _bound("--max-beam", "Maximum beam size of a request.")]
+MaxNBest = Annotated[int, _bound("--max-n-best", "Maximum number of translations of a sentence.")]
+MaxBody = Annotated[int, _bound("--max-body", "Maximum bytes of a body, after decompression.", 1024)]
+MaxQueue = Annotated[int, _bound("--max-queue", "Maximum number of waiting sentences; half of it for one client.", 2)]
+MaxConnections = Annotated[int, _bound("--max-connections", "Maximum number of connections.", 8)]
 QueueSeconds = Annotated[
     float,
     typer.Option(
         "--queue-seconds",
-        help="How long a request may wait for its turn.",
+        help="Maximum time of a request in the queue.",
         parser=decimal(at_least=0.01),
         metavar="SECONDS",
         rich_help_panel=LIMITS,
@@ -98,7 +101,7 @@ Deadline = Annotated[
     float,
     typer.Option(
         "--deadline",
-        help="How long a request may take in all.",
+        help="Maximum time of a request in total.",
         parser=decimal(at_least=0.01),
         metavar="SECONDS",
         rich_help_panel=LIMITS,
@@ -108,7 +111,7 @@ DrainSeconds = Annotated[
     float,
     typer.Option(
         "--drain-seconds",
-        help="How long what was accepted may take after SIGTERM.",
+        help="Time to finish accepted requests after SIGTERM.",
         parser=decimal(at_least=0.0),
         metavar="SECONDS",
         rich_help_panel=ENDING,
@@ -118,7 +121,7 @@ DrainDelay = Annotated[
     float,
     typer.Option(
         "--drain-delay",
-        help="How long requests are still accepted after SIGTERM, for a balancer to notice.",
+        help="Time during which requests are still accepted after SIGTERM, for load balancers.",
         parser=decimal(at_least=0.0),
         metavar="SECONDS",
         rich_help_panel=ENDING,
@@ -130,8 +133,8 @@ QuietLog = Annotated[bool, typer.Option("--quiet", "-q", help="Log no line for e
 
 Action = Annotated[str, typer.Argument(help="add, list or revoke.", metavar="add|list|revoke")]
 KeyName = Annotated[str, typer.Argument(help="Name of the key.", metavar="[NAME]")]
-KeysFile = Annotated[Path, typer.Option("--keys", help="File of keys; made where there is none.", metavar="FILE")]
+KeysFile = Annotated[Path, typer.Option("--keys", help="File of keys; created if it does not exist.", metavar="FILE")]
 PerMinute = Annotated[
     int | None,
-    typer.Option("--characters-per-minute", help="What the key may translate.", parser=whole_number(1), metavar="N"),
+    typer.Option("--characters-per-minute", help="Rate limit of the key.", parser=whole_number(1), metavar="N"),
 ]

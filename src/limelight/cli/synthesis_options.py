@@ -12,7 +12,7 @@ TEXT = "Text"
 
 
 class SimilarityName(StrEnum):
-    """The words of `--choose-by`."""
+    """The values of `--choose-by`."""
 
     BLEU = "bleu"
     CHRF = "chrf"

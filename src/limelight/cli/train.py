@@ -32,9 +32,9 @@ EXAMPLES = """
       --out runs/terms
 """
 LANGUAGE = r"[a-z]{2,3}([-_][A-Za-z]{2,4})?"
-"""What a language's tag looks like: `de`, `pt-BR`."""
+"""Pattern of language tags: `de`, `pt-BR`."""
 FINETUNE = "finetune"
-"""The recipe of a run that begins with a model and names no recipe."""
+"""The default recipe of a run that begins with another model."""
 WITH_LESS_MEMORY = (
     "The last checkpoint is intact. In a new run, halve batching.tokens and double training.accumulate: the same "
     "updates in half the memory"
@@ -73,7 +73,7 @@ def train(
     parent = _parent(begin_with, there) if begin_with else None
     resolved = _start_from(recipe, config, there, parent)
     if begin_with:
-        resolved = resolved.model_copy(update={"begin_with": begin_with})  # as it is: a folder may be named 2024
+        resolved = resolved.model_copy(update={"begin_with": begin_with})  # not parsed: a folder may be named 2024
     pairs = {
         "train": _pairs(train, source, target, "--train") + _tagged(back_translated, source, target),
         "valid": _pairs(valid, source, target, "--valid"),
@@ -103,7 +103,7 @@ def train(
 
 
 def _preview(resolved: RunConfig, count: int, *, quiet: bool) -> None:
-    """Print pairs as they are drawn: source TAB target TAB what was applied."""
+    """Print pairs as drawn: source TAB target TAB applied augmentations."""
     from limelight.cli.outcome import say
     from limelight.cli.output import lines_to
     from limelight.training.preview import preview
@@ -119,7 +119,7 @@ def _preview(resolved: RunConfig, count: int, *, quiet: bool) -> None:
 
 
 def _train(resolved: RunConfig, short: RunConfig | None, out: Path | None, *, quiet: bool) -> None:
-    """Do it in this process, which exists for nothing else."""
+    """Train in this process, which does nothing else."""
     if out is None:
         raise UserError("missing option '--out'; see `limelight train --help`")
     from limelight.memory import hold_memory_for_work
@@ -132,11 +132,11 @@ def _train(resolved: RunConfig, short: RunConfig | None, out: Path | None, *, qu
         run(resolved, out, quiet=quiet, short=short)
     except PeerEndedError:
         if os.environ.get("RANK", "0") != "0":
-            raise SystemExit(1) from None  # the first process says it
+            raise SystemExit(1) from None  # the first process reports it
         raise
     except Stopped as stopped:
         if (out / "config.yaml").exists():
-            stopped.add_note(f"`limelight train --out {out}` goes on where it stopped")
+            stopped.add_note(f"`limelight train --out {out}` resumes the run")
         raise
 
 
@@ -145,14 +145,14 @@ def _pairs(files: list[str] | None, source: str, target: str, option: str) -> tu
 
 
 def _tagged(files: list[str] | None, source: str, target: str) -> tuple[Corpus, ...]:
-    """Corpora whose source is a machine translation."""
+    """Corpora of back-translated text: their source is a machine translation."""
     found = _pairs(files, source, target, "--back-translated")
     return tuple(corpus.model_copy(update={"tag": "bt"}) for corpus in found)
 
 
 def _parent(begin_with: str, there: RunConfig | None) -> RunConfig:
-    """The configuration of the model to begin with. The run that is there knows all that is needed of it, and it may be
-    gone."""
+    """The configuration of the initial model. An existing run has all that is needed of it; the model may have been
+    removed."""
     from limelight.training.parent import read_parent
 
     if there and there.begin_with == begin_with:
@@ -169,13 +169,13 @@ def _parent(begin_with: str, there: RunConfig | None) -> RunConfig:
 
 
 def _start_from(recipe: str, config: Path | None, there: RunConfig | None, parent: RunConfig | None) -> RunConfig:
-    """What the settings are applied to: a file or a recipe where one is named, the run that is there, or what suits the
-    model to begin with."""
+    """The base configuration of the settings: a named file or recipe, the existing run, or a recipe for the initial
+    model."""
     from limelight.config import load_config
     from limelight.recipes import find_recipe
 
     if recipe and config:
-        raise UserError("give --recipe or --config, not both: a configuration already says everything a recipe does")
+        raise UserError("give --recipe or --config, not both: a configuration already has all settings of a recipe")
     if config:
         return load_config(config)
     if there and not recipe:
@@ -185,5 +185,5 @@ def _start_from(recipe: str, config: Path | None, there: RunConfig | None, paren
 
         return fitting_recipe(recipe or FINETUNE, parent)
     if recipe == FINETUNE:
-        raise UserError(f"--recipe {FINETUNE} trains a model on that exists: name its folder with --from MODEL")
+        raise UserError(f"--recipe {FINETUNE} continues the training of a model: name its folder with --from MODEL")
     return find_recipe(recipe or "small")

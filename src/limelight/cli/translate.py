@@ -34,7 +34,7 @@ EXAMPLES = """
   limelight translate --model runs/en-de --workers 8 shards/ -o out/
 """
 BRIEF = 1000
-"""A text on the command line with so many characters at most is translated without compiled loops."""
+"""Maximum characters of a text on the command line that is translated without compiled loops."""
 WITH_LESS_MEMORY = "Give a smaller --batch-tokens or --beam, or split very long lines"
 
 
@@ -104,7 +104,7 @@ def _translate(
     given: many.Many, what: tuple[Path | None, str | None], asked: many.Asked, job: documents.Job | None,
     kept: documents.Kept | None, form: str,
 ) -> None:  # fmt: skip
-    """Do it: files into a folder, a document, or lines."""
+    """Translate files into a folder, a document, or lines."""
     if given.is_corpus:
         return many.translate_corpus(given, asked, form)
     options = dict(asked.options)
@@ -126,7 +126,7 @@ def _translate(
 
 
 def _write(found: Iterator[tuple[Sequence[str], Sequence[str]]], write: Write) -> None:
-    """Lines and warnings of each text."""
+    """Write the lines of each text, and report its warnings."""
     warnings = Counter[str]()
     count = 0
     for lines, named in found:

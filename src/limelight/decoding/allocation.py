@@ -1,12 +1,13 @@
-"""Dynamic beam allocation: a beam is shared out among hypotheses that have more or less of what they must contain.
+"""Dynamic beam allocation: lexically constrained beam search.
 
 Post and Vilar 2018, "Fast Lexically Constrained Decoding with Dynamic Beam Allocation for Neural Machine Translation":
-hypotheses are in banks by how many tokens of the phrases they have, and each bank has its share of the beam. So the
-best hypothesis that has a phrase already does not compete with those that leave it for later. Phrases may have several
-forms, as in Hu et al. 2019. A hypothesis ends only when it has all phrases.
+hypotheses are grouped into banks by how many tokens of the phrases they contain, and each bank has a share of the beam.
+So a hypothesis that already contains a phrase does not compete with those that do not. Phrases may have several forms,
+as in Hu et al. 2019. A hypothesis ends only when it contains all phrases.
 
-What is new here: a hypothesis that could not get its phrases within the length limit is no candidate, and one that
-surely can always goes on. So all phrases are contained with every beam, unless excluded phrases or rules forbid them.
+Different from the paper: a hypothesis that cannot complete its phrases within the length limit is not a candidate, and
+one that certainly can is always kept. So all phrases are contained with every beam size, unless excluded phrases or
+rules forbid them.
 """
 
 from collections.abc import Sequence
@@ -29,37 +30,37 @@ class Candidate(NamedTuple):
     parent: int
     column: int
     gained: float
-    """Of the token alone."""
+    """The log-probability of the token alone."""
     needs: Needs
     ends: bool
 
 
 class Allocation:
-    """One request's phrases, and what each of its active hypotheses has of them."""
+    """The phrases of a request, and the progress of its active hypotheses."""
 
     def __init__(self, constraints: Constraints, width: int, end_id: int) -> None:
         self.width, self.end_id = width, end_id
         self._progress = Progress(constraints.include)
         self._banks = self._progress.begin.missing + 1
         self.needs = [self._progress.begin] * width
-        """Of each active hypothesis."""
+        """The needs of each active hypothesis."""
 
     def follow(self, parents: Integers, token: int) -> None:
-        """All go on with a token that is prescribed."""
+        """Continue all hypotheses with a forced token."""
         self._go_on([self._progress.after(self.needs[parent].states, token) for parent in parents])
 
     def choose(
         self, log_probabilities: Float[Tensor, "rows vocab"], before: Numbers, room: int, ids: Integers | None
     ) -> tuple[Numbers, Integers, Integers]:
-        """The continuations that the search takes: log-probability, parent, column. First those that end, then those
-        that go on, at most `width` of each, best first.
+        """The chosen continuations: log-probability, parent, column. First those that end, then those that do not, at
+        most `width` of each, best first.
 
-        `before` are the log-probabilities of the active hypotheses, `room` how many more tokens they may have, `ids`
-        what the columns stand for, rising, if not for themselves.
+        `before` are the log-probabilities of the active hypotheses, `room` is how many more tokens they may have, `ids`
+        are the ascending ids of the columns; None if the columns are the ids.
         """
         candidates = self._candidates(log_probabilities, before, ids)
         possible = [each for each in candidates if each.ends or (room > 0 and each.needs.least < room)]
-        if room > 0 and not possible:  # rules leave nothing but the end
+        if room > 0 and not possible:  # rules permit only the end
             possible = self._endings(log_probabilities, before, ids)
         chosen = self._shared_out(possible)
         ending = [possible[place] for place in chosen if possible[place].ends]
@@ -80,7 +81,8 @@ class Allocation:
 
     def _candidates(self, log_probabilities: Tensor, before: Numbers, ids: Integers | None) -> list[Candidate]:
         """The most probable tokens of each hypothesis, those that it needs, and its end if it needs none; best first.
-        Of each hypothesis one more than the beam holds is enough, as one may be its end."""
+
+        For each hypothesis one more than the beam size is enough, as one may be its end."""
         top = top_logits_with_ties(log_probabilities, self.width + 1).ids.cpu().numpy()
         rows, columns = list[int](), list[int]()
         for row, likely in enumerate(top.tolist()):
@@ -103,7 +105,7 @@ class Allocation:
         return sorted(found, key=_rank)
 
     def _endings(self, log_probabilities: Tensor, before: Numbers, ids: Integers | None) -> list[Candidate]:
-        """The end of each hypothesis, whatever it lacks, where that is possible."""
+        """The end of each hypothesis for which it is possible, whatever phrases it lacks."""
         column = self.end_id if ids is None else int(np.searchsorted(ids, self.end_id))
         gained = numbers(log_probabilities[:, column]).tolist()
         each = zip(gained, before.tolist(), self.needs, strict=False)
@@ -111,7 +113,8 @@ class Allocation:
         return sorted((candidate for candidate in found if candidate.score > -np.inf), key=_rank)
 
     def _shared_out(self, candidates: Sequence[Candidate]) -> list[int]:
-        """Which candidates the beam takes: of each bank its share, those with most first, then the best of the rest."""
+        """Indices of the chosen candidates: the share of each bank, the most complete bank first, then the best of the
+        rest."""
         banks: dict[int, list[int]] = {}
         for place, each in enumerate(candidates):
             banks.setdefault(each.needs.missing, []).append(place)
@@ -124,5 +127,5 @@ class Allocation:
 
 
 def _rank(candidate: Candidate) -> tuple[float, int, int]:
-    """Best first; of equal ones by parent, then column."""
+    """Sort key: best first, ties by parent, then column."""
     return -candidate.score, candidate.parent, candidate.column

@@ -1,23 +1,22 @@
 """Beam search: the best few hypotheses of every request, side by side.
 
-A request has `beam_size` active hypotheses, all of the same number of tokens, and keeps the `n_best` finished ones that
-score best. Finished ones never take the place of active ones. Every step goes like this:
+A request has `beam_size` active hypotheses, all with the same number of tokens, and keeps the `n_best` best finished
+ones. Finished hypotheses never take the place of active ones. Every step is:
 
  (1) read     the model reads the last token of every active hypothesis and predicts the next;
- (2) rank     the 2 * beam_size best continuations of a request are put in order, by log-probability (where a request
-              has to contain phrases, `allocation.py` chooses them). At most
-              beam_size of them end, so enough are left to go on with. Those that will hardly win may be pruned
-              (`prune`: Freitag and Al-Onaizan 2017, "Beam Search Strategies for Neural Machine Translation", absolute
-              threshold pruning; what is new here is that the threshold knows the length penalty, see `_threshold`);
- (3) finish   those that end and stand among the first beam_size are scored with the length penalty, and the best
+ (2) rank     the 2 * beam_size best continuations of a request are sorted by log-probability (for a request with
+              phrases to include, `allocation.py` chooses them). At most beam_size of them end, so enough are left to
+              continue. Improbable ones may be pruned (`prune`: Freitag and Al-Onaizan 2017, "Beam Search Strategies
+              for Neural Machine Translation", absolute threshold pruning; here the threshold also depends on the
+              length penalty, see `_threshold`);
+ (3) finish   those that end and are among the first beam_size are scored with the length penalty, and the best
               finished ones are kept;
  (4) go on    the first beam_size that do not end become the active hypotheses;
  (5) decide   a request is decided at its length limit, or when no active hypothesis can still beat the worst of the
-              kept finished ones. Log-probabilities only fall and the penalty only grows with length, so the most an
-              active hypothesis can reach is `log_probability / length_penalty(limit + 1)`: stopping there loses
-              nothing. That bound is far away where the limit is; `patience` decides earlier, when
-              `patience * beam_size` hypotheses have finished (Kasai et al. 2022, "Beam Decoding with Controlled
-              Patience");
+              kept finished ones. Log-probabilities only fall and the penalty only grows with length, so an upper
+              bound of an active hypothesis' score is `log_probability / length_penalty(limit + 1)`: stopping there is
+              exact. With a large limit this bound is loose; `patience` decides earlier, when `patience * beam_size`
+              hypotheses have finished (Kasai et al. 2022, "Beam Decoding with Controlled Patience");
  (6) leave    decided requests release their slots, and the decoder's state follows the hypotheses.
 
 (Wu et al. 2016, section 7, for the penalty.)
@@ -41,27 +40,28 @@ from limelight.models.interface import Active
 from limelight.shapes import Float
 
 NUMBERS = np.dtype([(name, "f8") for name in ("n_best", "enough", "prune", "alpha", "offset", "at_limit")])
-"""What a step needs of a request's settings: `enough` hypotheses end it, `at_limit` is the length penalty there."""
+"""Settings of a request that a step needs: `enough` finished hypotheses decide it, `at_limit` is the length penalty at
+its length limit."""
 
 
 class BeamSearch(Search):
     """The active hypotheses of every request, best first, and the best that have finished.
 
-    A log-probability of -inf marks an active hypothesis that there is not yet, that is impossible, or pruned. Those
-    stand behind the others. Settings of each request: `n_best`, `length_penalty`, `length_offset`, `patience`, `prune`.
+    A log-probability of -inf marks an active hypothesis that does not exist yet, is impossible, or is pruned; these are
+    last. Settings of each request: `n_best`, `length_penalty`, `length_offset`, `patience`, `prune`.
     """
 
     def __init__(self, beam_size: int, *, start_id: int, end_id: int, classes: int) -> None:
         super().__init__(beam_size, start_id=start_id, end_id=end_id, classes=classes)
         self.finished: list[list[Hypothesis]] = []
-        """The `n_best` best of each request, best first; of equal ones the earlier."""
+        """The `n_best` best finished hypotheses of each request, best first; among equal ones the earlier."""
         self.endings: Integers = np.zeros(0, dtype=np.int64)
-        """How many hypotheses of each request have finished."""
+        """Number of finished hypotheses of each request."""
         self.worst: Numbers = np.zeros(0)
-        """The score a further one has to beat."""
+        """The score that a further hypothesis has to exceed."""
         self.settings = np.zeros(0, dtype=NUMBERS)
         self.allocations: list[Allocation | None] = []
-        """Of each request that has to contain phrases."""
+        """The beam allocation of each request with phrases to include."""
 
     def admit(self, requests: Sequence[Request], slots: Integers) -> None:
         more = max(0, int(slots.max()) + 1 - len(self.finished))
@@ -71,7 +71,7 @@ class BeamSearch(Search):
         self.worst = np.pad(self.worst, (0, more))
         self.settings = np.concatenate([self.settings, np.zeros(more, dtype=NUMBERS)])
         super().admit(requests, slots)
-        self.log_probabilities[slots, 1:] = -np.inf  # one empty hypothesis; the others are not there yet
+        self.log_probabilities[slots, 1:] = -np.inf  # one empty hypothesis; the others do not exist yet
         self.endings[slots], self.worst[slots] = 0, -np.inf
         for slot, request in zip(slots, requests, strict=True):
             self.finished[slot] = []
@@ -107,11 +107,11 @@ class BeamSearch(Search):
         ends = tokens == self.end_id
         self._finish(slots, scores, parents, ends)  # (3)
 
-        # At most one continuation of each parent ends. Where others are too few, ends stand in the beam, impossible.
+        # At most one continuation of each parent ends. If others are too few, ends fill the beam, with -inf.
         scores = np.where(ends, -np.inf, scores)
         going_on = np.argsort(ends, axis=1, kind="stable")[:, : self.width]  # (4)
         chosen, tokens = np.take_along_axis(parents, going_on, axis=1), np.take_along_axis(tokens, going_on, axis=1)
-        at_limit = self.positions[slots] == self.limits[slots]  # these may end but not go on: they stay as they are
+        at_limit = self.positions[slots] == self.limits[slots]  # these may end but not continue
         self._go_on(slots[~at_limit], chosen[~at_limit], tokens[~at_limit], scores[~at_limit], going_on[~at_limit])
 
         decided = slots[at_limit | self._can_gain_nothing(slots)]  # (5)
@@ -125,8 +125,8 @@ class BeamSearch(Search):
     ) -> tuple[Numbers, Integers, Integers]:
         """(2) The best 2 * beam_size continuations of each request: log-probability, parent, column; best first.
 
-        Equal ones stand in the order of their parents, then their columns. Waits for the device once; again only where
-        equal ones leave it open which they are.
+        Equal ones are ordered by parent, then column. Waits for the device once; again only if ties make the selection
+        ambiguous.
         """
         forced, among = self.forced(ids), active.among(self.width)
         before = self.log_probabilities.ravel() if among is None else self.log_probabilities.ravel()[among]
@@ -148,10 +148,10 @@ class BeamSearch(Search):
         return gained, parents, columns
 
     def _settled(self, slot: int, log_probabilities: Float[Tensor, "rows vocab"]) -> tuple[Numbers, Integers, Integers]:
-        """The continuations of one request where some are equal.
+        """The continuations of one request with ties.
 
-        Of each hypothesis one more than the beam holds is enough: if all that go on came from it, one more could be its
-        end.
+        For each hypothesis one more than the beam size is enough: if all active ones came from it, the additional one
+        could be its end.
         """
         top = top_logits_with_ties(log_probabilities, self.width + 1)
         before, each = self.log_probabilities[slot, : len(log_probabilities)], top.ids.shape[1]
@@ -162,7 +162,7 @@ class BeamSearch(Search):
     def _forced(
         self, slot: int, log_probabilities: Float[Tensor, "rows vocab"], column: int
     ) -> tuple[Numbers, Integers, Integers]:
-        """The continuations of one request with the one token that is possible."""
+        """The continuations of one request with its forced token."""
         own = numbers(log_probabilities[:, column])
         parents = np.argsort(-(own + self.log_probabilities[slot, : len(own)]), kind="stable")
         allocation, position = self.allocations[slot], self.positions[slot]
@@ -173,7 +173,7 @@ class BeamSearch(Search):
     def _allotted(
         self, slot: int, log_probabilities: Float[Tensor, "rows vocab"], ids: Integers | None
     ) -> tuple[Numbers, Integers, Integers]:
-        """The continuations of one request that has to contain phrases; those that end stand first."""
+        """The continuations of one request with phrases to include; those that end are first."""
         allocation, before = self.allocations[slot], self.log_probabilities[slot, : len(log_probabilities)]
         assert allocation is not None
         return allocation.choose(log_probabilities, before, int(self.limits[slot] - self.positions[slot]), ids)
@@ -181,12 +181,12 @@ class BeamSearch(Search):
     def _threshold(self, slots: Integers, best: Numbers) -> Numbers:
         """(2) The log-probability below which a hypothesis of each request is pruned.
 
-        The reference r is the best continuation, or what a finished hypothesis' score is worth at the present length t,
-        `score * lp(t)`; the threshold lies `prune` below. With alpha above 1 a score rises with every token that is as
-        probable as those before, so one that is far behind can still win by being longer: after L tokens at the mean
-        log-probability r / t one that is d behind has a better score than r / lp(t) where
+        The reference r is the best continuation, or the score of a finished hypothesis converted to the current length
+        t, `score * lp(t)`; the threshold is `prune` below it. With alpha above 1 a score rises with every token that is
+        as probable as those before, so a hypothesis that is far behind can still win by being longer: after L tokens at
+        the mean log-probability r / t a hypothesis that is d behind has a better score than r / lp(t) if
         r * L / t - d > r * lp(L) / lp(t). So the threshold falls by -r * (lp(L) / lp(t) - L / t), with L at the limit.
-        Up to alpha = 1 that is nothing.
+        Up to alpha = 1 this is 0.
         """
         settings, limit = self.settings[slots], self.limits[slots] + 1.0
         length = self.positions[slots].astype(np.float64) + 1
@@ -199,7 +199,7 @@ class BeamSearch(Search):
         return threshold
 
     def _finish(self, slots: Integers, scores: Numbers, parents: Integers, ends: Truths) -> None:
-        """(3) Keep the best of those that end now and of those before."""
+        """(3) Keep the best of the hypotheses that finish now and the previous ones."""
         heads = ends[:, : self.width] & (scores[:, : self.width] > -np.inf)
         for row, rank in zip(*np.nonzero(heads), strict=True):
             slot = int(slots[row])
@@ -233,7 +233,7 @@ class BeamSearch(Search):
         return ((most <= worst) | (self.endings[slots] >= self.settings["enough"][slots])) & (worst > -np.inf)
 
     def results(self, slot: int) -> list[Hypothesis]:
-        """Finished ones first; active ones only where those are too few, and none that ended at the last moment."""
+        """Finished hypotheses first, then active ones if the finished ones are fewer than `n_best`."""
         active = [self._active(slot, rank) for rank in self._ranks(slot)]
         found = list(self.finished[slot])
         known = {hypothesis.ids for hypothesis in found}
@@ -241,7 +241,8 @@ class BeamSearch(Search):
         return found[: self.request(slot).settings.n_best] or active[:1]
 
     def _ranks(self, slot: int) -> Sequence[int]:
-        """The active hypotheses in their order; of a request with phrases first those that lack least of them."""
+        """The active hypotheses in order; for a request with phrases to include, first those that lack the fewest
+        tokens."""
         allocation, ranks = self.allocations[slot], range(self.width)
         if allocation is None:
             return ranks

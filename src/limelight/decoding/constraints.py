@@ -1,8 +1,8 @@
-"""Phrases that a hypothesis has to contain, or must not: how much of them it has, and what it still needs.
+"""Lexical constraints: phrases that a hypothesis has to contain, or must not contain.
 
-A phrase may have several forms (`lamp`, `lamps`), of which one is enough. It is contained where the tokens of a form
-stand in a row. What a hypothesis has of a phrase is the state of an automaton (Aho and Corasick 1975): the longest
-beginning of a form that its tokens end with.
+A phrase may have several forms (`lamp`, `lamps`), of which one is enough. A hypothesis contains a phrase if the tokens
+of a form are consecutive in it. Progress is the state of an automaton (Aho and Corasick 1975): the longest prefix of a
+form with which the hypothesis ends.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,40 +11,41 @@ from typing import NamedTuple
 from limelight.errors import UserError
 
 DONE = -1
-"""The state of a phrase that is contained, whatever comes."""
+"""The final state of a phrase, which is contained whatever tokens follow."""
 MAX_PHRASES = 64
 MAX_FORMS = 200
-"""Of a phrase."""
+"""Maximum number of forms of a phrase."""
 
 
 class Phrase(NamedTuple):
-    """One of these runs of tokens has to come."""
+    """A phrase to include: one of these token sequences has to occur."""
 
     forms: tuple[tuple[int, ...], ...]
     joined: frozenset[int] = frozenset()
-    """Tokens that must not follow: those that would make its last word another one."""
+    """Tokens that must not follow, because they would continue its last word."""
 
 
 class Constraints(NamedTuple):
-    """What the tokens of a request have to contain, and what they must not."""
+    """Phrases that the output of a request has to contain, and phrases that it must not contain."""
 
     include: tuple[Phrase, ...] = ()
     exclude: tuple[tuple[int, ...], ...] = ()
 
     @property
     def length(self) -> int:
-        """So many tokens are enough for all phrases."""
+        """A number of tokens that is sufficient for all phrases."""
         return sum(max(map(len, phrase.forms), default=0) for phrase in self.include)
 
     @property
     def tokens(self) -> set[int]:
-        """Those of all phrases that have to come."""
+        """The tokens of all phrases to include."""
         return {token for phrase in self.include for form in phrase.forms for token in form}
 
     def checked(self, end_id: int, output_size: int) -> "Constraints":
-        """Without forms that contain what is excluded. Raises `UserError` for phrases that no text can contain."""
+        """The constraints without forms that contain an excluded phrase. Raises `UserError` for a phrase without any
+        possible form."""
         if len(self.include) > MAX_PHRASES:
-            raise UserError(f"{len(self.include)} phrases to include: at most {MAX_PHRASES} are possible")
+            raise UserError(f"{len(self.include)} phrases to include: the maximum is {MAX_PHRASES}")
         for run in (*self.exclude, *(form for phrase in self.include for form in phrase.forms)):
             if not run:
                 raise UserError("a phrase to include or exclude has no tokens")
@@ -57,19 +58,19 @@ class Constraints(NamedTuple):
         for phrase in self.include:
             forms = tuple(form for form in phrase.forms if not any(contains(form, run) for run in self.exclude))
             if not forms or len(forms) > MAX_FORMS:
-                fault = "contains what is excluded" if not forms else f"has more than {MAX_FORMS} forms"
+                fault = "contains an excluded phrase" if not forms else f"has more than {MAX_FORMS} forms"
                 raise UserError(f"a phrase to include {fault}: give other forms")
             possible.append(phrase._replace(forms=forms))
         return self._replace(include=tuple(possible))
 
 
 def contains(tokens: Sequence[int], run: Sequence[int]) -> bool:
-    """Whether the tokens of `run` stand in a row."""
+    """Whether `run` is a contiguous subsequence of `tokens`."""
     return any(tuple(tokens[place : place + len(run)]) == tuple(run) for place in range(len(tokens) - len(run) + 1))
 
 
 class Automaton:
-    """How much of a phrase the tokens so far end with, as a state: 0 at the beginning."""
+    """Tracks the longest prefix of a form with which the tokens so far end, as a state; 0 is the initial state."""
 
     def __init__(self, phrase: Phrase) -> None:
         self._next: list[dict[int, int]] = [{}]
@@ -88,10 +89,10 @@ class Automaton:
         self._joined = phrase.joined - self.begins
         self._shorter = self._suffixes()
         self.needed = self._distances(whole)
-        """Of each state, how many tokens are needed at least until a form is complete."""
+        """For each state the minimum number of tokens that complete a form."""
 
     def after(self, state: int, token: int) -> int:
-        """The state with one more token; the end counts as one that does not join."""
+        """The state after one more token; the end token never continues a word."""
         if state == DONE or (self.needed[state] == 0 and token not in self._joined):
             return DONE
         while token not in self._next[state]:
@@ -101,7 +102,7 @@ class Automaton:
         return self._next[state][token]
 
     def wanted(self, state: int) -> set[int]:
-        """Tokens that bring a form nearer, and those that begin one."""
+        """Tokens that continue or begin a form."""
         tokens = set(self.begins)
         while state:
             tokens |= self._next[state].keys()
@@ -109,10 +110,10 @@ class Automaton:
         return tokens
 
     def _suffixes(self) -> list[int]:
-        """Of each state the one that stands for its longest end that begins a form."""
+        """For each state the state of its longest proper suffix that is a prefix of a form."""
         shorter = [0] * len(self._next)
         states = list(self._next[0].values())
-        for state in states:  # grows on the way: breadth first
+        for state in states:  # the list grows during the loop: breadth-first search
             for token, child in self._next[state].items():
                 other = shorter[state]
                 while other and token not in self._next[other]:
@@ -135,28 +136,28 @@ class Automaton:
 
 
 States = tuple[int, ...]
-"""Of a hypothesis the state of each phrase."""
+"""The state of each phrase for a hypothesis."""
 
 
 class Needs(NamedTuple):
-    """What a hypothesis still needs."""
+    """The tokens that a hypothesis still needs."""
 
     states: States
     missing: int
-    """Tokens of phrases that it does not have."""
+    """Number of tokens of phrases that it does not contain yet."""
     least: int
-    """It needs at least so many tokens: one may belong to several phrases."""
+    """Lower bound of the tokens needed: one may belong to several phrases."""
     most: int
-    """So many are enough: one phrase is completed, the others begun anew."""
+    """Upper bound of the tokens needed: one phrase is completed, the others are begun anew."""
 
     @property
     def nothing(self) -> bool:
-        """Whether it may end: all phrases are complete."""
+        """Whether the hypothesis may end: all phrases are complete."""
         return self.missing == 0
 
 
 class Progress:
-    """The states of all phrases of a request."""
+    """The automata of all phrases of a request."""
 
     def __init__(self, phrases: Iterable[Phrase]) -> None:
         several = list(phrases)
@@ -164,10 +165,10 @@ class Progress:
         self._automata = [Automaton(phrase._replace(joined=phrase.joined - begins)) for phrase in several]
         self._known: dict[tuple[States, int], Needs] = {}
         self.begin = self._needs((0,) * len(self._automata))
-        """Before the first token."""
+        """The needs before the first token."""
 
     def after(self, states: States, token: int) -> Needs:
-        """With one more token."""
+        """The needs after one more token."""
         found = self._known.get((states, token))
         if found is None:
             pairs = zip(self._automata, states, strict=True)
@@ -176,7 +177,7 @@ class Progress:
         return found
 
     def wanted(self, states: States) -> set[int]:
-        """Tokens that bring a phrase nearer."""
+        """Tokens that continue or begin a phrase."""
         pairs = zip(self._automata, states, strict=True)
         return {token for each, state in pairs if state != DONE for token in each.wanted(state)}
 
@@ -184,7 +185,7 @@ class Progress:
         unmet = [(each, state) for each, state in zip(self._automata, states, strict=True) if state != DONE]
         missing = [each.needed[state] for each, state in unmet]
         whole = [each.needed[0] for each, _ in unmet]
-        # Either one that is begun is completed and all others follow, or a new one begins, and what is complete stays.
+        # Either a phrase that is begun is completed first, then all others, or all begin anew.
         begun = [sum(whole) - all_of_it + left for all_of_it, left in zip(whole, missing, strict=True) if left]
         anew = sum(all_of_it for all_of_it, left in zip(whole, missing, strict=True) if left)
         return Needs(states, sum(missing), max(missing, default=0), min([anew, *begun]))

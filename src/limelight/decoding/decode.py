@@ -1,4 +1,4 @@
-"""Searches of a batch of sources as functions: tensors in, hypotheses out."""
+"""Searches for a batch of sources as functions from tensors to hypotheses."""
 
 import math
 from collections.abc import Sequence
@@ -24,15 +24,15 @@ def greedy_search(
     max_lengths: Int[Tensor, " batch"],
     prefix: Sequence[Sequence[int]] | None = None,
 ) -> list[Hypothesis]:
-    """The hypothesis of each source that takes the most probable token at every step; of equal ones the lower id.
+    """Greedy search: the most probable token at every step; among equal ones the lower id.
 
     Args:
         source: source ids, each row with its end, padded.
-        max_lengths: most tokens of each row, the end not counted. A row that has so many and does not end there is
-            returned as it is, with `finished=False`.
-        prefix: target tokens each row has to begin with, without start and end; a longer one raises the row's limit.
+        max_lengths: maximum tokens of each row, the end not counted. A row that does not end within this limit is
+            truncated, with `finished=False`.
+        prefix: forced first target tokens of each row, without start and end; a longer one raises the row's limit.
 
-    Raises `UserError` for prefixes that do not fit.
+    Raises `UserError` for a wrong number of prefixes or invalid ids.
     """
     requests = _requests(source, source_valid, max_lengths, prefix, SearchSettings())
     return [found[0] for found in decode_batch(model, requests)]
@@ -49,17 +49,17 @@ def beam_search(
     n_best: int = 1,
     prefix: Sequence[Sequence[int]] | None = None,
 ) -> list[list[Hypothesis]]:
-    """The `n_best` hypotheses of each source, finished ones first, each kind best first. A beam of 1 is greedy search.
+    """Beam search: the `n_best` hypotheses of each source, finished ones first, then unfinished ones, each best first.
 
-    Limits and prefixes are as in `greedy_search`. Where fewer than `n_best` hypotheses end within the limit, the best
-    active ones follow with `finished=False`; there are fewer results only where there are not so many different ones.
-    Nothing that could win is left out: the search is as patient as it has to be.
+    Limits and prefixes are as in `greedy_search`. If fewer than `n_best` hypotheses finish within the limit, the best
+    active ones follow with `finished=False`; there are fewer results only if there are fewer different hypotheses.
+    The search stops only when no active hypothesis can win any more. A beam size of 1 is greedy search.
 
     Args:
-        length_penalty: alpha of `LengthPenalty`; 0 to 10; below 0 the stopping rule would not be exact.
+        length_penalty: alpha of `LengthPenalty`, 0 to 10; below 0 the stopping rule would not be exact.
 
-    Raises `UserError` for a beam below 1, `n_best` outside of 1 to `beam_size`, a negative `length_penalty`, and
-    prefixes that do not fit.
+    Raises `UserError` for a beam size below 1, `n_best` outside 1 to `beam_size`, a negative `length_penalty`, and
+    invalid prefixes.
     """
     settings = SearchSettings(beam_size=beam_size, n_best=n_best, length_penalty=length_penalty, patience=math.inf)
     return decode_batch(model, _requests(source, source_valid, max_lengths, prefix, settings))
@@ -74,10 +74,10 @@ def sample_search(
     sampling: Sampling,
     prefix: Sequence[Sequence[int]] | None = None,
 ) -> list[Hypothesis]:
-    """One drawn hypothesis of each source; limits and prefixes as in `greedy_search`.
+    """One sampled hypothesis of each source; limits and prefixes as in `greedy_search`.
 
-    `log_probability` is what the model gives the drawn tokens, before temperature and cuts. What is drawn of a source
-    is a function of it, its row number and `sampling.seed`.
+    `log_probability` is that of the drawn tokens before temperature, top-k and top-p. The draws for a source depend
+    only on the source, its row number and `sampling.seed`.
     """
     requests = _requests(source, source_valid, max_lengths, prefix, SearchSettings(sampling=sampling))
     numbered = [replace(request, substream=(row,)) for row, request in enumerate(requests)]
@@ -85,7 +85,7 @@ def sample_search(
 
 
 def decode_batch(model: Seq2Seq, requests: Sequence[Request]) -> list[list[Hypothesis]]:
-    """What is found for each request, all of them at a time. Raises what the first that fails has failed with."""
+    """Decode all requests together; the hypotheses of each. Raises the error of the first request that fails."""
     longest = max((len(request.source) * request.width for request in requests), default=0)
     engine = Engine(model, batch_tokens=max(1, longest) * max(1, len(requests)))
     numbers = []

@@ -1,9 +1,9 @@
-"""Continuous batching: one engine decodes requests with any settings side by side, each as if it were alone.
+"""Continuous batching: one engine decodes requests with different settings together, batch-invariantly.
 
-Requests of one kind of search and one width share a lane, which takes each step for all of them at once; a step of the
-engine is one step of every lane. Requests join and leave between steps: a decided request releases its slot in the
-decoder's state at once, and the next one takes it without a copy of what is kept. The answer of each is a function of
-the request alone.
+Requests with the same kind of search and the same width share a lane, which takes each step for all of them in one
+batch; a step of the engine is one step of every lane. Requests join and leave between steps: a decided request releases
+its slot in the decoder's state immediately, and the next one takes it without copying the other slots. The result of a
+request depends only on the request itself.
 """
 
 from collections import deque
@@ -29,11 +29,11 @@ from limelight.models.interface import Seq2Seq, State, longest_sequence
 from limelight.models.language_model import LanguageModel
 
 FREE_SHARE = 4
-"""One slot in so many may be free before they are left out, which copies what is kept."""
+"""One slot in so many may be free before free slots are dropped, which copies the state of the others."""
 
 
 class Kind(NamedTuple):
-    """What the requests of a lane have in common."""
+    """The properties that the requests of a lane share."""
 
     search: Literal["beam", "path"]
     width: int
@@ -42,8 +42,8 @@ class Kind(NamedTuple):
 
     @classmethod
     def of(cls, request: Request) -> "Kind":
-        """The lane that a request belongs to: greedy search and sampling are paths, the others beams, and so is what
-        has to contain phrases."""
+        """The kind of a request: greedy search and sampling are paths; beam search and requests with phrases to include
+        are beams."""
         settings = request.settings
         path = settings.sampling is not None or (settings.beam_size == 1 and not request.constraints.include)
         return cls("path" if path else "beam", request.width, request.shortlist is not None)
@@ -58,11 +58,11 @@ class Entry(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of a request."""
+    """The outcome of a request."""
 
     id: int
     hypotheses: list[Hypothesis]
-    """Best first; none where it failed."""
+    """Best first; empty if the request failed."""
     error: Exception | None = None
     """Why it failed."""
 
@@ -77,25 +77,25 @@ class Lane:
         self._output = Output(model.project)
         self._device = next((weight.device for weight in model.parameters()), torch.device("cpu"))
         self._slots: list[Entry | None] = []
-        """Who has each slot; None where it is free."""
+        """The request in each slot; None if it is free."""
         self._state: State | None = None
 
     @property
     def active(self) -> list[Entry]:
-        """Those that are being decoded."""
+        """The requests that are being decoded."""
         return [entry for entry in self._slots if entry is not None]
 
     @property
     def load(self) -> tuple[int, int]:
-        """How many requests there are, and how many tokens the longest source has."""
+        """The number of requests, and the number of tokens of the longest source."""
         lengths = [len(entry.request.source) for entry in self._slots if entry is not None]
         return len(lengths), max([1, *lengths])
 
     def step(self, joining: Sequence[Entry]) -> list[Outcome]:
-        """Let these join, take one step with all; returns those that have just been decided, or have failed.
+        """Admit requests and take one step with all; returns those that have just been decided or have failed.
 
-        One whose source cannot be read, or that has no probabilities, fails alone. What else is raised has spoiled the
-        state of all, and all fail.
+        A request whose source cannot be encoded, or whose log-probabilities are NaN, fails alone. Any other exception
+        invalidates the state of the lane, and all its requests fail.
         """
         outcomes: list[Outcome] = []
         fresh = None
@@ -115,7 +115,7 @@ class Lane:
             return outcomes + [Outcome(each, [], error) for each in sorted(lost)]
 
     def cancel(self, id: int) -> bool:
-        """Release the slot of a request; it has no outcome. Returns whether it was there."""
+        """Release the slot of a request; it has no outcome. Returns whether it was in this lane."""
         slots = [slot for slot, entry in enumerate(self._slots) if entry is not None and entry.id == id]
         self.search.open[slots] = False
         self._release(slots)
@@ -164,19 +164,19 @@ class Lane:
         return entry
 
     def _release(self, slots: Sequence[int]) -> None:
-        """These slots are free from now on."""
+        """Release these slots."""
         for slot in slots:
             self._slots[slot] = None
         if not any(self._slots):
             self._state, self._slots = None, []
             self.search.keep(np.zeros(0, dtype=np.int64))
         elif slots and self._state is not None:
-            # All that are free, not the latest alone: else one could go on beyond the positions a model has learned.
+            # All free slots, not only the latest: else one could exceed the positions that a model has learned.
             free = [slot for slot, entry in enumerate(self._slots) if entry is None]
             self._state = self._state.release(torch.tensor(free, device=self._device))
 
     def _leave_out_free(self, joining: int) -> None:
-        """Where too many slots are free, also after those who join have taken some."""
+        """Drop free slots if there are too many, also after joining requests have taken some."""
         taken = [slot for slot, entry in enumerate(self._slots) if entry is not None]
         if self._state is None or FREE_SHARE * (len(self._slots) - len(taken) - joining) < len(self._slots):
             return
@@ -190,8 +190,8 @@ class Lane:
 def take_step(
     model: Seq2Seq, search: Search, state: State, output: Output, device: torch.device
 ) -> tuple[State, list[int], dict[int, Exception]]:
-    """One position for every active hypothesis: the state after it, the slots that are decided, and what those that
-    failed failed with: they are no longer open."""
+    """Decode one position of every active hypothesis. Returns the new state, the decided slots, and slot -> exception
+    for failed ones, which are no longer open."""
     active = search.active()
     features, state = model.step_some(torch.from_numpy(search.ids).to(device), state, active)
     log_probabilities = normalized(output.logits(features, active))
@@ -212,32 +212,33 @@ def take_step(
 
 
 BATCH_TOKENS = 16384
-"""Source tokens * hypotheses that are decoded at a time by default."""
+"""Default limit of source tokens * hypotheses that are decoded at a time."""
 
 ROWS = {"cpu": 256, "cuda": 4096, "mps": 4096}
-"""So many hypotheses keep a device busy; more of them only take memory, and on a CPU they leave its caches."""
+"""Maximum number of hypotheses: so many keep a device busy; more only take memory, and on a CPU they exceed its caches.
+"""
 
 SOURCES = {"cpu": 96, "cuda": 4096, "mps": 4096}
-"""The same for requests, where each has few hypotheses."""
+"""Maximum number of requests, which applies if each has few hypotheses."""
 
 AHEAD = 16
-"""So many waiting requests that do not fit yet may be passed by those behind them."""
+"""Maximum number of waiting requests that do not fit yet and may be overtaken by later ones."""
 
 MAX_PASSED = 100
-"""One that was passed by so many waits no longer: no request joins before it."""
+"""After so many requests have overtaken a request, no further one joins before it."""
 
 
 @dataclass(slots=True, eq=False)
 class Waiting:
-    """A request that has not been begun."""
+    """A request in the queue."""
 
     entry: Entry
     passed: int = 0
-    """By how many that came later."""
+    """The number of later requests that have overtaken it."""
 
 
 class Engine:
-    """Decodes requests as they come.
+    """Decodes a stream of requests.
 
         engine = Engine(model)
         number = engine.submit(Request(source, max_tokens=50, settings=SearchSettings(beam_size=4)))
@@ -245,13 +246,13 @@ class Engine:
             for outcome in engine.step():
                 ...
 
-    It belongs to one thread at a time, and does nothing between calls. The model has to be in evaluation mode.
+    It is not thread-safe, and does nothing between calls. The model has to be in evaluation mode.
 
     Args:
-        batch_tokens: bounds what is decoded at a time: in every lane requests * source tokens of the longest (an empty
-            one counts as one) * hypotheses of each. One that alone has more is decoded alone. `ROWS` and `SOURCES`
-            bound it, too. Others wait, in the order in which they came; a few that do not fit may be passed.
-        short: projects onto shortlists; without it requests must not have any.
+        batch_tokens: limit of the sum over lanes of requests * source tokens of the longest (at least one) * hypotheses
+            of each. A request that exceeds it is decoded alone. `ROWS` and `SOURCES` are further limits. Other requests
+            wait, in order of arrival; a few that do not fit may be overtaken.
+        short: projection onto shortlists; without it requests must not have any.
     """
 
     def __init__(self, model: Seq2Seq, *, batch_tokens: int = BATCH_TOKENS, short: ShortOutput | None = None) -> None:
@@ -263,10 +264,10 @@ class Engine:
         self._lanes: dict[Kind, Lane] = {}
 
     def submit(self, request: Request) -> int:
-        """Put a request in line; it joins at one of the next steps. Returns its number.
+        """Queue a request; it joins at one of the next steps. Returns its number.
 
-        Raises `UserError` for settings no search can follow, ids that the model does not have, and more positions than
-        it has learned: a faulty request raises here, and does not disturb others.
+        Raises `UserError` for invalid settings, ids that the model does not have, and more positions than it has
+        learned: an invalid request raises here, and does not affect others.
         """
         check_request(request, self.model)
         if request.shortlist is not None and self._short is None:
@@ -278,28 +279,28 @@ class Engine:
 
     @property
     def active(self) -> int:
-        """How many requests are being decoded."""
+        """Number of requests that are being decoded."""
         return sum(len(lane.active) for lane in self._lanes.values())
 
     @property
     def waiting(self) -> int:
-        """How many are in line."""
+        """Number of requests in the queue."""
         return len(self._waiting)
 
     @property
     def busy(self) -> bool:
-        """Whether there is anything left to do."""
+        """Whether any request is not decided yet."""
         return bool(self._waiting or self._lanes)
 
     @torch.inference_mode()
     def step(self, *, max_rows: int | None = None, max_joining: int | None = None) -> list[Outcome]:
-        """Admit who waits, then take one step in each lane: one more token for every active hypothesis.
+        """Admit waiting requests, then take one step in each lane: one more token for every active hypothesis.
 
-        `max_rows` bounds the hypotheses beside which others still join, `max_joining` the source tokens that join in
-        this step: both bound what a step costs. One request alone may have more.
+        `max_rows` limits the number of hypotheses up to which requests join, `max_joining` the source tokens that join
+        in this step: both limit the duration of a step. A single request may exceed them.
 
-        Returns the outcomes of the requests that have just been decided. One that failed has an `error`: where its
-        numbers went wrong it fails alone; where the model itself raised something, with all that shared its lane.
+        Returns the outcomes of the requests that have just been decided. A failed request has an `error`: with NaN it
+        fails alone; if the model itself raised an exception, with all requests of its lane.
         """
         joining: dict[Kind, list[Entry]] = {}
         for entry in self._joining(max_rows, max_joining):
@@ -315,9 +316,9 @@ class Engine:
 
     @torch.inference_mode()
     def cancel(self, number: int) -> bool:
-        """Give up a request: it leaves the line, or releases its slot for the next step. It has no outcome.
+        """Cancel a request: remove it from the queue, or release its slot before the next step. It has no outcome.
 
-        Returns whether it was there; one that has its outcome is not.
+        Returns whether the request was waiting or active.
         """
         for waiting in self._waiting:
             if waiting.entry.id == number:
@@ -331,29 +332,30 @@ class Engine:
         return False
 
     def partial(self, number: int, *, since: int = 0) -> Hypothesis | None:
-        """What a request has by now: its most probable active hypothesis, with the tokens from number `since` on.
+        """The partial result of a request: its most probable active hypothesis, with the tokens from `since` on.
 
-        With a beam of 1, greedy or sampled, tokens that are there stay; those of a wider beam may change from step to
-        step. None for a request that waits, and for one that is decided or unknown.
+        With greedy search and sampling these tokens are final; with a wider beam they may change from step to step.
+        None for a request that is waiting, decided or unknown.
         """
         found = (lane.partial(number, since) for lane in self._lanes.values())
         return next((hypothesis for hypothesis in found if hypothesis is not None), None)
 
     def _require_positions(self, request: Request) -> None:
-        """Raises `UserError` for a request that would go beyond the positions the model has learned."""
+        """Raise `UserError` for a request that would exceed the positions that the model has learned."""
         if self._longest is None:
             return
         if len(request.source) > self._longest:
             raise UserError(
                 f"the source has {len(request.source)} tokens, and this model takes at most {self._longest}"
             )
-        # The source of a language model is the beginning of its text. Who stops it at the last position may use it.
+        # The source of a language model is a prefix of its text, so its tokens take positions of the text.
         most = self._longest - (len(request.source) if isinstance(self.model, LanguageModel) else 1)
         if request.limit > most:
             raise UserError(f"max_tokens and the prefix must be at most {most} here, not {request.limit}")
 
     def _joining(self, max_rows: int | None, max_joining: int | None) -> list[Entry]:
-        """Who joins now: as many as there is room for. While others run, a few at a time are not worth the encoder."""
+        """The requests that join now: as many as fit. While others are active, a few alone do not justify a call of the
+        encoder."""
         if not self._waiting:
             return []
         load = {kind: lane.load for kind, lane in self._lanes.items()}
@@ -384,8 +386,8 @@ class Engine:
         return [waiting.entry for waiting in joining]
 
     def _fits(self, load: Mapping[Kind, tuple[int, int]], most: int) -> bool:
-        """Whether so many of each kind, with a longest source, may be decoded together, with at most
-        `most` hypotheses. One alone always may."""
+        """Whether these numbers of requests of each kind, with their longest sources, may be decoded together, with at
+        most `most` hypotheses. A single request always may."""
         sources = sum(number for number, _ in load.values())
         rows = sum(number * kind.width for kind, (number, _) in load.items())
         tokens = sum(number * kind.width * longest for kind, (number, longest) in load.items())

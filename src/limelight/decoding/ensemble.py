@@ -1,4 +1,4 @@
-"""Several models that translate as one: at every step the mean of their probabilities."""
+"""Ensembles: at every step the mean of the probabilities of several models."""
 
 import math
 from collections.abc import Sequence
@@ -74,7 +74,7 @@ class Ensemble(Seq2Seq):
         *,
         keep_heads: KeepHeads | None = None,
     ) -> EnsembleMemory:
-        """Read the sources with every member. Raises `UserError` for `keep_heads`, which name heads of one model."""
+        """Encode the sources with every member. Raises `UserError` for `keep_heads`, which name heads of one model."""
         _refuse_heads(keep_heads)
         return EnsembleMemory(tuple(member.encode(source, source_valid) for member in self._each()))
 
@@ -109,13 +109,13 @@ class Ensemble(Seq2Seq):
     def forward_with_attention(
         self, batch: Batch, *, keep_heads: KeepHeads | None = None
     ) -> tuple[Float[Tensor, "batch target features"], AttentionWeights]:
-        """Raises `UserError`: every member attends in its own way."""
+        """Raise `UserError`: the attention weights of the members cannot be combined."""
         raise UserError(
             f"an ensemble of {len(self.members)} models has no attention of its own: use one of them at a time"
         )
 
     def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:
-        """log mean_m softmax(logits_m), summed in logarithms so that small probabilities keep their digits."""
+        """log mean_m softmax(logits_m), computed in log space so that small probabilities stay precise."""
         parts = zip(self._each(), features.split(self.widths, dim=-1), strict=True)
         each = torch.stack([in_full(member.project(part)).log_softmax(dim=-1) for member, part in parts])
         return each.logsumexp(dim=0) - math.log(len(self.members))
@@ -125,7 +125,7 @@ class Ensemble(Seq2Seq):
 
 
 def prepare_each(model: Seq2Seq, precision: str) -> Seq2Seq:
-    """`prepare` for a model; for an ensemble, that of the prepared members."""
+    """`prepare` for a model; for an ensemble, an ensemble of the prepared members."""
     if not isinstance(model, Ensemble):
         return prepare(model, precision)
     return Ensemble([prepare_each(cast(Seq2Seq, member), precision) for member in model.members])
@@ -151,7 +151,7 @@ def _refuse_heads(keep_heads: KeepHeads | None) -> None:
 
 
 def _feature_width(member: Seq2Seq) -> int:
-    """How many features a member hands to its projection, learned from one step on an empty sentence."""
+    """The number of features of a member, found by one step on an empty sentence."""
     with eval_mode(member) as device:
         source = torch.full((1, 1), member.end_id, device=device)
         state = member.start(member.encode(source, torch.ones_like(source, dtype=torch.bool)))

@@ -1,4 +1,4 @@
-"""Hypotheses that know nothing of one another: greedy search, always the most probable token, and sampling."""
+"""Searches with independent hypotheses: greedy search, which takes the most probable token, and sampling."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,20 +18,20 @@ from limelight.shapes import Float
 
 
 class PathSearch(Search):
-    """`width` hypotheses of each request that know nothing of one another: drawn where the request has a `sampling`,
-    else the most probable tokens; of equal ones the lower id.
+    """`width` independent hypotheses of each request: sampled if the request has a `sampling`, else the most probable
+    tokens; among equal ones the lower id.
 
-    One that has ended is carried along until all of its request have.
+    A finished hypothesis keeps its place until all hypotheses of its request are finished.
     """
 
     def __init__(self, width: int, *, start_id: int, end_id: int, classes: int) -> None:
         super().__init__(width, start_id=start_id, end_id=end_id, classes=classes)
         self.lengths: Integers = np.zeros((0, width), dtype=np.int64)
-        """How many tokens a hypothesis has that has come to its end; -1 while it goes on."""
+        """Number of tokens of each finished hypothesis; -1 while it is active."""
         self.ended = np.zeros((0, width), dtype=bool)
-        """Whether it came there by itself."""
+        """Whether a hypothesis finished with the end token, and not at its length limit."""
         self.generators: list[np.random.Generator | None] = []
-        """What each request draws with, if it draws."""
+        """The random generator of each request that samples."""
 
     def admit(self, requests: Sequence[Request], slots: Integers) -> None:
         more = max(0, int(slots.max()) + 1 - len(self.lengths))
@@ -73,25 +73,25 @@ class PathSearch(Search):
     def _chosen(
         self, log_probabilities: Tensor, active: Active, slots: Integers, forced: dict[int, int]
     ) -> tuple[Integers, Numbers]:
-        """The column of every hypothesis' next token, and what the model thinks of it: (open slots, width)."""
+        """The column of the next token of each hypothesis, and its log-probability: (open slots, width) each."""
         columns = self._choose(log_probabilities, slots)
         for slot, column in forced.items():
             columns[active.firsts[slot] : active.firsts[slot + 1]] = column
         gained = numbers(log_probabilities.gather(-1, columns[:, None]))
-        if np.isnan(gained).any():  # one NaN among the logits of a row makes all of its log-probabilities so
+        if np.isnan(gained).any():  # one NaN logit makes all log-probabilities of its row NaN
             raise NotANumberError
         return columns.cpu().numpy().reshape(-1, self.width), gained.reshape(-1, self.width)
 
     def _choose(self, log_probabilities: Float[Tensor, "rows vocab"], slots: Integers) -> Tensor:
-        """(rows,): the column that each hypothesis wants, whatever is forced on it. Those with the same cuts are drawn
-        together."""
+        """(rows,): the column that each hypothesis chooses, before tokens are forced. Requests with the same cuts are
+        sampled together."""
         if not any(self.generators):
             return most_probable(log_probabilities)
         alike: dict[Cuts | None, list[int]] = {}
         for place, slot in enumerate(slots.tolist()):
             sampling = self.request(slot).settings.sampling
             alike.setdefault(None if sampling is None else sampling.cuts, []).append(place)
-        if log_probabilities[:, 0].isnan().any():  # before a generator is asked: the others' draws must not change
+        if log_probabilities[:, 0].isnan().any():  # before any draw: those of other requests must not change
             raise NotANumberError
         columns = torch.empty(len(slots), self.width, dtype=torch.int64, device=log_probabilities.device)
         table = log_probabilities.unflatten(0, (len(slots), self.width))
@@ -102,7 +102,7 @@ class PathSearch(Search):
         return columns.flatten()
 
     def _uniform(self, slots: Integers, rows: Tensor) -> Tensor:
-        """A number from 0 to below 1 for each hypothesis of these requests, each from its request's own generator."""
+        """A number in [0, 1) for each hypothesis of these requests, drawn from its request's own generator."""
         drawn = np.empty((len(slots), self.width))
         for row, slot in zip(drawn, slots, strict=True):
             generator = self.generators[slot]
@@ -112,7 +112,7 @@ class PathSearch(Search):
         return torch.from_numpy(drawn).flatten().to(exact).to(rows.device)
 
     def results(self, slot: int) -> list[Hypothesis]:
-        """All of them, best first."""
+        """All hypotheses of a request, best first."""
         found = [
             replace(
                 self._hypothesis(slot, number, ids[: max(length, 0)].tolist()),
@@ -130,7 +130,7 @@ class PathSearch(Search):
         return self._hypothesis(slot, best, self.tokens[slot, best, since:length].tolist(), since)
 
     def _hypothesis(self, slot: int, number: int, ids: list[int], before: int = 0) -> Hypothesis:
-        """What greedy search finds has the score that a beam would give it; what is drawn is not normalized."""
+        """Greedy search has the score that beam search would give; the score of samples is not normalized."""
         log_probability, finished = float(self.log_probabilities[slot, number]), bool(self.ended[slot, number])
         settings = self.request(slot).settings
         tokens = float(before + len(ids) + finished)

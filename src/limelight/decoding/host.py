@@ -1,7 +1,7 @@
-"""What a search computes on the host, in numpy.
+"""The arrays of a search on the host, in numpy.
 
-The hypotheses are arrays on the host. A step moves a few hundred small numbers about in some twenty operations, each of
-which takes numpy a microsecond and torch five or ten; and the device has to be waited for once a step all the same.
+A step of a search needs about twenty operations on a few hundred numbers, each of which takes one microsecond in numpy
+and five to ten in torch; and a step has to wait for the device once in any case.
 """
 
 import numpy as np
@@ -16,16 +16,16 @@ Truths = npt.NDArray[np.bool_]
 
 
 class NotANumberError(RunError):
-    """A model predicts NaN."""
+    """The predictions of a model are NaN."""
 
     def __init__(self) -> None:
         super().__init__(
-            "what the model predicts is not a number (NaN), so nothing can be made of it: its weights are damaged, too "
-            "large for the precision that was asked for, or of a training that diverged; take another checkpoint, or "
-            "train it again with a lower training.learning_rate"
+            "the model's predictions are not a number (NaN): its weights are damaged, too large for the chosen "
+            "precision, or from a training that diverged; use another checkpoint, or train again with a lower "
+            "training.learning_rate"
         )
 
 
 def numbers(values: Tensor) -> Numbers:
-    """On the host, in double precision, which not every GPU has."""
+    """The values on the host, in double precision, which not every GPU supports."""
     return values.cpu().double().numpy()

@@ -1,4 +1,4 @@
-"""What is asked of an engine: one source, and how it is to be searched."""
+"""A request to the engine: one source with its search settings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,44 +13,45 @@ from limelight.errors import UserError
 from limelight.models.interface import Seq2Seq
 
 FREE = Constraints()
-"""Any text."""
+"""No constraints."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One source with settings of its own. Its answer is a function of the model and of this, not of other requests."""
+    """One source with its own settings. The result depends only on the model and the request, not on other requests."""
 
     source: Sequence[int]
-    """Source ids, with the end; a prompt has none and may be empty."""
+    """Source ids, with the end; the prompt of a language model has no end and may be empty."""
     max_tokens: int
-    """Most tokens of a hypothesis, the end not counted. What goes on there is cut, and unfinished."""
+    """Maximum tokens of a hypothesis, the end not counted. Longer ones are truncated and unfinished."""
     settings: SearchSettings = field(default_factory=SearchSettings)
     prefix: tuple[int, ...] = ()
-    """Tokens every hypothesis begins with. With phrases it raises `max_tokens`: what is forced is never cut."""
+    """Forced first tokens of every hypothesis. Together with phrases they raise `max_tokens`: forced tokens are never
+    truncated."""
     first: int | None = None
-    """The token the decoder reads first, which is none of the hypothesis: the model's start id when not given."""
+    """The first input token of the decoder, not part of the hypothesis; default: the model's start id."""
     shortlist: Integers | None = field(default=None, compare=False)
-    """Target ids that are scored, rising, the end among them; None scores all."""
+    """Target ids that are scored, ascending, including the end; None scores all."""
     substream: tuple[int, ...] = ()
-    """Which random numbers of the sampling's seed are its own: requests that share a seed have different ones."""
+    """Selects the random stream for the sampling seed: requests with the same seed have different ones."""
     constraints: Constraints = FREE
-    """Phrases that a hypothesis has to contain, and those that it must not. The forced beginning may contain any."""
+    """Phrases to include and to exclude. A forced prefix may contain excluded ones."""
 
     @property
     def limit(self) -> int:
-        """The most tokens of a hypothesis, the forced ones included."""
+        """Maximum tokens of a hypothesis, including forced ones."""
         needed = self.constraints.length if self.constraints.include else 0
         return max(self.max_tokens, len(self.prefix) + needed)
 
     @property
     def width(self) -> int:
-        """Hypotheses side by side."""
+        """Number of active hypotheses."""
         settings = self.settings
         return settings.beam_size if settings.sampling is None else settings.n_best
 
 
 def check_request(request: Request, model: Seq2Seq) -> None:
-    """Raises `UserError` for settings no search can follow, and for ids that the model does not have."""
+    """Raise `UserError` for invalid settings, and for ids that the model does not have."""
     settings = request.settings
     if settings.sampling is None:
         check_beam(settings.beam_size, settings.n_best, settings.length_penalty)
@@ -60,12 +61,12 @@ def check_request(request: Request, model: Seq2Seq) -> None:
         )
     for name, value in settings.rules:
         if name not in RULES:
-            raise UserError(f"there is no rule {name!r}; there are {', '.join(RULES)}")
+            raise UserError(f"unknown rule {name!r}; rules are {', '.join(RULES)}")
         RULES[name](value)
     if request.max_tokens < 0:
         raise UserError(f"max_tokens must be at least 0, not {request.max_tokens}")
     if len(request.source) and not 0 <= min(request.source) <= max(request.source) < model.source_padding:
-        raise UserError(f"the source has an id outside of 0 to {model.source_padding - 1}")
+        raise UserError(f"the source has an id outside 0 to {model.source_padding - 1}")
     for token in request.prefix:
         if token == model.end_id or not 0 <= token < model.output_size:
             raise UserError(
@@ -82,9 +83,9 @@ def check_request(request: Request, model: Seq2Seq) -> None:
 
 def _check_shortlist(request: Request, ids: Integers, model: Seq2Seq) -> None:
     if not len(ids) or (np.diff(ids) <= 0).any() or not 0 <= ids[0] <= ids[-1] < model.output_size:
-        raise UserError(f"the ids of a shortlist rise, from 0 to {model.output_size - 1} at most")
+        raise UserError(f"the ids of a shortlist must be ascending, from 0 to at most {model.output_size - 1}")
     phrases = sorted(request.constraints.tokens) if request.constraints.include else ()
     needed = np.array([model.end_id, *request.prefix, *phrases])
     missing = needed[ids[np.searchsorted(ids, needed).clip(max=len(ids) - 1)] != needed]
     if len(missing):
-        raise UserError(f"the shortlist lacks the id {missing[0]}: the end, the prefix and phrases have to be on it")
+        raise UserError(f"the shortlist lacks the id {missing[0]}: it has to include the end, the prefix and phrases")

@@ -1,8 +1,8 @@
-"""Rules of a request: which tokens may not come next, given those so far.
+"""Rules of a request: which tokens must not come next, given those so far.
 
-A new one is a function that makes it of its value, and a row in `RULES`; the name of the row is the option that asks
-for it (`Translator.translate(text, no_repeat_ngram=3)`). It is applied to the hypotheses of those requests that ask for
-it and costs the others nothing. Whatever a rule leaves, the probabilities stay those of the model.
+To add a rule, write a function that makes it from the value of its option, and add a row to `RULES`; the key is the
+name of the search option (`Translator.translate(text, no_repeat_ngram=3)`). A rule is applied only to requests that set
+the option. The probabilities of permitted tokens are not renormalized.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,16 +14,16 @@ from limelight.decoding.host import Integers, Truths
 from limelight.errors import UserError
 
 Rule = Callable[[Integers, Truths], None]
-"""(hypotheses, position) the tokens so far; (hypotheses, vocab) which may come next: a rule makes entries False.
+"""Arguments: the tokens so far, (hypotheses, position); permitted tokens, (hypotheses, vocab), which it sets to False.
 
-Where nothing is left of a hypothesis, it ends. Forced tokens come whatever the rules say.
+A hypothesis without permitted tokens ends. Rules do not apply to forced tokens.
 """
 
 
 def no_repeat_ngram(size: Any) -> Rule:
-    """No run of `size` tokens comes twice (Paulus et al. 2017, section 2.5): what ends loops.
+    """No n-gram of `size` tokens occurs twice (Paulus et al. 2017, section 2.5), which prevents loops.
 
-    Raises `UserError` for a size that is no whole number of at least 1.
+    Raises `UserError` for a size that is not a whole number of at least 1.
     """
     if not isinstance(size, int) or size < 1:
         raise UserError(f"no_repeat_ngram must be a whole number of at least 1, not {size!r}")
@@ -40,7 +40,7 @@ def no_repeat_ngram(size: Any) -> Rule:
 
 
 def without(runs: Sequence[Sequence[int]]) -> Rule:
-    """None of these runs of tokens comes: phrases that a request excludes."""
+    """None of these token sequences occurs: the phrases that a request excludes."""
 
     def rule(tokens: Integers, permitted: Truths) -> None:
         for *begun, last in runs:

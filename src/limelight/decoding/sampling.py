@@ -1,4 +1,4 @@
-"""Sampling: each token drawn from what the model predicts, sharpened or cut as asked."""
+"""Sampling: each token is drawn from the predicted distribution, with temperature, top-k and top-p."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ from limelight.errors import UserError
 from limelight.shapes import Float, Int
 
 COLDEST = 1e-6
-"""The lowest temperature: a logit divided by it is still a number in fp32, and only the most probable is drawn."""
+"""The minimum temperature: logits divided by it are still finite in fp32, and only the most probable token is drawn."""
 
 
 class Cuts(NamedTuple):
-    """What draws are made from; requests that have the same are drawn together."""
+    """The parameters that shape the distribution; requests with equal ones are sampled together."""
 
     temperature: float
     top_k: int
@@ -27,16 +27,16 @@ class Cuts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How to draw. First comes the temperature, then top-k, then top-p within what is left."""
+    """How to sample: first the temperature is applied, then top-k, then top-p among the remaining tokens."""
 
     temperature: float = 1.0
     """Logits are divided by it: below 1 sharpens, above 1 flattens."""
     top_k: int = 0
-    """Only the k most probable tokens may be drawn (of equal ones the lower ids); 0 permits all."""
+    """Only the k most probable tokens may be drawn (among equal ones the lower ids); 0 permits all."""
     top_p: float = 1.0
     """Only the smallest set of most probable tokens that together reach p may be drawn (Holtzman et al. 2020, 3.1)."""
     seed: int | None = None
-    """Draws the same again; None draws afresh every time."""
+    """Makes draws reproducible; None takes a new seed every time."""
 
     def __post_init__(self) -> None:
         if 0 <= self.temperature < COLDEST:
@@ -57,9 +57,9 @@ class Sampling:
         return Cuts(self.temperature, self.top_k, self.top_p)
 
     def generator(self, substream: Sequence[int] = ()) -> np.random.Generator:
-        """The random numbers of one request: a function of the seed and the request's substream, and of nothing else.
+        """The random generator of one request, determined by the seed and the request's substream alone.
 
-        Without a seed they are new each time.
+        Without a seed it is different each time.
         """
         if self.seed is None:
             return np.random.default_rng()
@@ -67,22 +67,23 @@ class Sampling:
 
 
 def draw(logits: Float[Tensor, "rows vocab"], cuts: Cuts, uniform: Float[Tensor, " rows"]) -> Int[Tensor, " rows"]:
-    """The column of each row whose share of the permitted probabilities holds its `uniform` number (from 0 to below 1).
+    """Sample a column of each row by inverting the cumulative distribution of the permitted tokens at `uniform`, in
+    [0, 1).
 
-    A row's draw is a function of its logits and its number: the other rows of the batch change nothing.
+    A row's draw depends only on its own logits and number, not on the other rows of the batch.
     """
     permitted = permit(logits / cuts.temperature, cuts.top_k, cuts.top_p)
     sums = permitted.logits.softmax(dim=-1).cumsum(dim=-1, dtype=_precise(logits.device))
-    # The first sum above u * total: a token that adds nothing to the sum before it is never drawn.
+    # The first sum above u * total: a token of probability 0 is never drawn.
     below_one = uniform.to(sums).clamp(max=1 - torch.finfo(sums.dtype).eps)
     ranks = torch.searchsorted(sums, below_one[:, None] * sums[:, -1:], right=True)
     return permitted.ids.gather(-1, ranks)[:, 0]
 
 
 def permit(logits: Float[Tensor, "batch vocab"], top_k: int, top_p: float) -> Top:
-    """The logits that may be drawn and their ids; -inf for those that top-p rules out.
+    """The logits that may be drawn and their ids; -inf for those that top-p excludes.
 
-    Only as much of the vocabulary is sorted as the cuts need: all of it for top-p alone.
+    Only as much of the vocabulary is sorted as necessary: all of it for top-p without top-k.
     """
     vocab = logits.shape[-1]
     if top_k == 0 and top_p == 1:
@@ -100,5 +101,5 @@ def permit(logits: Float[Tensor, "batch vocab"], top_k: int, top_p: float) -> To
 
 
 def _precise(device: torch.device) -> torch.dtype:
-    """For sums over a vocabulary; Apple's GPUs have no float64."""
+    """The type for sums over a vocabulary; Apple's GPUs have no float64."""
     return torch.float32 if device.type == "mps" else torch.float64

@@ -1,4 +1,4 @@
-"""What a search is to the engine: hypotheses that are shown probabilities and say with which tokens they go on."""
+"""The interface of searches: given log-probabilities, a search chooses the next tokens of its hypotheses."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -16,32 +16,32 @@ from limelight.shapes import Float
 
 
 class Search(ABC):
-    """`width` hypotheses of each of a number of requests, each with settings of its own; those of a request are all of
-    one length.
+    """`width` hypotheses for each of several requests, which have their own settings; all hypotheses of a request have
+    the same length.
 
-    A request has a slot from `admit` on. Once it is decided its slot is free: it is carried along until another request
-    takes it or `keep` leaves it out.
+    `admit` gives a request a slot. Once a request is decided, its slot is free: it remains until another request takes
+    it or `keep` drops it.
     """
 
     def __init__(self, width: int, *, start_id: int, end_id: int, classes: int) -> None:
         self.width, self.start_id, self.end_id, self.classes = width, start_id, end_id, classes
         self.open = np.zeros(0, dtype=bool)
-        """Which slots hold a request that is not decided yet."""
+        """Which slots have a request that is not decided yet."""
         self.ids: Integers = np.zeros((0, width), dtype=np.int64)
-        """The token each hypothesis goes on with: what the model reads next."""
+        """The last token of each hypothesis, which the model reads next."""
         self.positions: Integers = np.zeros(0, dtype=np.int64)
-        """How many tokens the hypotheses of a request have."""
+        """Number of tokens of the hypotheses of each request."""
         self.limits: Integers = np.zeros(0, dtype=np.int64)
         self.tokens: Integers = np.zeros((0, width, 0), dtype=np.int64)
         self.sums: Numbers = np.zeros((0, width, 0))
         """The log-probability of a hypothesis up to each of its tokens."""
         self.log_probabilities: Numbers = np.zeros((0, width))
         self.requests: list[Request | None] = []
-        """Who has each slot; who had it, where it is free."""
+        """The request in each slot; for a free slot the last one."""
         self.rules: list[list[Rule]] = []
 
     def admit(self, requests: Sequence[Request], slots: Integers) -> None:
-        """Requests take these slots: of others that are decided, or behind the last."""
+        """Put requests into these slots: free ones, or new ones after the last."""
         limits = np.array([request.limit for request in requests], dtype=np.int64)
         self._grow(int(slots.max()) + 1, int(limits.max()) + 1)
         self.open[slots] = True
@@ -56,45 +56,45 @@ class Search(ABC):
                 self.rules[slot].append(without(request.constraints.exclude))
 
     def keep(self, slots: Integers) -> None:
-        """These slots alone, in this order."""
+        """Keep only these slots, in this order."""
         self.open, self.ids, self.positions = self.open[slots], self.ids[slots], self.positions[slots]
         self.limits, self.tokens, self.sums = self.limits[slots], self.tokens[slots], self.sums[slots]
         self.log_probabilities = self.log_probabilities[slots]
         self.requests, self.rules = [self.requests[slot] for slot in slots], [self.rules[slot] for slot in slots]
 
     def active(self) -> Active:
-        """The hypotheses that are worth another step."""
+        """The active hypotheses."""
         return Active.of(np.where(self.open, self.width, 0))
 
     @abstractmethod
     def advance(
         self, log_probabilities: Float[Tensor, "rows vocab"], active: Active, ids: Integers | None = None
     ) -> tuple[Integers | None, Integers]:
-        """Choose the next tokens, given what the model thinks of each (fp32 or better) after each active hypothesis.
+        """Choose the next tokens, given log-probabilities (at least fp32) after each active hypothesis.
 
-        `ids` (slots, columns) are those of each request's shortlist, rising; without it the columns are the ids.
+        `ids` (slots, columns) are the ids of each request's shortlist, ascending; without it the columns are the ids.
 
-        Returns which hypothesis of its request each one continues, or None where each continues itself; and the slots
-        that have just been decided. Waits for the device once. Raises `NotANumberError`, before anything has changed,
-        where a row has no probabilities.
+        Returns the index of the parent of each hypothesis within its request, or None if each continues itself; and the
+        slots that have just been decided. Waits for the device once. Raises `NotANumberError`, before any state
+        changes, if a row is NaN.
         """
 
     @abstractmethod
     def results(self, slot: int) -> list[Hypothesis]:
-        """What became of a decided request, best first."""
+        """The hypotheses of a decided request, best first."""
 
     @abstractmethod
     def partial(self, slot: int, since: int) -> Hypothesis:
         """The most probable active hypothesis of a request, with its tokens from number `since` on."""
 
     def request(self, slot: int) -> Request:
-        """Who has this slot."""
+        """The request in this slot."""
         request = self.requests[slot]
         assert request is not None
         return request
 
     def forced(self, ids: Integers | None) -> dict[int, int]:
-        """The column of the token that is prescribed now, for each slot where one is."""
+        """Slot -> the column of its forced token, for slots that have one at this position."""
         tokens = {
             slot: request.prefix[self.positions[slot]]
             for slot, request in enumerate(self.requests)
@@ -108,9 +108,9 @@ class Search(ABC):
     def follow_rules(
         self, log_probabilities: Float[Tensor, "rows vocab"], active: Active, ids: Integers | None
     ) -> dict[int, Exception]:
-        """What a request's rules do not permit becomes impossible, in place; `ids` as for `advance`.
+        """Set the log-probabilities of tokens that a request's rules forbid to -inf, in place; `ids` as for `advance`.
 
-        Returns what was raised by the rules of which slots. Those have no probabilities any more.
+        Returns slot -> exception for rules that raised. The rows of these slots are no longer valid.
         """
         failed: dict[int, Exception] = {}
         for slot, rules in enumerate(self.rules):
@@ -125,7 +125,7 @@ class Search(ABC):
                 failed[slot] = error
                 own.fill_(torch.nan)
                 continue
-            if ids is not None:  # what is behind the end of a list is impossible as it is
+            if ids is not None:  # columns after the end of a list are -inf already
                 permitted = permitted[:, ids[slot].clip(max=self.classes - 1)]
             end = self.end_id if ids is None else int(np.searchsorted(ids[slot], self.end_id))
             permitted[~permitted.any(axis=1), end] = True
@@ -147,5 +147,5 @@ class Search(ABC):
 
 
 def gains(sums: Sequence[float]) -> tuple[float, ...]:
-    """What each of the sums adds to the one before."""
+    """The difference of each sum to the one before."""
     return tuple(now - before for before, now in zip([0.0, *sums], sums, strict=False))

@@ -1,4 +1,4 @@
-"""How one request is searched: every setting, checked once, with the model's own values where nothing is asked for."""
+"""Search settings of one request: validated once, with the model's own values as defaults."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -17,8 +17,8 @@ from limelight.errors import UserError
 class LengthPenalty(NamedTuple):
     """lp(Y) = ((k + |Y|) / (k + 1))^alpha, with k = 5 (Wu et al. 2016, equation 14, without its coverage term).
 
-    A sum of log-probabilities falls with every token; divided by this, long hypotheses can stand beside short ones.
-    |Y| counts tokens, the end included. alpha = 0 gives 1: nothing is normalized. With k = 0 it is |Y|^alpha, which
+    A sum of log-probabilities falls with every token; divided by lp, hypotheses of different lengths are comparable.
+    |Y| counts tokens, the end included. alpha = 0 gives 1: no normalization. With k = 0 it is |Y|^alpha, which
     fairseq, Marian, CTranslate2 and transformers call the length penalty; alpha = 1 then ranks by the mean.
     """
 
@@ -27,7 +27,7 @@ class LengthPenalty(NamedTuple):
     """k"""
 
     def at(self, length: float) -> float:
-        """Of a hypothesis of so many tokens; of none at all as of one, where the formula would give 0."""
+        """lp for a hypothesis of `length` tokens; a length of 0 counts as 1, where the formula would give 0."""
         tokens = length if self.offset else max(length, 1.0)
         result: float = ((self.offset + tokens) / (self.offset + 1)) ** self.alpha
         return result
@@ -40,26 +40,28 @@ def penalties_at(lengths: Numbers, alphas: Numbers, offsets: Numbers) -> Numbers
 
 
 def max_target_length(source_tokens: int, factor: float, extra: int) -> int:
-    """The most tokens a translation may have, its end not counted: `factor * source_tokens + extra`, rounded down.
+    """Maximum number of tokens of a translation without its end: `factor * source_tokens + extra`, rounded down.
 
-    `source_tokens` is without the end, too. The paper takes a factor of 1 and 50 extra (Vaswani et al. 2017, 6.1).
+    `source_tokens` does not count the end either. Vaswani et al. 2017, 6.1, use a factor of 1 and 50 extra.
     """
     return int(factor * source_tokens + extra)
 
 
 class SearchOptions(TypedDict, total=False):
-    """What a caller may ask of a search, as keywords. An option that is left out or None is the model's own
+    """Search options, passed as keyword arguments. An option that is omitted or None takes the model's value
     (`decoding` in its `config.yaml`).
 
-    beam_size: hypotheses side by side, 1 to 1000; 1 is greedy search.
-    n_best: how many translations of each text, 1 to `beam_size`; 1 when not given.
+    beam_size: number of active hypotheses, 1 to 1000; 1 is greedy search.
+    n_best: number of translations of each text, 1 to `beam_size`; default 1.
     length_penalty: alpha of Wu et al. 2016, equation 14, 0 to 10; 0 does not normalize.
     length_offset: k of `((k + length) / (k + 1))^alpha`, 0 to 100: 5 is theirs, 0 makes it `length^alpha`.
-    patience: a sentence ends once `patience * beam_size` hypotheses ended; above 0. See `BeamSearch`.
-    prune: how far below the best a hypothesis may fall, in log-probability; above 0. See `BeamSearch`.
+    patience: the search of a sentence ends once `patience * beam_size` hypotheses are finished; above 0. See
+        `BeamSearch`.
+    prune: maximum difference of a hypothesis to the best, in log-probability; above 0. See `BeamSearch`.
     max_length_factor, max_length_extra: a translation has at most `factor * source tokens + extra` tokens.
     sampling: draw `n_best` translations independently instead of searching for the best.
-    no_repeat_ngram: no run of so many tokens comes twice; 1 or more. This and others of its kind are in `rules.py`.
+    no_repeat_ngram: no n-gram of so many tokens occurs twice; at least 1. This option and similar ones are in
+        `rules.py`.
     """
 
     beam_size: int | None
@@ -79,42 +81,42 @@ BOUNDS = {
     "greater_than_equal": ("ge", "at least"),
     "less_than_equal": ("le", "at most"),
 }
-"""How pydantic names a bound, and how we do."""
+"""pydantic's error type -> its key for the bound, and the words of our message."""
 
 OF_THE_BEAM = ("beam_size", "patience", "prune")
-"""Options that sampling has no use for."""
+"""Options that do not apply to sampling."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """One request's settings, all filled in. Those it is made with by itself are greedy search, scored by the bare
-    sum of log-probabilities; `search_settings` takes the model's own."""
+    """The complete settings of a request. The defaults here are greedy search, scored by the sum of log-probabilities;
+    `search_settings` takes the model's defaults."""
 
     beam_size: int = 1
     n_best: int = 1
-    """With sampling, how many are drawn."""
+    """Number of results; with sampling, the number of samples."""
     length_penalty: float = 0.0
     length_offset: float = 5.0
     patience: float = math.inf
     prune: float = math.inf
-    """`math.inf` where nothing can be pruned: of more than one translation, of a single hypothesis, of samples."""
+    """`math.inf` if pruning does not apply: for several translations, a single hypothesis, or samples."""
     max_length_factor: float = 1.5
     max_length_extra: int = 20
     sampling: Sampling | None = None
     rules: tuple[tuple[str, Any], ...] = ()
-    """What may not come next, as names of `RULES` with their values."""
+    """Names of `RULES` with their values."""
 
     @property
     def penalty(self) -> LengthPenalty:
-        """What log-probabilities are divided by."""
+        """The divisor of log-probabilities."""
         return LengthPenalty(self.length_penalty, self.length_offset)
 
     def max_length(self, source_tokens: int) -> int:
-        """The most tokens a translation of so many may have, ends not counted."""
+        """Maximum number of tokens of a translation of `source_tokens`, ends not counted."""
         return max_target_length(source_tokens, self.max_length_factor, self.max_length_extra)
 
     def to_dict(self) -> dict[str, Any]:
-        """What the search used, as plain values for JSON."""
+        """The settings as plain values for JSON."""
         values = asdict(self)
         for name in ("patience", "prune") if self.beam_size == 1 else ("prune",) if self.prune == math.inf else ():
             del values[name]
@@ -124,7 +126,7 @@ class SearchSettings:
 
 
 def check_beam(beam_size: int, n_best: int, alpha: float) -> None:
-    """Raises `UserError` for settings no beam search can follow."""
+    """Raise `UserError` for invalid settings of a beam search."""
     if beam_size < 1:
         raise UserError(f"beam_size must be at least 1 (greedy search), not {beam_size}")
     if not 1 <= n_best <= beam_size:
@@ -136,7 +138,7 @@ def check_beam(beam_size: int, n_best: int, alpha: float) -> None:
 def search_settings(config: DecodingConfig, options: SearchOptions) -> SearchSettings:
     """The settings of a request. Raises `UserError` that names the option, its value and the bound.
 
-    With an `n_best` above the model's `beam_size` and no `beam_size` asked for, the beam is made wide enough.
+    If `n_best` is above the model's `beam_size` and `beam_size` is not given, the beam is as wide as `n_best`.
     Raises `TypeError` for an option that does not exist, as Python does for a keyword.
     """
     names = list(dict.fromkeys([*SearchOptions.__annotations__, *RULES]))
@@ -177,7 +179,7 @@ def search_settings(config: DecodingConfig, options: SearchOptions) -> SearchSet
 
 
 def _filled_in(config: DecodingConfig, given: dict[str, object]) -> DecodingConfig:
-    """The configuration with what is given, within the bounds of the configuration."""
+    """The configuration with the given options, validated by its bounds."""
     try:
         return DecodingConfig.model_validate({**config.model_dump(), **given})
     except ValidationError as error:

@@ -1,8 +1,8 @@
-"""A step scores the tokens that the present sentences may become, instead of the whole vocabulary.
+"""Vocabulary selection: a step scores only the likely target tokens of the current sentences.
 
-Each source token has the target tokens it most likely becomes, and some tokens are always there
-(`storage/shortlist.py` is the table). Each sentence has a list of its own: what is on the list of any is scored for
-all, and is impossible for those that do not have it. Probabilities are those of the softmax over a sentence's own list.
+The table (`storage/shortlist.py`) has the most probable target tokens of each source token, and tokens that are always
+included. Each sentence has its own list. The union of all lists is projected once; for a sentence, tokens outside its
+own list get -inf. Probabilities are those of the softmax over a sentence's own list.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,18 +20,18 @@ from limelight.shapes import Bool, Float, Int
 from limelight.storage.shortlist import Shortlist
 
 VECTOR = 64
-"""Columns in whole vectors, of any processor and type."""
+"""The number of columns is a multiple of this, so that they are whole vectors on any processor, in any type."""
 
 
 class Output(NamedTuple):
-    """What turns features into logits."""
+    """The projection of features to logits."""
 
     project: Callable[[Tensor], Tensor]
     lists: "Lists | None" = None
-    """The shortlists, where there are any."""
+    """The shortlists, if any."""
 
     def logits(self, features: Float[Tensor, "rows features"], active: Active) -> Float[Tensor, "rows columns"]:
-        """Of the active hypotheses: for each id, or for what is on the list of a hypothesis' request."""
+        """Logits of the active hypotheses, for all ids or for the list of each hypothesis' request."""
         logits = self.project(features)
         if self.lists is None:
             return logits
@@ -40,55 +40,55 @@ class Output(NamedTuple):
 
     @property
     def ids(self) -> Integers | None:
-        """(slots, columns): the target ids that the columns stand for, rising; None where the columns are the ids."""
+        """(slots, columns): the target ids of the columns, ascending; None if the columns are the ids."""
         return None if self.lists is None else self.lists.ids
 
     def keep(self, slots: Integers) -> "Output":
-        """For these slots alone, in this order."""
+        """The output for these slots only, in this order."""
         return self if self.lists is None else self._replace(lists=self.lists.keep(slots))
 
 
 class Lists(NamedTuple):
-    """The shortlists of the slots, in rows of one length."""
+    """The shortlists of the slots, padded to one length."""
 
     ids: Integers
-    """(slots, columns): rising; behind the end of a list the size of the vocabulary, which is no id."""
+    """(slots, columns): target ids, ascending; padded with the size of the vocabulary."""
     columns: Int[Tensor, "slots columns"]
-    """Where each stands in what is projected."""
+    """The index of each id in the projection."""
     beyond: Bool[Tensor, "slots columns"]
-    """Behind the end of a list."""
+    """True for padding."""
 
     def keep(self, slots: Integers) -> "Lists":
-        """Of these slots alone, in this order."""
+        """The lists of these slots only, in this order."""
         there = torch.from_numpy(slots).to(self.columns.device)
         return Lists(self.ids[slots], self.columns[there], self.beyond[there])
 
 
 class ShortOutput:
-    """A model's projection onto the shortlists of the present requests."""
+    """A model's projection onto the shortlists of the current requests."""
 
     def __init__(self, model: Seq2Seq, shortlist: Shortlist, precision: str) -> None:
-        """Raises `UserError` for another vocabulary's shortlist, and for a model that is an ensemble."""
+        """Raises `UserError` for a shortlist of another vocabulary, and for an ensemble."""
         shortlist.require_fit(model.source_padding, model.output_size, "the shortlist")
         try:
             weights = model.output_weights()
         except TypeError:
             raise UserError(
-                "an ensemble takes no shortlist, since it averages the probabilities of all tokens: give one model"
+                "an ensemble cannot use a shortlist, since it averages the probabilities of all tokens: give one model"
             ) from None
         self.shortlist, self.classes = shortlist, model.output_size
         self.linear, self.device = linear_of(precision)(*weights), weights[0].device
 
     def listed(self, source: Sequence[int], prefix: Sequence[int] = ()) -> Integers:
-        """The target ids that a source may become, rising; those that are forced are on the list, whatever they are."""
+        """The target ids for a source, ascending; forced ids are always included."""
         listed = self.shortlist.of([source], self.classes)
         listed[list(prefix)] = True
         return np.flatnonzero(listed)
 
     def onto(self, lists: Sequence[Integers | None]) -> Output:
-        """The lists of these slots; None stands for a free one. What is on any of them is projected once."""
+        """The output for the lists of these slots; None for a free slot. The union of all lists is projected once."""
         longest = max(len(each) for each in lists if each is not None)
-        # Whole vectors: sums over a list are then the same to the last bit, however long the lists beside it are.
+        # Whole vectors make sums over a list bit-exact, whatever the lengths of the other lists.
         ids = np.full((len(lists), -(-longest // VECTOR) * VECTOR), self.classes, dtype=np.int64)
         for row, each in zip(ids, lists, strict=True):
             if each is not None:

@@ -1,4 +1,4 @@
-"""The largest logits of each row, in an order that ties cannot shake."""
+"""The largest logits of each row, in a deterministic order even if some are equal."""
 
 from typing import NamedTuple
 
@@ -13,18 +13,18 @@ from limelight.shapes import Float, Int
 
 try:
     from limelight.inference.cpu import largest_sums as loops
-except ImportError:  # numba is an extra; without it torch does it
+except ImportError:  # numba is an extra; torch is used without it
     loops = None  # type: ignore[assignment]
 
 BLOCK = 64
-"""Logits that are looked at together; see `_largest` and `python -m benchmarks.kernels`."""
+"""Logits in a block; see `_largest` and `python -m benchmarks.kernels`."""
 
 FEW = 2048
-"""Below so many classes the plain ways are as fast."""
+"""Below so many classes torch's own functions are as fast."""
 
 
 class Top(NamedTuple):
-    """Logits and their ids, largest first; where logits are equal the lower id stands first."""
+    """Logits and their ids, largest first; among equal logits the lower id first."""
 
     logits: Float[Tensor, "*rows rank"]
     ids: Int[Tensor, "*rows rank"]
@@ -33,17 +33,17 @@ class Top(NamedTuple):
 class Continuations(NamedTuple):
     """The best continuations of each sentence, over all its hypotheses, best first; on the host.
 
-    Where there are fewer, the rest are impossible ones: a log-probability of -inf.
+    If there are fewer, the rest have a log-probability of -inf.
     """
 
     log_probabilities: Numbers
     """(batch, rank): of the token alone, given the hypothesis."""
     parents: Integers
-    """(batch, rank): which hypothesis is continued."""
+    """(batch, rank): the index of the hypothesis that is continued."""
     ids: Integers
-    """(batch, rank): with which token."""
+    """(batch, rank): the id of the new token."""
     tied: Truths
-    """(batch,): where equal sums leave it open which they are, or in which order."""
+    """(batch,): whether equal sums make the selection or its order ambiguous."""
 
 
 def in_full(logits: Float[Tensor, "*rows vocab"]) -> Float[Tensor, "*rows vocab"]:
@@ -52,9 +52,9 @@ def in_full(logits: Float[Tensor, "*rows vocab"]) -> Float[Tensor, "*rows vocab"
 
 
 def normalized(logits: Float[Tensor, "*rows vocab"]) -> Float[Tensor, "*rows vocab"]:
-    """log softmax, fp32 or better. The logits are used up: on a CPU the result is written over them.
+    """Log-softmax in at least fp32. The logits must not be used afterwards: on a CPU the result overwrites them.
 
-    A second table of a vocabulary times a batch would cost a third more to write (`python -m benchmarks.kernels`).
+    Writing a second tensor of batch times vocabulary would take a third longer (`python -m benchmarks.kernels`).
     """
     full = in_full(logits)
     return torch.log_softmax(full, dim=-1, out=full if full.device.type == "cpu" else None)
@@ -63,12 +63,12 @@ def normalized(logits: Float[Tensor, "*rows vocab"]) -> Float[Tensor, "*rows voc
 def best_continuations(
     log_probabilities: Float[Tensor, "rows vocab"], before: Float[Tensor, " rows"], active: Active, count: int
 ) -> Continuations:
-    """The `count` tokens of each sentence that give the greatest sums with what its active hypotheses have already.
+    """The `count` continuations of each sentence with the largest sums of log-probabilities.
 
-    Torch picks among equal sums as it likes. Looking at one more than is wanted shows whether it had a choice; where it
-    had, `top_logits_with_ties` has to decide. Waits for the device once.
+    torch selects arbitrarily among equal sums. One continuation more than requested shows whether the selection is
+    ambiguous; if so, `top_logits_with_ties` decides. Waits for the device once.
 
-    Raises `RunError` where a hypothesis has no log-probabilities (NaN): an order of them means nothing.
+    Raises `RunError` if the log-probabilities of a hypothesis are NaN.
     """
     fast = loops is not None and log_probabilities.device.type == "cpu" and log_probabilities.dtype == torch.float32
     found = (_best_in_loops if fast else _best_in_torch)(log_probabilities, before, active, count + 1)
@@ -78,24 +78,24 @@ def best_continuations(
 
 
 Best = tuple[Numbers, Numbers, Integers, Integers]
-"""Sums, log-probabilities, parents and ids of the best continuations, (batch, rank) each; equal ones in any order."""
+"""Sums, log-probabilities, parents and ids of the best continuations, (batch, rank) each; ties in any order."""
 
 
 def _best_in_loops(log_probabilities: Tensor, before: Tensor, active: Active, count: int) -> Best:
     batch, vocab = len(active.firsts) - 1, log_probabilities.shape[1]
     table = log_probabilities.contiguous().numpy()
-    if np.isnan(table[:, 0]).any():  # one NaN among the logits of a row makes all of its log-probabilities so
+    if np.isnan(table[:, 0]).any():  # one NaN logit makes all log-probabilities of its row NaN
         raise NotANumberError
     sums, places = np.full((batch, count), -np.inf, dtype=np.float32), np.zeros((batch, count), dtype=np.int64)
     loops.find_largest_sums(table, before.numpy(), active.firsts, BLOCK, sums, places)
     parents, ids = np.divmod(places, vocab)
-    rows = np.minimum(active.firsts[:-1, None] + parents, len(table) - 1)  # a sentence without rows may stand last
+    rows = np.minimum(active.firsts[:-1, None] + parents, len(table) - 1)  # the last sentence may have no rows
     gained = np.where(sums > -np.inf, table[rows, ids], -np.inf)
     return sums.astype(np.float64), gained.astype(np.float64), parents, ids
 
 
 def _best_in_torch(log_probabilities: Tensor, before: Tensor, active: Active, count: int) -> Best:
-    """The best of each hypothesis, then the best of those of a sentence."""
+    """The best continuations of each hypothesis, then the best of these for each sentence."""
     batch, width, each = len(active.firsts) - 1, int(active.counts.max()), min(count, log_probabilities.shape[1])
     gained, ids = _largest(log_probabilities, each)
     among = active.among(width)
@@ -109,17 +109,17 @@ def _best_in_torch(log_probabilities: Tensor, before: Tensor, active: Active, co
     sums, best = of_sentences(gained + before[:, None], -torch.inf).topk(count, dim=1)
     parents = (best // each).clamp(max=width - 1)
     parts = sums, of_sentences(gained, -torch.inf).gather(1, best), parents, of_sentences(ids).gather(1, best)
-    # One copy for all of them, in the type of the sums: fp32 holds every id, and not every GPU has float64.
+    # One copy for all, in the type of the sums: fp32 represents every id exactly, and not every GPU has float64.
     on_the_host = torch.stack([part.to(sums.dtype) for part in parts]).cpu().double().numpy()
-    if np.isnan(on_the_host[0]).any():  # top-k takes NaN for the largest
+    if np.isnan(on_the_host[0]).any():  # top-k sorts NaN as the largest value
         raise NotANumberError
     return on_the_host[0], on_the_host[1], on_the_host[2].astype(np.int64), on_the_host[3].astype(np.int64)
 
 
 def _largest(logits: Float[Tensor, "rows vocab"], count: int) -> tuple[Tensor, Tensor]:
-    """The largest logits of each row and their ids, equal ones in any order.
+    """The largest logits of each row and their ids, ties in any order.
 
-    On a CPU a maximum is much cheaper than a sort: they stand in those blocks whose maxima are largest.
+    On a CPU maxima are much cheaper than a sort: only the blocks with the largest maxima are searched.
     """
     if not _in_blocks(logits) or count >= logits.shape[1] // BLOCK:
         return torch.topk(logits, count, dim=1)
@@ -133,10 +133,10 @@ def _largest(logits: Float[Tensor, "rows vocab"], count: int) -> tuple[Tensor, T
 
 
 def most_probable(logits: Float[Tensor, "*rows vocab"]) -> Int[Tensor, "*rows"]:
-    """The id of the largest logit of each row; of equal ones the first."""
+    """The id of the largest logit of each row; among equal ones the first."""
     if logits.device.type != "cpu":
-        return logits.argmax(dim=-1)  # documented to take the first of equal ones
-    return torch.from_numpy(in_full(logits).numpy().argmax(axis=-1))  # does so as well, in a fifth of torch's time
+        return logits.argmax(dim=-1)  # documented to return the first maximum
+    return torch.from_numpy(in_full(logits).numpy().argmax(axis=-1))  # also the first, in a fifth of torch's time
 
 
 def _in_blocks(logits: Tensor) -> bool:
@@ -146,25 +146,25 @@ def _in_blocks(logits: Tensor) -> bool:
 def _blocks(
     logits: Float[Tensor, "*rows vocab"],
 ) -> tuple[Float[Tensor, "*rows block inside"], Float[Tensor, "*rows tail"]]:
-    """The logits in blocks, and what is left of them; nothing is copied."""
+    """The logits divided into blocks, and the remaining logits; nothing is copied."""
     whole = logits.shape[-1] // BLOCK * BLOCK
     return logits[..., :whole].unflatten(-1, (-1, BLOCK)), logits[..., whole:]
 
 
 def top_logits_with_ties(logits: Float[Tensor, "*rows vocab"], count: int) -> Top:
-    """The largest logits of rows in which some are equal: exactly `count`, the lower ids first.
+    """The largest `count` logits of rows with ties, the lower ids first among equal ones.
 
-    Costs a second pass of top-k over the vocabulary, still far less than sorting it.
+    Needs a second top-k over the vocabulary, which is much cheaper than sorting it.
     """
     vocab = logits.shape[-1]
     values, ids = logits.topk(min(count, vocab), dim=-1)
     smallest = values[..., -1:]
-    # Which ids lie above the smallest value is certain; of those at it the lowest are taken.
+    # All ids above the smallest value are selected; of those equal to it, the lowest ids.
     certain = values > smallest
     descending = torch.arange(vocab, 0, -1, device=logits.device)
     lowest = vocab - torch.where(logits == smallest, descending, 0).topk(values.shape[-1], dim=-1).values
     place = torch.arange(values.shape[-1], device=logits.device) - certain.sum(dim=-1, keepdim=True)
-    # Only a row of NaN has none at its smallest value; it must not break the others.
+    # Only a row of NaN has no id at its smallest value; it must not affect the others.
     ids = torch.where(certain, ids, lowest.gather(-1, place.clamp(min=0)).clamp(max=vocab - 1))
     # Two stable sorts, the second one by value, leave equal values in the order of their ids.
     ids = ids.sort(dim=-1).values

@@ -1,10 +1,11 @@
-"""Decoding on all cores: several engines side by side, each with a share of the sentences and of the threads.
+"""Decoding on all cores: several engines in parallel, each with a share of the sentences and of the threads.
 
-Two engines of one thread are up to half as fast again as one with two: the products of a step are too small to be
-divided. More than a few only wait for one another, since Python runs one of them at a time. Those of one sentence alone
-are smaller still: it is decoded in one thread.
+Two engines with one thread each are up to 1.5 times as fast as one with two threads: the matrix products of a step are
+too small to be divided. More than a few engines wait for one another, because Python runs one thread at a time. A
+single sentence is decoded in one thread.
 
-How many threads torch takes belongs to the process, so all this is for its owner: the command line, a run, a server.
+The number of torch's threads is a setting of the process, so this module is for its owner: the command line, a
+training run, a server.
 """
 
 import sys
@@ -21,32 +22,32 @@ from limelight.decoding.request import Request
 
 MAX_WORKERS = 4
 SENTENCES_EACH = 32
-"""A worker with fewer would not fill its batch."""
+"""Minimum number of sentences for each worker, so that its batch is full."""
 
 SWITCH = 1e-5
-"""Seconds after which a worker that has to wait for Python may take it: one at work in Python would else keep it for
-five milliseconds, in which the others could have begun their next product. Two workers are up to a fifth faster so."""
+"""Python's switch interval in seconds. With the default of five milliseconds a worker would hold the interpreter lock
+while others could begin their next product; with this value two workers are up to a fifth faster."""
 
 Numbered = tuple[int, Request]
-"""A request and its place in the call."""
+"""A request and its index in the call."""
 
 Found = list[tuple[int, list[Hypothesis]]]
 
 _OWNER = Lock()
-"""Held while torch's number of threads and the switch interval are other than before: they are the process's."""
+"""Held while torch's number of threads and the switch interval, which belong to the process, are changed."""
 
 
 def decode(
     requests: Sequence[Request], new_engine: Callable[[], Engine], *, workers: int = 1, threads: int | None = None
 ) -> Generator[tuple[int, list[Hypothesis]]]:
-    """What is found for each request, by its place among them, in any order. The longest come first, so that too little
-    memory shows at once and not at the end. Raises what a request fails with, and what is wrong with one.
+    """Decode requests; yields the index and the hypotheses of each, in any order. The longest are decoded first, so
+    that a lack of memory shows early. Raises the error of a request that fails or is invalid.
 
     Args:
-        workers: engines side by side; more than one need `threads`.
-        threads: what the workers share, given by the owner of the process: torch's number of threads and Python's
-            switch interval change until the iterator ends, and another call with `threads` waits for that. Without it
-            one engine works in the thread of the caller with torch's settings as they are, and nothing is changed.
+        workers: number of parallel engines; more than one need `threads`.
+        threads: number of threads that the workers share, given by the owner of the process: torch's number of threads
+            and Python's switch interval are changed until the iterator ends, and another call with `threads` waits for
+            that. Without it one engine works in the caller's thread, and no settings are changed.
     """
     ordered = sorted(enumerate(requests), key=lambda numbered: -len(numbered[1].source))
     if threads is None:
@@ -62,8 +63,8 @@ def decode(
 
 @contextmanager
 def settings_put_back() -> Iterator[None]:
-    """Afterwards torch's number of threads and Python's switch interval are what they were before, for new threads,
-    too. For owners of the process: these are settings of the whole process."""
+    """Restore torch's number of threads and Python's switch interval on exit, also for new threads. For owners of the
+    process: these are settings of the whole process."""
     threads, interval = torch.get_num_threads(), sys.getswitchinterval()
     try:
         yield
@@ -73,7 +74,7 @@ def settings_put_back() -> Iterator[None]:
 
 
 def workers_for(requests: int, device: torch.device, threads: int | None) -> int:
-    """How many engines are worth it. One for a GPU, and one without `threads`."""
+    """The number of engines to use: one for a GPU, and one without `threads`."""
     if device.type != "cpu" or threads is None:
         return 1
     return max(1, min(threads, requests // SENTENCES_EACH, MAX_WORKERS))
@@ -82,7 +83,7 @@ def workers_for(requests: int, device: torch.device, threads: int | None) -> int
 def _side_by_side(
     ordered: Sequence[Numbered], new_engine: Callable[[], Engine], workers: int, threads: int
 ) -> Iterator[tuple[int, list[Hypothesis]]]:
-    """Workers with a share of the requests each, and so many threads."""
+    """Decode with several workers, which share the requests and `threads`."""
     stop = Event()
 
     def share(number: int) -> Found:
@@ -90,7 +91,7 @@ def _side_by_side(
         try:
             return list(_run(ordered[number::workers], new_engine(), stop))
         except BaseException:
-            stop.set()  # the caller hears of it when the workers before this one have ended
+            stop.set()  # raised to the caller when the preceding workers have ended
             raise
 
     sys.setswitchinterval(SWITCH)

@@ -1,4 +1,4 @@
-"""What a model attended to: as numbers, as a picture, in the terminal."""
+"""Attention maps: as numbers, as pictures, in the terminal."""
 
 from limelight.inspection.attention_map import KINDS, AttentionMap, Link
 from limelight.inspection.maps import attention_map, reader_map, text_map

@@ -1,10 +1,10 @@
-"""What a model attended to in one sentence pair, or in one text: every layer, head and kind, as numbers.
+"""The attention weights of a model for one sentence pair or one text: every layer, head and kind.
 
     weights[layer, head, i, j]: the share of its attention that position i gives to position j; each row sums to one
 
-Rows are queries, columns are keys. A decoder position has two names: the token it READS and the token it then PREDICTS.
-Cross-attention is labeled with what is predicted, self-attention of the decoder with
-what is read, since the prediction is not there yet. Layers and heads count from 0, as in `encoder.0.self`.
+Rows are queries, columns are keys. A decoder position has two tokens: its input and its prediction. Cross-attention is
+labeled with the predicted tokens, self-attention of the decoder with the input tokens. Layers and heads count from 0,
+as in `encoder.0.self`.
 """
 
 import json
@@ -31,7 +31,7 @@ VERSION = 1
 
 
 class Link(NamedTuple):
-    """A target word and the source word it attended to most."""
+    """A target word and the source word with its largest weight."""
 
     target: int
     source: int
@@ -40,21 +40,21 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AttentionMap:
-    """Attention of one sentence pair. Without attention of a kind, its array has no layers.
+    """The attention weights of one sentence pair. Without attention of a kind, its array has no layers.
 
-    A text that was written by a language model is a target that has no source: its S is 0.
+    The text of a language model is a target without a source: its S is 0.
 
     Attributes:
         source_pieces: S tokens, the last one is `</s>` (unless dropped by `without_end`).
-        target_pieces: T tokens that are predicted, the last one is `</s>`.
-        read_pieces: T tokens that are read, the first one is `<s>`.
-        source_words, target_words, read_words: to which word, counted from 0, each token belongs.
-        encoder_self: (layers, heads, S, S); decoder_self: (layers, heads, T, T) over the read tokens;
+        target_pieces: T predicted tokens, the last one is `</s>`.
+        read_pieces: T input tokens, the first one is `<s>`.
+        source_words, target_words, read_words: for each token the number of its word, from 0.
+        encoder_self: (layers, heads, S, S); decoder_self: (layers, heads, T, T) over the input tokens;
         cross: (layers, heads, T, S) from predicted tokens to source tokens. All float32.
         unit: whether a "piece" is a subword or, after `merge_words`, a whole word.
-        end_dropped: whether `without_end` took the source's `</s>` away.
-        source_text, target_text: the sentences as text, for titles; "" where there is none, or it was not kept.
-        model: which model it is of, for titles.
+        end_dropped: whether `without_end` removed the source's `</s>`.
+        source_text, target_text: the sentences as text, for titles; "" if unknown.
+        model: the name of the model, for titles.
     """
 
     source_pieces: tuple[str, ...]
@@ -84,7 +84,7 @@ class AttentionMap:
                 raise ValueError(f"{words} must name one word for each of {pieces}")
 
     def __repr__(self) -> str:
-        """One short line: the sentence and how much attention there is of each kind."""
+        """One short line: the sentence and the sizes of each kind."""
         sentence = shortened(caption(self.source_text, self.target_text))
         sizes = [f"{kind} {'x'.join(map(str, getattr(self, kind).shape))}" for kind in self.kinds]
         return f"<AttentionMap{f' {sentence!r}' if sentence else ''}: {', '.join(sizes) or 'no attention'}>"
@@ -100,14 +100,14 @@ class AttentionMap:
         return picture_bytes(figure, "png")
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the page of this map, in a frame."""
+        """The page of this map in a frame, for notebooks."""
         return notebook_frame(self)
 
     def to_html(self, path: str | Path, *, theme: str = "dark") -> None:
         """Write the page of this map as one file that works without a server: every head, words or subwords.
 
-        `theme` is `dark` or `light`; a reader can change it. The file is written whole or not at all. Raises
-        `UserError` for another theme and for a place that cannot be written.
+        `theme` is `dark` or `light`; it can be changed on the page. The file is written atomically. Raises `UserError`
+        for another theme and for a path that cannot be written.
         """
         require_theme(theme)
         try:
@@ -137,7 +137,7 @@ class AttentionMap:
     def title(
         self, kind: str, *, layer: int | None = None, heads: int | Sequence[int] | None = None, each: bool = False
     ) -> str:
-        """Lines for a picture: the sentence and the model where they are known, the kind, which layers and heads."""
+        """The title of a picture: the sentence and the model if known, the kind, the layers and heads."""
         which = "each layer and head" if each else chosen(layer, heads)
         which += "; without the source's </s>, rows rescaled" if self.end_dropped else ""
         model = f"model: {drawable(self.model)}" if self.model else ""
@@ -145,9 +145,9 @@ class AttentionMap:
         return "\n".join(filter(None, lines))
 
     def weights(self, kind: str) -> Weights:
-        """All layers and heads of one kind, (layers, heads, rows, columns). Raises `UserError` where there are none."""
+        """All layers and heads of one kind, (layers, heads, rows, columns). Raises `UserError` if there are none."""
         if kind not in KINDS:
-            raise UserError(f"{kind!r} is no kind of attention; there are {', '.join(KINDS)}")
+            raise UserError(f"{kind!r} is not a kind of attention; kinds are {', '.join(KINDS)}")
         if kind not in self.kinds:
             raise UserError(f"this model has no attention of the kind {kind}; it has {', '.join(self.kinds) or 'none'}")
         weights: Weights = getattr(self, kind)
@@ -157,9 +157,8 @@ class AttentionMap:
         """The plain mean over the chosen layers and heads, (rows, columns); rows still sum to one.
 
         `layer`: one layer from 0, or from the end with -1; None takes the mean over all. `heads`: one, some, or None
-        for all. A mean of heads hides that they differ; it is a summary, not what any part of the model computed.
-
-        Raises `UserError` for a kind, layer or head that is not there.
+        for all. A mean over heads is a summary that the model itself does not compute. Raises `UserError` for an
+        unknown kind, layer or head.
         """
         weights = self.weights(kind)
         layers = None if layer is None else [layer]
@@ -170,7 +169,7 @@ class AttentionMap:
         return mean
 
     def merge_words(self) -> "AttentionMap":
-        """The same map over whole words instead of subwords; merging twice changes nothing.
+        """The map over whole words instead of subwords; merging is idempotent.
 
         Attention TO a word is the sum over its tokens, attention FROM a word the mean over its tokens, so that rows
         still sum to one.
@@ -191,11 +190,11 @@ class AttentionMap:
         )
 
     def without_end(self) -> "AttentionMap":
-        """The same map as if the source had no `</s>`: its column goes and what is left of each row is made one again.
+        """The map without the source's `</s>`: its column is removed, and the rest of each row is normalized again.
 
-        Transformers attend much to `</s>` when a head has no relevant position. Without it one sees
-        where the rest went, but no longer how little that may have been. A row that attended to nothing else becomes
-        zeros. `decoder_self` stays as it is. Drop the end before merging words: a word's tokens then weigh alike.
+        Transformers attend much to `</s>` if a head has no relevant position. Without it one sees the distribution of
+        the rest, but not how small its sum may be. A row that attended to nothing else becomes zeros. `decoder_self` is
+        unchanged. Drop the end before merging words, so that the tokens of a word have equal weight.
         """
         if self.end_dropped:
             return self
@@ -211,8 +210,8 @@ class AttentionMap:
     def alignment(self, *, layer: int | None = None, heads: int | Sequence[int] | None = None) -> tuple[Link, ...]:
         """For each target word the source word with the largest averaged cross attention, in whole words.
 
-        Includes `</s>` where the map does. A word whose row is all zeros (see `without_end`) has no link.
-        Raises `UserError` where the model has no cross attention.
+        Includes `</s>` if the map does. A word whose row is all zeros (see `without_end`) has no link. Raises
+        `UserError` if the model has no cross-attention.
         """
         weights = self.merge_words().average("cross", layer=layer, heads=heads)
         if not weights.shape[1]:  # an empty source without its end
@@ -222,8 +221,8 @@ class AttentionMap:
         return tuple(link for link in links if link.weight > 0)
 
     def uncovered(self, least: float = 0.2) -> float:
-        """The share of the words of the source that all of the target attended to with less than `least`, summed over
-        its words and averaged over layers and heads; 0 where there is no cross attention."""
+        """The share of source words whose weights, summed over the target words and averaged over layers and heads, are
+        less than `least`; 0 without cross-attention."""
         words = self.merge_words()
         attended = words.cross.mean(axis=(0, 1)).sum(axis=0) if len(words.cross) else np.ones(0)
         source = attended[: len(attended) - (not self.end_dropped)]
@@ -239,13 +238,13 @@ class AttentionMap:
 
     @classmethod
     def from_json(cls, text: str) -> "AttentionMap":
-        """Read what `to_json` wrote. Raises `UserError` for anything else, naming what is wrong."""
+        """Read the output of `to_json`. Raises `UserError` for anything else."""
         try:
             values = json.loads(text)
         except json.JSONDecodeError as error:
-            raise UserError(f"no attention map: not valid JSON ({error})") from None
+            raise UserError(f"not an attention map: not valid JSON ({error})") from None
         if not isinstance(values, dict) or values.get("format") != FORMAT:
-            raise UserError(f'no attention map: it has no "format": "{FORMAT}"')
+            raise UserError(f'not an attention map: it has no "format": "{FORMAT}"')
         if values.get("version") != VERSION:
             raise UserError(f"attention map of version {values.get('version')}: this Limelight reads version {VERSION}")
         try:
@@ -281,7 +280,7 @@ def _renormalized(weights: Weights) -> Weights:
 
 
 def _choose(name: str, wanted: Sequence[int] | None, count: int) -> list[int]:
-    """The wanted indices, checked; all of them for None."""
+    """The requested indices, validated; all for None."""
     if wanted is None:
         return list(range(count))
     if not wanted:

@@ -1,15 +1,15 @@
-"""A beam search that is watched: every hypothesis it looked at, where it went on from, and why it went no further.
+"""The trace of a beam search: every hypothesis that was considered, its parent, and why it was not continued.
 
-It is the engine's own search (`decoding/beam.py`), one request at a time, through the engine's own step; what is added
-only takes notes.
+The search is the engine's own (`decoding/beam.py`), for one request at a time, with the engine's own step; the subclass
+only records.
 
-| state       | what became of a hypothesis                                                                    |
+| state       | outcome of a hypothesis                                                                        |
 |-------------|------------------------------------------------------------------------------------------------|
-| `continued` | among the `beam_size` best of its step: the model read it and looked at what may follow         |
-| `ended`     | it ended, and stood among the first `beam_size`; its `score` is what translations are ranked by |
+| `continued` | among the `beam_size` best of its step: it became active                                       |
+| `ended`     | finished, among the first `beam_size`; translations are ranked by its `score`                  |
 | `outscored` | others of its step were more probable                                                          |
-| `pruned`    | so far below the best that it could hardly win                                                 |
-| `stopped`   | it was active when the search was decided: it could win no more, or stood at the length limit  |
+| `pruned`    | too far below the best                                                                         |
+| `stopped`   | active when the search was decided: it could not win any more, or reached the length limit     |
 """
 
 from typing import Any
@@ -31,7 +31,7 @@ from limelight.tokens import Tokenizer
 
 
 class TracedBeam(BeamSearch):
-    """The beam search of one request, in slot 0, with a note of every continuation that it ranked."""
+    """The beam search of one request, in slot 0, which records every continuation that it ranked."""
 
     def __init__(self, beam_size: int, *, start_id: int, end_id: int, classes: int) -> None:
         super().__init__(beam_size, start_id=start_id, end_id=end_id, classes=classes)
@@ -80,16 +80,16 @@ class TracedBeam(BeamSearch):
         return node
 
     def _became(self, rank: int, token: int, place: int | None, length: int) -> dict[str, Any]:
-        """State and reason of the continuation of this rank."""
+        """State and reason of the continuation with this rank."""
         if self._kept[rank] == -np.inf:
-            return {"state": "pruned", "reason": "so far below the best that it could hardly win"}
+            return {"state": "pruned", "reason": "too far below the best to win"}
         if token == self.end_id and rank < self.width:
             score = float(self._kept[rank]) / self.request(0).settings.penalty.at(float(length))
             return {"state": "ended", "score": score, "reason": f"ended with a score of {score:.3f}"}
         if token != self.end_id and place is not None:
-            return {"state": "continued", "reason": f"number {place + 1} of {self.width} that go on"}
+            return {"state": "continued", "reason": f"number {place + 1} of {self.width} active hypotheses"}
         at_limit = int(self.limits[0]) == length - 1
-        reason = "it stands at the length limit" if at_limit else f"{self.width} others were more probable"
+        reason = "it reached the length limit" if at_limit else f"{self.width} others were more probable"
         return {"state": "outscored", "reason": reason}
 
     def _continuations(
@@ -106,7 +106,7 @@ class TracedBeam(BeamSearch):
 def beam_tree(
     model: Seq2Seq, target: Tokenizer, request: Request, *, keep_heads: KeepHeads | None = None
 ) -> tuple[list[Hypothesis], dict[str, Any]]:
-    """The hypotheses of a request, as an engine finds them, and the tree of all that were looked at, ready for JSON.
+    """The hypotheses of a request, as from an engine, and the tree of all considered ones, as values for JSON.
 
     The tree is `{"beam_size", "nodes": [...]}`. A node has `id`, `parent` (None for the start), `text`, `begins`,
     `log_probability` (of all tokens so far), `probability` (of its own token), `step`, `state`, `reason`; one that
@@ -126,13 +126,13 @@ def beam_tree(
     hypotheses = search.results(0)
     for node in search.active_nodes:
         if search.nodes[node].get("state") == "continued":
-            reason = "it could not win any more" if search.finished[0] else "it stands at the length limit"
+            reason = "it could not win any more" if search.finished[0] else "it reached the length limit"
             search.nodes[node] |= {"state": "stopped", "reason": reason}
     return hypotheses, {"beam_size": request.width, "nodes": _drawn(search, target, hypotheses[0])}
 
 
 def _drawn(search: TracedBeam, target: Tokenizer, best: Hypothesis) -> list[dict[str, Any]]:
-    """The nodes as the page draws them."""
+    """The nodes in the form that the page draws."""
     nodes: list[dict[str, Any]] = [
         {"id": 0, "parent": None, "step": -1, "text": "", "role": "start", "log_probability": 0.0, "state": "continued"}
     ]

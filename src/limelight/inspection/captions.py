@@ -1,4 +1,4 @@
-"""What is written above a map: the sentence, the model, which kind of attention, which layers and heads."""
+"""Titles of maps: the sentence, the model, the kind of attention, the layers and heads."""
 
 from collections.abc import Sequence
 
@@ -10,11 +10,11 @@ TITLES: dict[str, str] = {
     "decoder_self": "decoder self-attention: read target to read target",
 }
 MAX_TITLE_LENGTH = 60
-"""Characters of a sentence in one line."""
+"""Maximum characters of a sentence on one line."""
 
 
 def caption(source: str, target: str, between: str = " → ") -> str:
-    """`source → target`, or the one of them that there is."""
+    """`source → target`, or the one that is not empty."""
     return between.join(drawable(side) for side in (source, target) if side)
 
 
@@ -24,7 +24,7 @@ def shortened(text: str, longest: int = MAX_TITLE_LENGTH) -> str:
 
 
 def chosen(layer: int | None, heads: int | Sequence[int] | None) -> str:
-    """Which layers and heads a mean is of."""
+    """The layers and heads of a mean, in words."""
     which_layer = "mean of all layers" if layer is None else f"layer {layer}"
     if heads is None:
         which_heads = "mean of all heads"

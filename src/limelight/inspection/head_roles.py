@@ -1,17 +1,17 @@
-"""What a head does, measured on one sentence: a name and a number that anybody can check on the weights.
+"""The role of a head, measured on one sentence: a name and a number, computed from its weights.
 
 | role           | kinds          | number                                                                             |
 |----------------|----------------|------------------------------------------------------------------------------------|
 | `previous`     | self-attention | mean weight of the token before                                                    |
 | `same`         | self-attention | mean weight of the token itself                                                    |
-| `next`         | encoder        | mean weight of the token behind                                                    |
+| `next`         | encoder        | mean weight of the next token                                                      |
 | `end`, `start` | all            | mean weight of the source's `</s>`; in the decoder of `<s>`                        |
-| `aligns`       | cross          | mean of the largest weight but that of `</s>`, times the share of different tokens |
-| `single`       | all            | mean weight of the one token that gets most, which no role above may be            |
-| `focused`      | all            | one minus `spread`, where that is below one half and no role above is clear        |
-| `spread`       | all            | entropy of a row as a share of the largest there can be                            |
+| `aligns`       | cross          | mean of the largest weight except `</s>`, times the share of distinct tokens       |
+| `single`       | all            | mean weight of the token with the largest weight, excluding the roles above        |
+| `focused`      | all            | one minus `spread`, if that is below one half and no role above is clear           |
+| `spread`       | all            | entropy of a row as a share of its maximum                                         |
 
-The first token of a decoder sees nothing but itself and says nothing of a head: it is left out.
+The first token of a decoder can only attend to itself, so it is excluded.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ import numpy.typing as npt
 Weights = npt.NDArray[np.float32]
 
 CLEAR = 0.4
-"""A role is named from here on; below it a head is called spread."""
+"""Minimum number for a role to be named; below it a head is called focused or spread."""
 
 TEXTS = {
     "previous": "previous token",
@@ -52,10 +52,10 @@ def _described(head: Weights, kind: str, end_dropped: bool) -> dict[str, Any]:
 
 
 def measures(head: Weights, kind: str, *, end_dropped: bool = False) -> dict[str, float]:
-    """Every number of the table for one head (rows, columns), by role."""
+    """The number of each role in the table for one head (rows, columns)."""
     measured = {"spread": _spread(head, causal=kind == "decoder_self")}
     if kind == "cross":
-        # The end of the target has nothing to align with; the end of the source nothing that could be aligned.
+        # The ends of target and source are not aligned with words.
         inner = head[:-1] if end_dropped else head[:-1, :-1]
         if inner.size:
             best = inner.argmax(axis=1)
@@ -75,14 +75,14 @@ def measures(head: Weights, kind: str, *, end_dropped: bool = False) -> dict[str
 
 
 def _single(head: Weights, kind: str, end_dropped: bool) -> float:
-    """Start and end are left out, as they have names of their own; so are later tokens of a decoder, which not every
-    row can see."""
+    """The number of `single`. Start and end are excluded, as they have their own roles; so are later tokens of a
+    decoder, to which not every row may attend."""
     columns = head[1:, 1:2] if kind == "decoder_self" else head if end_dropped else head[:, :-1]
     return float(columns.mean(axis=0).max()) if columns.size and len(head) > 2 else 0.0
 
 
 def _spread(head: Weights, *, causal: bool) -> float:
-    """Entropy as a share of that of a row that is the same everywhere; rows that can see one token are left out."""
+    """Entropy as a share of that of a uniform row; rows that may attend to only one token are excluded."""
     rows = np.arange(1, len(head) + 1) if causal else np.full(len(head), head.shape[1])
     many = rows > 1
     if not many.any():

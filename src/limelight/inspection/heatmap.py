@@ -1,9 +1,9 @@
-"""Pictures of weights with matplotlib (the `plot` extra), which only this file imports.
+"""Heat maps of weights with matplotlib (the `plot` extra), which only this file imports.
 
-Rows are queries, columns are keys. Every picture has the same scale, from 0 to 1, so that two can be compared. In the
-theme `dark` light falls on what is attended to (as in figure 3 of Bahdanau et al. 2015); `light` is for print: white
-is 0. Cells that may not be attended to are gray in both. Figures are built by hand, without pyplot, so that nothing
-global changes and a server may draw in any thread.
+Rows are queries, columns are keys. All pictures have the same scale, from 0 to 1, so that they can be compared. In the
+theme `dark` large weights are bright (as in figure 3 of Bahdanau et al. 2015); `light` is for print: white is 0. Masked
+cells are gray in both. Figures are created without pyplot, so that no global state changes and a server may draw in any
+thread.
 """
 
 import io
@@ -22,30 +22,30 @@ from limelight.inspection.words import drawable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Figure  # for `pictures`, which does not know matplotlib
+    from matplotlib.figure import Figure as Figure  # for `pictures`, which must not import matplotlib
     from matplotlib.image import AxesImage
 
 Weights = npt.NDArray[np.float32]
 Truths = npt.NDArray[np.bool_]
 
 COLORS: dict[str, str] = {"dark": "magma", "light": "Blues"}
-"""Perceptually uniform: equal steps look equal, also in gray and to the color-blind."""
+"""Perceptually uniform color maps, also in gray and for color-blind readers."""
 MASKED: dict[str, str] = {"dark": "0.45", "light": "0.85"}
 """Gray levels that no weight has."""
 SCALE = 1.0
-"""The largest weight there can be."""
+"""The maximum weight."""
 
 MAX_LABEL_LENGTH = 24
 TITLE_FONT, NARROWEST_TITLE = 9, 72  # points; letters of a line of the title at least
-MAX_PANEL = 2.4  # inches; of one head in a grid
-MAX_PICTURE = 40.0  # inches; at 150 dots that is 6,000 dots, which every viewer still opens
+MAX_PANEL = 2.4  # inches, of one head in a grid
+MAX_PICTURE = 40.0  # inches; 6,000 pixels at 150 dpi, which every viewer can open
 DOTS_PER_INCH = 150
 
 _ONE_AT_A_TIME = threading.Lock()  # matplotlib's settings and Python's warning filters are shared by all threads
 
 
 class _Sizes(NamedTuple):
-    """All in inches but the font, which is in points."""
+    """Sizes of a picture in inches; the font in points."""
 
     cell: float
     font: float
@@ -69,8 +69,8 @@ def draw_weights(
 ) -> "Figure":
     """Any weights (rows, columns), from 0 to 1, as one heat map. Sizes follow the number of labels, cells are square.
 
-    `may_attend` (rows, columns) is False where a cell is masked. Raises `UserError` where there is nothing to draw, for
-    an unknown theme, and where matplotlib is missing.
+    `may_attend` (rows, columns) is False for masked cells. Raises `UserError` for empty sides, an unknown theme, and
+    if matplotlib is missing.
     """
     _require_matplotlib(theme)
     rows, columns = _labels(rows), _labels(columns)
@@ -96,7 +96,7 @@ def draw_panels(
 ) -> "Figure":
     """Weights (layers, heads, rows, columns): layers down and heads across as small heat maps.
 
-    Tokens are written at the outer edge only. The rest is as in `draw_weights`.
+    Tokens are written only at the outer edges. Other arguments and errors are as in `draw_weights`.
     """
     _require_matplotlib(theme)
     layers, heads = weights.shape[:2]
@@ -125,7 +125,7 @@ def picture_bytes(figure: "Figure", form: Literal["png", "svg"]) -> bytes:
     metadata: dict[str, Any] = {"Date": None} if form == "svg" else {}
     settings: Any = {"svg.fonttype": "none", "svg.hashsalt": "limelight"}
     with _ONE_AT_A_TIME, rc_context(settings), warnings.catch_warnings():
-        # A character that no installed font has is drawn as a box; in SVG the viewer's fonts draw it.
+        # Characters without an installed font are drawn as boxes; in SVG the viewer's fonts are used.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         figure.savefig(content, format=form, dpi=DOTS_PER_INCH, bbox_inches="tight", pad_inches=0.15, metadata=metadata)
     return content.getvalue()
@@ -133,13 +133,13 @@ def picture_bytes(figure: "Figure", form: Literal["png", "svg"]) -> bytes:
 
 def _require_matplotlib(theme: str) -> None:
     if theme not in COLORS:
-        raise UserError(f"unknown theme {theme!r}: there are {', '.join(COLORS)}")
+        raise UserError(f"unknown theme {theme!r}; themes are {', '.join(COLORS)}")
     if not can_draw():
         raise UserError('pictures need matplotlib: pip install "limelight[plot]" (JSON and text need nothing)')
 
 
 def _labels(pieces: Sequence[str]) -> tuple[str, ...]:
-    """Tokens as labels: not too long, and without what cannot be drawn or stand in an SVG file."""
+    """Tokens as labels: truncated, and without characters that cannot be drawn or are not valid in SVG."""
     if not pieces:
         raise UserError("there is nothing to draw: a side of this map has no tokens")
     shown = map(drawable, pieces)
@@ -147,7 +147,7 @@ def _labels(pieces: Sequence[str]) -> tuple[str, ...]:
 
 
 def _sizes(rows: Sequence[str], columns: Sequence[str], *, across: int, down: int, cell: float) -> _Sizes:
-    """Cells of the wanted size, or smaller ones where the picture would not end; letters follow the cells."""
+    """Cells of the given size, or smaller ones if the picture would be too large; the font size follows the cells."""
     cell = min(cell, MAX_PICTURE / (across * len(columns)), MAX_PICTURE / (down * len(rows)))
     font = max(4.0, min(9.0, cell * 72 * 0.62))
     letter = font / 72 * 0.6
@@ -170,7 +170,7 @@ def _axes(figure: "Figure", left: float, top: float, width: float, height: float
 
 
 def _title(figure: "Figure", title: str) -> None:
-    """Above the picture; lines are broken near its width, so that a long sentence does not widen it much."""
+    """Draw the title above the picture; lines are broken near its width, so that a long sentence does not widen it."""
     letters = max(NARROWEST_TITLE, int(figure.get_size_inches()[0] * 72 / (TITLE_FONT * 0.55)))
     lines = [part for line in title.split("\n") for part in textwrap.wrap(line, letters)]
     families = _families([title.replace("\n", "")])
@@ -181,7 +181,7 @@ def _title(figure: "Figure", title: str) -> None:
 
 def _heat(axes: "Axes", weights: Weights, may_attend: Truths | None, theme: str) -> "AxesImage":
     shown = weights if may_attend is None else np.ma.masked_where(~may_attend, weights)
-    axes.set_facecolor(MASKED[theme])  # what is masked is not painted over
+    axes.set_facecolor(MASKED[theme])  # masked cells are transparent
     image = axes.imshow(shown, cmap=COLORS[theme], vmin=0, vmax=SCALE, aspect="auto", interpolation="none")
     axes.spines[:].set_color("0.7")
     axes.tick_params(length=0)
@@ -189,10 +189,10 @@ def _heat(axes: "Axes", weights: Weights, may_attend: Truths | None, theme: str)
 
 
 def _label(axes: "Axes", rows: Sequence[str], columns: Sequence[str], sizes: _Sizes, families: Sequence[str]) -> None:
-    """Tokens at the left and above; where cells are smaller than letters only every second, third ... is written."""
+    """Draw tokens at the left and above; if cells are smaller than letters, only every second, third ... token."""
     every = max(1, round(sizes.font / 72 / sizes.cell + 0.4))
     style: dict[str, Any] = {"fontsize": sizes.font, "fontfamily": list(families), "parse_math": False}
-    # Anchored at the baseline: centered boxes would shift the tokens that carry the low mark of a word's start.
+    # Anchored at the baseline: centered boxes would shift tokens with the low word-start mark.
     upright: dict[str, Any] = {"rotation": 90, "rotation_mode": "anchor", "ha": "left", "va": "center_baseline"}
     axes.xaxis.tick_top()
     axes.set_xticks(range(0, len(columns), every), columns[::every], **upright, **style)
@@ -206,13 +206,13 @@ def _color_bar(figure: "Figure", image: "AxesImage", left: float, top: float, *,
 
 
 def _families(labels: Iterable[str]) -> list[str]:
-    """matplotlib's own font, then installed ones for characters it has not; letters fall back along the list."""
+    """matplotlib's own font, then installed fonts for characters that it lacks, as a fallback list."""
     from matplotlib import font_manager
 
     families = ["DejaVu Sans"]
     missing = {ord(letter) for label in labels for letter in label}
     missing -= set(font_manager.get_font(font_manager.findfont("DejaVu Sans")).get_charmap())
-    # Files with several faces give one of them only; names in order make the choice repeatable.
+    # Only one face of a font file is used; sorted names make the choice deterministic.
     for font in sorted(font_manager.fontManager.ttflist, key=lambda font: (font.name, font.fname)):
         if not missing:
             break

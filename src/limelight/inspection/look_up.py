@@ -1,7 +1,7 @@
-"""One look-up of attention in numbers: q, k, v, scores, mask, softmax, sum.
+"""One attention computation in numbers: q, k, v, scores, mask, softmax, sum.
 
-A readable pass runs the model's own layers up to the one in question and takes what that one compares. Nothing is kept
-in a module, and no module has to know of it.
+A forward pass on the readable path runs the model's layers up to the requested one and takes its queries, keys and
+values. No hooks are used, and nothing is stored in modules.
 """
 
 import math
@@ -33,12 +33,12 @@ FORMULAS = {
 
 
 class Compared(NamedTuple):
-    """What one layer compares, of one sentence: heads first."""
+    """Queries, keys and values of one layer for one sentence, heads first."""
 
     queries: Tensor
     """(heads, rows, query_size)"""
     keys: Tensor
-    """(heads, columns, key_size), made ready for the score"""
+    """(heads, columns, key_size), projected for the score"""
     values: Tensor
     """(heads, columns, value_size)"""
     score: ScoreFunction | Score
@@ -57,13 +57,13 @@ def look_up(
     row: int,
     keep_heads: KeepHeads | None = None,
 ) -> dict[str, Any]:
-    """Every number of the look-up of one row, ready for JSON.
+    """Every number of the attention of one query (a row), as values for JSON.
 
-    `score`, `formula`, `scale` (what products are multiplied by), `query` (d), `keys` (columns, d), `values`
+    `score`, `formula`, `scale` (the factor of products), `query` (d), `keys` (columns, d), `values`
     (columns, d_v), `products` (before scaling), `scores`, `permitted`, `weights`, `context` (d_v). Additive scores have
     `query_part`, `mixed` = tanh(query part + key part) and `energy`, of which `scores` = mixed . energy.
 
-    Raises `UserError` for a kind, layer, head or row that is not there, and for models of other families.
+    Raises `UserError` for an unknown kind, layer, head or row, and for models of other families.
     """
     batch = make_batch(
         [source_ids],
@@ -104,14 +104,14 @@ def look_up(
 
 
 def _factor(keep_heads: KeepHeads | None, kind: str, layer: int, head: int) -> float:
-    """What the scores of this head are multiplied by: one over its temperature."""
+    """The factor of the scores of this head: one over its temperature."""
     names = {"cross": "decoder.{}.cross", "decoder_self": "decoder.{}.self", "encoder_self": "encoder.{}.self"}
     changed = kept_heads(keep_heads, names[kind].format(layer))
     return float(changed[1, head]) if changed is not None and changed.dim() == 2 else 1.0
 
 
 def _numbers(score: ScoreFunction | Score, query: Tensor, keys: Tensor) -> dict[str, Tensor]:
-    """What the score computes on its way, by name."""
+    """Intermediate results of the score, by name."""
     compare = score.compare if isinstance(score, Score) else score
     found = {"scores": compare(query[None], keys)[0]}
     if isinstance(score, Additive | Concat):
@@ -124,7 +124,7 @@ def _numbers(score: ScoreFunction | Score, query: Tensor, keys: Tensor) -> dict[
 
 
 def _named(score: ScoreFunction | Score, size: int) -> tuple[str, float]:
-    """The name of a score, and what its products are multiplied by."""
+    """The name of a score, and the factor of its products."""
     if score is scaled_dot:
         return "scaled_dot", 1 / math.sqrt(size)
     if score is dot:
@@ -180,7 +180,7 @@ def _of_decoder(model: Transformer, batch: Batch, layer: int, keep_heads: KeepHe
 
 
 def _of_recurrent(model: Recurrent, decoder: AttentiveDecoder, batch: Batch, keep_heads: KeepHeads | None) -> Compared:
-    """Bahdanau's decoder asks with the state before a position, Luong's with the new one."""
+    """Queries are the previous state in Bahdanau's decoder, the new state in Luong's."""
     state = model.start(model.encode(batch.source, batch.source_valid, keep_heads=keep_heads))
     source, queries = state.source, []
     for ids in batch.target_in.split(1, dim=1):
@@ -193,5 +193,5 @@ def _of_recurrent(model: Recurrent, decoder: AttentiveDecoder, batch: Batch, kee
 
 
 def _first(queries: Tensor, keys: Tensor, values: Tensor, score: ScoreFunction | Score, may_attend: Tensor) -> Compared:
-    """The only sentence of the batch."""
+    """The values of the only sentence of the batch."""
     return Compared(queries[0], keys[0], values[0], score, may_attend)

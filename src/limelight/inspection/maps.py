@@ -1,4 +1,4 @@
-"""Maps that are made by reading: of a translation, of a text that a language model reads, of what an encoder reads."""
+"""Computing attention maps: of a translation, of the text of a language model, of the text of an encoder."""
 
 from collections.abc import Sequence
 
@@ -23,11 +23,11 @@ def attention_map(
     *,
     keep_heads: KeepHeads | None = None,
 ) -> AttentionMap:
-    """Let the model read one source and one target, its own or a forced one, and keep all it attended with.
+    """The attention map of one source with one target, which may be the model's own or a forced one.
 
-    `target_ids` come without start and end, as a search returns them or as `tokenizers.target.encode(text)` gives them.
-    `keep_heads` switches heads off. The model is read in evaluation mode and left as it was. To a language model both
-    are one text, which is what its map shows (`text_map`): the source, its end, and the target.
+    `target_ids` are without start and end, as returned by a search or by `tokenizers.target.encode(text)`. `keep_heads`
+    switches heads off. The model is run in evaluation mode, and its mode is restored. For a language model both are one
+    text (`text_map`): the source, its end, and the target.
     """
     source_ids = tokenizers.source.encode(source_text)
     batch = make_batch(
@@ -68,9 +68,10 @@ def attention_map(
 def text_map(
     model: LanguageModel, tokenizer: Tokenizer, ids: Sequence[int], *, keep_heads: KeepHeads | None = None
 ) -> AttentionMap:
-    """Let a language model read a text from its beginning, and keep all it attended with: `decoder_self`.
+    """The attention map of a language model for a text from its beginning, of the kind `decoder_self`.
 
-    `ids` come without the end before and behind them. A model of recurrent cells has no attention, and its map no kind.
+    `ids` are without the end tokens before and after them. For a recurrent model, which has no attention, the map is
+    empty.
     """
     batch = make_blocks(np.array([[model.start_id, *ids, model.end_id]]))
     with eval_mode(model) as device:
@@ -82,7 +83,7 @@ def text_map(
 def reader_map(
     model: EncoderOnly, tokenizer: Tokenizer, text: str, *, keep_heads: KeepHeads | None = None
 ) -> AttentionMap:
-    """Let an encoder alone read a text, between two ends, and keep all it attended with: `encoder_self`."""
+    """The attention map of an encoder-only model for a text between two end tokens, of the kind `encoder_self`."""
     ids = tokenizer.encode(text)
     batch = label_batch([begun(ids)], [0], padding=tokenizer.padding)
     with eval_mode(model) as device:
@@ -104,7 +105,7 @@ def reader_map(
 
 
 def _of_one_text(weights: AttentionWeights, pieces: tuple[str, ...], words: Groups, text: str) -> AttentionMap:
-    """The map of a text of which these tokens are read, each predicting the next, and the last one the end."""
+    """The map of a text whose tokens are input; each predicts the next one, and the last one the end."""
     predicted, size = (*words[1:], words[-1] + 1), len(pieces)
     return AttentionMap(
         source_pieces=(),
@@ -125,7 +126,7 @@ def _next_word(words: Sequence[int]) -> int:
 
 
 def _stacked(layers: Sequence[Tensor], rows: int, columns: int) -> Weights:
-    """The layers of a batch of one as (layers, heads, rows, columns)."""
+    """The layers of a batch of size one as (layers, heads, rows, columns)."""
     if not layers:
         return np.zeros((0, 0, rows, columns), dtype=np.float32)
     return np.stack([layer[0].float().cpu().numpy() for layer in layers])

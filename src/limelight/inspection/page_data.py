@@ -1,5 +1,5 @@
-"""A map as the page's JSON, `docs/schema/page-1.json`: tokens with words and places, a thumbnail of every head, its
-measured description, and the weights of what is looked at.
+"""A map as the page's JSON, `docs/schema/page-1.json`: tokens with words and places, a thumbnail and the role of every
+head, and weights.
 
 Arrays are `{"dtype": "float32" | "uint8", "shape": [...], "data": base64 of little-endian numbers}`.
 """
@@ -20,17 +20,17 @@ FORMAT = "limelight.page"
 VERSION = 1
 
 THUMBNAIL = 24
-"""Rows and columns of a thumbnail at most."""
+"""Maximum rows and columns of a thumbnail."""
 
 SIDES = {"cross": ("target", "source"), "encoder_self": ("source", "source"), "decoder_self": ("read", "read")}
-"""Whose tokens stand at the rows (who attends) and at the columns (what is attended to)."""
+"""The sides whose tokens are the rows (queries) and the columns (keys)."""
 
 ORDER = ("cross", "encoder_self", "decoder_self")
 
 
 @runtime_checkable
 class Seen(Protocol):
-    """What the page takes from an `AttentionMap`, which offers itself as a page and so must not be known here."""
+    """The part of `AttentionMap` that the page needs; a protocol, because that class imports this module."""
 
     @property
     def source_pieces(self) -> tuple[str, ...]: ...
@@ -74,10 +74,10 @@ class Seen(Protocol):
 
 
 def page_document(attention: Seen, *, every_head: bool = False) -> dict[str, Any]:
-    """The document that the page draws, ready for JSON.
+    """The document that the page draws, as values for JSON.
 
-    It holds the mean of each kind in float32; with `every_head` the weights of each head as well, for a page that has
-    no server to ask.
+    It has the mean of each kind in float32; with `every_head` also the weights of each head, for a page without a
+    server.
     """
     kinds = [name for name in ORDER if name in attention.kinds]
     document: dict[str, Any] = {
@@ -98,14 +98,14 @@ def page_document(attention: Seen, *, every_head: bool = False) -> dict[str, Any
 
 
 def packed(values: npt.NDArray[Any], dtype: str = "float32") -> dict[str, Any]:
-    """An array as the page reads it: `dtype` is `float32` or `uint8`."""
+    """An array in the encoding of the page: `dtype` is `float32` or `uint8`."""
     little = np.ascontiguousarray(values, dtype=np.dtype(dtype).newbyteorder("<"))
     return {"dtype": dtype, "shape": list(values.shape), "data": base64.b64encode(little.tobytes()).decode()}
 
 
 def thumbnails(weights: npt.NDArray[np.float32], most: int = THUMBNAIL) -> npt.NDArray[np.uint8]:
-    """(layers, heads, rows, columns) as at most `most` x `most` levels from 0 to 255: the largest weight of each block,
-    as a mean would hide the single bright cells that a long sentence has."""
+    """(layers, heads, rows, columns) reduced to at most `most` x `most` levels, 0 to 255: the largest weight of each
+    block, because a mean would hide single large weights of long sentences."""
     for axis in (2, 3):
         if weights.shape[axis] > most:
             firsts = np.linspace(0, weights.shape[axis], most, endpoint=False).astype(np.int64)
@@ -114,13 +114,14 @@ def thumbnails(weights: npt.NDArray[np.float32], most: int = THUMBNAIL) -> npt.N
 
 
 def places(text: str, pieces: Sequence[str]) -> list[tuple[int, int] | None]:
-    """Where each token stands in its text, in characters; None for one that is not in it, as a tag or the end."""
+    """Begin and end of each token in its text, in characters; None for tokens that are not in it, such as tags and the
+    end."""
     found: list[tuple[int, int] | None] = []
     behind = 0
     for piece in pieces:
         shown = readable(piece)
         first = text.find(shown, behind)
-        # Only white space may lie between two tokens: anything else was found by accident further on.
+        # Only white space may be between two tokens: other text means that the match is accidental.
         if not shown or first < 0 or text[behind:first].strip():
             found.append(None)
             continue
@@ -146,7 +147,7 @@ def _kind(attention: Seen, name: str) -> dict[str, Any]:
 
 
 def _side(pieces: Sequence[str], words: Groups, text: str) -> dict[str, Any]:
-    """Tokens and words of one side; a word's place reaches from its first token to its last."""
+    """Tokens and words of one side; the place of a word is from its first token to its last."""
     spans = places(text, pieces)
     tokens = [
         _label(piece, readable(piece), span) | {"piece": drawable(piece), "word": word - words[0]}
@@ -156,7 +157,7 @@ def _side(pieces: Sequence[str], words: Groups, text: str) -> dict[str, Any]:
     for number, shown in enumerate(group_pieces(pieces, words)):
         members = [place for place, token in enumerate(tokens) if token["word"] == number]
         known = [span for place in members if (span := spans[place]) is not None]
-        span = (known[0][0], known[-1][1]) if known else None  # a bare mark of a word's start has no place
+        span = (known[0][0], known[-1][1]) if known else None  # a word-start mark alone has no place
         whole.append(_label(pieces[members[0]] if len(members) == 1 else "", shown, span))
     return {"text": drawable(text), "tokens": tokens, "words": whole}
 
@@ -171,7 +172,7 @@ def _label(piece: str, shown: str, span: tuple[int, int] | None) -> dict[str, An
 
 
 def _role(piece: str) -> str:
-    """What a token is that stands for no text."""
+    """The role of a token that does not represent text."""
     if piece in (START_PIECE, END_PIECE):
         return "start" if piece == START_PIECE else "end"
     return "tag" if piece.startswith("<2") and piece.endswith(">") else ""

@@ -1,4 +1,4 @@
-"""Which picture of an attention map: the mean of some layers and heads, or each of them."""
+"""Figures of an attention map: the mean of some layers and heads, or each of them."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -20,8 +20,8 @@ def draw_average(
 ) -> "Figure":
     """One heat map: the mean over the chosen layers and heads (see `AttentionMap.average`).
 
-    The colors go from 0 to 1, as in every picture. Raises `UserError` for a kind, layer or head that is not there, for
-    an unknown theme, or where matplotlib is missing.
+    The color scale is from 0 to 1 in every picture. Raises `UserError` for an unknown kind, layer, head or theme, or if
+    matplotlib is missing.
     """
     return draw_weights(
         attention.average(kind, layer=layer, heads=heads),

@@ -1,4 +1,4 @@
-"""Attention maps as files; the file extension decides the format."""
+"""Attention maps as files; the suffix determines the format."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,11 +22,11 @@ def save(
     heads: int | Sequence[int] | None = None,
     theme: str = "dark",
 ) -> None:
-    """Write one map as `.png` or `.svg`, averaged over the chosen layers and heads, or everything as `.json`, or as
-    `.html`, the page of this map. The theme `light` is for print.
+    """Write a map as `.png` or `.svg`, averaged over the chosen layers and heads, all weights as `.json`, or the page
+    of the map as `.html`. The theme `light` is for print.
 
-    The file is written whole or not at all. Raises `UserError` for another ending, a kind, layer or head that is not
-    there, a place that cannot be written, or where matplotlib is missing.
+    The file is written atomically. Raises `UserError` for another suffix, an unknown kind, layer or head, a path that
+    cannot be written, or if matplotlib is missing.
     """
     ending = _ending(path, ENDINGS)
     if ending == ".json":
@@ -54,5 +54,5 @@ def _write(path: str | Path, content: bytes) -> None:
 def _ending(path: str | Path, endings: Sequence[str]) -> str:
     ending = Path(path).suffix.lower()
     if ending not in endings:
-        raise UserError(f"{path}: the ending says what to write and must be one of {' '.join(endings)}")
+        raise UserError(f"{path}: the suffix determines the format and must be one of {' '.join(endings)}")
     return ending

@@ -1,8 +1,8 @@
-"""One HTML file that works without a server: the page's own modules and its data, joined.
+"""One HTML file that works without a server: the page's modules and its data in a single script.
 
-Browsers load no modules from files, so the modules become functions in one script: `export` lines are what a function
-returns, `import` lines what it takes from another. The content security policy names this one script by its hash and
-permits no other, nor any connection.
+Browsers do not load modules from local files, so modules become functions of one script: `export` lines become return
+values, `import` lines take values of other functions. The content security policy permits only this script, by its
+hash, and no connections.
 """
 
 import base64
@@ -22,13 +22,13 @@ EXPORT = re.compile(r"^export ((?:async )?function|const|class) (\w+)", re.MULTI
 THEMES = ("dark", "light")
 
 HEIGHT = 780
-"""Pixels of the frame in a notebook."""
+"""Height of the frame in a notebook, in pixels."""
 
 
 def require_theme(theme: str) -> None:
-    """Raises `UserError` for a theme that there is not."""
+    """Raise `UserError` for an unknown theme."""
     if theme not in THEMES:
-        raise UserError(f"there is no theme {theme!r}; there are {', '.join(THEMES)}")
+        raise UserError(f"unknown theme {theme!r}; themes are {', '.join(THEMES)}")
 
 
 def standalone_page(document: dict[str, Any], *, theme: str = "dark") -> str:
@@ -55,7 +55,7 @@ def map_page(attention: Seen, *, theme: str = "dark") -> str:
 
 
 def notebook_frame(attention: Seen) -> str:
-    """The same within a frame, as a notebook shows it: its script can reach nothing outside of it."""
+    """The page in a sandboxed frame, for notebooks: its script cannot access anything outside."""
     inner = html.escape(map_page(attention))
     return (
         f'<iframe srcdoc="{inner}" sandbox="allow-scripts allow-downloads" title="Attention" width="100%" '
@@ -69,7 +69,7 @@ def page_file(name: str) -> str:
 
 
 def joined_modules(name: str) -> str:
-    """A module and all that it imports as one script, each module a function that runs once."""
+    """A module and all its imports as one script; each module is a function that runs once."""
     order: list[str] = []
     _visit(name, order, ())
     return "\n".join(_as_function(each) for each in order)
@@ -77,7 +77,7 @@ def joined_modules(name: str) -> str:
 
 def _visit(name: str, order: list[str], path: tuple[str, ...]) -> None:
     if name in path:
-        raise ValueError(f"modules of the page import one another in a circle: {' -> '.join((*path, name))}")
+        raise ValueError(f"circular import of the page's modules: {' -> '.join((*path, name))}")
     if name in order:
         return
     for _, other in IMPORT.findall(page_file(f"{name}.js")):
@@ -98,7 +98,7 @@ def _variable(name: str) -> str:
 
 
 def _source(text: str) -> str:
-    """How a policy names an inline script or style."""
+    """The hash source of an inline script or style in a content security policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 

@@ -1,7 +1,7 @@
-"""The decoding steps of one translation: which tokens the model would have said at each, and how sure it was.
+"""The decoding steps of one translation: the most probable tokens at each position.
 
-Every position is read at once, given the tokens before it (teacher forcing), so a step shows what the search saw along
-the translation that it chose.
+All positions are computed at once, given the preceding tokens (teacher forcing), so a step has the probabilities that
+the search had along the chosen translation.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from limelight.models.language_model import LanguageModel
 from limelight.tokens import Tokenizer
 
 CANDIDATES = 10
-"""Of each step, the most probable first."""
+"""Number of candidates of each step, the most probable first."""
 
 
 def decoding_steps(
@@ -30,9 +30,9 @@ def decoding_steps(
     candidates: int = CANDIDATES,
     keep_heads: KeepHeads | None = None,
 ) -> list[dict[str, Any]]:
-    """A step for each target token and one for the end, ready for JSON.
+    """A step for each target token and one for the end, as values for JSON.
 
-    `source_ids` and `target_ids` come without start and end. Each step is `{"chosen": {...}, "rank", "candidates":
+    `source_ids` and `target_ids` are without start and end. Each step is `{"chosen": {...}, "rank", "candidates":
     [...]}`: `rank` counts the chosen token from 0; a candidate has `id`, `text`, `probability` and `log_probability`
     (natural logarithm). The sum of the chosen log-probabilities is that of the translation.
     """
@@ -53,7 +53,7 @@ def decoding_steps(
 def text_steps(
     model: LanguageModel, tokenizer: Tokenizer, ids: Sequence[int], *, candidates: int = CANDIDATES
 ) -> list[dict[str, Any]]:
-    """The same for a text that a language model reads from its beginning: a step for each token and one for the end."""
+    """The steps of a language model for a text from its beginning: one for each token and one for the end."""
     batch = make_blocks(np.array([[model.start_id, *ids, model.end_id]]))
     with eval_mode(model) as device:
         features = model.forward(batch.to(device))
@@ -64,7 +64,7 @@ def text_steps(
 def _told(
     log_probabilities: Tensor, target: Tokenizer, said: Sequence[int], candidates: int, *, end: int
 ) -> list[dict[str, Any]]:
-    """The steps from the (positions, vocab) log-probabilities and the tokens that were said there."""
+    """The steps, given log-probabilities (positions, vocab) and the tokens at these positions."""
     top = log_probabilities.topk(min(candidates, log_probabilities.shape[-1]), dim=-1)
     steps = []
     for place, chosen in enumerate(said):
@@ -83,7 +83,7 @@ def _told(
 
 
 def candidate(target: Tokenizer, token: int, log_probability: float, *, end: int) -> dict[str, Any]:
-    """A token that could come next: `begins` says whether a word begins with it."""
+    """A candidate as values for JSON; `begins` says whether a word begins with it."""
     if token == end:
         piece = END_PIECE
     else:

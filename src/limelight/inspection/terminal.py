@@ -1,4 +1,4 @@
-"""Attention as text: shaded blocks that any terminal, pipe or log file can show, or colored cells where there is color.
+"""Attention as text: shaded blocks for any terminal, pipe or log file, or colored cells on a color terminal.
 
               d  h
               o  a
@@ -18,17 +18,17 @@ from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.words import drawable
 
 BLOCKS = "·░▒▓█"
-"""Five steps. The first one is drawn, too, so that every label has its cells; a masked cell is blank."""
+"""Five levels. The lowest one is also drawn, so that every label has its cells; a masked cell is blank."""
 ASCII = ".:+*#"
-"""The same for terminals that cannot show blocks."""
+"""Five levels for terminals that cannot show blocks."""
 
 COLORS = (16, 17, 54, 90, 126, 162, 168, 204, 209, 215, 222, 230)
 """From 0 to 1: numbers of the 256 colors of a terminal, dark to light like the pictures (`heatmap.COLORS`)."""
 GRAY = 241
-"""Of a masked cell."""
+"""The color of a masked cell."""
 
 NARROWEST = 24
-"""Columns of text that a picture needs at least."""
+"""Minimum width of a picture in columns of text."""
 
 CELL = 2  # a letter is about twice as high as wide, so two of them are a square
 TALLEST_HEADER = 12
@@ -45,10 +45,10 @@ def text_picture(
 ) -> str:
     """The mean over the chosen layers and heads (see `AttentionMap.average`) as lines of at most `width` columns.
 
-    Above stand the sentence, the model, and what was averaged. Rows are queries, columns (written downwards) are keys;
-    at the right of each row stands where most of it went. What is too wide for one picture goes on in further ones
-    below. The last line tells what the shades mean. Without `shades` cells are colored, on the scale from 0 to 1 of
-    every picture. Raises `UserError` for a kind, layer or head that is not there, or a width below `NARROWEST`.
+    The title is the sentence, the model, and what was averaged. Rows are queries, columns (labeled vertically) are
+    keys; each row ends with its largest weight and that key. A map that is too wide is continued below. The last line
+    is the legend. Without `shades` cells are colored, on the same scale from 0 to 1 in every picture. Raises
+    `UserError` for an unknown kind, layer or head, or a width below `NARROWEST`.
     """
     rows, columns = attention.labels(kind)
     weights, may_attend = attention.average(kind, layer=layer, heads=heads), attention.may_attend(kind)
@@ -68,7 +68,7 @@ def shade(
     width: int = 80,
     shades: str | None = BLOCKS,
 ) -> str:
-    """Any weights (rows, columns) as such a picture; `may_attend` is False where a cell is masked."""
+    """Any weights (rows, columns) as such a picture; `may_attend` (rows, columns) is False for masked cells."""
     if width < NARROWEST:
         raise UserError(
             f"a width of {width} is too narrow for a picture of attention: give at least {NARROWEST} columns"
@@ -98,9 +98,9 @@ def _parts(
     columns: Sequence[str],
     width: int,
 ) -> list[str]:
-    """Lines: as many columns as there is room for, then the next ones below, a blank line behind each part.
+    """The lines of a picture: as many columns as fit, then the next ones below, with a blank line after each part.
 
-    What got most of a row is named in that part alone in which its cell stands.
+    The largest weight of a row is named only in the part with its cell.
     """
     label = min(max(map(cell_len, rows)), width // 4)
     best = weights.argmax(axis=1).tolist()
@@ -123,14 +123,14 @@ def _note(weight: float, column: str) -> str:
 
 
 def _levels(values: npt.NDArray[np.float32], peak: float, count: int) -> list[list[int]]:
-    """Equal steps from nothing to `peak`."""
+    """The level of each value, in equal steps from 0 to `peak`."""
     share = values / peak if peak else np.zeros_like(values)
     levels: list[list[int]] = np.minimum(share * count, count - 1).astype(np.int64).tolist()
     return levels
 
 
 def _block(shade: str, level: int) -> str:
-    """A cell of a shade. The faintest is drawn once: full rows of it would drown the others."""
+    """A cell of a shade. The faintest is a single character, so that the others stand out."""
     return shade * CELL if level else shade + " " * (CELL - 1)
 
 
@@ -143,7 +143,7 @@ def _color_legend() -> str:
 
 
 def _legend(peak: float, shades: str, width: int) -> list[str]:
-    """Where each shade begins, in as many lines as the width asks for."""
+    """The lower bound of each shade, in lines of at most `width` columns."""
     entries = [
         f"{_block(shade, step).rstrip()} from {peak * step / len(shades):.2f}" for step, shade in enumerate(shades)
     ]
@@ -158,7 +158,7 @@ def _legend(peak: float, shades: str, width: int) -> list[str]:
 
 
 def _wrap(text: str, width: int) -> list[str]:
-    """Lines of at most `width` columns, broken at spaces where there are any."""
+    """Lines of at most `width` columns, broken at spaces if possible."""
     lines = [""]
     for word in text.split():
         for part in chop_cells(word, width):
@@ -171,7 +171,7 @@ def _wrap(text: str, width: int) -> list[str]:
 
 
 def _header(columns: Sequence[str]) -> list[str]:
-    """The columns' words written downwards, their last letters on one line."""
+    """The labels of the columns written vertically, aligned at their ends."""
     words = [_upright(column) for column in columns]
     height = max(map(len, words))
     padded = [[""] * (height - len(word)) + word for word in words]
@@ -179,7 +179,7 @@ def _header(columns: Sequence[str]) -> list[str]:
 
 
 def _upright(text: str) -> list[str]:
-    """The letters, each with the marks that belong to it; a long word is cut and says so."""
+    """The letters, each with its combining marks; a long word is truncated with an ellipsis."""
     letters: list[str] = []
     for character in text:
         if letters and cell_len(character) == 0:
@@ -190,7 +190,7 @@ def _upright(text: str) -> list[str]:
 
 
 def _cut(text: str, width: int) -> str:
-    """Exactly `width` columns; what is too long ends in an ellipsis."""
+    """The text in exactly `width` columns; longer text is truncated with an ellipsis."""
     if cell_len(text) > width:
         return set_cell_size(text, width - 1) + "…"
     return set_cell_size(text, width)

@@ -1,1 +1,1 @@
-"""From text to text: a model with all it takes to be used."""
+"""Pipelines from text to text: a model with its tokenizer and settings."""

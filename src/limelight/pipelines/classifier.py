@@ -1,4 +1,4 @@
-"""From texts to labels."""
+"""Classification of texts."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,37 +14,37 @@ from limelight.text.readers.live import chunks
 
 @dataclass(frozen=True, slots=True)
 class Classification:
-    """A text and what a model takes it for."""
+    """The classification of a text."""
 
     text: str
     label: str
-    """The most probable one."""
+    """The most probable label."""
     probability: float
     probabilities: Mapping[str, float]
-    """Of every label; they sum to one."""
+    """Label -> probability, for all labels; they sum to one."""
 
 
 class Classifier(Reader[encoder_only.Classifier]):
-    """A classifier with all it takes to read text."""
+    """A classifier with its tokenizer."""
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """All there are."""
+        """All labels of the model."""
         return self.model.labels
 
     def classify(self, texts: Sequence[str], *, batch_tokens: int = 16384) -> list[Classification]:
-        """The label of each text, in their order; of a blank text, what the model makes of nothing at all.
+        """Classify texts, in order; a blank text is classified as an empty sequence.
 
-        `batch_tokens` bounds a batch: texts * tokens of the longest. Raises `UserError` for a text longer than the
-        model can take, naming its place.
+        `batch_tokens` is the maximum size of a batch: texts * tokens of the longest. Raises `UserError` for a text
+        longer than the model permits, with its number.
         """
         return self._classify(texts, batch_tokens, first=1)
 
     def classify_stream(
         self, lines: Iterable[str | None], *, batch_tokens: int = 16384, chunk: int = 1000
     ) -> Iterator[Classification]:
-        """The same for any number of lines in bounded memory, `chunk` at a time, or fewer: at a `None` among the lines,
-        a pause of the input, those before it are read."""
+        """Classify any number of lines in bounded memory, `chunk` at a time. `None` marks a pause of the input: the
+        lines before it are classified immediately."""
         if chunk < 1:
             raise UserError(f"chunk must be at least 1 line, not {chunk}")
         first = 1

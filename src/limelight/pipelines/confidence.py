@@ -1,8 +1,8 @@
-"""How likely a translation is good, from what the model thought of its words: features, and what they are worth.
+"""The confidence of a translation and of its words: features and a logistic regression.
 
-A logistic regression on the mean and the least log-probability, the length, and how much of the source is covered, as
-far as lengths show it (Bergamot's supervised quality estimation; Fomicheva et al. 2020 for the features without one).
-Its weights are fitted on text with references (`evaluation/confidence.py`).
+Features are the mean and the smallest log-probability, the length, and the ratio of lengths to the source (Bergamot's
+supervised quality estimation; Fomicheva et al. 2020 for unsupervised features). The weights are fitted on text with
+references (`evaluation/confidence.py`).
 """
 
 import math
@@ -14,9 +14,9 @@ from limelight.storage.confidence import Confidence
 from limelight.tokens import Tokenizer
 
 LEAST = -20.0
-"""Smaller log-probabilities count as this one."""
+"""Lower bound of log-probabilities."""
 DOUBTFUL = math.log(0.5)
-"""Words below are doubtful."""
+"""Log-probability below which a word is doubtful."""
 SENTENCE_FEATURES = (
     "mean",
     "mean squared",
@@ -40,7 +40,7 @@ def word_log_probabilities(tokenizer: Tokenizer, hypothesis: Hypothesis) -> tupl
 
 
 def sentence_features(source: str, text: str, words: Sequence[float], tokens: Sequence[float]) -> list[float]:
-    """As `SENTENCE_FEATURES` names them. `words` and `tokens` are log-probabilities, of the end, too."""
+    """The features named in `SENTENCE_FEATURES`. `words` and `tokens` are log-probabilities, including the end."""
     mean = sum(max(LEAST, each) for each in tokens) / max(1, len(tokens))
     doubtful = sum(each < DOUBTFUL for each in words) / max(1, len(words))
     coverage = max(-3.0, min(3.0, math.log((len(text) + 1) / (len(source) + 1))))
@@ -61,7 +61,7 @@ def sentence_features(source: str, text: str, words: Sequence[float], tokens: Se
 def word_features(
     words: Sequence[float], least: Sequence[float], texts: Sequence[str], mean: float
 ) -> list[list[float]]:
-    """As `WORD_FEATURES` names them, for each word of a sentence whose tokens have this mean log-probability."""
+    """The features named in `WORD_FEATURES` for each word; `mean` is the mean log-probability of all tokens."""
     around = [0.0, *words, 0.0]
     return [
         [word, math.exp(word), least[place], around[place], around[place + 2], mean, math.log(len(texts[place]) + 1)]
@@ -72,7 +72,7 @@ def word_features(
 def features_of(
     tokenizer: Tokenizer, source: str, text: str, hypothesis: Hypothesis
 ) -> tuple[list[float], list[list[float]]]:
-    """Those of the sentence and of its words; none of words where these cannot be told from the tokens."""
+    """The features of a sentence and of its words; none of words if these cannot be determined from the tokens."""
     tokens = hypothesis.log_probabilities
     words, least = word_log_probabilities(tokenizer, hypothesis)
     sentence = sentence_features(source, text, words, tokens)

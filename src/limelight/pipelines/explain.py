@@ -1,8 +1,8 @@
-"""A translation with all that the page shows of it: weights, steps, the beam, look-ups. Pure functions of a translator.
+"""Explanations of a translation for the page: weights, decoding steps, beam search, attention computations.
 
-Every answer is a function of what is asked (text, direction, tokens, heads that are switched off), so whoever serves
-the page has to keep nothing between two requests. What a service asks (`ANSWERS`) keeps the weights of the translation
-that each model explained last, so that opening its heads computes nothing again.
+Every result is a pure function of the translator and the question (text, direction, tokens, switched-off heads), so a
+server needs no state between two requests. The functions for a service (`ANSWERS`) cache the weights of the translation
+that each model explained last, so that its heads can be shown without another computation.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ from limelight.pipelines.translator import Translator
 from limelight.tokens import Tokenizers
 
 MAX_TOKENS = 200
-"""Of the source and of the target that are explained: every head has a weight for each pair of them."""
+"""Maximum tokens of source and of target: every head has a weight for each pair of them."""
 
 
 MIN_TEMPERATURE, MAX_TEMPERATURE = 0.01, 100.0
@@ -40,27 +40,27 @@ MIN_TEMPERATURE, MAX_TEMPERATURE = 0.01, 100.0
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is to be explained."""
+    """The translation to explain."""
 
     text: str
     source_lang: str = ""
     target_lang: str = ""
     beam_size: int | None = None
     prefix: tuple[int, ...] = ()
-    """Target tokens that the translation begins with."""
+    """Forced first target tokens of the translation."""
     target: tuple[int, ...] | None = None
-    """The target tokens to look at; the model's own translation where it is None."""
+    """The target tokens; None for the model's own translation."""
     off: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    """Heads that are switched off, by the name of their attention, as in `keep_heads`."""
+    """Switched-off heads, by the name of their attention, as in `keep_heads`."""
     temperature: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
-    """Of the softmax of single heads, by the name of their attention: below 1 sharper, above 1 flatter."""
+    """Temperatures of the softmax of single heads, by the name of their attention: below 1 sharper, above 1 flatter."""
 
 
 def explain(translator: Translator, question: Question, *, every_head: bool = False) -> dict[str, Any]:
     """The page's document of a translation, with `steps`, `beam` and `translation`.
 
-    With a target that is given there is no search, and no `beam`. Raises `UserError` for a blank text, for one that is
-    too long, for an ensemble, for a direction that the model does not have, and for heads that are not there.
+    With a given target there is no search and no `beam`. Raises `UserError` for a blank text, a text that is too long,
+    an ensemble, a direction that the model does not have, and unknown heads.
     """
     return _explained(translator, question, every_head=every_head)[0]
 
@@ -95,8 +95,8 @@ def _explained(
 
 
 def explained_page(translator: Translator, question: Question, *, theme: str = "dark") -> str:
-    """The same as one HTML file that works without a server: with every head, and the look-ups of the head that aligns
-    best. Raises `UserError` as `explain` does."""
+    """The explanation as one HTML file that works without a server: with every head, and the computations of the head
+    that aligns best. Raises `UserError` as `explain` does."""
     require_theme(theme)
     return standalone_page(explain_whole(translator, question), theme=theme)
 
@@ -135,7 +135,7 @@ def _seen(translator: Translator, question: Question) -> AttentionMap:
 def look_up_in(
     translator: Translator, question: Question, kind: str, layer: int, head: int, row: int
 ) -> dict[str, Any]:
-    """The numbers of one look-up, see `inspection.look_up`. The question has to have a target."""
+    """The numbers of one attention computation, see `inspection.look_up`. The question has to have a target."""
     _, request = _asked(translator, question)
     return look_up(
         translator.model,
@@ -150,8 +150,8 @@ def look_up_in(
 
 
 def changed_heads(translator: Translator, question: Question) -> KeepHeads | None:
-    """The heads that are off, and the temperatures, as models take them. Raises `UserError` for an attention or a head
-    that is not there, and for a temperature out of bounds."""
+    """Switched-off heads and temperatures in the form of `keep_heads`. Raises `UserError` for an unknown attention or
+    head, and for a temperature out of bounds."""
     counts = head_counts(translator.model)
     keep: dict[str, torch.Tensor] = {}
     temperature: dict[str, torch.Tensor] = {}
@@ -168,9 +168,9 @@ def changed_heads(translator: Translator, question: Question) -> KeepHeads | Non
 
 
 def _ones(translator: Translator, counts: Mapping[str, int], name: str, heads: Sequence[int]) -> torch.Tensor:
-    """A one for each head of this attention, of which these are to be changed."""
+    """A tensor of ones, one for each head of this attention. Raises `UserError` for unknown `heads`."""
     if name not in counts:
-        raise UserError(f"there is no attention {name!r}; there are {', '.join(counts) or 'none'}")
+        raise UserError(f"unknown attention {name!r}; the model has {', '.join(counts) or 'none'}")
     for head in heads:
         if not 0 <= head < counts[name]:
             raise UserError(f"there is no head {head} of {name}: there are {counts[name]}, they count from 0")
@@ -192,7 +192,7 @@ def head_counts(model: torch.nn.Module) -> dict[str, int]:
 
 
 def _asked(translator: Translator, question: Question) -> tuple[Tokenizers, Request]:
-    """The tokenizers of the direction, and what an engine would be asked for."""
+    """The tokenizers of the direction, and the request to an engine."""
     options: SearchOptions = {"beam_size": question.beam_size}
     (prepared,) = translator.prepare(
         [question.text], source_lang=question.source_lang, target_lang=question.target_lang, **options
@@ -202,11 +202,11 @@ def _asked(translator: Translator, question: Question) -> tuple[Tokenizers, Requ
     tokens = max(len(prepared.request.source), len(question.target or ()), len(question.prefix))
     if tokens > MAX_TOKENS:
         raise UserError(f"the sentence has {tokens} tokens, and at most {MAX_TOKENS} are explained: give a shorter one")
-    # Every token can be looked at, so all are scored: what a shortlist leaves out would seem impossible.
+    # All tokens are scored, without a shortlist: tokens outside it would seem impossible on the page.
     request = replace(prepared.request, prefix=question.prefix, shortlist=None)
     for token in question.target or ():
         if not 0 <= token < translator.model.output_size or token == translator.model.end_id:
-            raise UserError(f"the target has the id {token}, which is no token of this model's target side")
+            raise UserError(f"the target has the id {token}, which is not a target token of this model")
     return translator.towards(Direction(question.source_lang, question.target_lang)), request
 
 
@@ -239,7 +239,7 @@ def _explain_whole(translator: Translator, text: str, options: Mapping[str, Any]
 
 def _explain_heads(translator: Translator, text: str, options: Mapping[str, Any]) -> dict[str, Any]:
     document = explain(translator, _question(text, options), every_head=True)
-    document.pop("beam", None)  # it is as large as the weights, and only the translation that is looked at shows it
+    document.pop("beam", None)  # it is as large as the weights, and only the main translation shows it
     return document
 
 
@@ -258,7 +258,7 @@ def _look_up(translator: Translator, text: str, options: Mapping[str, Any]) -> d
 
 
 def _question(text: str, options: Mapping[str, Any]) -> Question:
-    """What a service was asked, as JSON brought it."""
+    """The question from the JSON of a service's request."""
     target = options.get("target")
     return Question(
         text,
@@ -282,4 +282,4 @@ ANSWERS: dict[str, Callable[[Translator, str, Mapping[str, Any]], Any]] = {
     "head_weights": _head_weights,
     "look_up": _look_up,
 }
-"""What a service may be asked of a text, by name."""
+"""Explanations that a service offers, by name."""

@@ -1,4 +1,4 @@
-"""What the page shows of a text alone: one that a language model writes on, or one in which masks are filled in."""
+"""Explanations of a single text for the page: a text continued by a language model, or with filled masks."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,7 +17,7 @@ GUESSES = 8
 
 
 def explain_written(generator: TextGenerator, found: Generated, name: str = "") -> dict[str, Any]:
-    """The page's document of a prompt and what was written on it, with `steps` and `written`.
+    """The page's document of a prompt and its continuation, with `steps` and `written`.
 
     The weights are those of `generator.attention(prompt + text)`. Raises `UserError` for a text that is too long.
     """
@@ -35,7 +35,7 @@ def explain_written(generator: TextGenerator, found: Generated, name: str = "") 
 
 
 def explain_filled(filler: MaskFiller, text: str, name: str = "") -> dict[str, Any]:
-    """The page's document of a text with masks, with `filled`: the text with the best guesses, and those of each mask.
+    """The page's document of a text with masks, with `filled`: the completed text, and the predictions for each mask.
 
     The weights are those of `filler.attention(text)`; a text without a mask has no `filled`. Raises `UserError` for a
     text that is too long.
@@ -55,7 +55,7 @@ def text_head(pipeline: TextGenerator | MaskFiller, text: str, options: Mapping[
 
 
 def text_attention(pipeline: TextGenerator | MaskFiller, text: str) -> AttentionMap:
-    """`pipeline.attention(text)`. Raises `UserError` for a text of more than `MAX_TOKENS` tokens, too."""
+    """`pipeline.attention(text)`. Also raises `UserError` for a text of more than `MAX_TOKENS` tokens."""
     if isinstance(pipeline, TextGenerator):
         tokens = len(encode_text(pipeline.tokenizers.target, text))
     else:

@@ -1,4 +1,4 @@
-"""From a prompt to the text that goes on from it: language models, with the search and the engine of translation."""
+"""Text generation with language models, which continue a prompt, with the same engine as translation."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
@@ -23,45 +23,45 @@ from limelight.tokens import Tokenizers
 from limelight.tokens.text import decode_text, encode_text
 
 BATCH_TOKENS = 16384
-"""Tokens of prompts that are read at a time."""
+"""Maximum tokens of prompts in a batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """A text that a model has written."""
+    """A generated text."""
 
     text: str
-    """What was written: neither the prompt nor a stop text is part of it."""
+    """The generated text, without the prompt and without the stop text."""
     prompt: str
     tokens: tuple[str, ...]
-    """The tokens that were drawn, those of a stop text included, without the end."""
+    """The generated tokens, including those of a stop text, without the end."""
     log_probability: float
-    """Natural logarithm of what the model gives these tokens, and the end if it came, before temperature and cuts."""
+    """Log-probability of these tokens, and of the end if it was generated, before temperature, top-k and top-p; natural
+    logarithm."""
     ended_by: Literal["end", "stop", "length"]
-    """The model's own end of the text, a stop text, or the limit of tokens."""
+    """The end token, a stop text, or the limit of tokens."""
 
 
 class Growth(NamedTuple):
-    """What one step has added to one of the texts."""
+    """The text that one step added to a sample."""
 
     sample: int
-    """Which text, counted from 0."""
+    """The number of the sample, from 0."""
     text: str
     done: Generated | None
-    """The whole of it, once it is complete."""
+    """The whole text if it is complete; else None."""
 
 
 class TextGenerator:
-    """A language model with all it takes to write text. The model is left as it was found: still training, if it was.
+    """A language model with its tokenizer. Methods restore the training mode of the model.
 
     Args:
-        window: most tokens that the model has learned to see at once; None where it carries a state as long as it
-            likes. When so many are used up, the last half of them is read anew as the prompt of a new state: a text of
-            any length is written in a window that never grows. That costs reading each token once more, and what lies
-            further back than the window is forgotten.
-        precision: packs the model for searching, see `Translator`.
+        window: maximum context in tokens; None for models with a state of unlimited length. When the context is full,
+            its last half becomes the prompt of a new state, so that texts may have any length. Each token is encoded
+            about twice then, and tokens before the window have no influence.
+        precision: precision of the prepared model, see `Translator`.
 
-    Raises `UserError` for a precision that is not to be had.
+    Raises `UserError` for a precision that is not available.
     """
 
     def __init__(
@@ -86,15 +86,15 @@ class TextGenerator:
         sampling: Sampling | None = None,
         stop: Sequence[str] = (),
     ) -> list[Generated]:
-        """Texts that go on from `prompt`; an empty one is the beginning of a document.
+        """Generate continuations of `prompt`; with an empty prompt, beginnings of documents.
 
         Args:
-            samples: how many, drawn independently.
-            max_tokens: the maximum number of tokens of each.
-            sampling: how to draw; None takes the most probable token each time (greedy search).
-            stop: texts that end a text where they appear in it.
+            samples: number of independent samples.
+            max_tokens: maximum number of tokens of each.
+            sampling: sampling settings; None takes the most probable token at every step (greedy search).
+            stop: a generated text ends before the first occurrence of one of these texts.
 
-        Raises `UserError` for settings out of bounds, and `RunError` where the model predicts no numbers.
+        Raises `UserError` for settings out of bounds, and `RunError` if the predictions of the model are NaN.
         """
         grown = self.write(prompt, samples=samples, max_tokens=max_tokens, sampling=sampling, stop=stop)
         done = {each.sample: each.done for each in grown if each.done is not None}
@@ -103,8 +103,8 @@ class TextGenerator:
     def stream(
         self, prompt: str, *, max_tokens: int = 500, sampling: Sampling | None = None, stop: Sequence[str] = ()
     ) -> Iterator[str]:
-        """One text as it comes, in parts that make up what `generate` gives: whole characters, and nothing that may be
-        the beginning of a stop text."""
+        """Generate one text in parts, which concatenated are the text of `generate`. Parts have only whole characters,
+        and nothing that may be the beginning of a stop text."""
         grown = self.write(prompt, max_tokens=max_tokens, sampling=sampling, stop=stop)
         return (each.text for each in grown if each.text)
 
@@ -117,12 +117,12 @@ class TextGenerator:
         sampling: Sampling | None = None,
         stop: Sequence[str] = (),
     ) -> Iterator[Growth]:
-        """All texts as they come, side by side; each ends with a `Growth` that has the whole of it."""
+        """Generate all samples in parallel, step by step; the last `Growth` of each has the whole text."""
         if samples < 1 or max_tokens < 1:
             name, value = ("samples", samples) if samples < 1 else ("max_tokens", max_tokens)
             raise UserError(f"{name} must be at least 1, not {value}")
         if sampling is None and samples > 1:
-            raise UserError(f"{samples} samples of greedy search would be the same text: give a sampling to draw them")
+            raise UserError(f"{samples} samples of greedy search would be equal: give `sampling`, or samples=1")
         if "" in stop:
             raise UserError("an empty stop text would end every text before it begins")
         tokens = encode_text(self.tokenizers.target, prompt)
@@ -132,8 +132,8 @@ class TextGenerator:
         )
 
     def attention(self, text: str) -> AttentionMap:
-        """What the model attends to while it reads `text` from its beginning: `decoder_self`, and nothing in a
-        recurrent model. Raises `UserError` for a blank text, and for one longer than learned positions reach."""
+        """The attention map of `text`: `decoder_self`; empty for a recurrent model. Raises `UserError` for a blank text
+        and for one longer than the learned positions."""
         if not text.strip():
             raise UserError("the text is blank: there is nothing to attend to; give a sentence")
         tokenizer = self.tokenizers.target
@@ -141,7 +141,7 @@ class TextGenerator:
 
     @property
     def device(self) -> torch.device:
-        """Where the model is."""
+        """The device of the model."""
         weight = next(self.model.parameters(), None)
         return torch.device("cpu") if weight is None else weight.device
 
@@ -149,7 +149,7 @@ class TextGenerator:
         engine = Engine(self.searched, batch_tokens=BATCH_TOKENS)
         writing = {engine.submit(draft.request(settings)): draft for draft in drafts}
         while writing:
-            # For a step alone: who is handed its result is not to be within it.
+            # Only during a step: callers must not run inside the context.
             with eval_mode(self.model) if self.searched is self.model else nullcontext():
                 outcomes = engine.step()
             grown = []
@@ -171,30 +171,30 @@ class TextGenerator:
 
 
 class _Draft:
-    """A text that is being written."""
+    """A text during its generation."""
 
     def __init__(
         self, sample: int, prompt: str, tokens: Sequence[int], by: TextGenerator, max_tokens: int, stop: Sequence[str]
     ) -> None:
         self.sample, self.done = sample, False
         self.room = 0
-        """How many tokens it may get before it has to be read anew."""
+        """Number of further tokens before the window is full."""
         self.written = 0
-        """How many it has got since it was read."""
+        """Number of tokens generated with the current state."""
         self._windows = 0
         self._prompt, self._window, self._tokenizer = prompt, by.window, by.tokenizers.target
         self._context = [by.model.start_id, *tokens]
-        """What a new state begins with."""
+        """The tokens with which a new state begins."""
         self._tokens: list[int] = []
         self._left = max_tokens
         after_space = prompt.endswith(" ") and not decode_text(self._tokenizer, tokens).endswith(" ")
         self._writer = Writer(self._tokenizer, tokens, stop=stop, after_space=after_space)
         self._text: list[str] = []
         self._before, self._now = 0.0, 0.0
-        """Log-probabilities of what former states have written, and of what this one has."""
+        """Log-probability of the tokens of previous states, and of the current one."""
 
     def request(self, settings: SearchSettings) -> Request:
-        """Begin to write, or go on with a new state, which draws other numbers."""
+        """The request that begins the text, or continues it with a new state and a new random stream."""
         context = self._context
         if self._window is None:
             self.room = self._left
@@ -210,7 +210,7 @@ class _Draft:
         return Request(context[:-1], self.room, settings, first=context[-1], substream=substream)
 
     def hear(self, token: int, log_probability: float) -> Growth:
-        """One more token; the log-probability is that of all that this state has written."""
+        """Add a token; `log_probability` is that of all tokens of the current state."""
         self._tokens.append(token)
         self._context.append(token)
         self._now = log_probability
@@ -225,7 +225,7 @@ class _Draft:
         return Growth(self.sample, text, None)
 
     def end(self, log_probability: float) -> Growth:
-        """The model itself has ended it."""
+        """End the text after the end token."""
         self._now = log_probability
         text = self._writer.rest()
         return self._over(text, "stop" if self._writer.stopped else "end")
@@ -243,5 +243,5 @@ class _Draft:
 
 
 def window_of(config: RunConfig) -> int | None:
-    """How many tokens a language model has learned to see at once; None for one that carries a state."""
+    """The context length of a language model in tokens; None for a recurrent one."""
     return None if isinstance(config.model, RecurrentLanguageModelConfig) else config.batching.block

@@ -1,23 +1,23 @@
-"""Guards: what is wrong with a translation, as far as its source shows it, and what is done about it.
+"""Guards: detect faults of a translation by its source, search again, and repair.
 
-A sentence is translated and looked at (`faults`). Where something is wrong it is searched again, in one way after
-another (`REMEDIES`), and the best of what was found is kept; what is wrong then is put right in the text as far as that
-can be done (`repaired`). `warnings` of the translation name what was found:
+Each translation is checked (`faults`). If it has faults, the sentence is searched again with each of the `REMEDIES` in
+turn, and the best result is kept; remaining faults are repaired in the text if possible (`repaired`). `warnings` of the
+translation name the faults that were found:
 
-    loop              it repeated itself; it was searched again, or the repetition was cut
-    too short         much of the source can have no counterpart
-    too long          it had more than three times the characters of the source, and was cut where it still has
-    copied            it is the source
-    unknown script    the model knows hardly any letter of the source
-    number lost       a number of the source is missing, or was put in the place of another one
-    address lost      a URL or an e-mail address was missing, and was put where it probably belongs
-    placeholder lost  a placeholder of marked text is missing or there twice
+    loop              it repeated itself; it was searched again, or the repetition was removed
+    too short         much of the source cannot have a counterpart
+    too long          it had more than three times the characters of the source; truncated if it still has
+    copied            it is equal to the source
+    unknown script    the vocabulary has hardly any letter of the source
+    number lost       a number of the source was missing; it may have replaced another number
+    address lost      a URL or an e-mail address was missing, and was inserted at its probable place
+    placeholder lost  a placeholder of marked text is missing or duplicated
     quotation lost    a quotation mark of the source is missing
     uncovered         it is short, and a part of the source was not attended to
 
-A translation with one of the faults `WRONG` has little confidence. Where nothing is wrong, a guard costs a look at two
-strings. What it does depends on the sentence alone, never on others in the batch. Draws (`sampling`) and lists
-(`n_best` above 1) stay as the search found them: they have warnings alone.
+A translation with one of the faults in `WRONG` has low confidence. Without faults a guard only compares two strings.
+Guards are batch-invariant: they depend only on the sentence. Results of `sampling` and of `n_best` above 1 are not
+changed: they only get warnings.
 """
 
 import math
@@ -53,38 +53,38 @@ SEVERITY = {
     "spelled": 1,
     "doubtful": 1,
 }
-"""Of two translations of a sentence the one whose faults weigh less is kept."""
+"""Weights of faults: of several translations of a sentence the one with the smallest sum is kept."""
 UNTOLD = ("long", "spelled", "doubtful")
-"""Faults that are no warnings: a few characters with more than three times as many; digits that became a word; a source
-in ALL CAPS or Like This, which is always searched as a sentence, too."""
+"""Faults that are not reported as warnings: a few characters with more than three times as many in the output; digits
+that became a word; a source in capitals or title case, which is always also searched in sentence case."""
 WRONG = ("loop", "too short", "too long", "copied", "unknown script", "uncovered")
 UNSURE = 0.1
-"""The most confidence that such a translation has: the features of confidence do not know these faults."""
+"""Maximum confidence of such a translation: the features of the confidence do not cover these faults."""
 UNKNOWN = 0.5
-"""A source with this share of unknown letters is in an unknown script."""
+"""Minimum share of unknown letters of a source in an unknown script."""
 BRIEF = 0.6
-"""A translation with a smaller share of the characters of its source is brief: what was attended to is looked at."""
+"""A translation with a smaller ratio of characters to its source is brief: its attention weights are checked."""
 MIN_WORDS = 5
-"""Words of the source that such a sentence has at least."""
+"""Minimum number of source words for that check."""
 UNCOVERED = 0.25
-"""This share of the words of the source, not attended to, is a part of it."""
+"""Minimum share of source words without attention for the fault `uncovered`."""
 WIDER = 4
-"""The beam in which a translation without faults is looked for, where that of the request is narrower."""
+"""Minimum beam size of the search for a translation without faults."""
 LONGER = 0.5
-"""So much larger is its length penalty where a part of the source is missing."""
+"""Increase of its length penalty if a part of the source is missing."""
 MAX_NGRAM_TOKENS = 3
-"""No longer run of tokens is forbidden to come twice."""
+"""Maximum size of the n-grams whose repetition is forbidden."""
 
 
 class Attempt(NamedTuple):
-    """A translation with what is wrong with it."""
+    """A translation with its faults."""
 
     translation: Translation
     faults: tuple[str, ...]
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The faults that are reported to a user."""
+        """The faults that are reported to the user."""
         return tuple(fault for fault in self.faults if fault not in UNTOLD)
 
 
@@ -92,7 +92,7 @@ QUOTES = Protector("quotes", lambda text: [Found(*match.span()) for match in che
 NUMBERS = Protector("numbers", lambda text: [Found(*match.span()) for match in checks.NUMBER.finditer(text)])
 
 Remedy = Callable[[Sentence, Attempt], Steps[list[Translation]]]
-"""Searches again where it can help with the faults of an attempt; gives nothing where it cannot."""
+"""Searches again if it can help with the faults of an attempt; else returns an empty list."""
 
 
 def guarded(sentence: Sentence) -> Steps[Translation]:
@@ -133,7 +133,7 @@ def looked_at(sentence: Sentence, translation: Translation) -> Attempt:
 
 
 def in_title_case(sentence: Sentence) -> bool:
-    """Whether a source is Written Like This, and not of names and nouns that are always."""
+    """Whether a source is in title case, apart from names and nouns that are always capitalized."""
     source = sentence.text
     if not checks.is_title(source):
         return False
@@ -142,26 +142,26 @@ def in_title_case(sentence: Sentence) -> bool:
 
 
 def _sureness(translation: Translation) -> float:
-    """Its confidence; where that is not known, the geometric mean of the probabilities of its tokens."""
+    """Its confidence; if unknown, the geometric mean of the probabilities of its tokens."""
     if translation.confidence is not None:
         return translation.confidence
     return math.exp(translation.log_probability / (len(translation.tokens) + 1))
 
 
 def _rank(attempt: Attempt) -> tuple[int, float]:
-    """The best has the least; of equal ones the first."""
+    """Sort key of attempts, the best first."""
     return sum(SEVERITY[fault] for fault in attempt.faults), -_sureness(attempt.translation)
 
 
 def _unsure(translation: Translation, warnings: Sequence[str]) -> Translation:
-    """The translation with no more confidence than its warnings allow."""
+    """The translation with its confidence limited by its warnings."""
     if translation.confidence is None or not set(warnings) & set(WRONG):
         return translation
     return replace(translation, confidence=min(UNSURE, translation.confidence))
 
 
 def faults(source: str, output: str) -> tuple[str, ...]:
-    """What is wrong with a translation of one sentence, as names of `SEVERITY`; nothing for most."""
+    """The faults of a translation of one sentence, as names of `SEVERITY`; empty for most."""
     found = {
         "loop": bool(checks.find_loop(source, output)),
         "placeholder lost": Counter(PLACEHOLDER.findall(source)) != Counter(PLACEHOLDER.findall(output)),
@@ -178,8 +178,7 @@ def faults(source: str, output: str) -> tuple[str, ...]:
 
 
 def repaired(sentence: Sentence, attempt: Attempt) -> str:
-    """The text of an attempt with its faults put right as far as its text alone allows it, in capitals where the source
-    is, and Like This where the source is."""
+    """The text of an attempt with its faults repaired as far as possible, in the case of the source."""
     source, text = sentence.text, attempt.translation.text
     for fault, repair in REPAIRS.items():
         if fault in attempt.faults:
@@ -195,14 +194,14 @@ REPAIRS: dict[str, Callable[[str, str], str]] = {
     "address lost": checks.put_back_addresses,
     "quotation lost": checks.put_back_quotes,
 }
-"""(source, output) -> output, in this order."""
+"""Fault -> repair (source, output) -> output, applied in this order."""
 
 
 # ---- remedies
 
 
 def as_a_sentence(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:
-    """Of a source in ALL CAPS, or one Like This: the same as a sentence, raised again."""
+    """For a source in capitals or title case: translate it in sentence case, then restore the case."""
     capitals = checks.is_capitals(sentence.text)
     if not ((capitals or in_title_case(sentence)) and sentence.is_free):
         return []
@@ -212,7 +211,7 @@ def as_a_sentence(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]
 
 
 def with_plain_quotes(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:
-    """Of a source with other quotation marks than straight ones: the same with these; then those of the target
+    """For a source with typographic quotation marks: translate it with straight ones, then insert those of the target
     language."""
     plain = checks.plain_quotes(sentence.text)
     if "quotation lost" not in best.faults or plain == sentence.text or not sentence.is_free:
@@ -223,8 +222,7 @@ def with_plain_quotes(sentence: Sentence, best: Attempt) -> Steps[list[Translati
 
 
 def with_placeholders(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:
-    """Addresses, and numbers or quotation marks if one was lost, are placeholders for the model, and come back as they
-    were."""
+    """Protect addresses, and also numbers or quotation marks if one was lost, by placeholders."""
     lost = {"address lost", "number lost", "spelled", "quotation lost"} & set(best.faults)
     if not (lost and sentence.is_free and sentence.knows_placeholders):
         return []
@@ -241,7 +239,7 @@ def with_placeholders(sentence: Sentence, best: Attempt) -> Steps[list[Translati
 
 
 def without_repetition(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:
-    """No run of tokens as long as the loop's comes twice."""
+    """Forbid repeated n-grams of the loop's length."""
     loop = checks.find_loop(sentence.text, best.translation.text)
     if not loop or sentence.request.constraints.include:  # a phrase might not be permitted any more
         return []
@@ -252,7 +250,7 @@ def without_repetition(sentence: Sentence, best: Attempt) -> Steps[list[Translat
 
 
 def among_more(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:
-    """All hypotheses of a beam, of which one may have no fault; of a longer one where a part is missing."""
+    """All hypotheses of a wider beam; with a larger length penalty if a part is missing."""
     if set(best.faults) <= {"doubtful", "spelled"}:
         return []
     settings = sentence.settings
@@ -266,11 +264,11 @@ def among_more(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:
 
 
 REMEDIES: tuple[Remedy, ...] = (as_a_sentence, with_plain_quotes, with_placeholders, without_repetition, among_more)
-"""In the order in which they are tried, until nothing is wrong."""
+"""In the order in which they are tried, until there is no fault."""
 
 
 def uncovered(model: Seq2Seq, tokenizers: Tokenizers, prepared: Prepared, found: Translation) -> float:
-    """The share of the words of a source that a translation of it does not attend to; 0 where that is not known."""
+    """The share of source words to which a translation does not attend; 0 if unknown."""
     if isinstance(model, Ensemble) or prepared.marked:
         return 0.0
     return attention_map(model, tokenizers, prepared.text, tokenizers.target.encode(found.text)).uncovered()

@@ -1,13 +1,13 @@
-"""A text on its way to a translation: which requests have to be decoded now, and what follows from their answers.
+"""Jobs: the translation of a text as a sequence of requests to an engine.
 
-`Translator.translate`, and a scheduler that serves many clients, do the same with a job:
+`Translator.translate` and the scheduler of the server use a job in the same way:
 
     while job.requests:
         job.receive([hypotheses of each request, in their order])
     job.translation
 
-A job is a generator inside: it yields requests, is sent what was found, and returns the translation. So a sentence can
-be searched again, with other settings, and no engine or scheduler needs to know.
+A job wraps a generator that yields requests, is sent their hypotheses, and returns the translation. So a sentence is
+searched again with other settings without any support by the engine or the scheduler.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -32,14 +32,14 @@ from limelight.tokens.marked import decode_marked
 
 Result = TypeVar("Result")
 Found = list[Hypothesis]
-"""What an engine found for one request, best first."""
+"""The hypotheses of one request, best first."""
 
 Steps = Generator[list[Request], Sequence[Found], Result]
-"""Yields requests, is sent what was found for each of them, and returns a result."""
+"""Yields requests, is sent the hypotheses of each, and returns a result."""
 
 
 class Job:
-    """One text. `requests` wait to be decoded; where there are none, `translation` is there."""
+    """The translation of one text. `requests` are pending; when there are none, `translation` is set."""
 
     def __init__(self, steps: Steps[Translation]) -> None:
         self._steps = steps
@@ -48,10 +48,10 @@ class Job:
         self._advance(None)
 
     def receive(self, found: Sequence[Found]) -> None:
-        """What was found for each of `requests`, in their order; afterwards there are others, or a translation."""
+        """Receive the hypotheses of each of `requests`, in order; then there are new requests, or the translation."""
         if len(found) != len(self.requests):
             raise ValueError(f"{len(found)} answers to {len(self.requests)} requests")
-        if self.requests:  # else it is done, and stays so
+        if self.requests:  # else it is already done
             self._advance(found)
 
     def _advance(self, found: Sequence[Found] | None) -> None:
@@ -62,13 +62,13 @@ class Job:
 
 
 def asked_once(request: Request) -> Steps[Found]:
-    """What is found for a request."""
+    """The hypotheses of a request, from one search."""
     [found] = yield [request]
     return found
 
 
 def side_by_side(several: Sequence[Steps[Result]]) -> Steps[list[Result]]:
-    """Several generators as one: the requests that all of them wait for are yielded together."""
+    """Combine several generators into one, which yields all their pending requests together."""
     results: list[Result | None] = [None] * len(several)
     waiting: dict[int, list[Request]] = {}
 
@@ -90,16 +90,17 @@ def side_by_side(several: Sequence[Steps[Result]]) -> Steps[list[Result]]:
 
 
 class TextOptions(SearchOptions, total=False):
-    """What a caller may ask beside the search.
+    """Options of a translation in addition to the search options.
 
-    lines: each text is one sentence, translated as it stands; else a text is split into sentences, and the line breaks
-        and the spaces between them are kept. A text with a `prefix` is one sentence, too.
-    guards: look for what is wrong with each translation, and search again where something is: `pipelines/guards.py`.
-        True when not given. Without them `warnings` are empty.
-    marked: texts are marked (`text/marks.py`): their placeholders are ids, and stand in the translations, too.
-    must_include: phrases that each translation has to contain, as they stand; `"lamp|lamps"` is one with two forms, of
-        which one has to come. A text is one sentence then.
-    must_not_include: phrases that it must not contain.
+    lines: each text is one sentence; else a text is split into sentences, and the line breaks and spaces between them
+        are kept. A text with a `prefix` is always one sentence.
+    guards: check each translation for faults, and search again if it has any: `pipelines/guards.py`. Default: True.
+        Without them `warnings` are empty.
+    marked: texts are marked (`text/marks.py`): their placeholders are encoded as reserved tokens, and decoded in the
+        translations.
+    must_include: phrases that each translation has to contain literally; `"lamp|lamps"` is a phrase with two forms, of
+        which one has to occur. A text is one sentence then.
+    must_not_include: phrases that a translation must not contain.
     """
 
     lines: bool
@@ -111,7 +112,7 @@ class TextOptions(SearchOptions, total=False):
 
 @dataclass(frozen=True, slots=True)
 class TextSettings:
-    """`TextOptions`, all filled in."""
+    """`TextOptions` with all defaults."""
 
     search: SearchSettings
     lines: bool = False
@@ -121,7 +122,7 @@ class TextSettings:
 
 
 FLAGS = {"lines": False, "guards": True, "marked": False}
-"""Those of them that are true or false."""
+"""The boolean options and their defaults."""
 
 
 class Part(NamedTuple):
@@ -131,7 +132,7 @@ class Part(NamedTuple):
     direction: Direction | None
     prefix: str
     place: tuple[int, ...]
-    """The number of the text, and from the second sentence on the number of the sentence in it."""
+    """The number of the text, and, except for its first sentence, the number of the sentence in it."""
 
 
 def text_settings(config: DecodingConfig, options: TextOptions) -> TextSettings:
@@ -149,12 +150,12 @@ def text_settings(config: DecodingConfig, options: TextOptions) -> TextSettings:
 
 
 def sentences_of(text: str, direction: Direction | None, *, whole: bool) -> Sentences:
-    """The sentences of a text; the text itself where it is to stay `whole`."""
+    """The sentences of a text; with `whole`, the text itself."""
     return Sentences((text,), ("", "")) if whole else split_sentences(text, names_of(direction)[0] or "en")
 
 
 def parts_of(sentences: Sentences, direction: Direction | None, prefix: str, number: int) -> list[Part]:
-    """The sentences of the text of this number."""
+    """The sentences of the text with this number."""
     return [
         Part(sentence, direction, prefix, (number, index) if index else (number,))
         for index, sentence in enumerate(sentences.texts)
@@ -168,9 +169,9 @@ def paragraph(
     *,
     source_lang_confidence: float | None = None,
 ) -> Steps[Translation]:
-    """A text, of what is done for each of its sentences; a text without any becomes an empty one.
+    """The steps of a text, from those of each of its sentences; the translation of a text without sentences is empty.
 
-    The alternative of a rank is made of those of this rank of each sentence; of the last where there are not so many.
+    The alternative of a rank consists of the alternatives of this rank of each sentence, or of its last one.
     """
     found = yield from side_by_side(steps)
     if not found:
@@ -188,43 +189,43 @@ def _ranked(text: str, sentences: Sentences, found: Sequence[Translation], rank:
 
 
 def names_of(direction: Direction | None) -> tuple[str, str]:
-    """The languages of a direction, empty where they have no names."""
+    """The languages of a direction; empty if they have no names."""
     source, target = direction or ("", "")
     return ("" if source == UNNAMED["source"] else source), ("" if target == UNNAMED["target"] else target)
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A sentence that is ready to be decoded."""
+    """A sentence with its request."""
 
     text: str
     request: Request | None
-    """What an engine is asked for; None for a blank text, of which there is nothing to decode."""
+    """The request to an engine; None for a blank text."""
     direction: Direction | None = None
     """None for a model of one direction whose languages have no names."""
     marked: bool = False
-    """Whether the text is marked: its placeholders are ids, and so are those of the translation."""
+    """Whether the text and its translation are marked: their placeholders are reserved tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A `Prepared` with a request, and how its translator makes others of it and reads what was found."""
+    """A `Prepared` with a request, and functions of its translator, for the guards."""
 
     prepared: Prepared
     request: Request
     remade: Callable[[Prepared, str, bool], Prepared]
-    """The same request of another text, which may be marked."""
+    """Makes the request for another text, which may be marked."""
     read: Callable[[Prepared, Sequence[Hypothesis]], Translation]
     unknown_share: float
-    """The share of its letters that the vocabulary has no tokens of."""
+    """The share of its letters that are not in the vocabulary."""
     knows_placeholders: bool
     """Whether the model was trained with placeholders."""
     recase: Callable[[str], str]
-    """Text in ALL CAPS, or Like This, as a sentence."""
+    """Converts text in capitals or title case to sentence case."""
     uncovered: Callable[[Translation], float]
-    """The share of the words of the source that a translation does not attend to; 0 where that is not known."""
+    """The share of source words to which a translation does not attend; 0 if unknown."""
     ask: Callable[[Request], Steps[Found]] = asked_once
-    """What is found for a request, in one search or several."""
+    """Returns the hypotheses of a request, from one search or several."""
 
     @property
     def text(self) -> str:
@@ -233,18 +234,18 @@ class Sentence:
 
     @property
     def settings(self) -> SearchSettings:
-        """Those of its request."""
+        """The settings of its request."""
         return self.request.settings
 
     @property
     def is_free(self) -> bool:
-        """Whether no beginning is forced, and no phrase."""
+        """Whether the request has neither a forced prefix nor phrases."""
         return not self.request.prefix and not self.request.constraints.include
 
     def search(
         self, text: str | None = None, *, marked: bool = False, settings: SearchSettings | None = None
     ) -> Steps[list[Translation]]:
-        """Its translations, best first: of another text or with other settings where they are given."""
+        """Its translations, best first; of another `text` or with other `settings` if given."""
         asked = self.prepared if text is None else self.remade(self.prepared, text, marked)
         if asked.request is None:
             return []
@@ -256,8 +257,8 @@ class Sentence:
 def finish_sentence(
     prepared: Prepared, hypotheses: Sequence[Hypothesis], tokenizers: Tokenizers, confidence: Confidence | None
 ) -> Translation:
-    """The best hypothesis as the translation of a sentence, the others as its alternatives. A blank text, for which
-    there is nothing to find, becomes an empty one."""
+    """The translation of a sentence from its hypotheses: the best one, with the others as alternatives. The translation
+    of a blank text, which has no hypotheses, is empty."""
     source_lang, target_lang = names_of(prepared.direction)
     empty = Translation(
         "", 0.0, (), 0.0, prepared.text, finished=True, source_lang=source_lang, target_lang=target_lang
@@ -284,7 +285,7 @@ def finish_sentence(
 
 
 def _one_line(text: str) -> str:
-    """A line in has to be a line out."""
+    """The text without line ends: each input line gives one output line."""
     return text.replace("\r", " ").replace("\n", " ")
 
 
@@ -294,16 +295,15 @@ class Chosen(NamedTuple):
     direction: Direction | None
     """None for a model of one direction whose languages have no names."""
     confidence: float | None = None
-    """The probability of its source language among all that the detector knows; None where nothing was detected."""
+    """The probability of its source language among those of the detector; None if it was not detected."""
 
 
 def choose_direction(
     directions: Sequence[Direction], detector: LanguageDetector | None, text: str, source: str = "", target: str = ""
 ) -> Chosen:
-    """The direction that is asked for. Where several fit that differ in their source language, and none is named, that
-    of the text decides.
+    """The requested direction. If several directions fit and no source language is given, it is detected.
 
-    Raises `UserError`, as `find_direction` does, where none fits, or more than one for this source language.
+    Raises `UserError`, as `find_direction` does, if none fits, or several with this source language.
     """
     fitting = fitting_directions(directions, source, target)
     sources = {direction.source for direction in fitting}
@@ -315,20 +315,20 @@ def choose_direction(
 
 
 def with_constraints(prepared: Prepared, constraints: Constraints) -> Prepared:
-    """The same sentence with phrases that have to come or must not."""
+    """The sentence with constraints in its request."""
     if prepared.request is None or not any(constraints):
         return prepared
     return replace(prepared, request=constrained(prepared.request, constraints))
 
 
 def check_batch_tokens(batch_tokens: int) -> None:
-    """Raises `UserError` for a batch that has room for nothing."""
+    """Raise `UserError` for a batch size below 1."""
     if batch_tokens < 1:
         raise UserError(f"batch_tokens must be at least 1, not {batch_tokens}")
 
 
 def one_for_each(prefix: Sequence[str] | None, texts: Sequence[str]) -> Sequence[str]:
-    """The prefixes of texts. Raises `UserError` where these are not as many."""
+    """The prefixes of texts. Raises `UserError` for a different number of prefixes."""
     if prefix is None:
         return [""] * len(texts)
     if len(prefix) != len(texts):

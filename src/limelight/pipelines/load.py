@@ -1,4 +1,4 @@
-"""A folder becomes what its model is for; the pipelines that it is not for are not imported."""
+"""Loading a model folder as a pipeline; only the pipeline of its family is imported."""
 
 from __future__ import annotations
 
@@ -44,13 +44,12 @@ def load(
     shortlist: bool = False,
     threads: int | None = None,
 ) -> Any:
-    """What the model of a run or model folder is for: a `Translator`, `TextGenerator`, `MaskFiller` or `Classifier`.
+    """Load a run or model folder as a `Translator`, `TextGenerator`, `MaskFiller` or `Classifier`, by its family.
 
-    Without an argument it is the bundled model. Several folders are an ensemble of translators. `device`, `precision`,
-    `shortlist` and `threads` are those of `load_translator`; the last two are for translators alone, and `precision`
-    for what searches. Whoever wants to say which of the four it is, to a type checker too, calls its own function,
-    which `limelight` has as well: `load_translator`, `load_generator`, `load_mask_filler`, `load_classifier`. Raises
-    `UserError` as these do.
+    Without an argument, loads the bundled model. Several folders are an ensemble of translators. `device`, `precision`,
+    `shortlist` and `threads` are those of `load_translator`; the last two are only for translators, and `precision`
+    only for translators and generators. The typed functions `load_translator`, `load_generator`, `load_mask_filler` and
+    `load_classifier` are exported by `limelight`, too. Raises `UserError` as these do.
     """
     folders = _folders(paths)
     options = {"precision": precision, "shortlist": shortlist or None, "threads": threads}
@@ -71,14 +70,17 @@ def load_translator(
     shortlist: bool = False,
     threads: int | None = None,
 ) -> Translator:
-    """The translator of a run or model folder; of several, their ensemble, with the settings of the first.
+    """Load the translator of a run or model folder; several folders are an ensemble, with the settings of the first.
 
-    It goes to `device`; to a GPU where there is one and nothing else is asked. `precision` is that of searching:
-    `fp32`; `bf16`; or `int8`, the fastest on a CPU; by default the form in which the folder keeps its weights, where
-    the device computes that fast (`inference.precision.search_precision`). With `shortlist` only tokens on the one that
-    stands in the folder are scored; `threads` is for the owner of the process, see `Translator`. Raises `UserError` for
-    folders that hold no model, for an ensemble of models whose tokenizers differ, for a precision that is not to be had
-    on the device, and for a shortlist that is missing, damaged, or not for one model alone.
+    Args:
+        device: default: a GPU if there is one.
+        precision: of the search: `fp32`; `bf16`; or `int8`, the fastest on a CPU. Default: the form of the stored
+            weights if the device is fast in it (`inference.precision.search_precision`).
+        shortlist: score only the tokens of the shortlist in the folder.
+        threads: for the owner of the process, see `Translator`.
+
+    Raises `UserError` for folders without a model, for an ensemble with different tokenizers, for a precision that the
+    device does not support, and for a shortlist that is missing, damaged, or combined with an ensemble.
     """
     folders = _folders(paths)
     made = make_translator(_load(folders, device), precision=precision, shortlist=shortlist, threads=threads)
@@ -88,18 +90,18 @@ def load_translator(
 def load_generator(
     path: str | Path, device: torch.device | None = None, *, precision: str | None = None
 ) -> TextGenerator:
-    """The text generator of a run or model folder that holds a language model.
+    """Load the text generator of a run or model folder with a language model.
 
-    `device` and `precision` as for `load_translator`. Raises `UserError` for a folder that holds no model, or one that
-    does not write, naming the command that uses it.
+    `device` and `precision` as for `load_translator`. Raises `UserError` for a folder without a model, or with a model
+    of another family; the message names the command for it.
     """
     return make_generator(_load([path], device), precision=precision)
 
 
 def load_reader(path: str | Path, device: torch.device | None = None) -> MaskFiller | Classifier:
-    """A masked model as `MaskFiller`, a classifier as `Classifier`; both know the vectors of sentences.
+    """Load a masked model as `MaskFiller`, a classifier as `Classifier`; both compute sentence vectors.
 
-    `device` as for `load_translator`. Raises `UserError` for a folder that holds no model, or one of another family.
+    `device` as for `load_translator`. Raises `UserError` for a folder without a model, or of another family.
     """
     [stored] = _load([path], device)
     use = use_of(stored.config.model, stored.model)
@@ -113,15 +115,15 @@ def load_reader(path: str | Path, device: torch.device | None = None) -> MaskFil
 
 
 def load_mask_filler(path: str | Path, device: torch.device | None = None) -> MaskFiller:
-    """The same for a masked model. Raises `UserError` for a classifier, too."""
+    """Load a masked model; otherwise like `load_reader`."""
     reader = load_reader(path, device)
     if isinstance(reader.model, encoder_only.Classifier):
-        raise UserError(f"{path}: this is a classifier, which fills nothing in; use it with `limelight classify`")
+        raise UserError(f"{path}: this is a classifier, which does not fill masks; use it with `limelight classify`")
     return reader
 
 
 def load_classifier(path: str | Path, device: torch.device | None = None) -> Classifier:
-    """The same for a classifier. Raises `UserError` for a masked model, too."""
+    """Load a classifier; otherwise like `load_reader`."""
     reader = load_reader(path, device)
     if isinstance(reader.model, encoder_only.MaskedModel):
         raise UserError(
@@ -162,7 +164,7 @@ def make_translator(
 
 
 def make_generator(stored: Sequence[StoredModel], *, precision: str | None = None) -> TextGenerator:
-    """The text generator of a stored model. Raises `UserError` for one that does not write."""
+    """The text generator of a stored model. Raises `UserError` for a model of another family."""
     from limelight.pipelines.generator import TextGenerator, window_of
 
     one = _only(stored)
@@ -209,16 +211,16 @@ def _load(folders: Sequence[str | Path], device: torch.device | None) -> list[St
 
 
 def _require_options(path: str | Path, config: RunConfig, given: dict[str, Any]) -> None:
-    """Raises `UserError` for an option that nothing made of such a model has: it would change nothing."""
+    """Raise `UserError` for an option that does not apply to the family of the model."""
     uses = family_of(config.model).uses.values()
     known = {name for use in uses for name in signature(resolve(use.pipeline)).parameters}
     for name, value in given.items():
         if name not in known:
-            raise UserError(f"{path}: {name}={value} is no option of a model of the family {config.model.family}")
+            raise UserError(f"{path}: {name}={value} is not an option of a model of the family {config.model.family}")
 
 
 def _named(made: Any, folders: Sequence[str | Path]) -> Any:
-    """The same, which says in attention maps where it comes from; an ensemble has no name."""
+    """The pipeline with its name for attention maps set; an ensemble has no name."""
     if isinstance(made, Translator) and len(folders) == 1:
         made.name = str(folders[0])
     return made
@@ -235,7 +237,7 @@ def _precision(stored: StoredModel, asked: str | None) -> str:
 
 
 def _require_alike(first: StoredModel, other: StoredModel) -> None:
-    """Raises `UserError` for two models that cannot be an ensemble."""
+    """Raise `UserError` for two models that cannot be an ensemble."""
     names = [str(each.folder.parent if each.folder.name == BEST else each.folder) for each in (first, other)]
     message = f"{' and '.join(names)} cannot be an ensemble"
     if not _same_pieces(first.tokenizers, other.tokenizers):
@@ -251,7 +253,7 @@ def _require_alike(first: StoredModel, other: StoredModel) -> None:
 
 
 def _same_pieces(some: Tokenizers, others: Tokenizers) -> bool:
-    """Whether every id stands for the same token on both sides."""
+    """Whether all ids are the same tokens, on both sides."""
     return all(
         one.size == other.size and one.pieces(range(one.size)) == other.pieces(range(other.size))
         for one, other in zip(some, others, strict=True)

@@ -1,4 +1,4 @@
-"""What stands behind a mask: the tokens that are probable there, and the text with the best of them."""
+"""Mask filling: the most probable tokens at each mask, and the completed text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,27 +18,27 @@ from limelight.tokens.tokenizer import SPACE
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """A token that may stand behind a mask."""
+    """A predicted token for a mask."""
 
     text: str
-    """The token as it reads in a text, without the space before it."""
+    """The text of the token, without the space before it."""
     probability: float
-    """What the model gives the token at this place, among all tokens of the vocabulary."""
+    """The probability of the token at this position, among all tokens of the vocabulary."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """A text with masks, and what may stand behind them."""
+    """A text with masks, completed, and the predictions."""
 
     source: str
     text: str
-    """With the best guess at each mask, normalized as all text is that goes through a tokenizer."""
+    """The text with the best prediction at each mask, normalized by the tokenizer."""
     masks: tuple[tuple[Guess, ...], ...]
-    """For each mask its guesses, best first."""
+    """The predictions for each mask, best first."""
 
 
 class MaskFiller(Reader[MaskedModel]):
-    """A masked model with all it takes to read text. Raises `UserError` where the vocabulary knows no mask."""
+    """A masked model with its tokenizer. Raises `UserError` if the vocabulary has no mask token."""
 
     def __init__(self, model: MaskedModel, tokenizer: Tokenizer) -> None:
         super().__init__(model, tokenizer)
@@ -54,17 +54,17 @@ class MaskFiller(Reader[MaskedModel]):
         self._beginning = _some(ordinary & begins & ~bare, ordinary)
 
     def fill(self, text: str, *, top: int = 5) -> Filled:
-        """Guess what stands at each `[MASK]` of a text, all of them at once, each from all that is not masked.
+        """Predict the token at each `[MASK]` of a text, all at once and independently.
 
-        A mask stands for one token. Behind a space, or at the beginning, that is one with which a word begins; right
-        behind something else, one that goes on. Raises `UserError` for a text without a mask, for one too long, and
+        A mask is one token. After a space, or at the beginning, it is one that begins a word; else one that continues a
+        word. Raises `UserError` for a text without a mask, for one too long, and
         for a `top` below 1.
         """
         if top < 1:
-            raise UserError(f"top={top}: at least one guess is made")
+            raise UserError(f"top={top}: must be at least 1")
         ids, begins = self._masked(text)
         if not begins:
-            raise UserError(f"there is no {MASK} in this text: write it where a token is to be guessed")
+            raise UserError(f"there is no {MASK} in this text: write it in place of the token to predict")
         longest = longest_sequence(self.model)
         row = begun(ids)
         if longest is not None:
@@ -115,5 +115,5 @@ class MaskFiller(Reader[MaskedModel]):
 
 
 def _some(wanted: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
-    """(tokens,) whether each may be guessed; a vocabulary of a few tokens may have none of the kind."""
+    """(tokens,): whether each may be predicted; a small vocabulary may have no token of the wanted kind."""
     return wanted if wanted.any() else otherwise

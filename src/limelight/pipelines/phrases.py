@@ -1,4 +1,4 @@
-"""Phrases that a translation has to have, or must not: from text to tokens, and whether a text has them."""
+"""Phrases to include in a translation, or to exclude: their tokens, and finding them in a text."""
 
 import re
 from collections.abc import Generator, Iterator, Sequence
@@ -15,16 +15,16 @@ from limelight.text.scripts import is_unspaced
 from limelight.tokens.tokenizer import SPACE, UNKNOWN, Tokenizer, byte_of
 
 WIDTH = 8
-"""Hypotheses side by side where phrases have to come and no beam size is asked for, if the model's own is smaller."""
+"""Minimum default beam size with phrases to include."""
 MAX_SEARCHES = 4
-"""So often a sentence is searched where what is excluded comes in other tokens."""
+"""Maximum number of searches of a sentence if an excluded phrase occurs in other tokens."""
 
 
 class Phrases(NamedTuple):
-    """What is asked of a translation."""
+    """Phrases to include and to exclude."""
 
     include: tuple[tuple[str, ...], ...] = ()
-    """Of each phrase its forms, of which one has to come."""
+    """The forms of each phrase, of which one has to occur."""
     exclude: tuple[str, ...] = ()
 
     @classmethod
@@ -41,7 +41,7 @@ class Phrases(NamedTuple):
         return cls(wanted, unwanted)
 
     def warnings(self, text: str) -> tuple[str, ...]:
-        """What a translation lacks, or has although it should not."""
+        """Warnings for missing phrases and for excluded ones that occur."""
         missing = any(not any(has_phrase(text, form) for form in forms) for forms in self.include)
         there = any(has_phrase(text, phrase, any_case=True) for phrase in self.exclude)
         return ("phrase missing",) * missing + ("phrase not avoided",) * there
@@ -58,21 +58,21 @@ class PhraseTokens:
         pieces = tokenizer.pieces(range(tokenizer.size))
         self._ids = {piece: number for number, piece in enumerate(pieces)}
         self._joined = frozenset(number for number, piece in enumerate(pieces) if piece[:1].isalnum() or byte_of(piece))
-        """Tokens that go on with a word."""
+        """Tokens that continue a word."""
 
     def constraints(self, phrases: Phrases) -> Constraints:
-        """Raises `UserError` for a phrase that the vocabulary has no tokens of."""
+        """The constraints for phrases. Raises `UserError` for a phrase without tokens in the vocabulary."""
         include = list[Phrase]()
         for forms in phrases.include:
             runs = dict.fromkeys(run for form in forms for run in self._runs(form))
             if not runs:
-                raise UserError(f"{forms[0]!r}: the vocabulary of this model has no tokens of it")
+                raise UserError(f"{forms[0]!r}: the vocabulary of this model has no tokens for this phrase")
             include.append(Phrase(tuple(runs), frozenset() if any(map(_is_open, forms)) else self._joined))
         exclude = dict.fromkeys(run for phrase in phrases.exclude for run in self._runs(phrase, phrase.lower()))
         return Constraints(tuple(include), tuple(exclude))
 
     def made_of(self, ids: Sequence[int], phrases: Sequence[str]) -> tuple[int, ...]:
-        """The shortest run of a hypothesis' tokens that has one of these phrases; empty where none has."""
+        """The shortest sequence of a hypothesis' tokens that contains one of these phrases; empty if none does."""
 
         def has_one(run: Sequence[int]) -> bool:
             text = self._tokenizer.decode(run)
@@ -85,7 +85,7 @@ class PhraseTokens:
     def searched(
         self, request: Request, phrases: Phrases
     ) -> Generator[list[Request], Sequence[list[Hypothesis]], list[Hypothesis]]:
-        """Steps of a job: what is found for a request, searched again where what is excluded came in other tokens."""
+        """Steps of a job: search a request, and again if an excluded phrase occurred in other tokens."""
         found = list[Hypothesis]()
         for _ in range(MAX_SEARCHES):
             [found] = yield [request]
@@ -97,7 +97,7 @@ class PhraseTokens:
         return found
 
     def _runs(self, phrase: str, *further: str) -> Iterator[tuple[int, ...]]:
-        """The tokens of a phrase behind a space, and with a capital, as it may begin a text."""
+        """The token sequences of a phrase: after a space, and capitalized, as at the beginning of a text."""
         for text in dict.fromkeys((phrase, phrase[:1].upper() + phrase[1:], *further)):
             ids = self._tokenizer.encode(f" {text}")
             if UNKNOWN in ids or not ids:
@@ -112,7 +112,7 @@ class PhraseTokens:
 
 
 def constrained(request: Request, constraints: Constraints) -> Request:
-    """The same request with phrases; their tokens are on its shortlist."""
+    """The request with constraints, whose tokens are added to its shortlist."""
     listed = request.shortlist
     if listed is not None:
         listed = np.union1d(listed, np.array(sorted(constraints.tokens), dtype=np.int64))
@@ -120,7 +120,7 @@ def constrained(request: Request, constraints: Constraints) -> Request:
 
 
 def has_phrase(text: str, phrase: str, *, any_case: bool = False) -> bool:
-    """Whether a text has a phrase in whole words; its first letter may be a capital."""
+    """Whether a text contains a phrase as whole words; its first letter may be capitalized."""
     before = "" if is_unspaced(phrase[:1]) or not phrase[:1].isalnum() else r"(?<![^\W_])"
     after = "" if _is_open(phrase) else r"(?![^\W_])"
     first = f"[{re.escape(phrase[0])}{re.escape(phrase[0].upper()[:1])}]"
@@ -129,5 +129,5 @@ def has_phrase(text: str, phrase: str, *, any_case: bool = False) -> bool:
 
 
 def _is_open(phrase: str) -> bool:
-    """Whether letters behind a phrase make no other word of it."""
+    """Whether a phrase may be directly followed by letters."""
     return is_unspaced(phrase[-1:]) or not phrase[-1:].isalnum()

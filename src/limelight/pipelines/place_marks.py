@@ -1,8 +1,8 @@
-"""Placeholders that a translation lost, or has where they cannot be, go where the attention of the model says.
+"""Place lost or misplaced placeholders of a translation by the model's attention weights.
 
-Attention is soft and often falls beside a word, so no single cell decides. A placeholder that stands alone goes where
-it best separates what translates the words before it from what translates the words behind it. A pair of tags goes
-around the words that attend more to what is inside of the pair than to what is outside.
+Attention weights are distributed over neighboring words, so no single weight decides. A single placeholder is placed
+where it best separates the translation of the words before it from that of the words after it. A pair of tags is placed
+around the words that attend more to the inside of the pair than to the outside.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from limelight.text.protect import Span
 Weights = npt.NDArray[np.float32]
 
 NEAR = 3.0
-"""A source token says half as much about where a placeholder belongs at every so many tokens of distance."""
+"""The distance in tokens at which the influence of a source token on the place of a placeholder is halved."""
 
 
 class Slot(NamedTuple):
-    """A place in a translation where a mark may go."""
+    """A possible place for a mark in a translation."""
 
     row: int
-    """Tokens of the translation before it."""
+    """Number of tokens of the translation before it."""
     place: int
-    """Characters before it."""
+    """Number of characters before it."""
 
 
 class Attended(NamedTuple):
-    """A translation with what each of its tokens attends to."""
+    """A translation with the attention weights of its tokens."""
 
     text: str
     """Marked text."""
@@ -40,19 +40,19 @@ class Attended(NamedTuple):
     weights: Weights
     """(target tokens, source tokens), without the ends."""
     marks: dict[int, int]
-    """Before which token of the source the placeholder of this number stands."""
+    """Number of a placeholder -> index of the source token after it."""
 
 
 def place_marks(attended: Attended, spans: Sequence[Span], wanted: Sequence[int]) -> str:
-    """The translation with these placeholders where they belong. It must not have them yet.
+    """The translation with these placeholders inserted. It must not have them yet.
 
-    A pair of tags that are both wanted goes around some words; where the other one is there, it is left.
+    A pair of tags is inserted around words if both are missing; if one is present, it is not moved.
     """
     text, slots = attended.text, list(attended.slots)
     for number in sorted(wanted, key=lambda number: -_reach(number, spans, attended)):
         partner = spans[number].partner
         if spans[number].role == "close" and partner in wanted:
-            continue  # with the one that opens the element
+            continue  # inserted together with the opening tag
         if spans[number].role == "open" and partner in wanted:
             begin, end = _around(attended, text, slots, spans, number)
             text, slots = _inserted(text, slots, end, partner, spans[partner])
@@ -64,13 +64,13 @@ def place_marks(attended: Attended, spans: Sequence[Span], wanted: Sequence[int]
 
 
 def _reach(number: int, spans: Sequence[Span], attended: Attended) -> int:
-    """How many source tokens a pair of tags goes around: the outer ones come first."""
+    """The number of source tokens inside a pair of tags; outer pairs are placed first."""
     partner = spans[number].partner
     return abs(attended.marks[partner] - attended.marks[number]) if partner in attended.marks else 0
 
 
 def _between(attended: Attended, text: str, slots: Sequence[Slot], spans: Sequence[Span], number: int) -> int:
-    """The number of the slot that best separates what is before a placeholder from what is behind it."""
+    """The number of the slot that best separates the text before a placeholder from the text after it."""
     here = attended.marks[number]
     weights = attended.weights * _nearness(attended.weights.shape[1], here)
     gain = weights[:, :here].sum(axis=1) - weights[:, here:].sum(axis=1)
@@ -84,7 +84,7 @@ def _between(attended: Attended, text: str, slots: Sequence[Slot], spans: Sequen
 def _around(
     attended: Attended, text: str, slots: Sequence[Slot], spans: Sequence[Span], number: int
 ) -> tuple[int, int]:
-    """The numbers of the slots before and behind the words that a pair of tags goes around."""
+    """The numbers of the slots before and after the words inside a pair of tags."""
     partner = spans[number].partner
     begin, end = attended.marks[number], attended.marks[partner]
     inside = attended.weights[:, begin:end].sum(axis=1)
@@ -102,7 +102,7 @@ def _around(
 
 
 def _nearness(size: int, here: int) -> Weights:
-    """(source tokens): how much each says about a place: half as much at every `NEAR` tokens."""
+    """(source tokens,): the influence of each token on a place, halved at every `NEAR` tokens of distance."""
     return np.exp2(-np.abs(np.arange(size, dtype=np.float32) + 0.5 - here) / NEAR)
 
 
@@ -115,7 +115,7 @@ def _is_nested(text: str, place: int, number: int, spans: Sequence[Span]) -> boo
 
 
 def _well_formed(text: str, spans: Sequence[Span]) -> bool:
-    """Whether all pairs that are complete are nested."""
+    """Whether all complete pairs are properly nested."""
     order = [mark_number(mark) for mark in MARK.findall(text)]
     opened: list[int] = []
     for number in order:
@@ -130,8 +130,8 @@ def _well_formed(text: str, spans: Sequence[Span]) -> bool:
 
 
 def _inserted(text: str, slots: Sequence[Slot], at: int, number: int, span: Span) -> tuple[str, list[Slot]]:
-    """The text with a placeholder at a slot, which stands before the space between two words, and the slots that there
-    are then. Where there is a space, it goes to the side where the span has one in the source."""
+    """The text with a placeholder at a slot, which is before the space between two words, and the new slots. The space
+    is put on the side where the span has one in the source."""
     place = slots[at].place
     left, right = text[:place], text[place:]
     spaced = right.startswith(" ") or left.endswith(" ")

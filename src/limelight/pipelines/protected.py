@@ -1,10 +1,10 @@
-"""Text with tags, variables and terms in, its translation with the same tags and variables, and the terms, out.
+"""Translation of text with tags, variables and glossary terms.
 
-`protect_text`: spans become placeholders, and the text is split into sentences of marked text, with target forms behind
-terms of a glossary if the model was trained so. These are translated with `marked=True`. Tags are left out of what the
-model is given, and go where its attention says. So does another span that a translation lost or has twice; what cannot
-be placed so is appended, and reported as failed. Where a translation does not use a term, the sentence is searched
-again for one that does.
+`protect_text` replaces spans by placeholders and splits the text into sentences of marked text, with target forms after
+terms of a glossary if the model was trained with annotated terms. These are translated with `marked=True`. Tags are
+removed from the model's input, and placed by its attention weights; so are other spans that a translation lost or
+duplicated. Spans that cannot be placed are appended, and reported as failed. If a translation does not use a term, the
+sentence is searched again with the term as a constraint.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from limelight.tokens.marked import knows_marks
 
 ENDS = ".!?…。！？"
 TAIL = re.compile(rf"(?<=\w)((?:\s*[(\[]{PLACEHOLDER.pattern}[)\]]|\s?:\s{PLACEHOLDER.pattern})+)([{ENDS}]*)\Z")
-"""Placeholders in brackets or behind a colon at the end of a sentence: nothing around them depends on them."""
+"""Placeholders in brackets or after a colon at the end of a sentence, which do not affect the rest of it."""
 
 
 class MarkedSentence(NamedTuple):
@@ -42,21 +42,21 @@ class MarkedSentence(NamedTuple):
 
     text: str
     spans: tuple[Span, ...]
-    """What its placeholders stand for; partners are numbers within the sentence, -1 for those of other sentences."""
+    """The spans of its placeholders; partners are numbers within the sentence, -1 for those of other sentences."""
     numbers: tuple[int, ...]
-    """Which spans of the whole part these are."""
+    """The numbers of these spans in the whole part."""
     prefix: str = ""
-    """Marks of the whole part before it, which stay there."""
+    """Marks before the sentence, which stay there."""
     suffix: str = ""
     tail: str = ""
-    """Marks of the whole part that stand apart at its end, as in `Copied (%d).`: they stay before its last signs."""
+    """Separate marks at its end, as in `Copied (%d).`, which stay before its final punctuation."""
     sent: str = ""
-    """What the model is given of it: without the tags that attention places."""
+    """The model's input: the sentence without the tags that attention places."""
     terms: tuple[Match, ...] = ()
-    """Terms of the glossary in what is sent."""
+    """Terms of the glossary in `sent`."""
 
     def with_tail(self, translation: str) -> str:
-        """A translation with the tail before the signs at its end."""
+        """A translation with the tail before its final punctuation."""
         body = translation.rstrip(ENDS) if self.tail else translation
         return f"{body}{self.tail}{translation[len(body) :]}"
 
@@ -67,36 +67,36 @@ class MarkedSentence(NamedTuple):
 
 
 class Branch(NamedTuple):
-    """The text in a branch of a message of ICU, which is a span of a part."""
+    """The text in a branch of an ICU message, which is a span of a part."""
 
     span: int
     begin: int
-    """Where it is in the span."""
+    """Its begin in the span."""
     end: int
     text: ProtectedText
     apostrophes: Apostrophes
 
 
 class Part(NamedTuple):
-    """A text, or a part of one, with no more spans than there are placeholders."""
+    """A text, or a part of one, with at most as many spans as there are placeholders."""
 
     protected: Protected
     gaps: Sentences
-    """What is between its sentences."""
+    """The text between its sentences."""
     sentences: tuple[MarkedSentence, ...]
     branches: tuple[Branch, ...] = ()
-    """Of the messages among its spans, in their order."""
+    """The branches of the messages among its spans, in order."""
 
 
 class ProtectedText(NamedTuple):
-    """A text that is ready to be translated: its parts, end to end."""
+    """A prepared text: its consecutive parts."""
 
     text: str
     parts: tuple[Part, ...]
 
     @property
     def sentences(self) -> list[MarkedSentence]:
-        """What is to be translated: of each part its sentences, then those in its messages."""
+        """The sentences to translate: those of each part, then those in its messages."""
         found = list[MarkedSentence]()
         for part in self.parts:
             found += [sentence for sentence in part.sentences if sentence.has_words]
@@ -107,19 +107,19 @@ class ProtectedText(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ProtectedTranslation(Translation):
-    """What a text with protected spans became."""
+    """The translation of a text with protected spans."""
 
     moved: tuple[str, ...] = ()
-    """Spans that the model was given, and had lost or misplaced, and that were placed by attention."""
+    """Spans of the model's input that it lost or misplaced, and that were placed by attention weights."""
     failed: tuple[str, ...] = ()
-    """Spans whose place is not known (they were appended), or whose place cannot be right: a pair of tags that is not
-    nested, `%s` in another order."""
+    """Spans whose place is unknown (they were appended) or wrong: a pair of tags that is not nested, `%s` in another
+    order."""
     unused: tuple[str, ...] = ()
-    """Target terms that it does not use."""
+    """Target terms that the translation does not use."""
 
 
 class _Sentence(NamedTuple):
-    """What became of a sentence."""
+    """The result for a sentence."""
 
     source: MarkedSentence
     repaired: Repaired
@@ -136,11 +136,11 @@ def protect_text(
     carry_tags: bool = False,
     whole: bool = False,
 ) -> ProtectedText:
-    """A text with placeholders, in sentences by the rules of its language, with its terms; as one sentence where it is
-    to stay `whole`.
+    """Protect the spans of a text, and split it into sentences by the rules of its language, unless it is to stay
+    `whole`.
 
-    With `carry_tags` the model is given placeholders for tags, too, as for variables; else tags are left out of what it
-    translates, and its attention places them.
+    With `carry_tags` tags are placeholders in the model's input, like variables; else they are removed from the input
+    and placed by attention weights.
     """
 
     def prepared(text: str, protectors: Sequence[Protector], nested: int) -> ProtectedText:
@@ -173,8 +173,8 @@ def translate_protected(
     carry_tags: bool = False,
     **options: Any,
 ) -> list[ProtectedTranslation]:
-    """Translate texts; what `protectors` find comes out exactly once, or is reported as failed. Terms of the glossary
-    are used, or reported as unused. With `carry_tags` the model carries tags, as it does variables (`protect_text`).
+    """Translate texts with protected spans: each span occurs exactly once in the translation, or is reported as failed.
+    Terms of the glossary are used, or reported as unused. `carry_tags` is that of `protect_text`.
 
     `options` are those of `Translator.translate`. Raises `UserError` as that does, and for spans or terms with a model
     whose vocabulary has no placeholders.
@@ -187,14 +187,15 @@ def translate_protected(
 def translate_prepared(
     translator: Translator, protected: Sequence[ProtectedText], **options: Any
 ) -> list[ProtectedTranslation]:
-    """The same for texts that are protected already."""
+    """Translate texts that are already protected; otherwise like `translate_protected`."""
     batch = {"batch_tokens": options.pop("batch_tokens")} if "batch_tokens" in options else {}
     found = translator.run(protected_jobs(translator, protected, **options), **batch)
     return [each for each in found if isinstance(each, ProtectedTranslation)]
 
 
 def protected_jobs(translator: Translator, protected: Sequence[ProtectedText], **options: Any) -> list[Job]:
-    """A job for each text, for the owner of an engine; each becomes a `ProtectedTranslation`. See `Translator.jobs`."""
+    """A job for each text, for the owner of an engine, with a `ProtectedTranslation` as its result. See
+    `Translator.jobs`."""
     knows = knows_marks(translator.tokenizers.source) and knows_marks(translator.tokenizers.target)
     if not knows and any(has_marks(sentence.sent) for each in protected for sentence in each.sentences):
         raise UserError("the vocabulary of this model has no placeholders (<ph0> ...): it cannot protect spans")
@@ -207,7 +208,7 @@ def protected_jobs(translator: Translator, protected: Sequence[ProtectedText], *
 
 
 def _steps(translator: Translator, protected: ProtectedText, options: dict[str, Any]) -> Steps[Translation]:
-    """What is decoded for a text, and what it becomes."""
+    """The steps of the job of a text."""
     sentences = protected.sentences
     if isinstance(translator.model, Ensemble):  # it has no attention to place tags by, so it carries them
         sentences = [each if each.sent == each.text else each._replace(sent=each.text) for each in sentences]
@@ -234,7 +235,7 @@ def _steps(translator: Translator, protected: ProtectedText, options: dict[str, 
 
 
 def _with_phrases(translator: Translator, text: str, found: _Sentence, options: dict[str, Any]) -> list[Job]:
-    """A sentence once more, whose translation has to contain its terms; none for terms that have no tokens."""
+    """A job that searches a sentence again with its terms as constraints; none for terms without tokens."""
     language = found.translation.target_lang or options.get("target_lang") or ""
     phrases = phrases_of(found.source.terms, found.repaired.text, language)
     with suppress(UserError):
@@ -301,7 +302,7 @@ def _joined(source: str, text: str, translations: Sequence[Translation]) -> dict
 
 
 def _sentence(text: str, spans: Sequence[Span], *, carry_tags: bool) -> MarkedSentence:
-    """One sentence; tags at its ends that belong to other sentences, or stand alone, stay outside of it."""
+    """One sentence; tags at its ends that belong to other sentences, or are single, are kept outside of it."""
     begin, end = _inside(text, spans)
     apart = TAIL.search(text, begin, end)
     if apart and any(spans[mark_number(mark)].role in ("open", "close") for mark in MARK.findall(apart[1])):
@@ -322,12 +323,12 @@ def _with_terms(sentence: MarkedSentence, glossary: Glossary | None) -> MarkedSe
 
 
 def _is_tag(span: Span) -> bool:
-    """Whether a span says how text is shown, and is none itself, as a code of unknown content may be."""
+    """Whether a span is markup, which has no text itself; a code with unknown content may have some."""
     return span.role in ("open", "close") or span.name not in ("", "code")
 
 
 def _inside(text: str, spans: Sequence[Span]) -> tuple[int, int]:
-    """Where the sentence is between tags at its ends: a pair around all of it, or tags whose partner is not in it."""
+    """Begin and end of the sentence without tags at its ends: a pair around it, or tags whose partner is outside."""
     numbers = [mark_number(mark) for mark in MARK.findall(text)]
     begin, end = 0, len(text)
     while begin < end:

@@ -1,4 +1,4 @@
-"""From texts to what an encoder knows of them: rows of tokens, and vectors of sentences."""
+"""The base class of pipelines with an encoder-only model: batches of texts, and sentence vectors."""
 
 from collections.abc import Iterator, Sequence
 from typing import Generic, TypeVar
@@ -18,7 +18,7 @@ ModelT = TypeVar("ModelT", bound=EncoderOnly)
 
 
 class Reader(Generic[ModelT]):
-    """A model with all it takes to read text. The model is left as it was found: still training, if it was."""
+    """An encoder-only model with its tokenizer. Methods restore the training mode of the model."""
 
     def __init__(self, model: ModelT, tokenizer: Tokenizer) -> None:
         self.model, self.tokenizer = model, tokenizer
@@ -27,11 +27,11 @@ class Reader(Generic[ModelT]):
         """(texts, model) float32: a vector for each text, blank ones included.
 
         Args:
-            pooling: `mean` over all positions, or that of the `first`, which is the end a row begins with. A masked
-                model never has to say anything there, so of one that is not a classifier the mean knows more.
-            batch_tokens: bounds a batch: texts * tokens of the longest.
+            pooling: `mean` over all positions, or `first`, the end token at the beginning of a row. A masked model is
+                not trained to predict at that position, so `mean` is better for models other than classifiers.
+            batch_tokens: maximum size of a batch: texts * tokens of the longest.
 
-        Raises `UserError` for another pooling, and for a text longer than the model can take, naming its place.
+        Raises `UserError` for another pooling, and for a text longer than the model permits, with its index.
         """
         if pooling not in ("mean", "first"):
             raise UserError(f"pooling={pooling!r}: there are mean and first")
@@ -44,9 +44,9 @@ class Reader(Generic[ModelT]):
         return found
 
     def attention(self, text: str) -> AttentionMap:
-        """What the model attends to while it reads `text`: `encoder_self`, from each token to each.
+        """The attention map of `text`: `encoder_self`, from each token to each.
 
-        Raises `UserError` for a blank text, and for one longer than the model can take.
+        Raises `UserError` for a blank text, and for one longer than the model permits.
         """
         if not text.strip():
             raise UserError("the text is blank: there is nothing to attend to; give a sentence")
@@ -56,9 +56,10 @@ class Reader(Generic[ModelT]):
         return reader_map(self.model, self.tokenizer, text)
 
     def _batches(self, texts: Sequence[str], batch_tokens: int, first: int) -> Iterator[tuple[np.ndarray, Batch]]:
-        """Texts of like length together: their numbers, and a batch that asks for one thing of each.
+        """Batches of texts of similar length: their indices, and a batch with one prediction for each text.
 
-        Raises `UserError` for a text too long, before any is read; `first` is the place of the first, for messages.
+        Raises `UserError` for a text that is too long, before any is computed; `first` is the number of the first text,
+        for messages.
         """
         if batch_tokens < 1:
             raise UserError(f"batch_tokens must be at least 1, not {batch_tokens}")

@@ -1,4 +1,4 @@
-"""The placeholders of a translated sentence: each exactly once, well-formed and in order, or known as failed."""
+"""Repair the placeholders of a translated sentence: each exactly once, nested and in order, or marked as failed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Repaired(NamedTuple):
 def repair(
     translator: Translator, source: str, spans: Sequence[Span], translation: Translation, direction: Direction
 ) -> Repaired:
-    """The best of a translation and its alternatives, with each placeholder of the marked `source` exactly once."""
+    """The best translation or alternative, with each placeholder of the marked `source` exactly once."""
     for each in (translation, *translation.alternatives):
         if not _faults(each.text, spans):
             return Repaired(each.text)
@@ -58,8 +58,7 @@ def _faults(text: str, spans: Sequence[Span]) -> bool:
 
 
 def _kept(text: str, spans: Sequence[Span]) -> str:
-    """The text without what cannot stay: marks of nothing, further copies, and pairs that are not nested, of which both
-    tags go."""
+    """The text without unknown marks, without duplicates, and without pairs that are not properly nested."""
     kept, parts, place = set[int](), list[str](), 0
     misplaced = restore(text, Protected(text, tuple(spans))).misplaced
     wrong = {*misplaced, *(spans[number].partner for number in misplaced)}
@@ -88,8 +87,8 @@ def _in_order(text: str, spans: Sequence[Span]) -> tuple[str, tuple[int, ...]]:
 def _attended(
     translator: Translator, source: str, target: str, missing: Sequence[int], direction: Direction
 ) -> Attended | None:
-    """What each token of a translation attends to in a source without what the translation lacks: as if neither had
-    ever had it. None for a model without attention to the source.
+    """The attention weights of a translation to its source, both without the missing placeholders. None for a model
+    without cross-attention.
 
     Raises `UserError` for a direction that the model does not have.
     """
@@ -121,7 +120,7 @@ def _attended(
 
 
 def without_placeholders(text: str, missing: Sequence[int]) -> tuple[str, dict[int, int]]:
-    """A marked text without some placeholders, and where in it all of them stand or stood."""
+    """A marked text without some placeholders, and the places in it of all kept and removed ones."""
     parts, places, size, place = list[str](), dict[int, int](), 0, 0
     for match in MARK.finditer(text):
         parts.append(text[place : match.start()])

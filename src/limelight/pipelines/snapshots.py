@@ -1,4 +1,4 @@
-"""The models of a run at several updates, and how its validations went."""
+"""Snapshots of a run at several updates, and its validation curve."""
 
 import json
 from collections import OrderedDict
@@ -13,18 +13,18 @@ from limelight.pipelines.translator import Translator
 from limelight.storage.layout import BEST, find_snapshots
 
 MAX_LOADED = 3
-"""Models in memory at a time, beside the one that is served."""
+"""Maximum number of snapshots in memory."""
 FIGURES = ("loss", "bleu", "chrf")
 LOG = "log.jsonl"
 
 
 class Snapshots:
-    """The snapshots of a run (`training.keep_snapshots`), each loaded when it is first asked for.
+    """The snapshots of a run (`training.keep_snapshots`), loaded on demand.
 
     Args:
         model: a run, or the best model of one; any other folder has no snapshots.
-        name: what the models are called in answers.
-        device: where they compute.
+        name: the name of the models in responses.
+        device: the device of the models.
     """
 
     def __init__(self, model: str | Path, name: str = "", device: torch.device | None = None) -> None:
@@ -35,16 +35,16 @@ class Snapshots:
 
     @property
     def updates(self) -> list[int]:
-        """After how many updates they were made, ascending. A run that is being trained has more by and by."""
+        """The updates of all snapshots, ascending. A run that is being trained adds further ones."""
         return list(find_snapshots(self.run))
 
     @property
     def loaded(self) -> list[int]:
-        """Which are in memory, at most `MAX_LOADED`: the one that was asked for last at the end."""
+        """The updates of the loaded snapshots, at most `MAX_LOADED`, the most recently used last."""
         return list(self._loaded)
 
     def at(self, update: int) -> Translator:
-        """The model after so many updates. Raises `UserError` where there is none, and for one that cannot be read."""
+        """The translator of the snapshot of `update`. Raises `UserError` if it does not exist or cannot be read."""
         if update in self._loaded:
             self._loaded.move_to_end(update)
             return self._loaded[update]
@@ -64,7 +64,7 @@ class Snapshots:
 
 
 def validation_curve(log: Path) -> list[dict[str, int | float]]:
-    """The validations of a `log.jsonl`, in order; lines that are damaged are left out, as is a log that is missing."""
+    """The validations in a `log.jsonl`, in order. Damaged lines are skipped; empty if the file is missing."""
     try:
         lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

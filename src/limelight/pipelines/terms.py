@@ -1,8 +1,8 @@
-"""Terms of a glossary in marked sentences: annotated, and as phrases that the translation has to contain.
+"""Terms of a glossary in marked sentences: as annotations, and as phrases to include.
 
-A model that was trained with annotated terms (`augmentation.terms`) inflects what it is given. Where it does not use a
-term, or was not trained so, dynamic beam allocation (`decoding/allocation.py`) finds the best translation that has it,
-in one of its forms.
+A model that was trained with annotated terms (`augmentation.terms`) inflects the given target forms. If it does not use
+a term, or was not trained this way, dynamic beam allocation (`decoding/allocation.py`) finds the best translation with
+one of the term's forms.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from limelight.text.sentences import split_sentences
 
 
 def find_terms(text: str, glossary: Glossary | None) -> tuple[Match, ...]:
-    """The terms in a marked text that no placeholder is within."""
+    """The terms in a marked text that do not contain a placeholder."""
     found = glossary.find(text) if glossary is not None else []
     return tuple(match for match in found if not MARK.search(text, match.begin, match.end))
 
 
 def with_terms(text: str, terms: Sequence[Match]) -> str:
-    """The marked text with target forms behind its terms."""
+    """The marked text with target forms after its terms."""
     parts, place = list[str](), 0
     for begin, end, term in terms:
         parts += [text[place:begin], annotated(text[begin:end], term.target.split("|")[0])]
@@ -31,7 +31,7 @@ def with_terms(text: str, terms: Sequence[Match]) -> str:
 
 
 def unused_terms(terms: Sequence[Match], translation: str) -> tuple[Match, ...]:
-    """Those that a translation does not use."""
+    """The terms that a translation does not use."""
     text = without_marks(translation)
     return tuple(match for match in terms if not is_used(match.term.target, text))
 
@@ -44,7 +44,7 @@ def without_added_sentences(translation: str, source: str, direction: Direction)
 
 
 def phrases_of(terms: Sequence[Match], translation: str, language: str) -> list[tuple[str, ...]]:
-    """Of each term its forms in the target language; first the one that a translation has already."""
+    """The target forms of each term; first the one that the translation already has, if any."""
     text = without_marks(translation)
     phrases = list[tuple[str, ...]]()
     for target in dict.fromkeys(match.term.target for match in terms):

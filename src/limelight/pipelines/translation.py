@@ -1,4 +1,4 @@
-"""What a text became: the record that every way to a translation returns."""
+"""The result of a translation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,51 +6,52 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of a translation, as it stands between spaces."""
+    """A word of a translation, delimited by spaces."""
 
     text: str
     confidence: float
-    """The estimated probability that a reference has it."""
+    """The estimated probability that a reference contains it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """What a text became. A blank text becomes an empty one, with a score of 0 and no tokens.
+    """The translation of a text. That of a blank text is empty, with a score of 0 and no tokens.
 
-    Of a text of several sentences, `tokens` are those of all of them, `log_probability` is the sum, and `score` and
-    `confidence` are means, weighted by the tokens of each sentence.
+    For a text with several sentences, `tokens` are those of all sentences, `log_probability` is the sum, and `score`
+    and `confidence` are means, weighted by the tokens of each sentence.
     """
 
     text: str
-    """The sentences, with the white space and the line breaks of the source between them. A sentence is one line: an
-    end of line, which a model that spells in bytes can spell, is a space."""
+    """The translated sentences, with the white space and the line breaks of the source between them. Line ends within a
+    sentence, which byte tokens may produce, are replaced by spaces."""
     score: float
-    """What hypotheses were ranked by: `log_probability / length_penalty(tokens)`; sampled ones are not normalized."""
+    """The score of the ranking: `log_probability / length_penalty(tokens)`; not normalized for samples.
+    """
     tokens: tuple[str, ...]
-    """Its target tokens, without the end, as the model gave them: before a guard changed the text."""
+    """The target tokens of the model, without the end, before any repair of the text."""
     log_probability: float
-    """Natural logarithm of what the model gives these tokens and the end."""
+    """Log-probability of these tokens and the end, natural logarithm."""
     source: str
     finished: bool
-    """Whether the model ended it by itself, before the length limit."""
+    """Whether the model produced the end within the length limit."""
     alternatives: tuple["Translation", ...] = ()
-    """With `n_best` above 1 the others, best first."""
+    """The other translations if `n_best` is above 1, best first."""
     confidence: float | None = None
-    """The estimated probability that the chrF of a sentence is at least 60; None where the model has not learned to
-    estimate it, and for a blank text."""
+    """The estimated probability that the chrF of a sentence is at least 60; None for models without fitted confidence,
+    and for a blank text."""
     warnings: tuple[str, ...] = ()
-    """What the guards found, each name once: see `pipelines/guards.py`."""
+    """The findings of the guards, each name once: see `pipelines/guards.py`."""
     source_lang: str = ""
-    """Empty where the languages of the model have no names."""
+    """Empty if the languages of the model have no names."""
     target_lang: str = ""
     source_lang_confidence: float | None = None
-    """Where the source language was detected, its probability among the languages of the model."""
+    """The probability of a detected source language among the languages of the model; None if it was given."""
     words: tuple[Word, ...] = ()
-    """The words of the text, as the model gave them, with their confidence; empty where that is not known."""
+    """The words of the model's output with their confidence; empty if that is unknown."""
 
 
 def joined(source: str, text: str, sentences: Sequence[Translation]) -> Translation:
-    """One translation of several sentences of `source`, put together as `text`. Alternatives are left out."""
+    """One translation from those of the sentences of `source`, joined as `text`, without alternatives."""
     first = sentences[0]
     weights = [len(each.tokens) + 1 for each in sentences]
     total = sum(weights)

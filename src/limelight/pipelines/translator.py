@@ -1,8 +1,8 @@
-"""The one way from text to text: for the library, the command line, the server and validation.
+"""The path from text to translation, used by the library, the command line, the server and validation.
 
     text -> sentences -> requests -> (an engine) -> hypotheses -> sentences -> text
 
-The owner of the engine decodes between requests and hypotheses. A `Job` is a text on this way.
+The owner of the engine decodes requests to hypotheses. A `Job` is the state of a text on this path.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -61,11 +61,10 @@ __all__ = ["Prepared", "TextOptions", "Translation", "Translator"]
 
 
 class Translator:
-    """A model with all it takes to translate text. The model is left as it was found: still training, if it was.
+    """A model with its tokenizers and settings, for translating text. Methods restore the training mode of the model.
 
-    Any number of threads may call one translator at once, and each gets what it would get alone, as long as the model
-    is in evaluation mode and nobody changes its weights. No call changes a setting of the process, unless `threads` is
-    given.
+    A translator is thread-safe while the model is in evaluation mode and its weights do not change. Calls do not change
+    settings of the process, unless `threads` is given.
     """
 
     def __init__(
@@ -79,17 +78,17 @@ class Translator:
         threads: int | None = None,
         directions: Sequence[Direction] = (),
     ) -> None:
-        """`config` holds the defaults of `translate`; its own defaults where it is not given. With several `directions`
-        the tag of the target language goes before each source.
+        """`config` has the defaults of the search options. With several `directions` the tag of the target language is
+        put before each source.
 
-        With a `precision` the model is packed for searching, in `fp32`, `bf16` or `int8`; after its weights change a
-        new translator has to be made. Without one it is searched as it is at the time. With a `shortlist` nothing is
-        scored but the tokens that are on it. Raises `UserError` for a precision that is not to be had, for a shortlist
-        that is for another vocabulary, or given to an ensemble, and for fewer than one thread.
+        With a `precision` (`fp32`, `bf16` or `int8`) the model is prepared for inference (`inference.prepare`); after a
+        change of its weights a new translator has to be made. Without one the model itself is used. With a `shortlist`
+        only its tokens are scored. Raises `UserError` for a precision that is not available, for a shortlist of another
+        vocabulary or with an ensemble, and for fewer than one thread.
 
-        `threads` is for whoever owns the process and wants to translate much with all of it: on a CPU up to so many
-        engines work side by side, and for as long as a call takes, torch's number of threads and Python's switch
-        interval are changed for the whole process. Such calls wait for one another.
+        `threads` is for the owner of the process: on a CPU up to so many engines work in parallel, and during a call
+        torch's number of threads and Python's switch interval are changed for the whole process. Such calls wait for
+        one another.
         """
         if threads is not None and threads < 1:
             raise UserError(f"threads must be at least 1, not {threads}")
@@ -97,13 +96,13 @@ class Translator:
         self.directions = tuple(directions)
         self.model = model
         self.name = ""
-        """What titles of pictures call the model: the folder it was loaded from."""
+        """The name of the model in titles: the folder it was loaded from."""
         self.confidence: Confidence | None = None
         self.detector: LanguageDetector | None = None
         self.knows_placeholders = False
-        """Whether the model was trained with placeholders: guards protect with them what was lost."""
+        """Whether the model was trained with placeholders, which guards use to protect spans."""
         self.knows_terms = False
-        """Whether it was trained with annotated terms; else phrases that have to come say what a term becomes."""
+        """Whether the model was trained with annotated terms; else terms are constraints of the search."""
         self.tokenizers = tokenizers
         self.config = config or DecodingConfig()
         self.searched = model if precision is None else prepare_each(model, precision)
@@ -132,21 +131,21 @@ class Translator:
         """Translate a text, or a list of texts into a list in the same order.
 
         Args:
-            source_lang, target_lang: the direction, for a model that has several; as much of it as makes it clear.
-            prefix: target text each translation begins with, one for each text.
-            batch_tokens: bounds a batch: texts * source tokens of the longest * hypotheses of each.
+            source_lang, target_lang: the direction, for a model that has several; may be omitted if unambiguous.
+            prefix: forced beginning of each translation, one for each text.
+            batch_tokens: maximum size of a batch: texts * source tokens of the longest * hypotheses of each.
             options: `lines`, `guards`, `marked`, `must_include`, `must_not_include`: see `TextOptions`; `beam_size`,
                 `n_best`, `length_penalty`, `length_offset`, `patience`, `prune`, `max_length_factor`,
-                `max_length_extra`, `sampling`: see `SearchOptions`. What is not given is the model's own.
+                `max_length_extra`, `sampling`: see `SearchOptions`. The defaults are the model's own settings.
 
         Raises `UserError` for a direction that the model does not have, for settings out of bounds, and for a text
-        longer than the model can take, naming its place.
+        longer than the model permits, with its number.
         """
         check_batch_tokens(batch_tokens)
         ready = partial(self.jobs, source_lang=source_lang, target_lang=target_lang, **options)
         if isinstance(texts, str):
             if prefix is not None and not isinstance(prefix, str):
-                raise UserError("one text takes one prefix: give it as a string, too")
+                raise UserError("one text takes one prefix: also give it as a string")
             return self.run(ready([texts], prefix=[prefix or ""]), batch_tokens)[0]
         if isinstance(prefix, str):
             raise UserError(f"{len(texts)} texts take a list of as many prefixes, not a single string")
@@ -164,14 +163,14 @@ class Translator:
     ) -> Iterator[Translation]:
         """Translate any number of texts in bounded memory, `chunk` at a time; otherwise like `translate`.
 
-        Texts of a chunk are batched by length, so a larger chunk is faster and the first result comes later. A `None`
-        among them is a pause of the input: those before it are translated, however few they are.
+        Texts of a chunk are batched by length, so a larger chunk is faster, but the first result is later. `None` marks
+        a pause of the input: the texts before it are translated immediately.
         """
         if chunk < 1:
             raise UserError(f"chunk must be at least 1 line, not {chunk}")
         check_batch_tokens(batch_tokens)
         ready = partial(self.jobs, source_lang=source_lang, target_lang=target_lang, **options)
-        ready([])  # an error of the call is raised before a text is waited for
+        ready([])  # raise errors of the options before waiting for a text
         first = 1
         for some in chunks(texts, chunk):
             yield from self.run(ready(some, first=first), batch_tokens)
@@ -187,11 +186,11 @@ class Translator:
         first: int = 1,
         **options: Unpack[TextOptions],
     ) -> list[Job]:
-        """A job for each text, for the owner of an engine: the same as `translate`, with whose arguments it is called,
-        but for the decoding. See `pipelines/job.py`.
+        """A job for each text, for the owner of an engine: `translate` without the decoding, with the same arguments.
+        See `pipelines/job.py`.
 
-        `first` is the number of the first text in the whole input: for messages, and for what sampling draws, which is
-        a function of the seed and the number of the text. Raises `UserError` as `translate` does.
+        `first` is the number of the first text in the whole input, for messages and for sampling, whose draws depend on
+        the seed and the number of the text. Raises `UserError` as `translate` does.
         """
         settings = text_settings(self.config, options)
         whole = settings.lines or bool(settings.phrases.include)
@@ -221,8 +220,8 @@ class Translator:
         first: int = 1,
         **options: Unpack[SearchOptions],
     ) -> list[Prepared]:
-        """Sentences as requests for an engine, each with its settings, limits and forced tokens: what a job begins
-        with. A text is one sentence here, and is not looked at afterwards: no guards.
+        """Sentences as requests for an engine, each with its settings, limits and forced tokens. Each text is one
+        sentence here, and there are no guards.
 
         Arguments and errors are those of `jobs`.
         """
@@ -236,13 +235,13 @@ class Translator:
         return self._prepared(parts, settings, marked=marked)
 
     def engine(self, *, batch_tokens: int = BATCH_TOKENS) -> Engine:
-        """A new engine for requests of `prepare`: the second part, for callers that own it. Its `batch_tokens` are
-        those of all that is decoded at a time."""
+        """A new engine for requests of `prepare`, for callers that own it. `batch_tokens` limits all requests that are
+        decoded at a time."""
         return Engine(self.searched, batch_tokens=batch_tokens, short=self.short)
 
     def finish(self, prepared: Prepared, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
-        """What was found for a sentence, in words: the best as the translation, the others as its alternatives. A blank
-        text, for which there is nothing to find, becomes an empty one."""
+        """The translation of a sentence from its hypotheses: the best one, with the others as alternatives. The
+        translation of a blank text, which has no hypotheses, is empty."""
         return finish_sentence(prepared, hypotheses, self.tokenizers, self.confidence)
 
     def attention(
@@ -254,7 +253,7 @@ class Translator:
         source_lang: str | None = None,
         target_lang: str | None = None,
     ) -> AttentionMap:
-        """What the model attends to while it translates `text`: into its own translation, or into a given `target`.
+        """The attention map of `text` with the model's own translation, or with a given `target`.
 
         Raises `UserError` for a blank text, for an ensemble, and for a direction that the model does not have.
         """
@@ -272,14 +271,14 @@ class Translator:
 
     @property
     def device(self) -> torch.device:
-        """Where the model is."""
+        """The device of the model."""
         weight = next(self.model.parameters(), None)
         return torch.device("cpu") if weight is None else weight.device
 
     def towards(self, direction: Direction | None) -> Tokenizers:
-        """The tokenizers for a direction: with the tag of its target language where the model has several.
+        """The tokenizers for a direction, with the tag of its target language if the model has several.
 
-        Raises `UserError` where the model does not have it, or has several and None is given.
+        Raises `UserError` if the model does not have the direction, or has several and None is given.
         """
         found = find_direction(self.directions, *(direction or ("", "")))
         return self._tokenizers_of(found)
@@ -290,7 +289,7 @@ class Translator:
         asked = source_lang or "", target_lang or ""
         choose = partial(choose_direction, self.directions, self.detector, source=asked[0], target=asked[1])
         if not texts and self.detector is None:
-            choose("")  # raises what is wrong with the request
+            choose("")  # raises for an invalid request
         return [choose(text) for text in texts]
 
     def _tokenizers_of(self, direction: Direction | None) -> Tokenizers:
@@ -300,19 +299,19 @@ class Translator:
 
     @cached_property
     def _letters(self) -> frozenset[str]:
-        """The letters that the source vocabulary has tokens of, in lower case."""
+        """The letters in the source vocabulary, in lower case."""
         source = self.tokenizers.source
         return frozenset("".join(source.pieces(range(source.size))).lower())
 
     def _unknown_share(self, text: str, request: Request) -> float:
-        """The share of letters of a text that the source vocabulary has no tokens of."""
+        """The share of letters of a text that are not in the source vocabulary."""
         ids = request.source[:-1]
         if UNKNOWN not in ids and not any(map(byte_of, self.tokenizers.source.pieces(ids))):
             return 0.0
         return unknown_share(text, self._letters)
 
     def run(self, jobs: Sequence[Job], batch_tokens: int = BATCH_TOKENS) -> list[Translation]:
-        """The translations of jobs. Requests are decoded together, then what they ask again, until nothing is asked."""
+        """The translations of jobs. All pending requests are decoded together, repeatedly, until none is pending."""
         while asking := [job for job in jobs if job.requests]:
             found = iter(self.decode([request for job in asking for request in job.requests], batch_tokens))
             for job in asking:
@@ -320,7 +319,7 @@ class Translator:
         return [job.translation for job in jobs if job.translation is not None]
 
     def decode(self, requests: Sequence[Request], batch_tokens: int = BATCH_TOKENS) -> list[list[Hypothesis]]:
-        """The hypotheses of each request. Those of like length are searched together."""
+        """The hypotheses of each request. Requests of similar length are decoded together."""
         found: list[list[Hypothesis]] = [[] for _ in requests]
         workers = workers_for(len(requests), self.device, self.threads)
         new_engine = partial(self.engine, batch_tokens=batch_tokens)
@@ -358,7 +357,7 @@ class Translator:
         return PhraseTokens(self.tokenizers.target)
 
     def _remade(self, prepared: Prepared, text: str, marked: bool) -> Prepared:
-        """The same request of another text."""
+        """The prepared sentence with another text."""
         old = prepared.request
         assert old is not None
         part = Part(text, prepared.direction, "", old.substream)
@@ -366,7 +365,7 @@ class Translator:
         return with_constraints(other, old.constraints)
 
     def _prepared(self, parts: Sequence[Part], settings: SearchSettings, *, marked: bool) -> list[Prepared]:
-        """Sentences as requests. Raises `UserError` for one that is too long."""
+        """Sentences as requests. Raises `UserError` for a sentence that is too long."""
         sources: list[list[int]] = [[] for _ in parts]
         for direction in {part.direction for part in parts}:
             source = self._tokenizers_of(direction).source

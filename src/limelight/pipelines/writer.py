@@ -1,4 +1,4 @@
-"""From tokens to text as they come: whole characters only, and nothing that may be the beginning of a stop text."""
+"""Incremental decoding of tokens to text: only whole characters, and nothing that may begin a stop text."""
 
 import codecs
 from collections.abc import Sequence
@@ -7,17 +7,17 @@ from limelight.tokens import Tokenizer
 from limelight.tokens.text import line_end
 
 BYTE = "<0x"
-"""How a token that stands for a byte begins: `<0xE2>`."""
+"""Prefix of byte tokens such as `<0xE2>`."""
 
 
 class Writer:
-    """One text as it is written.
+    """Decodes one text incrementally.
 
     Args:
-        prompt: the ids it goes on from: they decide whether its first word has a space before it.
-        stop: texts that end it, which are no part of it. What counts is which of them is complete first, however the
-            text is divided into tokens.
-        after_space: whether the prompt ended with a space that its ids do not know of: the text then begins without.
+        prompt: the ids before the text: they determine whether its first word has a space before it.
+        stop: texts that end it and are not part of it. The first one that is complete ends the text, however it is
+            divided into tokens.
+        after_space: whether the prompt ended with a space that its ids do not contain: the text then begins without.
     """
 
     def __init__(
@@ -27,16 +27,16 @@ class Writer:
         self._line = line_end(tokenizer)
         begin = max((place + 1 for place, number in enumerate(prompt) if number == self._line), default=0)
         self._before = list(prompt[begin:])
-        """Tokens of the same line that are text already: as many as decide how the next one reads."""
+        """Decoded tokens of the same line, as many as affect the decoding of the next one."""
         self._pending: list[int] = []
-        """Tokens whose text is still to come."""
+        """Tokens that are not decoded yet."""
         self._bytes = codecs.getincrementaldecoder("utf-8")("replace")
         self._held = ""
-        """Text that a stop text may begin with."""
+        """Decoded text that may be the beginning of a stop text."""
         self.stopped = False
 
     def hear(self, token: int) -> str:
-        """The text that one more token makes certain."""
+        """Add a token; returns the text that is certain after it."""
         if token == self._line:
             self._held += self._read() + "\n"
             self._before = []
@@ -49,14 +49,14 @@ class Writer:
         return self._certain()
 
     def rest(self) -> str:
-        """What was held back, when no more tokens come."""
+        """The remaining text, after the last token."""
         self._held += self._read()
         text = self._certain() + ("" if self.stopped else self._held)
         self._held = ""
         return text
 
     def _within_character(self, token: int) -> bool:
-        """Whether the character that this token belongs to needs more bytes."""
+        """Whether the character of this byte token needs more bytes."""
         name = self._tokenizer.pieces([token])[0]
         if len(name) != 6 or not name.startswith(BYTE):
             self._bytes.reset()
@@ -65,7 +65,7 @@ class Writer:
         return bool(self._bytes.getstate()[0])
 
     def _read(self) -> str:
-        """The text of what is pending."""
+        """The text of the pending tokens."""
         if not self._pending:
             return ""
         both = [*self._before, *self._pending]
@@ -78,7 +78,7 @@ class Writer:
         return text
 
     def _certain(self) -> str:
-        """As much of the held text as no stop text can begin in, or all before one that is complete."""
+        """The part of the held text that cannot begin a stop text, or the text before a complete one."""
         ends = [(self._held.find(stop) + len(stop), -len(stop)) for stop in self._stop if stop in self._held]
         if ends:
             end, length = min(ends)

@@ -159,7 +159,7 @@ def _object(body: bytes) -> dict[str, Any]:
         raise bad_request("the JSON is nested too deeply") from None
     except ValueError as error:
         place = f" at line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
-        raise bad_request(f"the body is no JSON{place}") from None
+        raise bad_request(f"the body is not valid JSON{place}") from None
     if not isinstance(value, dict):
         raise bad_request("the body must be a JSON object: {...}")
     return value

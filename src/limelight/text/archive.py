@@ -1,4 +1,4 @@
-"""Compressed files as streams of bytes, which end well only where the archive says so."""
+"""Compressed files as streams of bytes; a damaged or truncated archive raises an error."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import zstandard
 
 from limelight.errors import TextWarning
 
-# An archive names how much memory its reading takes; `xz -9` asks for 65 MiB, a hostile one for 4 GiB. zstandard has a
-# bound of its own, 128 MiB.
+# The header of an archive states how much memory decompression needs: 65 MiB after `xz -9`, 4 GiB in a malicious one.
+# zstandard has its own bound, 128 MiB.
 _XZ_MEMORY = 1 << 27
 
 _FORMATS: dict[str, tuple[Callable[[], Any], int]] = {
@@ -24,25 +24,24 @@ _FORMATS: dict[str, tuple[Callable[[], Any], int]] = {
     ".xz": (lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY), 256),
     ".zst": (lambda: zstandard.ZstdDecompressor().decompressobj(), 128),
 }
-"""For each suffix what decompresses, and the bytes it is fed at a time. These bound to about 4 MiB what a hostile
-archive makes us hold at once, as 128 bytes of .zst can be 4 MiB of one letter; larger blocks are hardly faster."""
+"""For each suffix its decompressor and the block size in bytes. The block size limits the memory that a malicious
+archive can use to about 4 MiB (128 bytes of .zst can expand to 4 MiB); larger blocks are hardly faster."""
 
 COMPRESSIONS = tuple(_FORMATS)
 
 
 class ArchiveReader(RawIOBase):
-    """Raw stream over a .gz, .xz or .zst file, or several of them end to end, as parallel compressors make them.
+    """Raw stream over a .gz, .xz or .zst file; several archives may be concatenated, as parallel compressors do.
 
-    Raises `OSError` while it is read where the archive is cut off, damaged, or followed by anything but NUL padding.
-    The readers of the libraries do not: one or the other of them takes an empty file, a file that was cut off, or one
-    whose second archive is damaged for a whole one.
+    Reading raises `OSError` if the archive is truncated, damaged, or followed by anything but NUL padding. The readers
+    of the standard libraries do not always: some accept an empty file, a truncated file, or a damaged second archive.
 
-    Warns (`TextWarning`) where a text of `lines` does not end with a line feed: a file that was cut off exactly between
-    two archives looks whole otherwise. Where that cut is at the end of a line nobody can see it.
+    With `lines`, warns (`TextWarning`) if the text does not end with a line feed: the file may have been truncated
+    exactly between two archives. If that place is also the end of a line, truncation cannot be detected.
     """
 
     def __init__(self, path: Path, suffix: str, *, lines: bool = True, file: BinaryIO | None = None) -> None:
-        """`file` is what is read where it is open already; then `path` is its name, for messages."""
+        """`file`, if given, is read instead of opening `path`; then `path` serves only as the name in messages."""
         self._new, self._step = _FORMATS[suffix]
         self._path, self._lines, self._file = path, lines, path.open("rb") if file is None else file
         self._archive: Any = None  # the one being read; none between two of them
@@ -75,7 +74,7 @@ class ArchiveReader(RawIOBase):
         super().close()
 
     def _read_on(self) -> bool:
-        """Decompress a little more; False at a proper end."""
+        """Decompress one more block; False at the regular end of the archive."""
         compressed = self._unread or self._file.read(self._step)
         if not compressed:
             if self._any_whole and self._archive is None:
@@ -109,8 +108,8 @@ class ArchiveReader(RawIOBase):
 
 
 def compress(content: bytes, suffix: str) -> bytes:
-    """A whole archive of some bytes, the same every time; those of any other suffix stay as they are. Archives end to
-    end are one, so that a compressed file can grow by them."""
+    """Compress `content` deterministically; for any other suffix it is returned unchanged. Concatenated archives are
+    a valid archive, so a compressed file can be extended by appending."""
     if suffix == ".gz":
         return gzip.compress(content, mtime=0)
     if suffix == ".xz":

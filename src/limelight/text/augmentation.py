@@ -1,8 +1,8 @@
-"""Pairs of sentences varied at random: joined, marked, recased, with other names and numbers, with typing errors.
+"""Random augmentation of sentence pairs: joining, marks, letter case, other names and numbers, typing errors.
 
 Each augmentation is a function `(pair, languages, random) -> pair`, registered in `AUGMENTATIONS` under the name of its
-rate. It returns the pair as it is where it does not apply. Draws depend on the seed alone, so that a resumed run sees
-the same text again.
+rate. It returns the pair unchanged if it does not apply. Random draws depend only on the seed, so a resumed run sees
+the same text.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ MAX_JOINED = 3
 
 
 class Languages(NamedTuple):
-    """The languages of the two sides; one that is not known here is written as English is."""
+    """The languages of the two sides; an unknown language is treated like English."""
 
     source: str
     target: str
 
 
 class Augmented(NamedTuple):
-    """A pair, and the names of what has changed it."""
+    """A pair, and the names of the augmentations that changed it."""
 
     pair: Sides
     applied: tuple[str, ...] = ()
@@ -80,16 +80,16 @@ def augment(
         rates: the share of pairs, from 0 to 1, for `join`, `placeholders`, `terms` and each name in `AUGMENTATIONS`; a
             missing one is 0.
         seed: any integer.
-        alignment_of: place of a pair -> which of its words translate one another, for `placeholders` and `terms`.
-        tags: what stands before each source; if not given, nothing or the same before all.
-        marked: of each pair whether it has marks already; such a pair is neither joined nor given further marks.
+        alignment_of: index of a pair -> its word alignment, for `placeholders` and `terms`.
+        tags: the tags before each source; empty if all sources have the same tags or none.
+        marked: whether each pair has marks already; such a pair is neither joined nor given further marks.
 
     Raises:
-        ValueError: a rate has a name that no augmentation has, or needs alignments and there are none.
+        ValueError: a rate has an unknown name, or needs alignments and there are none.
     """
     unknown = rates.keys() - {"join", *MARKING, *AUGMENTATIONS}
     if unknown:
-        raise ValueError(f"there is no augmentation {', '.join(sorted(unknown))}")
+        raise ValueError(f"unknown augmentation: {', '.join(sorted(unknown))}")
     random = Random(seed)
     found = []
     had_marks = marked or [False] * len(pairs)
@@ -101,7 +101,7 @@ def augment(
             if not had_marks[place]:
                 parts = [other for other in following if joinable[other] == joinable[place]]
         pair, applied = _joined([pairs[part] for part in parts]), ("join",) * (len(parts) > 1)
-        # Nothing is drawn for a rate of 0: runs without these two draw what they always drew.
+        # A rate of 0 draws no random number, so runs without these two keep their sequence of draws.
         marking = {name: rates.get(name, 0.0) > 0 and random.random() < rates[name] for name in MARKING}
         if any(marking.values()):
             alignment = joined_alignment([pairs[part] for part in parts], [alignment_of(part) for part in parts])
@@ -121,7 +121,7 @@ def _joined(pairs: Sequence[Sides]) -> Sides:
 
 
 def _paragraph(sentences: Sequence[str]) -> str:
-    """Sentences one after another; no space follows a full stop of Chinese or Japanese."""
+    """The sentences concatenated; no space follows a Chinese or Japanese full stop."""
     text = sentences[0]
     for sentence in sentences[1:]:
         text += sentence if text.endswith(_WIDE_END) else f" {sentence}"
@@ -129,7 +129,7 @@ def _paragraph(sentences: Sequence[str]) -> str:
 
 
 def names(pair: Sides, _languages: Languages, random: Random) -> Sides:
-    """Each capitalized word that stands once on each side becomes an invented name."""
+    """Replace each capitalized word that occurs once on each side by an invented name."""
     shared = set(_NAME.findall(pair.source)) & set(_NAME.findall(pair.target))
     for word in sorted(shared):
         if pair.source.count(word) == pair.target.count(word) == 1:
@@ -139,7 +139,7 @@ def names(pair: Sides, _languages: Languages, random: Random) -> Sides:
 
 
 def numbers(pair: Sides, languages: Languages, random: Random) -> Sides:
-    """Each number that stands once on each side becomes another one, as each language writes it."""
+    """Replace each number that occurs once on each side by another, formatted for each language."""
     for number in shared_numbers(*pair):
         value = invented_number(random)
         pair = Sides(
@@ -152,7 +152,7 @@ def numbers(pair: Sides, languages: Languages, random: Random) -> Sides:
 
 
 def inserts(pair: Sides, _languages: Languages, random: Random) -> Sides:
-    """Both sides begin or end with the same string that is to be copied; now and then it is all there is."""
+    """Add the same string at the beginning or the end of both sides; sometimes it replaces both sides."""
     what, where = invented_insert(random), random.randrange(8)
     if where == 0 and not any(map(has_marks, pair)):
         return Sides(what, what)
@@ -160,47 +160,47 @@ def inserts(pair: Sides, _languages: Languages, random: Random) -> Sides:
 
 
 def same(pair: Sides, _languages: Languages, _random: Random) -> Sides:
-    """The target on both sides."""
+    """Use the target as the source, too."""
     return Sides(pair.target, pair.target)
 
 
 def quotes(pair: Sides, languages: Languages, random: Random) -> Sides:
-    """Both sides in quotation marks: those of their languages, or the same straight ones."""
+    """Put both sides in quotation marks: those of their languages, or straight ones."""
     straight = random.random() < 0.5
     marks = [('"', '"') if straight else _QUOTES.get(language, _QUOTES["en"]) for language in languages]
     return Sides(*(f"{opening}{side}{closing}" for side, (opening, closing) in zip(pair, marks, strict=True)))
 
 
 def lists(pair: Sides, _languages: Languages, random: Random) -> Sides:
-    """Both sides with the same mark before them."""
+    """Put the same list mark before both sides."""
     mark = random.choice(_MARKS)
     return Sides(*(mark + side for side in pair))
 
 
 def bare(pair: Sides, _languages: Languages, _random: Random) -> Sides:
-    """Both sides without their final mark, where both have one."""
+    """Remove the final punctuation mark of both sides if both have one."""
     if not all(side.endswith(_FINAL) and side.rstrip("".join(_FINAL)).strip() for side in pair):
         return pair
     return Sides(*(side.rstrip("".join(_FINAL)).rstrip() for side in pair))
 
 
 def lowercase(pair: Sides, _languages: Languages, _random: Random) -> Sides:
-    """Both sides in small letters; addresses stay as they are."""
+    """Lowercase both sides, except addresses."""
     return Sides(*(_each_word(side, str.lower) for side in pair))
 
 
 def uppercase(pair: Sides, _languages: Languages, _random: Random) -> Sides:
-    """Both sides in capitals; addresses stay as they are."""
+    """Uppercase both sides, except addresses."""
     return Sides(*(_each_word(side, str.upper) for side in pair))
 
 
 def titlecase(pair: Sides, _languages: Languages, _random: Random) -> Sides:
-    """A capital at the beginning of every word of the source."""
+    """Capitalize every word of the source."""
     return pair._replace(source=_each_word(pair.source, lambda word: word[:1].upper() + word[1:]))
 
 
 def typos(pair: Sides, _languages: Languages, random: Random) -> Sides:
-    """One or two typing errors in words of the source that have at least three letters; none in the form of a term."""
+    """Put one or two typing errors into source words of at least three letters, but not into annotated terms."""
     source = pair.source
     for _ in range(random.randint(1, MAX_TYPOS)):
         places = [match.span(1) for match in _MISTAKABLE.finditer(source) if match[1]]
@@ -212,7 +212,7 @@ def typos(pair: Sides, _languages: Languages, random: Random) -> Sides:
 
 
 def _mistyped(word: str, random: Random) -> str:
-    """Two neighboring letters swapped, or a letter lost, doubled, or mistaken for the next key's."""
+    """Swap two adjacent letters, or drop, double or mistype one letter."""
     place = random.randrange(len(word) - 1)
     before, letter, after = word[:place], word[place], word[place + 1 :]
     kind = random.randrange(4)
@@ -226,7 +226,7 @@ def _mistyped(word: str, random: Random) -> str:
 
 
 def _next_key(letter: str, random: Random) -> str:
-    """A letter beside this one on a keyboard, in the same case; the letter itself where none is known."""
+    """A letter adjacent on the keyboard, in the same case; the letter itself if none is known."""
     for row in _ROWS:
         place = row.find(letter.lower())
         if place >= 0:

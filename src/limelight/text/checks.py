@@ -1,7 +1,7 @@
-"""What is wrong with a translation, as far as its source shows it, and what its text alone can put right.
+"""Checks of a translation against its source, and repairs of its text.
 
-A check compares source and output: loops, lost numbers and addresses, lengths, copies. A repair is a function of both,
-too. It is the last resort, where another search has not helped: its output is no longer the model's own text."""
+A check compares source and output: loops, lost numbers and addresses, lengths, copies. A repair is also a function of
+both. It is the last resort, used when another search has not helped: its output is no longer the model's own."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from difflib import SequenceMatcher
 from itertools import groupby
 
 MAX_NGRAM = 8
-"""Words of the longest repetition that is looked for."""
+"""Maximum number of words of a repetition that is searched for."""
 MIN_LOOP_CHARACTERS = 12
-"""A run of one character, or of a few, is a loop from so many characters on."""
+"""Minimum number of characters for which a repeated character, or a few, counts as a loop."""
 SHORT, LONG = 0.3, 3.0
-"""Bounds for the characters of a translation, as a share of its source's."""
+"""Bounds for the ratio of the characters of a translation to those of its source."""
 FEW = 20
-"""So many characters more or less than the bounds are allowed: short texts vary most."""
+"""Tolerance in characters, added to the bounds: short texts vary most."""
 
 TITLED = 0.75
-"""The share of words that begin with a capital in Text Like This."""
+"""Minimum share of capitalized words in title case."""
 
 WORD = re.compile(r"\w+")
 LETTERS = re.compile(r"[^\W\d_]+")
 QUOTE = re.compile(r'["„“”«»]')
 """Double quotation marks."""
 SINGLE_QUOTED = re.compile(r"(?<!\w)['‘‚‹›](?=\w)[^'‘’‚‹›]*['’‘‹›](?!\w)")
-"""Words between a pair of single ones, which an apostrophe is not."""
+"""Words between single quotation marks; an apostrophe does not match."""
 CHARACTER_LOOP = re.compile(rf"(\S{{1,6}}?)\1{{{MIN_LOOP_CHARACTERS // 2},}}")
 NUMBER = re.compile(r"(?<![^\W\d_])\d+(?:[.,'’\u00a0\u202f ]\d+)*(?!\d)")
 _SEPARATORS = re.compile(r"[.,'’\u00a0\u202f ]")
@@ -62,14 +62,14 @@ _SPELLED = dict(
         strict=True,
     )
 )
-"""Small numbers may become words."""
+"""Spellings of small numbers: a translation may write them as words."""
 
 
 def find_loop(source: str, output: str) -> tuple[str, ...]:
-    """The words that follow themselves again and again in the output and do not so in the source; none for no loop.
+    """The words that are repeated in the output but not in the source; empty if there is no loop.
 
-    A single word counts from the fourth time on, two or more from the third; where nothing stands between words, or
-    there are none, a run of the same few characters counts.
+    A single word counts from four occurrences on, two or more words from three. In text without spaces or words, a
+    repeated sequence of a few characters counts.
     """
     words = WORD.findall(output.casefold())
     of_source = WORD.findall(source.casefold())
@@ -84,7 +84,7 @@ def find_loop(source: str, output: str) -> tuple[str, ...]:
 
 
 def longest_run(words: list[str], size: int) -> tuple[int, int]:
-    """How often `size` words follow themselves, at most, and where they begin."""
+    """The largest number of consecutive repetitions of `size` words, and where they begin."""
     best, where = 0, 0
     for start in range(size):
         groups = [tuple(words[place : place + size]) for place in range(start, len(words) - size + 1, size)]
@@ -98,26 +98,26 @@ def longest_run(words: list[str], size: int) -> tuple[int, int]:
 
 
 def is_too_short(source: str, output: str) -> bool:
-    """Whether much of the source can have no counterpart."""
+    """Whether the output is too short for its source (`SHORT`)."""
     return len(output.strip()) < SHORT * len(source.strip()) - FEW / 4
 
 
 def is_too_long(source: str, output: str) -> bool:
-    """Whether much of the output can have no counterpart."""
+    """Whether the output is too long for its source (`LONG`)."""
     return len(output.strip()) > LONG * len(source.strip()) and len(output.strip()) > FEW
 
 
 def is_copied(source: str, output: str) -> bool:
-    """Whether several words came back as they were; one word, such as a name, may be the same in both languages."""
+    """Whether several words were copied; one word, such as a name, may be the same in both languages."""
     words = WORD.findall(source)
     same = source.strip().casefold() == output.strip().casefold()
     return same and sum(not word.isdigit() and not word.istitle() for word in words) >= 2
 
 
 def lost_numbers(source: str, output: str, *, spelled: bool = True) -> tuple[str, ...]:
-    """Numbers of the source that the output does not have as often, whatever separates their groups of digits.
+    """Numbers that occur less often in the output than in the source; separators of digit groups are ignored.
 
-    A number up to twelve may also stand there as a word of English, German or French, unless it may not be `spelled`.
+    With `spelled`, a number up to twelve may also be written as an English, German or French word.
     """
     there = Counter(map(_digits, NUMBER.findall(output)))
     words = Counter(WORD.findall(output.casefold()))
@@ -136,7 +136,7 @@ def lost_numbers(source: str, output: str, *, spelled: bool = True) -> tuple[str
 
 
 def lost_addresses(source: str, output: str) -> tuple[str, ...]:
-    """URLs, e-mail addresses and names of hosts of the source that the output does not have as often, as they were."""
+    """URLs, e-mail addresses and host names that occur less often in the output than in the source, unchanged."""
     there = Counter(find_addresses(output))
     lost = []
     for address in find_addresses(source):
@@ -148,9 +148,9 @@ def lost_addresses(source: str, output: str) -> tuple[str, ...]:
 
 
 def lost_quotes(source: str, output: str) -> int:
-    """How many quotation marks of the source, each one alone, the output does not have; 0 where none is lost.
+    """How many quotation marks fewer than the source the output has; 0 if none is lost.
 
-    Single marks count in pairs around words alone: an apostrophe is none.
+    Single marks count only in pairs around words: an apostrophe is not counted.
     """
     return max(0, _count_quotes(source) - _count_quotes(output))
 
@@ -160,8 +160,8 @@ def _count_quotes(text: str) -> int:
 
 
 def is_title(text: str) -> bool:
-    """Whether a text Is Written Like This: three words or more, of which those of four letters or more begin with a
-    capital, and most of the others do."""
+    """Whether a text is in title case: at least three words, of which all with four letters or more are capitalized,
+    and most of the others."""
     words = [word for word in LETTERS.findall(ADDRESS.sub("", text)) if word.lower() != word.upper()]
     if len(words) < 3 or all(word.isupper() for word in words if len(word) > 1):
         return False
@@ -175,7 +175,7 @@ def _begins_large(word: str) -> bool:
 
 
 def find_addresses(text: str) -> list[str]:
-    """URLs, e-mail addresses and names of hosts, in order."""
+    """URLs, e-mail addresses and host names, in order."""
     return ADDRESS.findall(text)
 
 
@@ -185,7 +185,7 @@ def find_numbers(text: str) -> list[str]:
 
 
 def unknown_share(text: str, alphabet: frozenset[str]) -> float:
-    """The share of letters that are none of `alphabet`, in lower case; 0 for a text without letters."""
+    """The share of letters that, lowercased, are not in `alphabet`; 0 for a text without letters."""
     letters = [letter for letter in text.lower() if letter.isalpha()]
     return sum(letter not in alphabet for letter in letters) / len(letters) if letters else 0.0
 
@@ -195,33 +195,34 @@ def _digits(number: str) -> str:
 
 
 def _adjacent(groups: list[str], parts: list[str]) -> bool:
-    """Whether the groups of digits stand one after another, as 10 and 30 in `10 h 30`."""
+    """Whether the groups of digits are consecutive, as 10 and 30 in `10 h 30`."""
     count = len(groups)
     return any(parts[place : place + count] == groups for place in range(len(parts) - count + 1))
 
 
 MIN_LETTERS = 4
-"""Letters that a text in capitals has at least: fewer are an abbreviation."""
+"""Minimum number of letters of a text in capitals: fewer are an abbreviation."""
 UPPER = 0.9
-"""The share of letters that are capitals in such a text."""
+"""Minimum share of capitals among its letters."""
 ALIKE = 0.5
-"""How alike a word must be to a lost address to be taken for what became of it (`difflib`'s ratio)."""
+"""Minimum similarity (`difflib`'s ratio) of a word to a lost address that replaces it."""
 STYLES = {"en": ("“", "”"), "de": ("„", "“"), "fr": ("« ", " »")}
-"""Quotation marks by language; others have those of English."""
+"""Quotation marks by language; other languages get the English ones."""
 MAX_CUTS = 1000
 _END = re.compile(r"\s*[.!?…]*[\"'”»“)\]]*\s*$")
 
 
 def is_capitals(text: str) -> bool:
-    """Whether a text is written in ALL CAPS, but for addresses in it."""
+    """Whether a text, apart from addresses, is in capitals."""
     letters = [letter for letter in ADDRESS.sub("", text) if letter.upper() != letter.lower()]
     return len(letters) >= MIN_LETTERS and sum(letter.isupper() for letter in letters) >= UPPER * len(letters)
 
 
 def recased(text: str, encode: Callable[[str], Sequence[int]]) -> str:
-    """A text in ALL CAPS, or one Like This, as a sentence: each word in small letters or with a capital, whichever the
-    vocabulary has fewer tokens for; of equal ones the more frequent one, whose ids are lower. So names stay names, and
-    German nouns nouns. Addresses and abbreviations stay as they are.
+    """A text in capitals or title case, converted to sentence case.
+
+    Each word is lowercased or capitalized, whichever form has fewer tokens; of equal ones the more frequent form, whose
+    ids are lower. So names and German nouns keep their capitals. Addresses and abbreviations are unchanged.
 
     Args:
         encode: a word to its ids, of a vocabulary in which frequent tokens come first.
@@ -243,7 +244,7 @@ def recased(text: str, encode: Callable[[str], Sequence[int]]) -> str:
 
 
 def titled(text: str) -> str:
-    """Each Word With A Capital; addresses stay as they are."""
+    """The text in title case; addresses are unchanged."""
     kept = [match.span() for match in ADDRESS.finditer(text)]
 
     def large(match: re.Match[str]) -> str:
@@ -254,13 +255,13 @@ def titled(text: str) -> str:
 
 
 def plain_quotes(text: str) -> str:
-    """The text with straight double quotation marks, without the spaces within that French sets."""
+    """The text with straight double quotation marks, without the spaces inside French ones."""
     text = SINGLE_QUOTED.sub(lambda match: f'"{match[0][1:-1]}"', text)
     return re.sub("[„“”«»]", '"', re.sub(r"«[ \u00a0\u202f]+|[ \u00a0\u202f]+»", '"', text))
 
 
 def styled_quotes(text: str, language: str) -> str:
-    """The text with the quotation marks of a language for pairs of straight ones."""
+    """The text with pairs of straight quotation marks replaced by those of a language."""
     opening, closing = STYLES.get(language, STYLES["en"])
     if text.count('"') % 2:
         return text
@@ -269,7 +270,7 @@ def styled_quotes(text: str, language: str) -> str:
 
 
 def put_back_quotes(source: str, output: str) -> str:
-    """Of a source that is quoted as a whole, the output quoted as a whole, where it has no quotation marks."""
+    """Quote the whole output if the whole source is quoted and the output has no quotation marks."""
     bare = source.strip()
     if len(bare) < 3 or QUOTE.search(output):
         return output
@@ -279,7 +280,7 @@ def put_back_quotes(source: str, output: str) -> str:
 
 
 def raised(text: str) -> str:
-    """In capitals; addresses stay as they are."""
+    """The text in capitals; addresses are unchanged."""
     upper = text.upper()
     for address in find_addresses(text):
         upper = upper.replace(address.upper(), address, 1)
@@ -287,7 +288,7 @@ def raised(text: str) -> str:
 
 
 def cut_loops(source: str, output: str) -> str:
-    """The output without what repeats itself as no translation of the source does; each loop is there once."""
+    """The output with each loop (`find_loop`) reduced to one occurrence."""
     for _ in range(MAX_CUTS):
         loop = find_loop(source, output)
         if not loop:
@@ -300,7 +301,7 @@ def cut_loops(source: str, output: str) -> str:
 
 
 def _without_repetition(source: str, output: str) -> str:
-    """The output with one loop less."""
+    """The output with one loop reduced to one occurrence."""
     spans = list(WORD.finditer(output))
     words, of_source = [span[0].casefold() for span in spans], WORD.findall(source.casefold())
     for size in range(1, MAX_NGRAM + 1):
@@ -316,7 +317,7 @@ def _without_repetition(source: str, output: str) -> str:
 
 
 def cut_to_length(source: str, output: str) -> str:
-    """The output up to the last word with which it is not too long for its source."""
+    """The output truncated after the last word with which it is not too long for its source."""
     if not is_too_long(source, output):
         return output
     limit = max(FEW, int(LONG * len(source.strip())))
@@ -324,7 +325,7 @@ def cut_to_length(source: str, output: str) -> str:
 
 
 def put_back_numbers(source: str, output: str) -> str:
-    """Lost numbers in the place of those that the source does not have, as far as there are any."""
+    """Replace numbers that the source does not have by lost numbers, as far as there are any."""
     lost, added = list(lost_numbers(source, output)), list(lost_numbers(output, source))
     for number in lost:
         if not added:
@@ -336,7 +337,7 @@ def put_back_numbers(source: str, output: str) -> str:
 
 
 def put_back_addresses(source: str, output: str) -> str:
-    """Lost URLs and e-mail addresses in the place of the word that is most like them, or at the end."""
+    """Replace the most similar words by lost URLs and e-mail addresses; without such a word, append them."""
     for address in lost_addresses(source, output):
         words = [word for word in re.findall(r"\S+", output) if word not in find_addresses(source)]
         nearest = max(words, key=lambda word: _likeness(address, word), default="")
@@ -355,7 +356,7 @@ def _likeness(one: str, other: str) -> float:
 
 
 def _replaced(text: str, old: str, new: str, numbers: list[str]) -> str:
-    """The text with `new` for the first `old` that stands alone."""
+    """Replace the first `old` that is not part of a longer number by `new`."""
     if old not in numbers:
         return text
     return re.sub(rf"(?<!\d){re.escape(old)}(?!\d)", lambda _: new, text, count=1)

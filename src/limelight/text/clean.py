@@ -1,4 +1,4 @@
-"""Leave out pairs that teach nothing or teach wrongly, and lines that cannot be read; say which, why and how many."""
+"""Filter useless or harmful pairs and unreadable lines; report which, why and how many."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from limelight.text.marks import without_marks
 from limelight.text.pair import BadLine, Pair
 
 _SHORT = 20
-"""Characters below which a length ratio says nothing: "no" and "auf keinen Fall" translate each other."""
+"""Characters below which a length ratio is not significant: "no" may translate to "auf keinen Fall"."""
 
 REASONS = {
     "empty": "one side is empty",
@@ -21,7 +21,7 @@ REASONS = {
     "identical": "both sides are the same text",
     "duplicate": "the pair was seen before",
 }
-"""Why a pair is left out, in the order in which the reasons are tried."""
+"""Reasons to leave a pair out, in the order in which they are tested."""
 
 
 @dataclass
@@ -33,10 +33,10 @@ class CleanReport:
     dropped: dict[str, int] = field(default_factory=lambda: dict.fromkeys(REASONS, 0))
     """Pairs left out, for each of `REASONS`; every pair counts once, for the first reason that holds."""
     first_place: dict[str, str] = field(default_factory=dict)
-    """Where the first pair of each reason stands, as `file:line`; reasons that never held are missing."""
+    """`file:line` of the first pair for each reason; reasons that never applied are missing."""
 
     def summary(self) -> str:
-        """A line of counts, and a line for each reason that held with an example to look at."""
+        """A line of counts, and a line with an example for each reason that applied."""
         lines = [f"{self.kept:,} of {self.total:,} pairs kept"]
         for reason, words in REASONS.items():
             if self.dropped[reason]:
@@ -53,15 +53,15 @@ def clean(
     drop_duplicates: bool,
     drop_identical: bool,
 ) -> Iterator[Pair]:
-    """The pairs worth training on, in their order; `report` counts along.
+    """The pairs that pass all filters, in order; `report` is updated meanwhile.
 
     Args:
-        max_characters: of the longer side.
-        max_length_ratio: of the characters of the longer side to those of the shorter; not asked where both sides are
-            under 20 characters.
-        drop_duplicates: keep only the first of equal pairs. Remembers 8 bytes of hash for each pair (about 70 bytes of
-            memory, whatever the length of the text), so among n pairs some different ones are taken for equal with a
-            chance of about n^2 / 2^65: 3 in 100,000,000 for a million pairs, and the cost is one pair.
+        max_characters: maximum length of the longer side.
+        max_length_ratio: maximum ratio of the characters of the longer side to those of the shorter; not applied if
+            both sides have fewer than 20 characters.
+        drop_duplicates: keep only the first of equal pairs. An 8-byte hash is stored for each pair (about 70 bytes of
+            memory). The probability of a collision among n pairs is about n^2 / 2^65: 3e-8 for a million pairs; a
+            collision drops one pair.
         drop_identical: leave out pairs whose sides are the same text.
     """
     seen: set[int] = set()
@@ -103,7 +103,7 @@ def differ_in_length(source: str, target: str, max_length_ratio: float) -> bool:
 
 
 def _seen_before(source: str, target: str, seen: set[int]) -> bool:
-    # NUL cannot stand in either side, so no two pairs share the joined text. surrogatepass: any string has a hash.
+    # Neither side can contain NUL, so the joined text identifies the pair. surrogatepass: any string can be hashed.
     digest = blake2b(f"{source}\0{target}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
     key = int.from_bytes(digest, "little")
     before = key in seen
@@ -112,16 +112,16 @@ def _seen_before(source: str, target: str, seen: set[int]) -> bool:
 
 
 NAMED = 5
-"""Lines that are said at once; a corpus may have a million more of them."""
+"""Lines that are reported immediately; a corpus may have a million more of them."""
 LISTED = 1_000_000
-"""Lines that are written down; a few MB of archive can hold any number of them, and the disk cannot."""
+"""Maximum number of lines in the listing: a small archive may have more bad lines than the disk can hold."""
 
 
 class SkipReport:
     """Collects bad lines; `add` is the `on_bad_line` of `read_pairs`, and its `on_unused`.
 
-    The first few that cannot be read are said, and each line stands as `file:line: reason` in the file `listing`, which
-    is there only when there was any. Use it in a `with` block.
+    The first few unreadable lines are reported immediately. Each line is written as `file:line: reason` to the file
+    `listing`, which is created only if needed. Use it in a `with` block.
     """
 
     def __init__(self, listing: Path, say: Callable[[str], None]) -> None:
@@ -141,7 +141,7 @@ class SkipReport:
             self._file.close()
 
     def add(self, line: BadLine) -> None:
-        """Say it, count it, write it down."""
+        """Report, count and list a line."""
         self.total += 1
         key = line.unused, line.kind
         self._counts[key] = self._counts.get(key, 0) + 1
@@ -157,7 +157,7 @@ class SkipReport:
             self._file.write(f"{line}\n")
 
     def summary(self) -> str:
-        """A line of counts, and a line for each reason with an example to look at; empty where nothing was skipped."""
+        """A line of counts, and a line with an example for each reason; empty if nothing was skipped."""
         first = f"the first {LISTED:,} of them" if self.total > LISTED else "each of them"
         where, lines = f"; {first} in {self._listing}", list[str]()
         if self._unread:
@@ -170,7 +170,7 @@ class SkipReport:
         return "\n".join(lines)
 
     def _reasons(self, what: str, *, unused: bool) -> list[str]:
-        """The most frequent one first."""
+        """Lines of the summary, the most frequent reason first."""
         counts = {reason: count for (kind, reason), count in self._counts.items() if kind == unused}
         return [
             f"  {what} {count:,}: {reason} (first: {self._first[unused, reason]})"

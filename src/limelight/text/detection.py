@@ -1,9 +1,8 @@
-"""Which of a few languages a text is in, learned from text of these languages.
+"""Language identification among a few languages, learned from text in these languages.
 
 Naive Bayes over whole words and character n-grams (Cavnar and Trenkle 1994 rank them; here each has a probability),
-of one to four characters with the spaces around words. An n-gram is known by a hash, so that a table has one size
-whatever it learned from. N-grams overlap, so their product is far too sure of itself: a temperature brings the
-probabilities down to how often the answer is right on text that was held out.
+of one to four characters with the spaces around words. N-grams are hashed into a table of fixed size. N-grams overlap,
+so the product of their probabilities is overconfident: a temperature, fitted on held-out text, calibrates it.
 """
 
 from __future__ import annotations
@@ -19,47 +18,47 @@ import numpy as np
 import numpy.typing as npt
 
 MAX_NGRAM = 4
-"""Characters of the longest n-gram."""
+"""Maximum number of characters of an n-gram."""
 BUCKETS = 1 << 17
 WHOLE_WORDS = 3
-"""A word as a whole counts as so many n-grams."""
+"""Weight of a whole word, in n-grams."""
 STEP = 1 / 12
-"""Log-probabilities are kept in a byte each, in these steps below 0."""
+"""Quantization step of the log-probabilities, which are stored in a byte each."""
 SMOOTHING = 0.1
 """Added to the count of every bucket."""
 MAX_TEXTS = 60_000
-"""More texts of a language teach little more."""
+"""Texts used for each language; more improve little."""
 HELD_OUT = 50
-"""Every text of this number is kept apart to find the temperature."""
+"""Every 50th text is held out to fit the temperature."""
 TEMPERATURES = tuple(1.25**power for power in range(20))
 WORDS = (1, 2, 3, 5, 8)
-"""The temperature is found on so many words of each held-out text, in turn."""
+"""Numbers of words of the held-out texts on which the temperature is fitted, in turn."""
 
 RARE = 5
-"""A character that stands fewer times in the text of all languages belongs to none of them."""
+"""A character that occurs fewer times in the text of all languages is not part of the alphabet."""
 
 _OTHER = re.compile(r"[^\w']+")
 
 
 @dataclass(frozen=True, slots=True)
 class LanguageDetector:
-    """Learned by `learn_detector`."""
+    """Identifies the language of a text; made by `learn_detector`."""
 
     languages: tuple[str, ...]
     scores: npt.NDArray[np.uint8]
     """(languages, `BUCKETS`): minus the log-probability of an n-gram of that hash, natural logarithm, in `STEP`s."""
     temperature: float
     alphabet: frozenset[str]
-    """Characters of the languages, in lower case. Others say nothing."""
+    """Characters of the languages, in lower case. Others are ignored."""
 
     def probabilities(self, text: str) -> dict[str, float]:
-        """How likely each language is, from the most to the least likely; all alike where no letter is known."""
+        """The probability of each language, the most probable first; uniform if no character is in the alphabet."""
         found = _softmax(self._sums(text) / self.temperature)
         order = np.argsort(-found, kind="stable")
         return {self.languages[each]: float(found[each]) for each in order}
 
     def detect(self, text: str) -> tuple[str, float]:
-        """The most likely language and its probability."""
+        """The most probable language and its probability."""
         return next(iter(self.probabilities(text).items()))
 
     def _sums(self, text: str) -> npt.NDArray[np.float64]:
@@ -68,7 +67,7 @@ class LanguageDetector:
 
 
 def learn_detector(texts: Mapping[str, Sequence[str]], *, seed: int = 0) -> LanguageDetector:
-    """A detector for the languages that are the keys; of each at most `MAX_TEXTS` texts are read.
+    """A detector for the languages that are the keys of `texts`; at most `MAX_TEXTS` texts of each are used.
 
     Raises `ValueError` for fewer than two languages, and for one without text.
     """
@@ -104,7 +103,7 @@ def _hashes(text: str) -> Iterator[int]:
         for start in range(len(spaced) - length + 1):
             yield _bucket(spaced[start : start + length])
     for word in spaced.split():
-        if len(word) > MAX_NGRAM - 2:  # with its spaces a shorter one is an n-gram
+        if len(word) > MAX_NGRAM - 2:  # a shorter word with its spaces is already an n-gram
             yield from [_bucket(f" {word} ")] * WHOLE_WORDS
 
 
@@ -113,14 +112,14 @@ def _bucket(characters: str) -> int:
 
 
 def _part(text: str, count: int, random: Random) -> str:
-    """So many words of a text, one after another."""
+    """`count` consecutive words of a text."""
     words = text.split()
     start = random.randrange(max(1, len(words) - count + 1))
     return " ".join(words[start : start + count])
 
 
 def _temperature(detector: LanguageDetector, held_out: Sequence[tuple[int, str]]) -> float:
-    """With which the right languages are most probable; the highest one where nothing was held out."""
+    """The temperature with the smallest loss on the held-out texts; the highest one if nothing was held out."""
     if not held_out:
         return TEMPERATURES[-1]
     right = np.array([number for number, _ in held_out])

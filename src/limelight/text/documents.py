@@ -1,7 +1,7 @@
-"""Plain text as documents: a file is one, or each of its lines is; the last share of each file may be held out.
+"""Plain text as documents: a file is one, or each of its lines is; the end of each file may be held out.
 
-Nothing of the size of a file is ever held: a document is handed on in parts. So a line of a file that is one document
-may be of any length, as in corpora without line ends; one that is a document itself may not.
+Memory is bounded: a document is returned in parts. In a file that is one document, lines may have any length, as in
+corpora without line ends; a line that is a document itself may not.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from limelight.text.readers.lines import scan_lines, scan_text
 OnBadLine = Callable[[BadLine], None]
 
 PART = 1 << 20
-"""Characters from which on the lines of a file are handed on."""
+"""Characters after which the lines read so far are returned as a part."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some text of a document: whole lines with their ends, but where a document is a line, or is cut, or where a line
-    is too long: what goes on with one begins with white space, if it has any."""
+    """A part of a document: whole lines with their ends, except where a document is a line or is divided, or a line is
+    too long. A part that continues a line begins with white space if there is any."""
 
     text: str
     ends: bool
-    """Whether the document ends with it."""
+    """Whether this is the last part of its document."""
     held_out: bool
     is_line: bool
-    """Whether it is a document that is a line; its line end is not in the text, but was in the file."""
+    """Whether the document is a line; then `text` does not include its line end."""
 
     @property
     def characters(self) -> int:
@@ -46,14 +46,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """What is in a file of text."""
+    """The contents of a text file, counted."""
 
     documents: int
-    """With something to read in them."""
+    """Documents that are not blank."""
     blank: int
     """Documents of nothing but white space, which are left out."""
     characters: int
-    """Of the others, line ends included."""
+    """Characters of the documents that are not blank, line ends included."""
 
 
 def measure(file: str | Path, *, by_line: bool, on_bad_line: OnBadLine | None = None) -> Extent:
@@ -61,11 +61,10 @@ def measure(file: str | Path, *, by_line: bool, on_bad_line: OnBadLine | None = 
 
     Args:
         by_line: whether each line is a document.
-        on_bad_line: called for each line that cannot be read, which then is skipped; when not given, the first one
-            raises.
+        on_bad_line: called for each unreadable line, which is skipped; if not given, the first one raises.
 
     Raises:
-        UserError: the file is missing, or has a bad line; with file and line.
+        UserError: the file is missing or has a bad line; the message names file and line.
     """
     documents = blank = characters = 0
     seen = False
@@ -87,9 +86,9 @@ def read_documents(
     """The documents of a file, part by part; blank ones are left out.
 
     Args:
-        extent: what `measure` has found in the file.
+        extent: the result of `measure` for the file.
         held_out: the share of the characters, from the end, that is held out. A document that is a whole file is
-            divided at just that character; one that is a line is held out if it begins behind it.
+            divided at that character; a document that is a line is held out if it begins after it.
         on_bad_line: as in `measure`.
     """
     cut = int(extent.characters * (1 - held_out))
@@ -114,7 +113,7 @@ def _documents(file: Path, by_line: bool, on_bad_line: OnBadLine | None) -> Iter
     held: list[str] = []
     size = 0
     for text in texts:
-        if size >= PART:  # asked only here, so that the last part is never an empty one
+        if size >= PART:  # tested only here, so that the last part is never empty
             yield Part("".join(held), False, False, is_line=False)
             held, size = [], 0
         held.append(text)
@@ -123,7 +122,7 @@ def _documents(file: Path, by_line: bool, on_bad_line: OnBadLine | None) -> Iter
 
 
 def _read(file: Path, on_bad_line: OnBadLine | None, *, by_line: bool) -> Iterator[str]:
-    """Lines without their ends or, of a file that is a document, all of its text."""
+    """Lines without their ends, or, if the file is one document, all of its text."""
     require_file(file)
     with open_text(file) as stream:
         for text in (scan_lines if by_line else scan_text)(stream, str(file)):

@@ -1,7 +1,7 @@
-"""What is strange about parallel text that can be read: other columns than were meant, a header, quotes, other
+"""Warnings about parallel text that is readable but suspicious: other columns than intended, a header, quotes, other
 languages.
 
-Only the beginning of a file is looked at, and only what is sure is said: these are warnings, and the text is used.
+Only the beginning of a file is examined, and only certain findings are reported. The text is used all the same.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from limelight.text.readers.lines import scan_lines
 SAMPLE = 1000
 """Lines from the beginning of a file."""
 WORDLESS = 0.9
-"""Share of the texts of a side from which on it cannot be the one that was meant."""
+"""Minimum share of texts without words for which a side is suspicious."""
 
 _HEADERS = (
     "source target src tgt trg source_text target_text sourcetext targettext source_lang target_lang text label id "
     "date sentence translation original english german french spanish italian portuguese dutch russian chinese "
     "japanese deutsch englisch französisch français anglais español inglés quelle ziel"
 )
-"""Words that stand above columns, and alone on a line of text hardly ever."""
+"""Words that are common as column names, and rare as a whole line of text."""
 
 
 def doubts(files: Sequence[str | Path], source: str, target: str) -> Iterator[str]:
-    """A line for each thing that is strange about a corpus: `file: what; what to do`.
+    """A line for each finding about a corpus: `file: finding; remedy`.
 
-    `source` and `target` are the languages it is said to have; other words than codes of languages are taken for no
-    claim, and an empty one is none. Raises `UserError` as `read_pairs` does where a file cannot be read at all.
+    `source` and `target` are the declared languages; empty texts and words that are not language codes are not checked.
+    Raises `UserError` as `read_pairs` does if a file cannot be read at all.
     """
     pairs = list(islice(read_pairs(files, source, target, on_bad_line=_pass_over), SAMPLE))
     name = " + ".join(map(str, files))
@@ -53,7 +53,7 @@ def doubts(files: Sequence[str | Path], source: str, target: str) -> Iterator[st
 
 
 def _pass_over(_line: BadLine) -> None:
-    """Who reads all of the text tells of it."""
+    """Ignore a bad line: the reader of the whole text reports it."""
 
 
 def _of_columns(file: Path) -> Iterator[str]:
@@ -81,14 +81,14 @@ def _of_quotes(pairs: Sequence[Pair], name: str) -> Iterator[str]:
     quoted = [field for field in fields if len(field) > 1 and field[0] == field[-1] == '"']
     if len(fields) > 2 and len(quoted) == len(fields):
         yield (
-            f"{name}: quotes enclose every text, and are read as a part of it; write the file without quotes, or each "
-            "translation will have them"
+            f"{name}: every text is enclosed in quotes, which are read as part of it; write the file without quotes, "
+            "or each translation will have them"
         )
     elif any('""' in field[1:-1] for field in quoted):
         example = next(field for field in quoted if '""' in field[1:-1])
         yield (
-            f"{name}: has quotes as spreadsheets write them ({_short(example)}), and they are read as a part of the "
-            "text; write the file without quoting"
+            f"{name}: has quotes as spreadsheets write them ({_short(example)}), which are read as part of the text; "
+            "write the file without quoting"
         )
 
 

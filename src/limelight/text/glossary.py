@@ -1,6 +1,6 @@
-"""Glossaries: terms with what they have to become, where they are in a text, and whether a translation uses them.
+"""Glossaries: source terms with required target terms; finding them in a text and in its translation.
 
-The target forms go behind the source words, between two marks (`text/marks.py`): a model that was trained with
+Target forms are inserted after the source words, between two marks (`text/marks.py`): a model that was trained with
 annotated terms (`augmentation.terms`) uses and inflects them (Dinu et al. 2019; Bergmanis & Pinnis 2021).
 """
 
@@ -24,28 +24,28 @@ from limelight.untrusted import read_plain, shown
 MAX_BYTES = 32 << 20
 MAX_TERMS = 100_000
 MAX_CHARACTERS = 200
-"""Of one side of a term."""
+"""Maximum length of either side of a term."""
 _ENDINGS = {
     "en": ("", "s", "es", "'s", "’s"),
     "de": ("", "e", "n", "en", "er", "es", "s", "em", "ern", "innen"),
     "fr": ("", "s", "x", "e", "es"),
 }
-"""What may be added to a word that is still the same word. Other languages take `_ANY`."""
+"""Inflectional endings by language. Other languages use `_ANY`."""
 _ANY = ("", "s", "e", "es", "n", "en", "a", "i")
 MAX_STEM_LOSS = 3
-"""Letters at the end of a target word that an inflected form may not have."""
+"""Maximum number of letters at the end of a target word that an inflected form may lack."""
 
 
 class Term(NamedTuple):
-    """A source term and its target, in the form of a dictionary."""
+    """A source term and its target, both in the base form."""
 
     source: str
     target: str
-    """Where it has several forms with `|` between them, the first one is that of the dictionary."""
+    """May list several forms, separated by `|`; the first one is the base form."""
 
 
 class Match(NamedTuple):
-    """A term in a text."""
+    """An occurrence of a term in a text."""
 
     begin: int
     end: int
@@ -53,10 +53,10 @@ class Match(NamedTuple):
 
 
 class Glossary:
-    """Terms by their first words."""
+    """A set of terms, indexed by their first words."""
 
     def __init__(self, terms: Iterable[Term], source_lang: str = "") -> None:
-        """Raises `UserError` for a term that is empty, too long, or has characters that are marks."""
+        """Raises `UserError` for a term that is empty, too long, or contains marks."""
         self.terms = tuple(dict.fromkeys(terms))
         self.source_lang = source_lang
         self._places = {term: place for place, term in enumerate(self.terms)}
@@ -76,8 +76,8 @@ class Glossary:
         return len(self.terms)
 
     def find(self, text: str) -> list[Match]:
-        """The terms in a text, the longest first where several begin at a word. Whole words alone match, and their
-        inflected forms by the endings of the language; words that a term has in capitals have to be so in the text."""
+        """The terms in a text; if several begin at a word, the longest. Only whole words match, in base form or with
+        an ending of the language; words that are in capitals in a term have to be in capitals in the text."""
         words = word_spans(text)
         found, place = list[Match](), 0
         while place < len(words):
@@ -91,7 +91,7 @@ class Glossary:
         return found
 
     def possible(self, text: str) -> list[Term]:
-        """The terms that may be in a text, in the order of the glossary: those whose words are all somewhere in it."""
+        """The terms whose words all occur somewhere in a text, in the order of the glossary."""
         words = {text[begin:end] for begin, end in word_spans(text)}
         stems = {stem for word in words for stem in self._stems(word)}
         several = [each for stem in stems for each in self._by_first.get(stem, ())]
@@ -109,7 +109,7 @@ class Glossary:
         return None
 
     def _stems(self, word: str) -> Iterator[str]:
-        """What a word may be a form of, itself first."""
+        """The words of which a word may be a form, itself first."""
         plain = word.casefold()
         for ending in self._endings:
             if plain.endswith(ending) and (not ending or len(plain) - len(ending) >= 2):
@@ -124,14 +124,14 @@ class Glossary:
 
 
 def _adjoin(text: str, words: Sequence[tuple[int, int]], place: int, count: int) -> bool:
-    """Whether nothing but spaces and hyphens stands between so many words."""
+    """Whether only spaces and hyphens separate `count` words."""
     gaps = (text[words[number][1] : words[number + 1][0]] for number in range(place, place + count - 1))
     return all(not gap.strip(" -\u00a0") for gap in gaps)
 
 
 def find_used(target: str, text: str) -> str | None:
-    """The words of a text that are a target term, in this or another form: with another ending, in other letters, or at
-    the end of a compound. `|` separates forms that a glossary names itself."""
+    """The words of a text that are a form of a target term: with another ending, in another case, or at the end of a
+    compound; None if there are none. In `target`, `|` separates forms that the glossary lists."""
     there = word_spans(text)
     for form in target.split("|"):
         wanted = [form[begin:end].casefold() for begin, end in word_spans(form)]
@@ -144,13 +144,13 @@ def find_used(target: str, text: str) -> str | None:
 
 
 def is_used(target: str, text: str) -> bool:
-    """Whether a text has a target term, in whatever form: see `find_used`."""
+    """Whether a text has a target term in any form (see `find_used`)."""
     return find_used(target, text) is not None
 
 
 def forms_of(target: str, language: str) -> list[str]:
-    """What a target term may look like in a text: as the glossary has it, and with endings of the language. Some of
-    these are no words; a model knows which."""
+    """Possible forms of a target term: as in the glossary, and with endings of the language. Some of these are not
+    words; the model's probabilities decide among them."""
     endings = _ENDINGS.get(re.split("[-_]", language.lower())[0], _ANY)
     return list(dict.fromkeys(form + ending for ending in endings for form in target.split("|")))
 
@@ -164,14 +164,14 @@ def _is_form(word: str, found: str) -> bool:
 
 
 def _folded(text: str) -> str:
-    """Without umlauts, which forms differ in."""
+    """Without umlauts and accents, in which inflected forms may differ."""
     return text.translate(str.maketrans("äöüàâéèêëîïôûç", "aouaaeeeeiiouc"))
 
 
 def read_glossary(path: str | Path, source_lang: str = "", target_lang: str = "") -> Glossary:
-    """The terms of a file: two columns of `.tsv` or `.csv`, or a `.tbx` whose languages are chosen by their codes.
+    """Read a glossary: two columns of `.tsv` or `.csv`, or `.tbx`, whose languages are chosen by their codes.
 
-    Raises `UserError` for one that cannot be read, with file and line.
+    Raises `UserError` with file and line if it cannot be read.
     """
     path = Path(path)
     suffix = path.suffix.lower()
@@ -182,7 +182,7 @@ def read_glossary(path: str | Path, source_lang: str = "", target_lang: str = ""
     else:
         raise UserError(f"{path}: a glossary is a .tsv, .csv or .tbx file, not {suffix or 'without an ending'}")
     if not terms:
-        raise UserError(f"{path}: there are no terms in it")
+        raise UserError(f"{path}: the glossary has no terms")
     if len(terms) > MAX_TERMS:
         raise UserError(f"{path}: {len(terms):,} terms, at most {MAX_TERMS:,} are read")
     try:
@@ -192,7 +192,7 @@ def read_glossary(path: str | Path, source_lang: str = "", target_lang: str = ""
 
 
 def glossary_of(text: str, source_lang: str = "", *, separator: str = "\t", name: str = "glossary") -> Glossary:
-    """The terms of a table in a string. Raises `UserError` as `read_glossary` does."""
+    """The glossary of a table in a string. Raises `UserError` as `read_glossary` does."""
     return Glossary(_rows(text, separator, "", "", name), source_lang)
 
 
@@ -226,7 +226,7 @@ def _rows(text: str, separator: str, source: str, target: str, name: str) -> Ite
 
 
 def _columns(row: Sequence[str], source: str, target: str) -> tuple[int, int] | None:
-    """The columns of source and target, where a first line names them."""
+    """The columns of source and target if this row names them."""
     names = [cell.strip().lower() for cell in row]
     for one, other in (("source", "target"), (source.lower(), target.lower())):
         if one and one in names and other in names:
@@ -235,7 +235,7 @@ def _columns(row: Sequence[str], source: str, target: str) -> tuple[int, int] | 
 
 
 def _tbx_terms(path: Path, source: str, target: str) -> Iterator[Term]:
-    """Of each entry the first term in the source language with the first one in the target language."""
+    """For each entry the first term in the source language and the first one in the target language."""
     if not (source and target):
         raise UserError(f"{path}: a TBX file names its languages: say which are source and target")
     for root in ("martif", "tbx"):

@@ -1,4 +1,4 @@
-"""Names, numbers, addresses and other strings that a translation copies, invented at random."""
+"""Random names, numbers, addresses and other strings that a translation has to copy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ALPHABETS = (
     "कखगघचजटडतदनपबमयरलवसह",
     "กขคงจชดตทนบปมยรลวสห",
 )
-"""Letters of scripts that the words of most models' languages are not written in."""
+"""Letters of scripts that the languages of most models do not use."""
 _EMOJI = tuple(
     "😀😃😄😁😅😂🙂😉😊😍😘😎😢😭😡😱😴🤔🙏👍👎👋👏💪💔🔥⭐🌙☔⛄🌈🌲🌹🍎🍕🍞☕🍺🎂🎉🎁🎄🎵🎸⚽🏆🏠🚗🚆🚲📞📚💡🐱🐶🐟🐝✅❌"
 )
@@ -29,17 +29,17 @@ _DOMAINS = ("com", "org", "net", "de", "fr", "eu", "edu", "io", "example", "co.u
 _CODE = "ABCDEFGHJKLMNPQRSTUVWXYZ0123456789"
 
 THOUSANDS = {"de": ".", "es": ".", "it": ".", "nl": ".", "pt": ".", "fr": "\u202f", "en": ","}
-"""What stands between the thousands of a number in a language; a no-break space in most others."""
+"""Thousands separators by language; other languages use a no-break space."""
 
 
 def invented_name(random: Random) -> str:
-    """A capitalized word of one to three syllables that is no word of any language, but for chance."""
+    """A capitalized random word of one to three syllables."""
     syllables = (random.choice(_ONSETS) + random.choice(_VOWELS) for _ in range(random.randint(1, 3)))
     return ("".join(syllables) + random.choice(_CODAS)).capitalize()
 
 
 def invented_number(random: Random) -> int:
-    """From 2 up; small numbers, years and round ones are frequent."""
+    """A random number, at least 2; small numbers, years and round numbers are frequent."""
     kind = random.randrange(4)
     if kind == 0:
         return random.randint(2, 99)
@@ -51,14 +51,14 @@ def invented_number(random: Random) -> int:
 
 
 def number_written(value: int, language: str) -> str:
-    """A whole number as a language writes it: from 10,000 up with a mark between the thousands."""
+    """A whole number formatted for a language: from 10,000 on with thousands separators."""
     if value < 10_000:
         return str(value)
     return f"{value:,}".replace(",", THOUSANDS.get(language, "\u00a0"))
 
 
 def shared_numbers(source: str, target: str) -> list[str]:
-    """The whole numbers that stand exactly once on each side, not as parts of longer ones, in their order."""
+    """The whole numbers that occur exactly once on each side, not within longer ones, in order."""
     sides = [re.findall(r"(?<![\w.,:/-])\d+(?![\w:/-]|[.,]\d)", text) for text in (source, target)]
     return [number for number in sides[0] if all(side.count(number) == 1 for side in sides)]
 

@@ -1,4 +1,4 @@
-"""The names of a classifier's labels, as they stand beside its weights: a list in `labels.json`."""
+"""The labels of a classifier, stored with its weights as a list in `labels.json`."""
 
 import json
 from collections.abc import Sequence
@@ -10,18 +10,18 @@ from limelight.untrusted import read_plain, shown
 
 MAX_LABELS = 10_000
 MAX_LABEL_LENGTH = 200
-"""Characters."""
+"""Maximum characters of a label."""
 
 _MAX_BYTES = 10_000_000
 
 
 def dump_labels(labels: Sequence[str]) -> str:
-    """As JSON, a name a line."""
+    """The labels as JSON, one per line."""
     return json.dumps(list(labels), ensure_ascii=False, indent=0) + "\n"
 
 
 def read_labels(path: Path) -> tuple[str, ...]:
-    """The labels in a file. Raises `UserError` where it is missing, or holds anything but labels."""
+    """Read the labels in a file. Raises `UserError` if it is missing or is not a list of labels."""
     try:
         values = json.loads(read_plain(path, _MAX_BYTES).decode("utf-8"))
     except OSError as error:
@@ -29,7 +29,7 @@ def read_labels(path: Path) -> tuple[str, ...]:
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not a list of labels: {shown(str(error))}") from None
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise UserError(f"{path}: not a list of labels: it holds something else than names")
+        raise UserError(f"{path}: not a list of labels: an element is not text")
     fault = labels_fault(values)
     if fault:
         raise UserError(f"{path}: {fault}")
@@ -37,32 +37,31 @@ def read_labels(path: Path) -> tuple[str, ...]:
 
 
 def labels_fault(labels: Sequence[str]) -> str:
-    """Why these cannot be the labels of a classifier; an empty text where they can."""
+    """Why these cannot be the labels of a classifier; empty if they can."""
     if not 2 <= len(labels) <= MAX_LABELS:
         return f"{len(labels):,} labels; a classifier chooses among 2 to {MAX_LABELS:,}"
     if len(set(labels)) < len(labels):
-        return "a label stands there twice"
+        return "a label is listed twice"
     return next(filter(None, map(label_fault, labels)), "")
 
 
 def label_fault(label: str) -> str:
-    """Why this is no name of a label; an empty text where it is one. They are written to terminals and tables."""
+    """Why this is not a valid label; empty if it is. Labels are written to terminals and tables."""
     if not label or label != label.strip():
-        return f"{shown(repr(label))} is no label: it is blank, or has white space at an end"
+        return f"{shown(repr(label))} is not a valid label: it is blank, or has white space at an end"
     if len(label) > MAX_LABEL_LENGTH:
-        return f"{shown(label, 40)} is no label: {len(label):,} characters, and at most {MAX_LABEL_LENGTH} are taken"
+        return f"{shown(label, 40)} is not a valid label: {len(label):,} characters; the maximum is {MAX_LABEL_LENGTH}"
     if not label.isprintable():
-        return f"{shown(label)} is no label: it has characters that do not print"
+        return f"{shown(label)} is not a valid label: it has characters that are not printable"
     return ""
 
 
 def label_numbers(pairs: Sequence[Pair], labels: Sequence[str]) -> list[int]:
-    """The number of the label of each pair, which is its target. Raises `UserError` naming file and line of one that
-    is not among them."""
+    """The index in `labels` of the target of each pair. Raises `UserError` with file and line for an unknown label."""
     numbers = {label: number for number, label in enumerate(labels)}
     for pair in pairs:
         if pair.target.strip() not in numbers:
             known = ", ".join(labels[:10]) + (f" and {len(labels) - 10:,} more" if len(labels) > 10 else "")
-            fault = f"{shown(pair.target.strip(), 40)!r} is none of the labels in the training data: {known}"
+            fault = f"{shown(pair.target.strip(), 40)!r} is not one of the labels in the training data: {known}"
             raise UserError(f"{pair.place}: {fault}")
     return [numbers[pair.target.strip()] for pair in pairs]

@@ -1,7 +1,7 @@
-"""Whether text can be in the language that it is said to be in; only what is sure is said.
+"""Detect text that is not in its declared language; only certain contradictions are reported.
 
-Two signs, both of whole samples and not of single sentences: the script most letters belong to, and, for common
-languages in Latin and Cyrillic script, the share of words that are among the most frequent ones of a language.
+Two criteria, both for whole samples and not for single sentences: the script of most letters, and, for common languages
+in Latin and Cyrillic script, the share of words that are among the most frequent ones of a language.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from functools import cache
 from unicodedata import name, normalize
 
 MIN_LETTERS, MIN_WORDS = 200, 150
-"""Less text says nothing."""
+"""Minimum size of a sample."""
 DOMINANT = 0.8
-"""Share of the letters from which on a sample is in one script."""
+"""Minimum share of letters of one script for which a sample is said to be in it."""
 PRESENT, TIMES = 0.1, 3.0
-"""A sample is in another language where at least this share of its words are function words of that one alone, and so
-many times as many as those that only the language has which it should be in."""
+"""A sample is in another language if function words of only that language are at least this share of its words, and at
+least so many times as frequent as function words of only the declared language."""
 
 _SCRIPTS = """
 latin: af ca cs cy da de en eo es et eu fi fr ga gl hr hu id is it lb lt lv mt nl no pl pt ro sk sl sq sv sw tl tr vi
@@ -51,7 +51,7 @@ malayalam: ml
 sinhala: si
 oriya: or
 """
-"""The scripts, each with languages that are written in it; of other languages nothing is known."""
+"""The scripts, each with the languages that use it; other languages are not checked."""
 
 _FUNCTION_WORDS = """
 cs: a se v na je že s z do to o k i jako ale za by si jsem po jsou od které který pro tak jeho ve už jen byl být mě
@@ -80,7 +80,7 @@ uk: і в не на я що він з як це та але до за вона �
 """The most frequent function words of common languages."""
 
 _NEAR = ({"da", "no", "sv"}, {"cs", "sk"}, {"es", "pt"}, {"ru", "uk", "bg"})
-"""Languages so near to one another that a sample of one may look like the other: between these nothing is sure."""
+"""Groups of similar languages, which are not distinguished from one another."""
 
 _OTHER_CODES = {
     "nb": "no", "nn": "no", "eng": "en", "deu": "de", "ger": "de", "fra": "fr", "fre": "fr", "spa": "es", "ita": "it",
@@ -94,7 +94,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 def contradiction(texts: Sequence[str], language: str) -> str:
-    """Why a sample of texts cannot be in `language` (a code like `de`, `deu` or `de-AT`); empty where that is not sure.
+    """Why a sample of texts cannot be in `language` (a code like `de`, `deu` or `de-AT`); empty if uncertain.
 
     >>> contradiction(["Собака бежит по траве, а кошка спит."] * 10, "en")
     'is in Cyrillic script'
@@ -157,6 +157,6 @@ def _other_script(texts: Sequence[str], code: str) -> str:
 
 @cache
 def _script(letter: str) -> str:
-    """`latin`, `cyrillic`, `han`: by the first word of the letter's name in Unicode."""
+    """The script (`latin`, `cyrillic`, `han`), by the first word of the letter's Unicode name."""
     first = name(letter, "unknown").split()[0].lower()
     return _FAMILIES.get(first, first)

@@ -1,12 +1,12 @@
-"""Marks put into both sides of an aligned pair: placeholders that are copied, and target forms behind source terms.
+"""Insert marks into both sides of an aligned pair: placeholders, and target forms after source terms.
 
-A model that has seen placeholders in place of words, around words and between them carries them through a translation.
-One that has seen target forms behind source words uses the form it is given (Dinu et al. 2019, "Training Neural Machine
-Translation to Apply Terminology Constraints"), and inflects it where the form in the text differs from the one given
-(Bergmanis & Pinnis 2021, "Facilitating Terminology Translation with Target Lemma Annotations").
+A model that was trained with placeholders in place of words, around words and between words copies them into its
+translation. A model that was trained with target forms after source words uses the given form (Dinu et al. 2019,
+"Training Neural Machine Translation to Apply Terminology Constraints"), and inflects it if the form in the text differs
+from the given one (Bergmanis & Pinnis 2021, "Facilitating Terminology Translation with Target Lemma Annotations").
 
-What is marked are words or short phrases that translate one another: no link leads from inside to outside (Koehn et al.
-2003, section 4.1).
+Marked words or short phrases are consistent with the alignment: no link connects a word inside a phrase with a word
+outside (Koehn et al. 2003, section 4.1).
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ class Link(NamedTuple):
     source: int
     target: int
     sure: bool = True
-    """Whether both directions of the alignment have it; each word has at most one of these."""
+    """Whether both directions of the alignment have the link; each word has at most one such link."""
 
 
 Span = tuple[int, int]
-"""The numbers of a first and a last word."""
+"""The numbers of the first and the last word."""
 
 
 class WordForms(NamedTuple):
-    """What is known of the words of a corpus."""
+    """Statistics of the words of a corpus."""
 
     related: Mapping[str, Sequence[str]]
-    """For a target word other forms of it that translate the same source word."""
+    """Target word -> other forms of it that translate the same source word."""
     common: tuple[frozenset[str], frozenset[str]]
     """The most frequent words of both sides, lowercased: mostly function words."""
 
@@ -67,18 +67,18 @@ _JOINERS = ("", "", " ", " ", "/", ", ")
 MAX_WIDER = 3
 """How many more words the target of a phrase may have than its source."""
 ATTEMPTS = 6
-"""To find a phrase that is free."""
+"""Draws to find a free phrase."""
 TERM_ATTEMPTS = 8
-"""To find words that are terms, as most are common or not surely aligned."""
+"""Draws to find a term: most words are common, or their alignment is not sure."""
 OTHER_START = 0.2
-"""How often the numbers of placeholders begin elsewhere than at 0, so that all of them are learned."""
-_DRAFT = 0xF8000  # characters that stand for placeholders before these are numbered in the order of the source
+"""Probability that the numbers of placeholders do not begin at 0, so that all of them are learned."""
+_DRAFT = 0xF8000  # temporary characters, used until placeholders are numbered in the order of the source
 _DRAFTED = re.compile("[\U000f8000-\U000f80ff]")
 _PLAIN = re.compile(r"[^\W_]+(?:[ \-'’][^\W_]+)*")
 
 
 def joined_alignment(pairs: Sequence[Sides], alignments: Sequence[Alignment]) -> Alignment:
-    """The alignment of pairs that stand one after another."""
+    """The alignment of concatenated pairs."""
     links: list[Link] = []
     before = [0, 0]
     for pair, alignment in zip(pairs, alignments, strict=True):
@@ -90,10 +90,10 @@ def joined_alignment(pairs: Sequence[Sides], alignments: Sequence[Alignment]) ->
 def place_marks(
     pair: Sides, alignment: Alignment, random: Random, *, placeholders: bool, terms: bool
 ) -> tuple[Sides, tuple[str, ...]]:
-    """The pair with placeholders, with annotated terms, or with both, and the names of what was put into it.
+    """The pair with placeholders, annotated terms, or both, and the names of the augmentations that were applied.
 
-    Each placeholder stands once on each side. A pair that has private-use characters already stays as it is, and no
-    term is annotated where none is found.
+    Each placeholder occurs once on each side. A pair that already has private-use characters is unchanged. No term is
+    annotated if none is found.
     """
     if any(map(has_private_use, pair)):
         return pair, ()
@@ -107,7 +107,7 @@ def place_marks(
 
 
 class _Side:
-    """The words of a text, and what stands between them, before them and after them."""
+    """The words of a text, and the text between, before and after them."""
 
     def __init__(self, text: str) -> None:
         spans = word_spans(text)
@@ -115,7 +115,7 @@ class _Side:
         self.words = [text[begin:end] for begin, end in spans]
         self.gaps = [text[edges[place] : edges[place + 1]] for place in range(0, len(edges), 2)]
         self.original = list(self.words)
-        # Marks, each with how far it reaches: the further, the further out it stands.
+        # Marks, each with the length of the phrase that it surrounds: marks of longer phrases are further outside.
         self.before: list[list[tuple[float, str]]] = [[] for _ in spans]
         self.after: list[list[tuple[float, str]]] = [[] for _ in spans]
         self.head = self.tail = ""
@@ -130,7 +130,7 @@ class _Side:
         return "".join([*parts, self.tail])
 
     def phrase(self, span: Span) -> str:
-        """The words of a span as they stood, with what is between them."""
+        """The original words of a span, with the text between them."""
         first, last = span
         parts = zip(self.original[first : last + 1], [*self.gaps[first + 1 : last + 1], ""], strict=True)
         return "".join(word + gap for word, gap in parts)
@@ -146,7 +146,7 @@ class _Side:
 
 
 class _Draft:
-    """A pair while marks are put into it."""
+    """A pair while marks are inserted."""
 
     def __init__(self, pair: Sides, alignment: Alignment) -> None:
         self.sides = _Side(pair.source), _Side(pair.target)
@@ -167,14 +167,14 @@ class _Draft:
         return Sides(*(side.text() for side in self.sides))
 
     def new_marks(self, count: int) -> list[str]:
-        """So many new ones; none where there would be too many."""
+        """`count` new placeholders; none if there would be too many."""
         if self.marks + count > MAX_PLACEHOLDERS:
             return []
         self.marks += count
         return [chr(_DRAFT + number) for number in range(self.marks - count, self.marks)]
 
     def find(self, random: Random, *, longest: int, around: bool = False) -> tuple[Span, Span] | None:
-        """A free phrase of at most `longest` source words, and what it is in the target; seldom one of common words.
+        """A free phrase of at most `longest` source words, and its target phrase; rarely one of common words.
 
         With `around` it may contain other phrases.
         """
@@ -188,7 +188,7 @@ class _Draft:
         return None
 
     def is_sure(self, found: tuple[Span, Span]) -> bool:
-        """Whether all words of a phrase and of what it becomes have a sure link."""
+        """Whether all words of a phrase and of its target phrase have a sure link."""
         return all(
             place in sure
             for sure, (first, last) in zip(self._sure, found, strict=True)
@@ -196,11 +196,11 @@ class _Draft:
         )
 
     def close(self, span: Span) -> None:
-        """Nothing else may be marked in this phrase or around parts of it."""
+        """Forbid further marks in this phrase and around parts of it."""
         self._closed.append(span)
 
     def surround(self, span: Span) -> None:
-        """Phrases may be marked in this one and around it, but not across its ends."""
+        """Permit further marks only inside and around this phrase, not across its ends."""
         self._around.append(span)
 
     def is_common(self, side: int, span: Span) -> bool:
@@ -209,8 +209,8 @@ class _Draft:
         return all(word.lower() in self.forms.common[side] for word in words)
 
     def _is_free(self, span: Span, *, around: bool) -> bool:
-        """Whether no other phrase is crossed; one that is marked may lie inside where the span goes `around` it, and
-        the span may lie inside one with marks around it."""
+        """Whether a span crosses no marked phrase. With `around`, it may contain one; it may lie inside a phrase that
+        has marks around it."""
         if span[1] >= len(self.sides[0].words) or span in self._around:
             return False
         return all(around and _within(other, span) for other in self._closed if _meet(other, span)) and all(
@@ -218,7 +218,7 @@ class _Draft:
         )
 
     def _target_of(self, span: Span) -> Span | None:
-        """The target words that a phrase becomes; None where links lead out of it, or out of them."""
+        """The target phrase of a source phrase; None if a link connects either with a word outside."""
         first, last = span
         forth, back = self._links
         if first not in self._sure[0] or last not in self._sure[0]:
@@ -253,7 +253,7 @@ def _put_placeholders(draft: _Draft, random: Random) -> None:
 
 
 def _replace(draft: _Draft, random: Random) -> None:
-    """A mark in place of a phrase, now and then in brackets or quotes, or with another sign that is glued to it."""
+    """Replace a phrase by a mark, sometimes in brackets or quotes, or with another adjacent character."""
     found = draft.find(random, longest=3)
     mark = draft.new_marks(1) if found else []
     if found and mark:
@@ -264,7 +264,7 @@ def _replace(draft: _Draft, random: Random) -> None:
 
 
 def _surround(draft: _Draft, random: Random) -> None:
-    """A mark before a phrase and one after it, as of an inline tag; sometimes around the whole text."""
+    """Insert a mark before and after a phrase, as for an inline tag; sometimes around the whole text."""
     if random.random() < 0.1:
         marks = draft.new_marks(2)
         for side in draft.sides if marks else ():
@@ -281,13 +281,13 @@ def _surround(draft: _Draft, random: Random) -> None:
 
 
 def _insert(draft: _Draft, random: Random) -> None:
-    """One or several marks at the same place of both sides: at the begin, at the end, before or after a phrase."""
+    """Insert marks at the same place of both sides: at the beginning, at the end, before or after a phrase."""
     found = draft.find(random, longest=2) if random.random() < 0.5 else None
     if found is None:
         _insert_outside(draft, random)
         return
     code, glued, after = _code(draft, random), random.random() < 0.5, random.random() < 0.7
-    reach = found[0][1] - found[0][0] + 1.5  # outside of marks around this phrase, inside of those around longer ones
+    reach = found[0][1] - found[0][0] + 1.5  # outside marks around this phrase, inside those around longer ones
     for side, (first, last) in zip(draft.sides, found, strict=True):
         space = "" if glued or side.unspaced(last if after else first) else " "
         if code and after:
@@ -307,13 +307,13 @@ def _insert_outside(draft: _Draft, random: Random) -> None:
 
 
 def _code(draft: _Draft, random: Random) -> str:
-    """One mark, or two or three with the same sign between them."""
+    """One mark, or two or three with the same separator between them."""
     count = random.choices((1, 2, 3), (75, 18, 7))[0]
     return random.choice(_JOINERS).join(draft.new_marks(count))
 
 
 def _annotate(draft: _Draft, random: Random) -> None:
-    """Target forms behind one to three content words or phrases of the source."""
+    """Insert target forms after one to three content words or phrases of the source."""
     wanted = random.choices(_TERMS, _TERM_WEIGHTS)[0]
     for _ in range(TERM_ATTEMPTS):
         found = draft.find(random, longest=2) if wanted else None
@@ -333,7 +333,7 @@ def _annotate(draft: _Draft, random: Random) -> None:
 
 
 def _other_form(form: str, forms: WordForms, random: Random) -> str:
-    """The form itself, or another one, as a glossary may hold it: with another ending, or in other letters."""
+    """The form itself, or another one that a glossary might have: with another ending, or in another case."""
     kind = random.random()
     before, space, word = form.rpartition(" ")
     if kind < 0.35 and (others := forms.related.get(word)):
@@ -344,7 +344,7 @@ def _other_form(form: str, forms: WordForms, random: Random) -> str:
 
 
 def _numbered(pair: Sides, random: Random) -> Sides:
-    """Placeholders with numbers in the order of the source, from 0 on, now and then from another number on."""
+    """Number the placeholders in the order of the source, from 0, sometimes from another number."""
     order = {mark: number for number, mark in enumerate(_DRAFTED.findall(pair.source))}
     if not order:
         return pair

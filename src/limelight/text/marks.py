@@ -1,23 +1,22 @@
 """Marks inside text: placeholders and term annotations as single characters of a private-use area.
 
-A marked text is an ordinary string in which the characters U+F0000 to U+F001F (plane 15) stand for the reserved tokens
-`<ph0>` to `<ph31>`. Only functions for marked text read them so (`tokens/marked.py`); in all other text they are
-characters like any others. Code that puts marks into text from elsewhere has to look for such characters in it first
-(`has_marks`).
+A marked text is a string in which the characters U+F0000 to U+F001F (plane 15) represent the reserved tokens `<ph0>` to
+`<ph31>`. Only functions for marked text interpret them (`tokens/marked.py`); in all other text they are ordinary
+characters. Code that inserts marks into untrusted text has to check for such characters first (`has_marks`).
 """
 
 import re
 
 MARK_COUNT = 32
 MAX_PLACEHOLDERS = 30
-"""Placeholders that stand for what is copied: `<ph0>` to `<ph29>`."""
+"""Placeholders for protected spans: `<ph0>` to `<ph29>`."""
 
 _FIRST = 0xF0000
 
 TERM_BEGIN = chr(_FIRST + 30)
-"""Behind a source word: here begins the form that the target has to use, `<ph30>`."""
+"""Follows a source word and begins the required target form: `<ph30>`."""
 TERM_END = chr(_FIRST + 31)
-"""Here it ends, `<ph31>`."""
+"""Ends the required target form: `<ph31>`."""
 
 MARK = re.compile(f"[{chr(_FIRST)}-{chr(_FIRST + MARK_COUNT - 1)}]")
 PLACEHOLDER = re.compile(f"[{chr(_FIRST)}-{chr(_FIRST + MAX_PLACEHOLDERS - 1)}]")
@@ -26,14 +25,14 @@ _PRIVATE = re.compile("[\U000f0000-\U000ffffd]")
 
 
 def placeholder(number: int) -> str:
-    """The character that stands for `<ph0>` ... `<ph29>` in marked text. Raises `ValueError` for other numbers."""
+    """The character for `<ph0>` ... `<ph29>` in marked text. Raises `ValueError` for other numbers."""
     if not 0 <= number < MAX_PLACEHOLDERS:
-        raise ValueError(f"placeholder {number}: there are {MAX_PLACEHOLDERS}, counted from 0")
+        raise ValueError(f"placeholder {number}: must be 0 to {MAX_PLACEHOLDERS - 1}")
     return chr(_FIRST + number)
 
 
 def mark_number(mark: str) -> int:
-    """The number of a mark: 0 to 29 are placeholders, 30 and 31 the begin and the end of a term."""
+    """The number of a mark: 0 to 29 are placeholders, 30 and 31 the beginning and the end of a term."""
     return ord(mark) - _FIRST
 
 
@@ -43,12 +42,12 @@ def mark_of(number: int) -> str:
 
 
 def annotated(source: str, target: str) -> str:
-    """A source term with the form that the target has to use."""
+    """A source term, annotated with the required target form."""
     return f"{source} {TERM_BEGIN} {target} {TERM_END}"
 
 
 def has_marks(text: str) -> bool:
-    """Whether a text has a character that would be read as a mark."""
+    """Whether a text has a character that marked text would interpret as a mark."""
     return MARK.search(text) is not None
 
 
@@ -63,5 +62,5 @@ def without_marks(text: str) -> str:
 
 
 def show_marks(text: str) -> str:
-    """Marked text for people: each mark as `<ph0>`."""
+    """Marked text for display: each mark as its token, such as `<ph0>`."""
     return MARK.sub(lambda match: f"<ph{mark_number(match[0])}>", text)

@@ -1,7 +1,7 @@
-"""Open a file of text as bytes: what it is by its name and first bytes, decompressed.
+"""Open a text file as bytes: detect its format by its name and first bytes, and decompress it.
 
-Read as lines, a TMX would be translated tag by tag, and a spreadsheet would be a damaged text: a format that is not
-read is an error that says what to do.
+As plain lines, a TMX would be translated tag by tag, and a spreadsheet would be garbage: a format that is not supported
+is an error with a remedy.
 """
 
 from __future__ import annotations
@@ -66,16 +66,16 @@ _BY_SUFFIX = {
 }
 
 SEGMENT_FORMATS = (".tmx", ".xlf", ".xliff", ".po", ".ts", ".csv")
-"""Endings of files that hold segments in languages that they name themselves."""
+"""Suffixes of files whose segments name their languages."""
 
 DOCUMENT_SUFFIXES = (
     *(".docx", ".po", ".pot", ".html", ".htm", ".xhtml", ".md", ".markdown", ".srt", ".vtt", ".json", ".arb", ".yaml"),
     *(".yml", ".xlf", ".xliff", ".tmx", ".ts"),
 )
-"""Endings of files that are translated as documents (`text/units/`), and not line by line."""
+"""Suffixes of files that are translated as documents (`text/units/`), and not line by line."""
 
 BOTH_SIDES = (".tsv", ".jsonl", *SEGMENT_FORMATS)
-"""Endings of files that hold both sides of parallel text."""
+"""Suffixes of files that hold both sides of parallel text."""
 
 _BEGINNINGS = {
     b"%PDF-": "a PDF document",
@@ -101,21 +101,21 @@ _ROOTS = {
 }
 
 HEAD = 4096
-"""Bytes from the beginning of a file that are enough to tell what it is."""
+"""Bytes from the beginning of a file that are enough to detect its format."""
 
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _DELIMITERS = {",": "commas", ";": "semicolons"}
 
 
 def refuse_name(path: Path, suffix: str) -> None:
-    """Raise `UserError` for the suffix of a format that is not read; `suffix` is that without compression."""
+    """Raise `UserError` for the suffix of an unsupported format; `suffix` is the one before the compression's."""
     if suffix in _BY_SUFFIX:
         raise _error(path, _BY_SUFFIX[suffix])
 
 
 def refuse_content(path: Path, head: bytes, *, xml: bool = False) -> None:
-    """Raise `UserError` where the first bytes of a file, decompressed, are those of a format that is not read; with
-    `xml`, that of an XML file is."""
+    """Raise `UserError` if `head`, the first decompressed bytes of a file, is of an unsupported format. With `xml`, XML
+    is supported."""
     found = next((name for start, name in _BEGINNINGS.items() if head.startswith(start)), "")
     if head.startswith(b"PK\x03\x04"):
         found = _in_zip(path)
@@ -125,12 +125,12 @@ def refuse_content(path: Path, head: bytes, *, xml: bool = False) -> None:
 
 
 def is_qt(head: bytes) -> bool:
-    """Whether a file begins as a Qt translation file does. The ending .ts may also be the code of a language."""
+    """Whether a file begins like a Qt translation file. The suffix .ts may also be a language code."""
     return _in_xml(head) == "a Qt translation file (TS)"
 
 
 def _in_xml(head: bytes) -> str:
-    """Which format of XML a file is in; empty for any other and for text."""
+    """The XML format of a file; empty for unknown formats and for text."""
     start = _as_text(head).lstrip("\ufeff \t\r\n").lower()
     if not start.startswith(("<?xml", "<!--", "<!doctype", *_ROOTS)):
         return ""
@@ -138,13 +138,13 @@ def _in_xml(head: bytes) -> str:
 
 
 def refuse_table(path: Path, head: bytes) -> None:
-    """Raise `UserError` where a file that should have tabs between its columns has commas or semicolons instead.
+    """Raise `UserError` if a .tsv file has commas or semicolons between its columns instead of tabs.
 
-    That is so where no line of its head has a tab, and each has the same number of fields, more than one.
+    That is the case if no line of its head has a tab, and all have the same number of fields, more than one.
     """
     lines = [line for line in _as_text(head).removeprefix("\ufeff").splitlines() if line.strip()]
     if len(lines) > 2 and not head.endswith(b"\n"):
-        lines.pop()  # it may go on
+        lines.pop()  # it may be incomplete
     if len(lines) < 2 or any("\t" in line for line in lines):
         return
     for delimiter, words in _DELIMITERS.items():
@@ -161,7 +161,7 @@ def _as_text(head: bytes) -> str:
 
 
 def _in_zip(path: Path) -> str:
-    """What kind of ZIP a file is. One that is compressed once more, or damaged, is a ZIP all the same."""
+    """The format of a ZIP file; unknown, damaged and doubly compressed ones are a ZIP archive."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
@@ -182,9 +182,9 @@ _OTHER_ARCHIVES = (".7z", ".br", ".bz2", ".lz4", ".rar", ".zip")
 
 
 def open_text(path: str | Path) -> BufferedReader:
-    """Open `path` for reading bytes, decompressing .gz, .xz and .zst on the way.
+    """Open `path` for reading bytes; .gz, .xz and .zst are decompressed.
 
-    Reading raises `OSError` where an archive is damaged or cut off.
+    Reading raises `OSError` if an archive is damaged or truncated.
 
     Raises:
         UserError: the file does not exist, is a folder, may not be read, or is in a format that is not text.
@@ -195,7 +195,7 @@ def open_text(path: str | Path) -> BufferedReader:
 
 
 def open_segments(path: str | Path, *, xml: bool) -> BufferedReader:
-    """The same for a file in one of `SEGMENT_FORMATS`, which is `xml` or lines."""
+    """Open a file in one of `SEGMENT_FORMATS`; `xml` says whether that is XML. Raises as `open_text` does."""
     path = Path(path)
     require_there(path)
     return _open(path, xml=xml)
@@ -219,8 +219,8 @@ def _open(path: Path, *, xml: bool) -> BufferedReader:
 
 
 def head_of(stream: BufferedReader, path: Path) -> bytes:
-    """Some bytes that are read next, and stay to be read. None of a pipe, which may have none yet, nor of a damaged
-    archive: the reader is warned."""
+    """The first bytes of a stream, without consuming them. Empty for a pipe, which may not have any yet, and for a
+    damaged archive, which is reported when it is read."""
     if not path.is_file():
         return b""
     with suppress(OSError):
@@ -229,8 +229,8 @@ def head_of(stream: BufferedReader, path: Path) -> bytes:
 
 
 def holds_both_sides(path: Path) -> bool:
-    """Whether a file holds both sides of parallel text, by its name; where that ends in .ts, which is also the code of
-    a language, by its first bytes."""
+    """Whether a file holds both sides of parallel text, by its name; if that ends in .ts, which is also a language
+    code, by its first bytes."""
     suffix = text_suffix(path)
     if suffix != ".ts" or not path.is_file():
         return suffix in BOTH_SIDES
@@ -239,13 +239,13 @@ def holds_both_sides(path: Path) -> bool:
 
 
 def require_file(path: Path) -> None:
-    """Raise `UserError` unless `path` can be read as text, if need be decompressed (a pipe will do)."""
+    """Raise `UserError` unless `path` can be read as text, possibly decompressed; pipes are permitted."""
     require_there(path)
     refuse_name(path, text_suffix(path))
 
 
 def require_there(path: Path) -> None:
-    """Raise `UserError` for a file that is missing, is a folder, or is in an archive that is not read."""
+    """Raise `UserError` for a file that is missing, is a folder, or is in an unsupported archive."""
     try:
         exists, is_folder = path.exists(), path.is_dir()
     except (OSError, ValueError) as error:
@@ -259,12 +259,12 @@ def require_there(path: Path) -> None:
 
 
 def require_lasting(path: Path) -> None:
-    """Raise `UserError` where `path` can be read only once (a pipe, a device), for those who read it again."""
+    """Raise `UserError` if `path` can be read only once (a pipe, a device); for callers that read it several times."""
     if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
         raise UserError(f"{path}: is a pipe or a device, and this text is read several times; save it to a file first")
 
 
 def text_suffix(path: str | Path) -> str:
-    """The suffix that says what is inside: `.tsv` of `train.tsv.gz`."""
+    """The suffix before that of the compression: `.tsv` of `train.tsv.gz`."""
     path = Path(str(path).lower())
     return Path(path.stem).suffix if path.suffix in COMPRESSIONS else path.suffix

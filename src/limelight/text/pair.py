@@ -1,4 +1,4 @@
-"""The one record text travels in, and the one that says why a line could not."""
+"""Records of the readers: a pair of sentences, and a line that cannot be used."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A sentence and its translation, with the place they came from so that every later message can name it."""
+    """A sentence and its translation, with their file and line for messages."""
 
     source: str
     target: str
@@ -34,20 +34,20 @@ class Sides(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line that is no text, or no pair, or a segment that is not to be used."""
+    """A line that is not valid text or not a pair, or a segment that must not be used."""
 
     file: str
     line: int
     """Counts from 1."""
     reason: str
     fatal: bool = False
-    """Not this line alone: nothing read from its file can be trusted (a damaged archive, files of unequal length)."""
+    """Whether nothing read from the file can be trusted (a damaged archive, files of unequal length)."""
     unused: bool = False
-    """There is no mistake: the file says that the segment is not translated, or it is in other languages."""
+    """Whether this is not an error: the segment is marked as not translated, or is in other languages."""
 
     @property
     def kind(self) -> str:
-        """The reason without its particulars, to count by: its words before a bracket or a semicolon."""
+        """The reason without details, for counting: its words before a bracket or a semicolon."""
         return re.split(r" \(|;", self.reason, maxsplit=1)[0]
 
     def __str__(self) -> str:

@@ -1,10 +1,10 @@
-"""Protected spans of a text become placeholders, and come back in its translation.
+"""Replace protected spans of a text by placeholders, and restore them in its translation.
 
     protected = protect("Press <b>{key}</b> now.", DEFAULT)
     restored = restore(translate_marked(protected.text), protected)
 
-The model sees marked text (see `text/marks.py`). What is around the whole text, tags and white space, stays outside of
-it. Each span comes out at most once; what is missing, doubled or not well-formed is reported.
+The model's input is marked text (see `text/marks.py`), without the tags and white space around the whole text. Each
+span is restored at most once; missing, doubled and not well-formed ones are reported.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from limelight.text.scripts import is_unspaced
 _SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’)\]]*\s+|[。！？]")
 _SPACES = re.compile(r"\s+")
 _AHEAD = 5000
-"""Characters that are searched for spans before all of a text is, to divide it."""
+"""To divide a text, so many characters are searched for spans first, then all of it."""
 
 
 class Span(NamedTuple):
@@ -34,11 +34,11 @@ class Span(NamedTuple):
     """The character before it in the marked text; empty at the beginning."""
     right: str = ""
     name: str = ""
-    """Of a tag its name; empty for what is no markup."""
+    """The name of a tag; empty for other spans."""
 
 
 class Protected(NamedTuple):
-    """A text whose spans are placeholders, numbered from 0 in their order."""
+    """A text whose spans were replaced by placeholders, numbered from 0 in order."""
 
     text: str
     """Marked text."""
@@ -62,23 +62,23 @@ class Restored(NamedTuple):
     doubled: tuple[int, ...] = ()
     """Numbers of spans that it had more than once; the first one was kept."""
     unknown: int = 0
-    """Placeholders that stand for nothing; they were removed."""
+    """Placeholders without a span; they were removed."""
     misplaced: tuple[int, ...] = ()
-    """Numbers of opening tags that do not stand before their closing tag, or that cross another pair."""
+    """Numbers of opening tags that are not before their closing tag, or that cross another pair."""
     reordered: tuple[int, ...] = ()
-    """Numbers of spans that stand for arguments by their place, as `%s` does, where their order has changed."""
+    """Numbers of spans for positional arguments, such as `%s`, whose order has changed."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether each span was there exactly once and stands where it may."""
+        """Whether each span occurs exactly once, at a permitted place."""
         return not any(self[1:])
 
 
 def protect(text: str, protectors: Sequence[Protector]) -> Protected:
     """The text with a placeholder for each span.
 
-    White space, single tags and pairs of tags around the whole text become its prefix and suffix. An element with
-    nothing but spans in it is one span.
+    White space, single tags and pairs of tags around the whole text become its prefix and suffix. An element that
+    contains only spans is one span.
 
     Raises `ValueError` for more spans than there are placeholders: `divide` it first.
     """
@@ -100,9 +100,9 @@ def protect(text: str, protectors: Sequence[Protector]) -> Protected:
 
 
 def restore(marked: str, protected: Protected) -> Restored:
-    """The translation of `protected.text` with its spans, and what is wrong with it.
+    """The translation of `protected.text` with its spans, and its faults.
 
-    Spaces around a span become as they were in the source where the same kind of character stands beside it.
+    Spaces around a span become as in the source if the adjacent character is of the same kind.
     """
     marked, order, doubled, unknown = _kept_once(marked.strip(), len(protected.spans))
     text = marked
@@ -118,11 +118,10 @@ def restore(marked: str, protected: Protected) -> Restored:
 
 
 def divide(text: str, protectors: Sequence[Protector], most: int = MAX_PLACEHOLDERS) -> tuple[str, ...]:
-    """The text in as few parts as need be, each with at most `most` spans, to be translated one by one; end to end they
-    are the text.
+    """Divide the text into as few parts as possible, each with at most `most` spans; concatenated, they are the text.
 
-    It is divided behind a sentence where that leaves at least half as many spans before it, else at the last white
-    space, else before a span.
+    It is divided after a sentence if at least half as many spans precede that place, else at the last white space,
+    else before a span.
     """
     parts = []
     while text:
@@ -142,7 +141,7 @@ def divide(text: str, protectors: Sequence[Protector], most: int = MAX_PLACEHOLD
 
 
 def _cut(text: str, spans: Sequence[Found], allowed: int) -> int:
-    """Where a part with at most so many spans ends."""
+    """The end of a part with at most `allowed` spans."""
     end = spans[allowed].begin
     gaps = [(spans[number].end, spans[number + 1].begin) for number in range(allowed)]
     for pattern, first in ((_SENTENCE_END, allowed // 2), (_SPACES, 0)):
@@ -161,7 +160,7 @@ class _Marked(NamedTuple):
 
 
 def _collapsed(spans: Sequence[Found]) -> list[Found]:
-    """The spans, where a pair of tags with nothing but spans between them is one."""
+    """The spans, with each pair of tags that contains only spans merged into one."""
     found: list[Found] = []
     for span in spans:
         found.append(span)
@@ -174,7 +173,7 @@ def _collapsed(spans: Sequence[Found]) -> list[Found]:
 
 
 def _empty_element(spans: Sequence[Found]) -> int | None:
-    """Where the element begins that the last span ends, if it has no text in it."""
+    """The index of the tag that opens the element that the last span closes, if the element has no text."""
     for place in range(len(spans) - 2, -1, -1):
         if spans[place].end != spans[place + 1].begin or spans[place].role == "close":
             return None
@@ -184,7 +183,7 @@ def _empty_element(spans: Sequence[Found]) -> int | None:
 
 
 def _paired(spans: Sequence[Found]) -> list[_Marked]:
-    """The spans with the other tag of each pair; tags without one stand alone."""
+    """The spans with the other tag of each pair; tags without one become single tags."""
     partners, opened = [-1] * len(spans), list[int]()
     for number, span in enumerate(spans):
         if span.role == "open":
@@ -226,8 +225,8 @@ def _stripped(text: str, begin: int, end: int) -> tuple[int, int]:
 
 
 def _kept_once(marked: str, count: int) -> tuple[str, list[int], tuple[int, ...], int]:
-    """The text with the first of each mark alone, their numbers in order, those that were there more than once, and how
-    many marks stood for none of `count` spans."""
+    """The text with only the first occurrence of each mark, their numbers in order, those that occurred more than once,
+    and how many marks belonged to none of `count` spans."""
     order, doubled, unknown = list[int](), set[int](), 0
     parts, place = [], 0
     for match in MARK.finditer(marked):
@@ -252,8 +251,8 @@ def _spaced(text: str, number: int, span: Span) -> str:
 
 
 def _beside(text: str, was: str, *, inner: bool) -> str:
-    """What follows a mark, with or without a space at its beginning. `was` follows it in the source; `inner` is the
-    inside of an element."""
+    """`text`, which follows a mark, with or without a space at its beginning, as in the source, where `was` follows the
+    mark. `inner`: whether it is inside an element."""
     rest = text.lstrip(" ")
     if not rest or not was:
         return text
@@ -264,7 +263,7 @@ def _beside(text: str, was: str, *, inner: bool) -> str:
 
 
 def _misplaced(order: Sequence[int], spans: Sequence[Span]) -> tuple[int, ...]:
-    """The opening tags of pairs that are not nested properly, of those that are complete."""
+    """The opening tags of complete pairs that are not properly nested."""
     opened, found = list[int](), set[int]()
     for number in order:
         partner = spans[number].partner

@@ -1,6 +1,6 @@
-"""What must come through a translation as it is: tags, variables, addresses, and what a user's own patterns find.
+"""Find spans that a translation must keep unchanged: tags, variables, addresses, matches of the user's patterns.
 
-A protector finds spans in a text. `PROTECTORS` has those that are known by name; `pattern` and `elements` make others.
+A protector finds spans in a text. `PROTECTORS` has the predefined ones; `pattern` and `elements` make others.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from limelight.text.checks import ADDRESS
 from limelight.text.marks import MARK
 
 Role = Literal["alone", "open", "close", "sequential"]
-"""Of tags whether one opens an element or closes it. What is `sequential` stands for an argument by its place, as `%s`
-does, so that several have to keep their order."""
+"""`open` and `close` for the tags of an element; `sequential` for a positional argument such as `%s`: several of them
+have to keep their order; `alone` for all others."""
 
 CODES = "codes"
 """The name of the protector of the codes of a unit."""
@@ -30,7 +30,7 @@ class Found(NamedTuple):
     end: int
     role: Role = "alone"
     name: str = ""
-    """The name of a tag; of a comment and the like how it begins. Empty for what is no markup."""
+    """The name of a tag, or the first two characters of a comment or declaration. Empty for other spans."""
 
 
 class Protector(NamedTuple):
@@ -46,7 +46,7 @@ _FLAGS = (
     "inert ismap itemscope loop multiple muted nomodule novalidate open playsinline readonly required reversed selected"
 )
 _NAME = r"[A-Za-z_][\w.-]*(?::[A-Za-z_][\w.-]*)?"
-# An attribute without a value is one of HTML's own: `a <b and c> d` is no tag.
+# An attribute without a value has to be one of HTML's: `a <b and c> d` is not a tag.
 _ATTRIBUTE = rf"\s+(?:[A-Za-z_@:#*(\[][\w.:@()\[\]-]*\s*=\s*{_VALUE}|(?:{_FLAGS.replace(' ', '|')})(?=[\s/>]))"
 _TAG = re.compile(rf"<(?P<close>/?)(?P<name>{_NAME})(?:{_ATTRIBUTE}){{0,200}}\s*(?P<empty>/?)>")
 _DECLARATION = re.compile(r"<\?[A-Za-z][^<>]*\?>|<![A-Za-z][^<>]*>")
@@ -92,8 +92,8 @@ def _tags(text: str) -> Iterator[Found]:
 
 
 def _messages(text: str) -> Iterator[Found]:
-    """Messages of ICU such as `{n, plural, one {# file} other {# files}}`, each as a whole; `text/icu.py` finds
-    the text in them."""
+    """ICU messages such as `{n, plural, one {# file} other {# files}}`, each as a whole; `text/icu.py` finds the text
+    in them."""
     starts = [match.start() for match in _MESSAGE.finditer(text)]
     ends, opened = dict[int, int](), list[int]()
     for brace in BRACES.finditer(text) if starts else ():
@@ -105,7 +105,7 @@ def _messages(text: str) -> Iterator[Found]:
 
 
 def _by(expression: re.Pattern[str]) -> Callable[[str], Iterator[Found]]:
-    """What a regular expression finds, but for nothing; `sequential` where its group of this name has it."""
+    """Non-empty matches of a regular expression; `sequential` if its group of this name matched."""
     group = "sequential" if "sequential" in expression.groupindex else None
 
     def find(text: str) -> Iterator[Found]:
@@ -136,10 +136,10 @@ DEFAULT = tuple(PROTECTORS.values())
 
 
 def pattern(expression: str) -> Protector:
-    """A protector for what a regular expression finds; what its group named `sequential` finds, if it has one, is
-    `sequential`. Raises `UserError` for one that is none.
+    """A protector for the matches of a regular expression. A match of its group named `sequential`, if it has one, is
+    `sequential`. Raises `UserError` for an invalid expression.
 
-    An expression can be written so that it never ends: this is for expressions from the owner of the process.
+    Matching can take exponential time: use it only for trusted expressions.
     """
     try:
         return Protector(expression, _by(re.compile(expression)))
@@ -148,7 +148,7 @@ def pattern(expression: str) -> Protector:
 
 
 def elements(names: Collection[str]) -> Protector:
-    """A protector for elements with these names, each with all that is in it. One without an end is none."""
+    """A protector for elements with these names, including their contents. Elements that are not closed are ignored."""
     wanted = {name.lower() for name in names}
 
     def find(text: str) -> Iterator[Found]:
@@ -168,10 +168,10 @@ def elements(names: Collection[str]) -> Protector:
 
 
 def find_spans(text: str, protectors: Sequence[Protector]) -> list[Found]:
-    """The spans of a text in their order, without overlaps: the one that begins first wins, then the longest.
+    """The spans of a text in order, without overlaps: the first to begin takes precedence, then the longest.
 
-    Characters of the text that would be read as marks are spans, whatever the protectors. A span ends before a code
-    (`units/unit.py`) whose partner is not in it: no pair of tags is torn apart.
+    Characters of the text that would be interpreted as marks are always spans. A span ends before a code
+    (`units/unit.py`) whose partner is outside, so that pairs of tags are not divided.
     """
     found = [Found(*match.span()) for match in MARK.finditer(text)]
     codes = list[Found]()
@@ -189,7 +189,7 @@ def find_spans(text: str, protectors: Sequence[Protector]) -> list[Found]:
 
 
 class _Trimmed:
-    """Makes spans end before a code whose partner is not in them."""
+    """Truncates spans before a code whose partner is outside."""
 
     def __init__(self, codes: Sequence[Found]) -> None:
         self._codes, self._begins = codes, [code.begin for code in codes]

@@ -1,4 +1,4 @@
-"""Scripts that put no spaces between words: which characters belong to them, and how long a text in them is."""
+"""Scripts without spaces between words: their characters, and counting words in them."""
 
 import re
 from collections.abc import Iterable
@@ -9,14 +9,14 @@ _HAN = (
 _KANA = "\u3041-\u30ff\u31f0-\u31ff\uff66-\uff9f\U0001aff0-\U0001b16f"
 _BOPOMOFO = "\u3100-\u312f\u31a0-\u31bf"
 _WIDE = "\u3001-\u303f\u3200-\u33ff\uff01-\uff65"
-"""Punctuation, signs and wide forms of letters, as these scripts use them."""
+"""Punctuation, signs and full-width letters of these scripts."""
 # Thai, Lao, Tibetan, Myanmar, Khmer, New Tai Lue and Khmer symbols, Tai Tham, Balinese, Javanese, and extensions.
 _SOUTH_EAST_ASIAN = (
     "\u0e01-\u0e3a\u0e40-\u0e5b\u0e80-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u1980-\u19ff\u1a20-\u1aaf"
     "\u1b00-\u1b7f\ua980-\ua9ff\uaa60-\uaadf"
 )
 UNSPACED = f"{_SOUTH_EAST_ASIAN}{_HAN}{_KANA}{_BOPOMOFO}{_WIDE}"
-"""Their characters, for the brackets of a regular expression."""
+"""Characters of all these scripts, for a character class of a regular expression."""
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _WORDS = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+|[^\w\s]+")
 _PATTERNS = {
@@ -36,26 +36,24 @@ def is_unspaced(character: str) -> bool:
 
 
 def count_words(text: str) -> int:
-    """Words between white space; in scripts without spaces each letter counts as one, and punctuation as none."""
+    """The number of words; in scripts without spaces each letter counts as a word. Punctuation is not counted."""
     letters = sum(map(str.isalnum, _UNSPACED.findall(text)))
     words = _UNSPACED.sub(" ", text).split()
     return letters + sum(any(map(str.isalnum, word)) for word in words) if letters else len(words)
 
 
 def split_words(text: str) -> list[str]:
-    """Words, and what stands between them without white space as words of its own; in scripts without spaces each
-    character."""
+    """Words and punctuation as separate items; in scripts without spaces each character is an item."""
     return _WORDS.findall(text)
 
 
 def is_mostly_unspaced(texts: Iterable[str]) -> bool:
-    """Whether more than half of the letters are of scripts without spaces between words."""
+    """Whether more than half of the letters belong to scripts without spaces between words."""
     count = count_scripts(texts)
     return 2 * count["unspaced"] > count["letters"]
 
 
 def count_scripts(texts: Iterable[str]) -> dict[str, int]:
-    """How many letters of `texts` are `han`, `kana` and `hangul`, how many `unspaced`, and how many there are in all
-    (`letters`)."""
+    """Numbers of letters by script: `han`, `kana`, `hangul`, `unspaced`, and all letters (`letters`)."""
     letters = "".join(filter(str.isalpha, "".join(texts)))
     return {name: len(pattern.findall(letters)) for name, pattern in _PATTERNS.items()} | {"letters": len(letters)}

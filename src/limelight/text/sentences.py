@@ -1,8 +1,7 @@
-"""A text of several sentences taken apart, so that each is translated alone, and put together again.
+"""Split a text into sentences, and join their translations again.
 
-A line break always ends a sentence, and so does what sentencex takes for an end within a line. White space between
-sentences and the marks of lists stay as they are: `join` of the sentences themselves is the text, character for
-character.
+A sentence ends at each line break, and where sentencex finds an end within a line. White space between sentences and
+list marks are kept: `join` of the unchanged sentences is the original text.
 """
 
 from __future__ import annotations
@@ -19,26 +18,26 @@ _ORDINAL = re.compile(r"\b\d{1,2}\.\s*$")
 _MONTHS = {
     "de": re.compile(r"(Jan|Jän|Feb|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)"),
 }
-"""Beginnings of the months in languages that write an ordinal with a full stop: `3. Mai` is no end of a sentence."""
+"""Names of months in languages that write ordinals with a full stop: `3. Mai` does not end a sentence."""
 
 
 class Sentences(NamedTuple):
-    """The sentences of a text, and what stands before, between and after them."""
+    """The sentences of a text, and the text before, between and after them."""
 
     texts: tuple[str, ...]
     gaps: tuple[str, ...]
-    """One more than `texts`: white space, line breaks, marks of lists."""
+    """White space, line breaks and list marks; one more than `texts`."""
 
     def join(self, texts: Sequence[str]) -> str:
-        """These sentences, as many as there were, with the gaps of the text around them."""
+        """Join sentences, as many as there were, with the original gaps. Raises `ValueError` for another number."""
         if len(texts) != len(self.texts):
-            raise ValueError(f"{len(texts)} sentences do not fit where {len(self.texts)} were")
+            raise ValueError(f"{len(texts)} sentences given, {len(self.texts)} expected")
         parts = [part for pair in zip(self.gaps, texts, strict=False) for part in pair]
         return "".join([*parts, self.gaps[-1]])
 
 
 def split_sentences(text: str, language: str = "en") -> Sentences:
-    """The sentences of `text`, in `language` (a code such as `de`; rules for English are used for unknown ones).
+    """Split `text` in `language` (a code such as `de`; unknown languages use the rules for English).
 
     A text without words has no sentences, and one gap.
     """
@@ -49,9 +48,9 @@ def split_sentences(text: str, language: str = "en") -> Sentences:
 
 
 def _spans(line: str, offset: int, language: str) -> Iterator[tuple[int, int]]:
-    """Where the sentences of a line begin and end in the whole text, without white space around them."""
+    """Begin and end of each sentence of a line in the whole text, without surrounding white space."""
     start = _after(_LIST_MARK, line, 0)
-    if start == len(line):  # a mark alone is all there is to translate
+    if start == len(line):  # the line is only a list mark: translate that
         start = _after(_SPACE, line, 0)
     for length in _lengths(line[start:], language):
         sentence = line[start : start + length]
@@ -62,11 +61,11 @@ def _spans(line: str, offset: int, language: str) -> Iterator[tuple[int, int]]:
 
 
 def _lengths(text: str, language: str) -> list[int]:
-    """Characters of each sentence, with the white space after it."""
+    """The length of each sentence, including the white space after it."""
     from sentencex import segment
 
     parts = segment(_base(language), _SURROGATE.sub("\ufffd", text))
-    if sum(map(len, parts)) != len(text):  # it is lossless; if it ever is not, nothing is lost here
+    if sum(map(len, parts)) != len(text):  # guards against a change of sentencex, which is lossless so far
         return [len(text)]
     month, lengths, before = _MONTHS.get(_base(language)), [0], ""
     for part in parts:
@@ -79,7 +78,7 @@ def _lengths(text: str, language: str) -> list[int]:
 
 
 def _base(language: str) -> str:
-    """`de` for `de-AT`: what sentencex has rules for."""
+    """`de` for `de-AT`: sentencex has rules for base languages."""
     return re.split(r"[-_]", language, maxsplit=1)[0].lower() or "en"
 
 

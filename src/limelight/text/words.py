@@ -1,10 +1,10 @@
-"""Where the words of a text are, for word alignments."""
+"""Word boundaries of a text, for word alignments."""
 
 import re
 
 from limelight.text.scripts import UNSPACED
 
-# Vowel signs and other marks that belong to the letter before them, of which Python's \w knows nothing.
+# Vowel signs and other combining marks, which Python's \w does not match.
 _SIGNS = (
     "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0970-\u0dff\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
     "\u3099\u309a"
@@ -18,10 +18,10 @@ _WORD = re.compile(
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
-    """Begin and end of each word in characters. Each letter of a script without spaces is one, punctuation is none."""
+    """Begin and end of each word in characters. A letter of a script without spaces is a word; punctuation is not."""
     return [match.span() for match in _WORD.finditer(text)]
 
 
 def words_of(text: str) -> list[str]:
-    """The words themselves."""
+    """The words of a text."""
     return _WORD.findall(text)

@@ -1,4 +1,4 @@
-"""A run that begins with the weights and the vocabulary of a model that is there, instead of random ones."""
+"""Begin a run with the weights and the vocabulary of an existing model, instead of random weights."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,16 +28,16 @@ MAX_POOR = 0.02
 COUNTED = 1_000_000
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
 MAX_CARD = 4_000_000
-"""Bytes: a page, and those of the models before it."""
+"""Maximum bytes of a card, which includes those of its parents."""
 HEAD = "output."
-"""The names of a classifier's last layer begin so."""
+"""Prefix of the weights of a classifier's last layer."""
 
 
 def borrow_weights(model: Model, begin_with: str, say: Say) -> None:
-    """Put in the weights of the other model, and list what is new here and what is left out of it.
+    """Copy the weights of another model, and report which weights are new and which are not used.
 
-    A masked model gives a classifier its encoder so, and leaves it to learn the labels; a classifier with other labels
-    gives all but its last layer. Raises `UserError` where nothing fits, or a weight has another shape.
+    A classifier takes the encoder of a masked model, or all but the last layer of a classifier with other labels.
+    Raises `UserError` if no weights fit, or one has another shape.
     """
     place = find_model(begin_with)
     theirs = expand(read_weights(place / WEIGHTS)[0], where=str(place / WEIGHTS))
@@ -56,8 +56,8 @@ def borrow_weights(model: Model, begin_with: str, say: Say) -> None:
 
 
 def vocabulary_warnings(begin_with: str, tokenizers: Tokenizers, stores: Sequence[TokenStore]) -> Iterator[str]:
-    """A line for each side whose text the other model's vocabulary does not cover: characters that it does not know, or
-    spells in bytes. Of each corpus the first million tokens count."""
+    """A warning for each side whose text the vocabulary of the other model does not cover: too many unknown characters,
+    or characters spelled in bytes. Only the first million tokens of each corpus are counted."""
     for side, tokenizer in zip(("source", "target"), tokenizers, strict=True):
         rows = (store.sources if side == "source" else store.targets for store in stores)
         counts = np.sum([np.bincount(each.values[:COUNTED], minlength=tokenizer.size) for each in rows], axis=0)
@@ -72,7 +72,7 @@ def vocabulary_warnings(begin_with: str, tokenizers: Tokenizers, stores: Sequenc
 
 
 def keep_parent_card(begin_with: str, folder: Path) -> None:
-    """Copy the other model's card into a run folder, for the cards of the run; the model may be gone later."""
+    """Copy the other model's card into a run folder, for the cards of the run; the model may be removed later."""
     try:
         card = read_plain(find_model(begin_with) / CARD, MAX_CARD).decode("utf-8", errors="replace")
     except OSError:
@@ -81,13 +81,13 @@ def keep_parent_card(begin_with: str, folder: Path) -> None:
 
 
 def parent_card(folder: Path) -> str:
-    """The card that `keep_parent_card` has copied; empty where there is none."""
+    """The card that `keep_parent_card` copied; empty if there is none."""
     path = folder / PARENT
     return read_plain(path, MAX_CARD).decode("utf-8") if path.is_file() else ""
 
 
 def _require_shapes(own: Mapping[str, Tensor], theirs: Mapping[str, Tensor], begin_with: str) -> None:
-    """Raises `UserError` for a weight of another shape, which the settings that were compared do not explain."""
+    """Raise `UserError` for a weight of another shape."""
     other = [
         f"{name} is {tuple(theirs[name].shape)} there, {tuple(tensor.shape)} here"
         for name, tensor in own.items()

@@ -1,4 +1,4 @@
-"""How a run fits its budget of updates or minutes: its rate, how often it validates, when it ends, what to expect."""
+"""Fit a run to its budget of updates or minutes: learning rate, validation interval, end, expected duration."""
 
 import math
 import statistics
@@ -16,16 +16,16 @@ from limelight.training.schedule import (
 )
 
 FEWEST_UPDATES, FEWEST_VALIDATIONS = 100, 5
-"""Between validations that are counted in epochs, and before a patience that is counted in epochs ends."""
+"""Minimum updates between validations, and minimum validations of the patience, if these are given in epochs."""
 PACE_OF = 50
-"""So many updates say how long the next one will take."""
+"""Number of updates from which the duration of the next one is estimated."""
 _PLACES, _EPOCHS, _EXPONENT = 700_000, 8.0, -0.4
-"""Text of so many places in batches wants so many epochs, other text by this power of its amount. Measured on Multi30k
-alone; the exponent is that of the vocabulary's size."""
+"""Text of `_PLACES` positions in batches needs `_EPOCHS` epochs; other amounts scale by this exponent. Measured only on
+Multi30k; the exponent is that of the vocabulary's size."""
 
 
 class Clock:
-    """Training time in seconds: what was spent before this process, and what passes in it."""
+    """Training time in seconds, including the time before this process."""
 
     def __init__(self, before: float) -> None:
         self._began = time.monotonic() - before
@@ -36,30 +36,30 @@ class Clock:
 
 
 class Pace:
-    """How long updates take: the median of the last ones, which an update that was held up does not move. The first two
-    of a process, which allocate memory and may compile, are left out."""
+    """The duration of updates: the median of the last ones, which is robust against single slow ones. The first two of
+    a process, which allocate memory and may compile, are not counted."""
 
     def __init__(self) -> None:
         self._durations: deque[float] = deque(maxlen=PACE_OF)
         self._first: list[float] = []
         self.total = 0.0
-        """Seconds of all updates that were counted."""
+        """Seconds of all counted updates."""
         self.told = False
-        """Whether it was said what to expect."""
+        """Whether the expected duration was reported."""
 
     def add(self, seconds: float) -> None:
-        """Count an update that took so long."""
+        """Count an update that took `seconds`."""
         (self._first if len(self._first) < 2 else self._durations).append(seconds)
         self.total += seconds
 
     def seconds(self) -> float:
-        """Of an update; 0 before one was counted."""
+        """Median seconds per update; 0 before the first counted one."""
         return statistics.median(self._durations or self._first or [0.0])
 
 
 def rate_of(config: RunConfig, step: int, seconds: float = 0.0, *, reserve: float = 0.0) -> float:
-    """The learning rate of an update, counted from one, after so many seconds of training. One that fits the minutes
-    of a run falls until the `reserve` of seconds for the last validation begins."""
+    """The learning rate of update `step` >= 1 after `seconds` of training. A rate fitted to minutes decays until
+    the `reserve` of seconds for the last validation begins."""
     training, width = config.training, config.model.width
     if is_fitted(training):
         peak = peak_rate(training.learning_rate, schedule=training.schedule, warmup=training.warmup, d_model=width)
@@ -87,17 +87,17 @@ def rate_of(config: RunConfig, step: int, seconds: float = 0.0, *, reserve: floa
 
 
 def is_fitted(training: TrainingConfig) -> bool:
-    """Whether there is a budget, and the rate fits it."""
+    """Whether there is a budget and the rate is fitted to it."""
     return training.fit_to_budget and (training.max_steps is not None or training.max_minutes is not None)
 
 
 def last_second(training: TrainingConfig) -> float | None:
-    """When a run ends by the clock; None where it does not."""
+    """The time limit of a run in seconds; None without one."""
     return None if training.max_minutes is None else 60 * training.max_minutes
 
 
 def is_warming_up(training: TrainingConfig, step: int, seconds: float) -> bool:
-    """Whether the rate still rises after `step` updates."""
+    """Whether the warm-up is not finished after `step` updates."""
     return _risen(training, max(1, step), seconds) < 1
 
 
@@ -115,27 +115,27 @@ def validation_interval(training: TrainingConfig, epoch: float) -> int:
 
 
 def patience_of(training: TrainingConfig, epoch: float) -> int:
-    """Validations without a gain that end a run."""
+    """Number of validations without a gain after which a run ends."""
     interval = validation_interval(training, epoch)
     return training.patience or max(FEWEST_VALIDATIONS, math.ceil(training.patience_epochs * epoch / interval))
 
 
 def reasonable_epochs(places: float) -> float:
-    """How often text that takes so many places in the batches of an epoch wants to be seen before a model is useful."""
+    """The number of epochs until a model is useful, for text with `places` positions in the batches of an epoch."""
     return min(100.0, _EPOCHS * (max(1.0, places) / _PLACES) ** _EXPONENT)
 
 
 def expectation(
     config: RunConfig, *, step: int, seconds: float, pace: float, epoch: float, reserve: float, amount: str
 ) -> str:
-    """What is to be expected of a run, in words.
+    """A description of the expected duration of a run.
 
     Args:
-        step: updates done, after so many `seconds` of training.
-        pace: seconds an update takes.
-        epoch: updates of an epoch.
-        reserve: seconds that are kept for the last validation.
-        amount: of what an epoch is.
+        step: updates done so far, in `seconds` of training.
+        pace: seconds per update.
+        epoch: updates per epoch.
+        reserve: seconds reserved for the last validation.
+        amount: the amount of text of an epoch, in words.
     """
     training = config.training
     by_clock = last_second(training)
@@ -152,14 +152,14 @@ def expectation(
         text += f"; for so much text {_minutes(wanted * epoch * pace)} ({wanted:.2g} epochs) are reasonable"
     if not is_fitted(training) and training.warmup > 0.5 * updates:
         text += (
-            f". The warm-up of {training.warmup:,} updates takes most of that or all: lower training.warmup, or set "
+            f". The warm-up of {training.warmup:,} updates takes most or all of that: lower training.warmup, or set "
             "training.fit_to_budget=true"
         )
     return text
 
 
 def _minutes(seconds: float) -> str:
-    """A time as a person says it."""
+    """A time in words."""
     minutes = max(1, round(seconds / 60))
     if minutes >= 100:
         return f"{seconds / 3600:.2g} hours"

@@ -1,4 +1,4 @@
-"""The model card: what a model is, where it comes from, how good it was. For readers who find only the folder."""
+"""The model card: description, origin and validation results of a model."""
 
 import platform
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ def model_card(
     """The card as Markdown.
 
     Args:
-        parent: the card of the model that the run began with, which stands at the end: licenses want to be named.
+        parent: the card of the model that the run began with, appended for its license and origin.
     """
     title, use, figures = _kind_of(model, config, notes.get("measured_by", ""))
     rows = [
@@ -63,13 +63,13 @@ def _vocabulary(tokenizers: Tokenizers, begin_with: str) -> str:
 
 
 def _parent(begin_with: str, card: str) -> str:
-    """The folder, and what its page is headed with: languages, or where it was imported from."""
+    """The folder of the parent, and the title of its card."""
     heading = card.partition("\n")[0].removeprefix("# ").replace("|", "/").strip()
     return f"{begin_with} ({heading})" if heading else begin_with
 
 
 def _kind_of(model: Model, config: RunConfig, measured_by: str) -> tuple[str, str, dict[str, str]]:
-    """What the model is called, how it is used, and which figures of a validation tell how good it is."""
+    """The title of the model, its usage, and the validation figures with their names."""
     family, data = config.model.family, config.data
     files = Path(data.text[0]).name if data.text else ""
     if isinstance(model, MaskedModel):
@@ -106,7 +106,7 @@ def _validated_on(config: RunConfig) -> str:
 
 
 def _shortened(labels: Sequence[str]) -> str:
-    """The first labels, fit for a table."""
+    """The first labels, for a table."""
     shown = ", ".join(label.replace("|", "/") for label in labels[:20])
     return f"{len(labels):,}: {shown}{' ...' if len(labels) > 20 else ''}"
 

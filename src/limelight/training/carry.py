@@ -1,7 +1,7 @@
-"""Truncated backpropagation through time: the state at the end of a batch is where the next one begins.
+"""Truncated backpropagation through time: the final state of a batch is the initial state of the next one.
 
-Values go on, gradients do not (Mikolov et al. 2010; Zaremba et al. 2014, section 4): what a recurrent language model
-remembers reaches as far back as the text, what it learns from as far as a block.
+Values are carried over, gradients are not (Mikolov et al. 2010; Zaremba et al. 2014, section 4): the state of a
+recurrent language model depends on all preceding text, its gradients only on the current block.
 """
 
 from typing import Protocol, runtime_checkable
@@ -16,35 +16,35 @@ from limelight.shapes import Float, Int
 from limelight.training.loss import Learner
 
 FORGET = 0.01
-"""The share of rows that begin a batch with nothing, as a text begins that is asked for later (Melis et al. 2018, "On
-the State of the Art of Evaluation in Neural Language Models"). Where all goes on and on, nothing is learned of
-beginnings, and what is written after a short prompt is useless."""
+"""The probability that a row begins a batch with the initial state, as text generation does later (Melis et al. 2018,
+"On the State of the Art of Evaluation in Neural Language Models"). If the state is always carried over, the model does
+not learn the beginnings of texts, and continuations of short prompts are useless."""
 
 
 @runtime_checkable
 class ReadsOn(Learner, Protocol):
-    """A model that can be asked to go on from a state."""
+    """A model that can continue from a state."""
 
     def read_on(
         self, ids: Int[Tensor, "batch target"], carried: Carried | None
     ) -> tuple[Float[Tensor, "batch target features"], Carried]:
-        """Features of all positions, and the state behind the last."""
+        """Features of all positions, and the state after the last."""
 
 
 class Carrying:
-    """Stands in for a model while an update is computed: each batch begins where `state` is.
+    """Replaces a model while an update is computed: each batch begins with `state`.
 
-    The rows of a batch have to go on where those of the batch before ended.
+    The rows of a batch have to continue those of the batch before.
 
     Args:
-        forget: how probable it is that a row begins with nothing instead; drawn from torch's generator.
+        forget: probability that a row begins with the initial state instead; drawn from torch's generator.
     """
 
     def __init__(self, model: ReadsOn, state: Carried, *, forget: float = 0.0) -> None:
         self.model, self.state, self.forget = model, state, forget
 
     def __call__(self, batch: Batch) -> Float[Tensor, "batch target features"]:
-        """Features of all positions; afterwards `state` is that behind the last."""
+        """Features of all positions; afterwards `state` is the one after the last."""
         if self.state and self.forget:
             kept = torch.rand(len(batch.target_in), 1, device=batch.target_in.device) >= self.forget
             self.state = tuple(part * kept for part in self.state)
@@ -58,7 +58,7 @@ class Carrying:
 
 
 def require_apart(model: object, processes: int) -> None:
-    """Raises `UserError` where several processes would train a model whose batches follow from one another."""
+    """Raise `UserError` if several processes would train a model that carries a state between batches."""
     if processes > 1 and isinstance(model, ReadsOn):
         raise UserError(
             f"{processes} processes, but a recurrent language model begins each batch where the one before ended, so "

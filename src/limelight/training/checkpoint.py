@@ -1,14 +1,14 @@
-"""Everything needed to go on bit for bit, and nothing that could run: safetensors, JSON, and a manifest written last.
+"""Checkpoints: everything that bit-exact resuming needs, without executable content: safetensors and JSON.
 
     checkpoints/step-00000500/
         weights.safetensors     the model
         optimizer.safetensors   Adam's moments and counts, by the names of the weights
-        carried.safetensors     what a recurrent language model remembers of the text; empty for all others
-        progress.json           format, counters, position in the data, the record of validations
-        manifest.json           SHA-256 of each of these; a folder without it, or with another sum, is not a checkpoint
+        carried.safetensors     the state of a recurrent language model; empty for all others
+        progress.json           format, counters, position in the data, validation scores
+        manifest.json           SHA-256 of each of these, written last; without it, or with a mismatch, it is damaged
 
-The learning rate has no state: it is a function of the update. Neither has anything random: what is drawn follows from
-the seed, the update and the position in the data. The loss scale of fp16 is in `progress.json`.
+The learning rate has no state: it is a function of the update. Random numbers have none either: they follow from the
+seed, the update and the position in the data. The loss scale of fp16 is in `progress.json`.
 """
 
 import json
@@ -37,49 +37,49 @@ from limelight.untrusted import shown
 CHECKPOINTS = "checkpoints"
 MANIFEST = "manifest.json"
 FORMAT = 3
-"""Raised once for a version that draws other random numbers or stores something else. A checkpoint of another format
-cannot be resumed bit for bit and is refused. One without a format has format 1."""
+"""Incremented by a version that changes random draws or the stored state. A checkpoint of another format cannot be
+resumed exactly and is refused. One without a format has format 1."""
 PARTS = ("weights.safetensors", "optimizer.safetensors", "carried.safetensors", "progress.json")
 
 
 @dataclass(slots=True)
 class Progress:
-    """How far a run has come; all of it is in the checkpoint."""
+    """The progress of a run, stored in its checkpoints."""
 
     step: int = 0
     """Updates done."""
     seconds: float = 0.0
     """Time spent training, interruptions not counted."""
     pieces: int = 0
-    """Target tokens learned from."""
+    """Target tokens trained on."""
     loss_sum: float = 0.0
-    """Training loss since the last line of the log, summed over tokens..."""
+    """Training loss since the last line of the log, summed over `loss_pieces` tokens."""
     loss_pieces: int = 0
-    """...and how many those were."""
+    """Target tokens since the last line of the log."""
     skipped: int = 0
-    """Updates in a row whose loss or gradient was not finite; they changed nothing."""
+    """Consecutive updates whose loss or gradient was not finite; they were not applied."""
     loss_scale: float = FIRST
-    """By which the loss of the next update is multiplied, in fp16 alone..."""
+    """Factor of the loss in the next update; only for fp16."""
     scale_updates: int = 0
-    """...and how many updates in a row were applied since it changed."""
+    """Consecutive updates applied since the loss scale changed."""
     position: Position = field(default_factory=Position)
     best_score: float | None = None
     """The best validation so far, larger is better (BLEU, or minus the loss)."""
     best_step: int = 0
     best_loss: float | None = None
-    """The lowest loss in validation so far, whatever decides which model is best."""
+    """The lowest validation loss so far, whatever metric selects the best model."""
     model_score: float | None = None
-    """The score of the model in `best/`: the best validation, or that of an average or of the last update of all."""
+    """The score of the model in `best/`, which may also be the average or the last weights."""
     validated_step: int = -1
-    """The last update after which was validated; a validation that was interrupted is done again."""
+    """The update of the last validation; an interrupted validation is repeated."""
     validation_seconds: float = 0.0
-    """How long the last validation took: a run of minutes keeps so much for its end."""
+    """Duration of the last validation, which a run with `max_minutes` reserves for its end."""
     without_gain: int = 0
-    """Validations since the best one, or since the loss last fell while BLEU said nothing."""
+    """Validations since the best one, or, while BLEU is noise, since the loss last improved."""
     snapshots: dict[str, float] = field(default_factory=dict)
-    """Validation score of each snapshot of the weights that is kept, by file name."""
+    """File name -> validation score of each kept snapshot of the weights."""
     finished: str = ""
-    """Why the run is over; empty while it is not."""
+    """Why the run ended; empty if it has not."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `progress.json`."""
@@ -87,17 +87,17 @@ class Progress:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Progress":
-        """The way back from `to_json`. Raises `ValueError` or `TypeError` for what is not all of it, or more."""
+        """The inverse of `to_json`. Raises `ValueError` or `TypeError` for missing, unknown or invalid values."""
         stored, values = values.get("format", 1), {key: value for key, value in values.items() if key != "format"}
         if stored != FORMAT:
             raise ValueError(f"it has format {stored}, and this version reads format {FORMAT}")
         other = sorted(values.keys() ^ {each.name for each in fields(cls)})
         if other:
-            raise ValueError(f"{', '.join(other)} is known to one side alone")
+            raise ValueError(f"missing or unknown: {', '.join(other)}")
         return cls(**{**values, "position": Position(**values["position"])})
 
     def take(self, values: dict[str, Any]) -> None:
-        """Become what these values say, of `to_json`."""
+        """Set all fields from the values of `to_json`."""
         other = Progress.from_json(values)
         for each in fields(self):
             setattr(self, each.name, getattr(other, each.name))
@@ -114,8 +114,8 @@ def save_checkpoint(
 ) -> Path:
     """Write the whole training state and remove all but the newest `keep` checkpoints.
 
-    Raises `RunError` naming path and cause when it cannot be written, or when a number in it is not finite; the
-    checkpoints that are there stay as they are.
+    Raises `RunError` with path and cause if it cannot be written, or a weight is not finite; existing checkpoints are
+    unchanged then.
     """
     place = _place(folder, progress)
     weights, moments = named_weights(model), _optimizer_tensors(model, optimizer)
@@ -143,9 +143,9 @@ def save_checkpoint(
 
 
 def _remove_old(folder: Path, newest: Path, keep: int) -> None:
-    """Keep `newest` and those just before it. Any after it are damaged: the run went back behind them.
+    """Keep `newest` and the preceding checkpoints. Later ones are damaged: the run was resumed from before them.
 
-    They lose their names first: half of one that is being removed must not be taken for one that is damaged.
+    Checkpoints are renamed before removal, so that a partly removed one is not mistaken for a damaged one.
     """
     numbered = _numbered(folder)
     place = numbered.index(newest)
@@ -163,16 +163,16 @@ def restore_newest(
     *,
     warn: Callable[[str], None] = warnings.warn,
 ) -> Progress | None:
-    """Put the newest whole checkpoint back; None where there is none at all.
+    """Restore the newest intact checkpoint into `model` and `optimizer`; None if there is no checkpoint.
 
-    A damaged one is passed over with a warning. Raises `RunError` when there are only damaged ones, or when the newest
-    one is whole and yet not to be understood.
+    Damaged ones are skipped with a warning. Raises `RunError` if all are damaged, or the newest one is intact but
+    invalid.
     """
     places = _numbered(folder)
     for place in reversed(places):
         fault = find_damage(place)
         if fault:
-            warn(f"{place}: passing over this checkpoint: {fault}")
+            warn(f"{place}: skipping this checkpoint: {fault}")
             continue
         progress = _read_progress(place)
         put_weights(model, read_weights(place / PARTS[0])[0], where=str(place / PARTS[0]))
@@ -180,16 +180,16 @@ def restore_newest(
         return progress
     if places:
         raise RunError(
-            f"{folder}: all {len(places)} checkpoints are damaged, so the run cannot be resumed. Put a "
-            "copy of one back, or remove this folder to start again with the same vocabulary"
+            f"{folder}: all {len(places)} checkpoints are damaged, so the run cannot be resumed. Restore a "
+            "copy of one, or remove this folder to start again with the same vocabulary"
         )
     return None
 
 
 def check_format(folder: Path) -> None:
-    """Raises `UserError` if a checkpoint has a format that this version cannot resume bit for bit. Reads no weights.
+    """Raise `UserError` if a checkpoint has a format that this version cannot resume exactly. Reads no weights.
 
-    A damaged checkpoint is left to `restore_newest`, which reports the damage.
+    Damaged checkpoints are ignored: `restore_newest` reports them.
     """
     for place in _numbered(folder):
         stored = _stored_format(place)
@@ -203,7 +203,7 @@ def check_format(folder: Path) -> None:
 
 
 def _stored_format(place: Path) -> Any:
-    """The format of a checkpoint; of a damaged one the current format, as nothing can be said about it."""
+    """The format of a checkpoint; the current format for a damaged one."""
     try:
         text = (place / PARTS[3]).read_bytes()
         if json.loads((place / MANIFEST).read_text(encoding="utf-8"))[PARTS[3]] != sha256(place / PARTS[3]):
@@ -214,7 +214,7 @@ def _stored_format(place: Path) -> Any:
 
 
 def restore_carried(folder: Path, progress: Progress, device: torch.device) -> Carried:
-    """What was carried from batch to batch at the checkpoint that `restore_newest` has put back."""
+    """The carried state of the checkpoint that `restore_newest` restored."""
     carried = read_weights(_place(folder, progress) / PARTS[2])[0]
     return tuple(carried[name].clone().to(device) for name in sorted(carried))
 
@@ -224,7 +224,7 @@ def _place(folder: Path, progress: Progress) -> Path:
 
 
 def stored_progress(folder: Path) -> list[Progress]:
-    """What each checkpoint says of the run when it was written, oldest first; those that cannot say are left out."""
+    """The progress stored in each readable checkpoint, oldest first."""
     found = []
     for place in _numbered(folder):
         with suppress(OSError, RunError):
@@ -239,13 +239,13 @@ def _read_progress(place: Path) -> Progress:
         return Progress.from_json(values if isinstance(values, dict) else {})
     except (ValueError, TypeError) as error:
         raise RunError(
-            f"{path}: not the progress of a run as this version of Limelight writes it ({error}); go on with the "
+            f"{path}: not the progress of a run as written by this version of Limelight ({error}); resume with the "
             f"version that wrote it, or remove {place.parent} to start again with the same vocabulary"
         ) from None
 
 
 def find_damage(place: Path) -> str:
-    """What is wrong with a checkpoint; an empty text if nothing is."""
+    """The damage of a checkpoint; empty if it is intact."""
     try:
         sums = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -267,7 +267,7 @@ def find_damage(place: Path) -> str:
 
 
 def newest_step(folder: Path) -> int:
-    """The update after which the newest checkpoint was written, be it damaged; 0 where there is none."""
+    """The update of the newest checkpoint, even if it is damaged; 0 if there is none."""
     numbers = [path.name.removeprefix("step-") for path in _numbered(folder)]
     return max(map(int, filter(str.isdigit, numbers)), default=0)
 
@@ -282,7 +282,7 @@ def _save(path: Path, tensors: dict[str, Tensor]) -> None:
 
 
 def _optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Each parameter's optimizer state under the parameter's own name: independent of groups and their order."""
+    """The optimizer state of each parameter by the parameter's name, independent of groups and their order."""
     tensors = {}
     for name, parameter in model.named_parameters():
         for key, value in optimizer.state.get(parameter, {}).items():
@@ -298,5 +298,5 @@ def _restore_optimizer(
         name, _, key = full_name.rpartition(":")
         if name not in parameters:
             raise UserError(f"{place / PARTS[1]}: optimizer state of {name!r}, which this model does not have")
-        # A copy: what was read is a window into the file, which a later checkpoint replaces.
+        # A copy: the loaded tensor is memory-mapped, and a later checkpoint replaces the file.
         optimizer.state[parameters[name]][key] = tensor.clone().to(parameters[name].device)

@@ -1,4 +1,4 @@
-"""Which of two configurations suits a budget: one for a text that is seen often, or one for a few epochs."""
+"""Choose between two configurations by the training budget: one for many epochs, one for few."""
 
 import time
 from contextlib import closing, nullcontext
@@ -15,13 +15,13 @@ from limelight.training.tasks import Tokenized, build_task, fresh_model
 from limelight.training.update import update
 
 PROBED = 5
-"""Updates of a model that is thrown away, whose time is measured."""
+"""Updates of a temporary model whose duration is measured."""
 
 
 def choose_by_budget(config: RunConfig, short: RunConfig, prepared: Tokenized, say: Say) -> RunConfig:
-    """`short` where the budget is less than twice the epochs that are reasonable for so much text, else `config`.
+    """`short` if the budget is less than twice the reasonable number of epochs for this text, else `config`.
 
-    Minutes are converted by the measured time of some updates, which takes a few seconds.
+    Minutes are converted to updates by measuring the duration of some, which takes a few seconds.
     """
     training = short.training
     task = build_task(short, prepared, fresh_model(short, prepared))
@@ -37,7 +37,7 @@ def choose_by_budget(config: RunConfig, short: RunConfig, prepared: Tokenized, s
 
 
 def measured_pace(config: RunConfig, prepared: Tokenized) -> float:
-    """Seconds an update takes here: the median of some, without the first ones."""
+    """Seconds per update on this machine: the median of several updates, without the first ones."""
     training, pace = config.training, Pace()
     device = choose_device(training.device)
     model = fresh_model(config, prepared).to(device)

@@ -1,4 +1,4 @@
-"""A model learns how likely its translations are good: at the end of a run, or of a model that is there."""
+"""Fit the confidence estimate of a translation model: at the end of a run, or for an existing model."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -13,18 +13,18 @@ from limelight.storage.layout import BEST, CONFIDENCE, find_model
 from limelight.text.pair import Pair
 
 MAX_AT_THE_END = 500
-"""Pairs in all that a run translates for it when it ends."""
+"""Maximum number of pairs that a run translates for this at its end."""
 
 Corpora = Mapping[Direction, Sequence[Pair]]
 
 
 def keep_confidence(run: Path, corpora: Corpora, say: Callable[[str], None], *, device: torch.device) -> None:
-    """At the end of a run: confidence beside its model, from its validation text, where there is enough of it."""
+    """At the end of a run, fit the confidence of its model on the validation text, if there is enough."""
     count = sum(len(pairs) for pairs in corpora.values())
     if count < MIN_PAIRS or not (run / BEST).is_dir():
         return
     most = MAX_AT_THE_END // len(corpora)
-    say(f"learning how sure the model may be, from {min(count, most * len(corpora)):,} validation pairs")
+    say(f"fitting the confidence of the model on {min(count, most * len(corpora)):,} validation pairs")
     learn_confidence(run, corpora, most=most, device=device)
 
 
@@ -36,10 +36,10 @@ def learn_confidence(
     most: int = 3000,
     device: torch.device | None = None,
 ) -> tuple[Path, dict[str, tuple[float, float]]]:
-    """Write `confidence.json` beside a model, learned from at most so many pairs of each direction.
+    """Write `confidence.json` to a model folder, fitted on at most `most` pairs of each direction.
 
     Returns the file and, measured on `test`, the expected calibration errors of sentences and of words. Raises
-    `UserError` where there are too few pairs.
+    `UserError` if there are too few pairs.
     """
     translator = load_translator(model, device, threads=torch.get_num_threads())
     found = _examples(corpora, lambda pairs, direction: examples_of(translator, pairs, direction, most=most))

@@ -1,4 +1,4 @@
-"""Several processes that train one model (data parallelism): who computes which batches, what is summed, who decides.
+"""Data parallelism: several processes train one model.
 
     torchrun --nproc-per-node 4 -m limelight train ... --set training.accumulate=4
 
@@ -28,23 +28,23 @@ T = TypeVar("T")
 STOPPED = "stopped by signal "
 HELP = "help"
 WAIT = timedelta(days=1)
-"""How long processes wait for one another: as long as the first one may take to read the text or to validate. Of one
-that has ended, the others learn within a second, as its connections close."""
+"""Timeout of collective operations: the first process may read text or validate for long. If a process ends, the others
+notice within a second, because its connections close."""
 
 
 class Agreed(NamedTuple):
-    """What all processes know after an update."""
+    """The values on which all processes agree after an update."""
 
     seconds: float
-    """Of training so far, by the clock of the first process."""
+    """Training time so far, by the clock of the first process."""
     spent: float
-    """On this update, by the same clock."""
+    """Duration of this update, by the same clock."""
     signal: int
-    """The largest number of a signal that any of them has heard; 0 where none has."""
+    """The largest number of a signal that any process received; 0 if none did."""
 
 
 class Group:
-    """The processes of a run. One process is a group, too: for it nothing here does anything."""
+    """The processes of a run. For a single process all methods are trivial."""
 
     def __init__(self, rank: int = 0, size: int = 1, local_rank: int = 0) -> None:
         self.rank, self.size, self.local_rank = rank, size, local_rank
@@ -55,24 +55,24 @@ class Group:
         return self.rank == 0
 
     def share(self, items: Sequence[T]) -> Sequence[T]:
-        """Those of an update's batches that this process computes."""
+        """The items, such as batches of an update, that this process computes."""
         return items[self.rank :: self.size]
 
     def device(self, chosen: torch.device) -> torch.device:
-        """A GPU for each process of a machine."""
+        """The device of this process: each process of a machine has its own GPU."""
         if self.size > 1 and chosen.type == "cuda" and chosen.index is None:
             return torch.device("cuda", self.local_rank)
         return chosen
 
     def sum_gradients(self, parameters: Sequence[Tensor], loss: Tensor) -> Tensor:
-        """Sum gradients over all processes, in place, and the loss, which is returned: one exchange for all of them.
+        """Sum gradients in place, and the loss, which is returned, over all processes in one exchange.
 
-        A parameter without a gradient in every process keeps none; a process without a batch adds nothing.
+        A parameter without a gradient in all processes keeps none; a process without a batch contributes zeros.
         """
         if self.size == 1:
             return loss
         device = parameters[0].device
-        # On the CPU, whatever the device: it is known before the device has computed anything, so nothing waits for it.
+        # On the CPU on any device: it is known before the device has computed, so no synchronization is needed.
         present = torch.tensor([parameter.grad is not None for parameter in parameters], dtype=torch.uint8)
         parts = [
             torch.zeros(parameter.numel(), device=device) if parameter.grad is None else parameter.grad.flatten()
@@ -90,7 +90,7 @@ class Group:
         return numbers[0]
 
     def agree(self, seconds: float, spent: float, signal: int) -> Agreed:
-        """The first process's times, and whether anybody is to stop."""
+        """The times of the first process, and the signal, if any, of any process."""
         if self.size == 1:
             return Agreed(seconds, spent, signal)
         times = torch.tensor([seconds, spent] if self.is_first else [0.0, 0.0], dtype=torch.float64)
@@ -102,22 +102,22 @@ class Group:
         return Agreed(numbers[0].item(), numbers[1].item(), int(numbers[2:].max()))
 
     def wait(self) -> None:
-        """Until all processes are here."""
+        """Wait until all processes have called this (a barrier)."""
         if self.size > 1:
             with _told():
                 distributed.barrier()
 
     def from_first(self, work: Callable[[], str], assist: Callable[[], None] = lambda: None) -> str:
-        """What `work` returns in the first process, where alone it is called, in all of them. Where it calls for help
-        on its way, the others do `assist`.
+        """Call `work` in the first process only, and return its result in all processes. When `work` calls
+        `call_for_help`, the others run `assist`.
 
-        A signal that stops it there stops all: each raises `Stopped`.
+        A signal that stops the first process stops all: each raises `Stopped`.
         """
         if self.size == 1:
             return work()
         if not self.is_first:
             while (text := self._broadcast("")) == HELP:
-                with suppress(Stopped):  # the first process hears of it, and stops all
+                with suppress(Stopped):  # the first process is notified, and stops all
                     assist()
             if text.startswith(STOPPED):
                 raise Stopped(int(text.removeprefix(STOPPED)))
@@ -130,14 +130,14 @@ class Group:
         return self._broadcast(text)
 
     def call_for_help(self) -> None:
-        """Called by the first process within `from_first`."""
+        """Let the other processes run `assist`; called by the first process within `from_first`."""
         if self.size > 1:
             self._broadcast(HELP)
 
     def gather(self, work: Callable[[], list[Any]]) -> list[list[Any]]:
-        """What `work` returns in each process, in all of them, as plain values for JSON.
+        """Call `work` in each process, and return all results in all processes, as plain values for JSON.
 
-        A signal that stops it in one of them stops all: each raises `Stopped`.
+        A signal that stops one process stops all: each raises `Stopped`.
         """
         if self.size == 1:
             return [work()]
@@ -152,7 +152,7 @@ class Group:
             distributed.all_reduce(lengths)
             texts = torch.zeros(self.size, int(lengths.max()), dtype=torch.uint8)
             texts[self.rank, : len(content)] = content
-            distributed.all_reduce(texts)  # all others are zero there
+            distributed.all_reduce(texts)  # zero in all other processes
         found = [bytes(row[:length].tolist()).decode() for row, length in zip(texts, lengths.tolist(), strict=True)]
         for each in found:
             if each.startswith(STOPPED):
@@ -160,14 +160,14 @@ class Group:
         return [json.loads(each) for each in found]
 
     def equalize(self, tensors: Sequence[Tensor]) -> None:
-        """Give every process the first one's values, in place: machines may round the first weights differently."""
+        """Broadcast the tensors of the first process, in place: machines may round the first weights differently."""
         if self.size > 1:
             with _told():
                 for tensor in tensors:
                     distributed.broadcast(tensor.data, src=0)
 
     def _broadcast(self, text: str) -> str:
-        """The first process's text. As bytes: nothing is pickled."""
+        """The text of the first process, sent as bytes without pickle."""
         content = torch.tensor(list(text.encode()), dtype=torch.uint8)
         length = torch.tensor([len(content)])
         with _told():
@@ -182,15 +182,15 @@ ALONE = Group()
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """How work that changes nothing, such as a validation, is divided: each process does some of the items."""
+    """Divides work without side effects, such as a validation, among processes."""
 
     group: Group = ALONE
     interruptible: Callable[[], AbstractContextManager[object]] = nullcontext
-    """Within it a signal may stop a process's own share: all others hear of it."""
+    """A context in which a signal may stop the share of a process; all others are notified."""
 
     def over(self, items: Iterable[T], work: Callable[[Iterable[T]], list[Any]]) -> list[Any]:
-        """What `work` makes of the items, in their order: plain values for JSON. Of several processes, each does its
-        share; all have the whole."""
+        """The results of `work` for all items, in order, as plain values for JSON. Each process computes its share; all
+        get the whole."""
 
         def own() -> list[Any]:
             with self.interruptible():
@@ -205,17 +205,17 @@ ALL_MINE = Sharing()
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """Which batches of one update this process computes, and where."""
+    """Which batches of an update this process computes, and on which device."""
 
     group: Group = ALONE
     device: torch.device | None = None
-    """Where the batches go; None leaves them where they are."""
+    """The device to which batches are moved; None does not move them."""
     draws: tuple[int, int] | None = None
-    """The run's seed and the updates done before: what a batch draws at random follows from these and its place in the
-    update, whichever process computes it. None draws on from where torch's generator is."""
+    """The seed of the run and the number of previous updates: with the index of a batch in its update they determine
+    its random numbers, in any process. None continues torch's generator."""
 
     def own(self, batches: Sequence[Batch]) -> Iterator[Batch]:
-        """The batches one after the other, each with the generators seeded for it."""
+        """This process's batches in order; the generators are seeded for each."""
         for place in self.group.share(range(len(batches))):
             batch = batches[place] if self.device is None else batches[place].to(self.device)
             if self.draws is not None:
@@ -228,14 +228,14 @@ UNDIVIDED = Division()
 
 
 class PeerEndedError(RunError):
-    """Another process of the training has ended before its time; it, or whoever started it, says why."""
+    """Another process of the training ended early; that process or its launcher reports why."""
 
 
 @contextmanager
 def joined_group() -> Iterator[Group]:
-    """The processes that torchrun, or another launcher that sets the same variables, has started with this one.
+    """Join the processes started by torchrun, or by a launcher that sets the same variables.
 
-    Raises `UserError` where the variables are not whole.
+    Raises `UserError` if the variables are incomplete.
     """
     size = _number("WORLD_SIZE", 1)
     if size <= 1:
@@ -260,7 +260,7 @@ def joined_group() -> Iterator[Group]:
 
 
 def group_warnings(accumulate: int, group: Group) -> Iterator[str]:
-    """What makes a run slower than its processes could be."""
+    """Warnings about settings that leave processes idle."""
     if accumulate < group.size:
         idle = group.size - accumulate
         yield (
@@ -273,17 +273,17 @@ def group_warnings(accumulate: int, group: Group) -> Iterator[str]:
 def _number(name: str, default: int) -> int:
     text = os.environ.get(name, "")
     if text and not text.isdecimal():
-        raise UserError(f"{name}={text} is not a whole number; a launcher as torchrun sets it")
+        raise UserError(f"{name}={text} is not a whole number; launchers such as torchrun set it")
     return int(text) if text else default
 
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """Within it, a lost connection is an error that says what it means."""
+    """A context that converts a lost connection into `PeerEndedError`."""
     try:
         yield
     except RuntimeError as error:
         raise PeerEndedError(
-            "another process of this training has ended. What was saved is intact: the same command goes on from the "
+            "another process of this training has ended. Everything saved is intact; the same command resumes from the "
             "last checkpoint"
         ) from error

@@ -1,9 +1,9 @@
-"""A copy of a model in bf16 or fp16 that computes updates for it, so that nothing has to be cast at a product.
+"""A copy of a model in bf16 or fp16 that computes its updates, with fp32 master weights.
 
-Autocast casts every weight in every forward pass, and what goes into every product; between products, sums and
-normalization stay in fp32. A model that is in half precision throughout reads and writes half as much everywhere. What
-needs more digits has them: the weights that learn are the fp32 ones, gradients of several batches are added in fp32,
-and torch keeps the sums inside products, normalization and softmax in fp32 (Micikevicius et al. 2018, section 3.1).
+Autocast casts every weight in every forward pass and every input of a product; residual sums and normalization stay in
+fp32. A model that is entirely in half precision reads and writes half as much everywhere. Precision is kept where it is
+needed: the master weights are fp32, gradients of several batches are accumulated in fp32, and torch accumulates inside
+products, normalization and softmax in fp32 (Micikevicius et al. 2018, section 3.1).
 """
 
 import copy
@@ -15,9 +15,9 @@ from limelight.models.interface import Model
 
 
 class HalfCopy:
-    """Stands in for a model in forward and backward passes; the gradients arrive at the model's own weights.
+    """Replaces a model in forward and backward passes; gradients are added to those of the model's own weights.
 
-    Buffers keep their precision: angles of rotary positions would be useless in three digits.
+    Buffers keep their precision: the angles of rotary positions need it.
     """
 
     def __init__(self, model: Model, dtype: torch.dtype = torch.bfloat16) -> None:
@@ -31,14 +31,14 @@ class HalfCopy:
 
     @torch.no_grad()
     def refreshed(self) -> Model:
-        """The copy with the weights as they are now: to be asked for at each update, not at each of its batches."""
+        """The copy with the current weights. Call it once per update, not for each batch."""
         torch._foreach_copy_(self._halves, self._masters)
-        self._model.zero_grad(set_to_none=True)  # there is one where a backward pass was broken off
+        self._model.zero_grad(set_to_none=True)  # an interrupted backward pass may have left gradients
         return self._model
 
 
 def _hand_on_to(master: torch.Tensor) -> Callable[[torch.Tensor], None]:
-    """Adds a gradient to that of the master as soon as it is whole, and lets go of it."""
+    """A hook that adds a complete gradient to that of the master weight, and frees it."""
 
     def hand_on(half: torch.Tensor) -> None:
         assert half.grad is not None

@@ -1,6 +1,6 @@
-"""Which weights are kept: snapshots to be averaged, the best model so far, and the final choice.
+"""Snapshots for averaging, the best model so far, and the final model.
 
-Nothing here touches what training goes on with: a run that is trained on after its end goes as if it had not ended.
+Nothing here changes the training state: a run that is extended after its end continues exactly.
 """
 
 import math
@@ -23,9 +23,9 @@ SCORE = "score"
 
 
 def keep_snapshot(run: Run, score: float) -> dict[str, float]:
-    """Store the weights; returns the snapshots that are to be averaged now, by name, with their scores.
+    """Store the weights; returns the names and scores of the snapshots that are averaged from now on.
 
-    Those that are not any more stay on the disk until no checkpoint knows them: see `drop_snapshots`.
+    Other snapshots stay on disk until no checkpoint refers to them: see `drop_snapshots`.
     """
     place = run.folder / SNAPSHOTS
     place.mkdir(exist_ok=True)
@@ -38,7 +38,7 @@ def keep_snapshot(run: Run, score: float) -> dict[str, float]:
 
 
 def drop_snapshots(run: Run) -> None:
-    """Remove the snapshots that neither the run nor any checkpoint it may have to go back to would average."""
+    """Remove the snapshots that neither the run nor any checkpoint would average."""
     wanted = {name for stored in stored_progress(run.folder / CHECKPOINTS) for name in stored.snapshots}
     for path in (run.folder / SNAPSHOTS).glob("*.safetensors"):
         if path.name not in wanted and path.name not in run.progress.snapshots:
@@ -46,10 +46,10 @@ def drop_snapshots(run: Run) -> None:
 
 
 def score_of_best(folder: Path) -> float | None:
-    """The score that stands with the model in `best/`; None where there is no model that can be read.
+    """The score stored with the model in `best/`; None if no model can be read.
 
-    It may be better than any that the checkpoint knows of, when a run was killed after a good validation. Going on
-    must not replace it with a worse one.
+    It may be better than the best score of the checkpoint, if a run was killed after a good validation. Resuming must
+    not replace it with a worse one.
     """
     try:
         score = float(read_weights(folder / BEST / WEIGHTS)[1].get(SCORE, math.nan))
@@ -59,7 +59,7 @@ def score_of_best(folder: Path) -> float | None:
 
 
 def save_if_best(run: Run, seen: Validation | None, made_from: str) -> bool:
-    """Make the weights as they stand the model that `--model RUN` finds, if there is none as good; says whether."""
+    """Save the current weights as the model that `--model RUN` loads, if they are the best so far; returns whether."""
     progress, score = run.progress, score_of(run, seen)
     if progress.model_score is not None and score < progress.model_score:
         return False
@@ -77,8 +77,8 @@ def save_if_best(run: Run, seen: Validation | None, made_from: str) -> bool:
 
 
 def finish_model(run: Run) -> None:
-    """When a run ends: its last weights, and the average of its snapshots, each become the model if they validate as
-    well as the best so far. Whatever happens, the weights being trained are the same afterwards."""
+    """At the end of a run, validate its last weights and the average of its snapshots, and save each that is at least
+    as good as the best so far. The weights being trained are always restored."""
     snapshots = run.progress.snapshots
     if run.progress.step != run.progress.validated_step:
         seen = validate(run)

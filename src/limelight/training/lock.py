@@ -1,7 +1,7 @@
-"""One trainer for each run folder. The kernel holds the lock, and lets go of it whatever becomes of the process.
+"""An exclusive lock of a run folder for one training process. The kernel releases it however the process ends.
 
-The package filelock takes the same lock. But it leaves its file behind, it cannot say who holds the lock, and where a
-file system has no locks it falls back to a file that has to be removed by hand after a trainer was killed.
+The package filelock uses the same kind of lock, but leaves its file behind, cannot say which process holds the lock,
+and, on file systems without locks, falls back to a file that has to be removed by hand after a process was killed.
 """
 
 import errno
@@ -24,18 +24,18 @@ except ImportError:  # Windows
 
 LOCK = ".lock"
 ATTEMPTS = 100
-"""Attempts to take a lock whose file is gone each time. Another process can cause a few of them; below /proc every
-attempt fails."""
+"""Maximum number of attempts if the lock file disappears each time. Another process can cause a few failures; in /proc
+every attempt fails."""
 _CANNOT_LOCK = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
 
 
 @contextmanager
 def only_trainer(folder: Path) -> Iterator[bool]:
-    """Within it nobody else trains in this folder; yields whether that is so, for some file systems cannot lock.
+    """Hold the exclusive lock of a run folder; yields False if the file system cannot lock files.
 
-    The folder is made where it is missing, and goes again if nothing has come of it.
+    The folder is created if missing, and removed again if it stays empty.
 
-    Raises `UserError` on Windows, where nothing can be written, and one that names who is training there already.
+    Raises `UserError` on Windows, if the folder is not writable, and if another process (named) holds the lock.
     """
     if fcntl is None:
         raise UserError("training needs Linux or macOS; on Windows, train in WSL (the Windows Subsystem for Linux)")
@@ -57,13 +57,13 @@ def only_trainer(folder: Path) -> Iterator[bool]:
 
 
 def _claim(folder: Path) -> tuple[TextIOWrapper, bool]:
-    """The lock's file, which holds it while it is open, and whether it really does."""
+    """The open lock file, and whether it is locked."""
     try:
         for _ in range(ATTEMPTS):
             with suppress(FileNotFoundError), ExitStack() as opened:
                 file = opened.enter_context(_open(folder))
                 locked = _lock(file)
-                # Whoever held it may have removed the file after we opened it: then the next one would lock another.
+                # The previous holder may have removed the file after we opened it: then others would lock a new one.
                 if os.path.samestat(os.fstat(file.fileno()), os.stat(folder / LOCK)):
                     _sign(file)
                     opened.pop_all()
@@ -82,13 +82,13 @@ def _open(folder: Path) -> TextIOWrapper:
     folder.mkdir(parents=True, exist_ok=True)
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    # Not through a link: what is written here would overwrite anything that it points to.
+    # Symbolic links are not followed: writing would overwrite their target.
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
     return open(folder / LOCK, "r+", encoding="utf-8", opener=lambda name, _: os.open(name, flags, mode=0o666))
 
 
 def _lock(file: TextIOWrapper) -> bool:
-    """Lock it; whether files can be locked here. Raises `BlockingIOError` if another process has."""
+    """Lock the file; returns False if files cannot be locked here. Raises `BlockingIOError` if it is already locked."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -99,7 +99,7 @@ def _lock(file: TextIOWrapper) -> bool:
 
 
 def _sign(file: TextIOWrapper) -> None:
-    """Write down which process this is, for the message to another trainer."""
+    """Write this process's id and host to the lock file, for the message to other processes."""
     now = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
     file.truncate()
     json.dump({"pid": os.getpid(), "host": socket.gethostname(), "started": now}, file)
@@ -107,7 +107,7 @@ def _sign(file: TextIOWrapper) -> None:
 
 
 def _holder(path: Path) -> str:
-    """Who trains there. One who has only just come may not have signed yet, or under the name of one who was killed."""
+    """A description of the process that holds the lock, if the lock file names a process that is running."""
     holder = "another process"
     for _ in range(20):
         with suppress(OSError, ValueError, LookupError, TypeError, ArithmeticError):
@@ -121,7 +121,7 @@ def _holder(path: Path) -> str:
 
 def _lives(pid: int) -> bool:
     try:
-        os.kill(pid, 0)  # nothing is sent
+        os.kill(pid, 0)  # signal 0 only tests whether the process exists
     except OSError as error:
         return error.errno != errno.ESRCH  # it may belong to another user
     return True

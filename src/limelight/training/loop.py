@@ -1,4 +1,4 @@
-"""The training loop: update, validate, save, until nothing is left to do or a stop is requested."""
+"""The training loop: update, validate and save, until a bound is reached or a stop is requested."""
 
 import json
 import math
@@ -31,13 +31,13 @@ from limelight.training.snapshots import drop_later_snapshots, is_snapshot_due, 
 from limelight.training.tasks.task import Validation
 from limelight.training.update import UpdateResult, update
 
-MAX_SKIPPED = 20  # updates in a row without a finite gradient, after which going on is pointless
+MAX_SKIPPED = 20  # maximum consecutive updates without a finite gradient
 
 
 def run_training(run: Run) -> str:
-    """Train until a bound is reached or no validation gets better; returns why it ended.
+    """Train until a bound is reached or validation stops improving; returns the reason.
 
-    Raises `Stopped` with everything saved when a signal came, `RunError` when updates stay without finite values.
+    Raises `Stopped` with everything saved after a signal, `RunError` after `MAX_SKIPPED` updates without finite values.
     """
     progress, first = run.progress, run.progress.step
     progress.model_score = score_of_best(run.folder)
@@ -65,10 +65,10 @@ def run_training(run: Run) -> str:
     except Stopped:
         progress.seconds = run.clock.seconds()
         _save(run)
-        run.group.wait()  # until the first process has saved: whoever started them ends all when one is gone
+        run.group.wait()  # until the first process has saved: launchers terminate all processes when one exits
         raise
     progress.seconds = run.clock.seconds()
-    if not _why_over(run):  # the rest of the minutes was too short for another update
+    if not _why_over(run):  # the remaining time was too short for another update
         progress.seconds = last_second(run.config.training) or progress.seconds
     progress.finished = _why_over(run)
     _save(run)
@@ -76,7 +76,7 @@ def run_training(run: Run) -> str:
 
 
 def why_over(training: TrainingConfig, progress: Progress, *, epoch: float) -> str:
-    """Which bound is reached; an empty text while there is work left. An epoch has about `epoch` updates."""
+    """The bound that is reached; empty while there is work left. An epoch has about `epoch` updates."""
     if training.max_steps is not None and progress.step >= training.max_steps:
         return f"training.max_steps={training.max_steps} updates are done"
     if training.max_minutes is not None and progress.seconds >= 60 * training.max_minutes:
@@ -93,8 +93,8 @@ def _why_over(run: Run) -> str:
 
 
 def _is_over(run: Run, first: int) -> bool:
-    """Whether a bound is reached. By the clock also where another update and the last validation would end too late,
-    but one update since `first` is made in any case."""
+    """Whether a bound is reached, or another update and the last validation would exceed the minutes. At least one
+    update is done since `first`."""
     end = last_second(run.config.training)
     if end is not None and run.progress.step > first:
         needed = run.pace.seconds() + _closing_seconds(run)
@@ -104,13 +104,13 @@ def _is_over(run: Run, first: int) -> bool:
 
 
 def _closing_seconds(run: Run) -> float:
-    """What the end of a run takes: a validation of the last weights, and one of the average."""
+    """Duration of the end of a run: a validation of the last weights, and one of the average."""
     averages = run.config.training.average > 1 and len(run.progress.snapshots) > 0
     return run.progress.validation_seconds * (2 if averages else 1)
 
 
 def _say_what_to_expect(run: Run) -> None:
-    """Once in a session, after a minute of updates, or a tenth of the minutes there are."""
+    """Report the expected duration once per process, after a minute of updates or a tenth of the budget."""
     end = last_second(run.config.training)
     if run.pace.told or run.pace.total < min(60.0, 0.1 * end if end else 60.0):
         return
@@ -129,8 +129,8 @@ def _say_what_to_expect(run: Run) -> None:
 
 
 def _one_update(run: Run, batches: Iterator[tuple[Batch, Position]]) -> int:
-    """Returns the number of a signal that one of the processes has heard; 0 where none has. One that comes while
-    a single process computes raises `Stopped`, and the update is done whole when the run goes on."""
+    """Do one update. Returns the number of a signal that one of the processes received, or 0. With a single process a
+    signal during computation raises `Stopped`, and the whole update is done again when the run is resumed."""
     training, progress, began = run.config.training, run.progress, run.clock.seconds()
     rate = rate_of(run.config, progress.step + 1, progress.seconds, reserve=_closing_seconds(run))
     set_rate(run.optimizer, rate)
@@ -165,20 +165,20 @@ def _one_update(run: Run, batches: Iterator[tuple[Batch, Position]]) -> int:
 
 
 def _computing(run: Run) -> Learner:
-    """What makes the features of this update: the model, its copy in bf16 or fp16, or either with what it remembers."""
+    """The module that computes this update: the model or its half-precision copy, possibly with a carried state."""
     model = run.model if run.half is None else run.half.refreshed()
     return Carrying(model, run.carried, forget=FORGET) if isinstance(model, ReadsOn) else model
 
 
 def _next_batches(run: Run, batches: Iterator[tuple[Batch, Position]]) -> tuple[list[Batch], Position]:
-    """The batches of an update and the position after them. To wait for them is no reason to let a signal wait."""
+    """The batches of an update and the position after them. A signal interrupts waiting for them."""
     with run.interruptible():
         drawn = [next(batches) for _ in range(run.config.training.accumulate)]
     return [batch for batch, _ in drawn], drawn[-1][1]
 
 
 def _count(progress: Progress, result: UpdateResult) -> None:
-    """Values that are not finite never reach the weights, nor the mean that is reported."""
+    """Add an update to the counters. Values that are not finite affect neither the weights nor the reported mean."""
     if result.applied:
         progress.skipped = 0
         progress.loss_sum += result.loss_sum
@@ -188,27 +188,28 @@ def _count(progress: Progress, result: UpdateResult) -> None:
 
 
 def _require_numbers(progress: Progress) -> None:
-    """Raises `RunError` where going on is pointless."""
+    """Raise `RunError` after too many updates without finite values."""
     if progress.skipped >= MAX_SKIPPED:
         raise RunError(
-            f"loss or gradient was not a finite number in {MAX_SKIPPED} updates in a row, the last one at update "
+            f"loss or gradient was not finite in {MAX_SKIPPED} consecutive updates, the last one at update "
             f"{progress.step}; lower training.learning_rate, lengthen training.warmup, or set training.precision=fp32. "
             "The last checkpoint is intact"
         )
 
 
 def _validate_if_due(run: Run) -> None:
-    """Validate after every so many updates, once only after each; without validation text only snapshots are kept.
+    """Validate if it is due, at most once per update; without validation text only snapshots are kept.
 
-    A run that begins with another model is also validated before its first update, so that training which makes that
-    model worse never replaces it. No average includes the weights at that point.
+    A run that begins with another model is also validated before its first update, so that a worse model never replaces
+    it. Averages do not include the weights at that point.
     """
     if _is_due(run):
         _first_does(run, _validate)
 
 
 def _first_does(run: Run, work: Callable[[Run], None]) -> None:
-    """The first process keeps models; all validate, and then have the weights and know of the run what it does."""
+    """Run `work` in the first process, which writes models, while the others assist its validations; then synchronize
+    the weights and the progress."""
 
     def in_words() -> str:
         work(run)
@@ -221,7 +222,7 @@ def _first_does(run: Run, work: Callable[[Run], None]) -> None:
         work(run)
     else:
         run.progress.take(json.loads(run.group.from_first(in_words, assist)))
-        run.group.equalize(list(run.model.parameters()))  # the average may have been in their place
+        run.group.equalize(list(run.model.parameters()))  # the average may have replaced them
 
 
 def _validate(run: Run) -> None:
@@ -242,8 +243,8 @@ def _validate(run: Run) -> None:
 
 
 def _is_due(run: Run) -> bool:
-    """Whether to validate now. By the clock the first one comes after half the time at the latest, so that it is known
-    how long it takes, and none comes just before the last one."""
+    """Whether to validate now. With a bound in minutes the first validation is after at most half of them, so that its
+    duration is known, and none is just before the last one."""
     training, progress = run.config.training, run.progress
     if progress.step == progress.validated_step:
         return False
@@ -259,8 +260,8 @@ def _is_due(run: Run) -> bool:
 
 
 def _count_gain(progress: Progress, seen: Validation | None, score: float, *, by: str, counts: bool) -> None:
-    """Keep the record of validations. A loss that falls while BLEU says nothing counts as a gain: translation has yet
-    to begin. A validation without a gain only `counts` after the warm-up."""
+    """Update the best scores and the patience. While BLEU is noise, a lower loss counts as a gain. A validation without
+    a gain `counts` only after the warm-up."""
     learning = False
     if seen is not None and math.isfinite(seen.loss):
         learning = progress.best_loss is None or seen.loss < progress.best_loss

@@ -1,8 +1,8 @@
 """Label-smoothed cross-entropy as a sum; the caller divides once, by all real tokens of an update.
 
-At a vocabulary of 32,000 the logits of 4,000 tokens take half a gigabyte in fp32, and their gradient as much again.
-Here they are computed for some rows at a time, turned into their gradient, multiplied into the gradients of features
-and weights, and overwritten by the next rows. So the forward pass computes the gradient; the backward pass scales it.
+With a vocabulary of 32,000 the logits of 4,000 tokens take half a gigabyte in fp32, and so does their gradient. Here
+logits are computed in chunks of rows, converted to their gradient, multiplied into the gradients of features and
+weights, and overwritten by the next chunk. So the forward pass computes the gradients; the backward pass scales them.
 """
 
 from collections.abc import Iterator
@@ -16,8 +16,8 @@ from limelight.batching.batch import Batch
 from limelight.shapes import Float, Int
 
 ROWS = 1024
-"""Rows of logits that are held at a time. Fewer would add up the gradient of the weights in more steps, each of which
-reads and writes all of it: with 128 the loss of 32,000 tokens takes a tenth longer (`python -m benchmarks.kernels`)."""
+"""Rows of logits in a chunk. With fewer, the gradient of the weights is accumulated in more steps, each of which reads
+and writes all of it: with 128 the loss of 32,000 tokens takes a tenth longer (`python -m benchmarks.kernels`)."""
 
 
 def linear_cross_entropy(
@@ -30,8 +30,8 @@ def linear_cross_entropy(
 ) -> Float[Tensor, ""]:
     """-sum_i sum_k q_i(k) log softmax(W f_i + b)(k), q_i = (1 - e) [k = targets_i] + e / V, natural logarithm.
 
-    Equals `functional.cross_entropy(linear(features, weight, bias), targets, "sum", label_smoothing=e)`. Products are
-    made in the precision of their factors (or in that of autocast), sums in fp32 at least. It can be differentiated
+    Equals `functional.cross_entropy(linear(features, weight, bias), targets, reduction="sum", label_smoothing=e)`.
+    Products are in the precision of their factors (or of autocast), sums in at least fp32. It can be differentiated
     once.
     """
     kind = features.device.type
@@ -48,7 +48,7 @@ def linear_cross_entropy(
 def _loss_alone(
     features: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, label_smoothing: float
 ) -> Tensor:
-    """The same without a gradient."""
+    """The loss without gradients."""
     total = features.new_zeros((), dtype=_wide(features.dtype))
     for part in _parts(len(features)):
         logits = functional.linear(features[part], weight, bias).to(total.dtype)
@@ -57,10 +57,10 @@ def _loss_alone(
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
-    """Loss and gradients in one pass over parts of the rows.
+    """Loss and gradients in one pass over chunks of rows.
 
     The gradient of the logits is softmax - q, and the softmax also gives the loss: log p(y) of a row is the logarithm
-    of what the softmax has at y. In bf16 that has three digits, as every logit has, and their errors cancel in a sum.
+    of the softmax at y. In bf16 it has three digits, as logits have, and rounding errors cancel in the sum.
     """
 
     @staticmethod
@@ -96,15 +96,15 @@ class _LinearCrossEntropy(torch.autograd.Function):
 
 
 def _from_softmax(logits: Tensor, probabilities: Tensor, targets: Tensor, label_smoothing: float) -> Tensor:
-    """sum_i log Z_i - (1 - e) logit_i(y_i): the loss without the part in which all logits are alike."""
+    """sum_i log Z_i - (1 - e) logit_i(y_i): the loss without the uniform part of the smoothing."""
     wide = _wide(logits.dtype)
     of_truth = logits.gather(1, targets[:, None])[:, 0].to(wide)
     truth = probabilities.gather(1, targets[:, None])[:, 0].to(wide)
     surprise = -truth.log()
-    # Below it numbers have fewer digits, down to none, and some processors have no such numbers at all.
+    # Subnormal numbers have fewer digits, and some processors flush them to zero.
     small = truth < torch.finfo(probabilities.dtype).smallest_normal
-    if logits.device.type != "cpu" or small.any():  # a GPU is not asked: its answer would have to be waited for
-        # Where the probability is too small for a number: log Z as the most probable token has it.
+    if logits.device.type != "cpu" or small.any():  # on a GPU `any` would have to be waited for
+        # If the probability is too small: log Z by the most probable token.
         normalizer = logits.amax(1).to(wide) - probabilities.amax(1).to(wide).log()
         surprise = torch.where(small, normalizer - of_truth, surprise)
     return (surprise + label_smoothing * of_truth).sum()
@@ -114,34 +114,34 @@ def _subtract_truth(probabilities: Tensor, targets: Tensor, label_smoothing: flo
     """softmax - q in place."""
     if label_smoothing:
         probabilities -= label_smoothing / probabilities.shape[1]
-    # Each row has one place to be changed, so plain indexing does: `scatter_add_` would copy all the rest.
+    # Each row has one element to change, so plain indexing suffices: `scatter_add_` would copy all others.
     places = torch.arange(len(targets), device=targets.device), targets
     probabilities[places] -= 1 - label_smoothing
 
 
 def _sum_of_logits(features: Tensor, weight: Tensor, bias: Tensor | None, dtype: torch.dtype) -> Tensor:
-    """Over all rows and tokens: sum_i f_i . sum_k w_k, without a single logit."""
+    """The sum of the logits over all rows and tokens, sum_i f_i . sum_k w_k, without computing them."""
     total = features.sum(0, dtype=dtype) @ weight.sum(0, dtype=dtype)
     return total if bias is None else total + len(features) * bias.sum(dtype=dtype)
 
 
 def _parts(rows: int) -> Iterator[slice]:
-    """All rows, `ROWS` at a time."""
+    """Slices of at most `ROWS` rows that cover all rows."""
     for first in range(0, rows, ROWS):
         yield slice(first, min(first + ROWS, rows))
 
 
 def _wide(dtype: torch.dtype) -> torch.dtype:
-    """In which sums are kept."""
+    """The type of sums."""
     return torch.float64 if dtype == torch.float64 else torch.float32
 
 
 @runtime_checkable
 class Learner(Protocol):
-    """What a loss may know of a model."""
+    """The interface of a model for the loss."""
 
     def __call__(self, batch: Batch) -> Float[Tensor, "batch length features"]:
-        """Features of every place of `batch.target_out`."""
+        """Features of every position of `batch.target_out`."""
 
     def output_weights(self) -> tuple[Float[Tensor, "vocab features"], Float[Tensor, " vocab"] | None]:
         """The final linear layer, from features to logits."""
@@ -150,11 +150,11 @@ class Learner(Protocol):
 def batch_loss(model: Learner, batch: Batch, *, label_smoothing: float) -> Float[Tensor, ""]:
     """The loss of a batch, summed over its real target tokens (natural logarithm).
 
-    With smoothing e the true distribution is (1 - e) on the true token and e / V on every one of the V tokens, the true
-    one included (Szegedy et al. 2016, section 7; Vaswani et al. 2017, section 5.4). Some toolkits leave the true token
-    out of the second part: their e means a little more smoothing.
+    With smoothing e the target distribution is (1 - e) on the true token plus e / V on each of the V tokens, including
+    the true one (Szegedy et al. 2016, section 7; Vaswani et al. 2017, section 5.4). Some toolkits exclude the true
+    token from the second part: the same e is slightly more smoothing there.
 
-    Padding is left out before the final linear layer: at a vocabulary of thousands that is where the time goes.
+    Padding is removed before the final linear layer, which is expensive with a large vocabulary.
     """
     features, targets = _without_padding(model(batch), batch)
     weight, bias = model.output_weights()
@@ -164,8 +164,8 @@ def batch_loss(model: Learner, batch: Batch, *, label_smoothing: float) -> Float
 def _without_padding(
     features: Float[Tensor, "batch target features"], batch: Batch
 ) -> tuple[Float[Tensor, "rows features"], Int[Tensor, " rows"]]:
-    """Features and targets of real tokens. By their places where these are known: a GPU counts what a mask selects,
-    and the host would wait for the number."""
+    """Features and targets of real tokens. Selected by index if the indices are known: with a mask the host would wait
+    for a GPU to count them."""
     if batch.target_places is None:
         return features[batch.target_valid], batch.target_out[batch.target_valid]
     places = batch.target_places

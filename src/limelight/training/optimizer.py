@@ -1,4 +1,4 @@
-"""What makes steps of gradients: Adam for everything, or Muon for the matrices between layers and Adam for the rest."""
+"""Optimizers: Adam for all parameters, or Muon for the inner matrices and Adam for the rest."""
 
 import math
 from collections import defaultdict
@@ -14,11 +14,11 @@ from limelight.shapes import Float
 
 MOMENTUM = 0.95
 LENGTH = 0.4
-"""Root mean square of the numbers of an orthogonal step at rate 1; those of Adam's lie between 0.2 and 0.4 (Liu et al.
-2025, section 2.2), so that one rate serves both."""
+"""Root mean square of the elements of an orthogonal step at rate 1; Adam's is between 0.2 and 0.4 (Liu et al. 2025,
+section 2.2), so that one learning rate suits both."""
 QUINTIC = (3.4445, -4.7750, 2.0315)
 ITERATIONS = 5
-"""Jordan et al. 2024: after so many rounds all singular values lie between 0.7 and 1.2, which is near enough."""
+"""Newton-Schulz iterations: after 5 all singular values are between 0.7 and 1.2 (Jordan et al. 2024)."""
 
 
 def make_optimizer(
@@ -48,25 +48,25 @@ def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
 
 
 class Muon(torch.optim.AdamW):
-    """Steps of matrices have all their singular values near one: no direction that the gradients agree on is drowned
-    by another that is a hundred times as steep (Jordan et al. 2024; Bernstein & Newhouse 2024). The rest is Adam.
+    """Muon for matrices, Adam for all other parameters. Steps of a matrix are orthogonalized, so that all directions
+    have a similar size (Jordan et al. 2024; Bernstein & Newhouse 2024).
 
     A step of a matrix is `LENGTH sqrt(max(rows, columns))` times the nearest orthogonal matrix to Nesterov's momentum.
-    On a CPU it costs about a seventh of an update of `small`; what it saves stands in docs/performance.md.
+    On a CPU it takes about a seventh of an update of `small`; docs/performance.md has the gains.
     """
 
     def __init__(self, inner: list[nn.Parameter], groups: list[dict[str, Any]], **settings: Any) -> None:
-        """`inner` are those parameters in `groups` that get orthogonal steps."""
+        """`inner` are the parameters in `groups` that get orthogonal steps."""
         super().__init__(groups, **settings)
         self._inner = {id(parameter) for parameter in inner}
 
     def step(self, closure: None = None) -> None:  # type: ignore[override]
-        """One step with the gradients that are there; those of the matrices are used up by it."""
+        """One optimizer step. The gradients of the matrices are removed."""
         with torch.no_grad():
             for group in self.param_groups:
                 inner = [each for each in group["params"] if id(each) in self._inner and each.grad is not None]
                 self._step_orthogonally(inner, rate=group["lr"], decay=group["weight_decay"])
-        super().step()  # Adam passes over parameters without a gradient
+        super().step()  # Adam skips parameters without a gradient
 
     def _step_orthogonally(self, parameters: list[nn.Parameter], *, rate: float, decay: float) -> None:
         of_a_shape: dict[tuple[int, ...], list[nn.Parameter]] = defaultdict(list)
@@ -79,7 +79,7 @@ class Muon(torch.optim.AdamW):
                 parameter.grad = None
 
     def _direction(self, parameter: nn.Parameter) -> Tensor:
-        """Nesterov's momentum: the gradient and, ahead of it, the mean of those before."""
+        """Nesterov's momentum: the gradient plus the momentum of the previous gradients."""
         assert parameter.grad is not None
         state = self.state[parameter]
         if "momentum" not in state:
@@ -89,9 +89,9 @@ class Muon(torch.optim.AdamW):
 
 
 def orthogonal(matrices: Float[Tensor, "batch rows columns"]) -> Float[Tensor, "batch rows columns"]:
-    """Near each matrix U S V' the matrix U V', by five rounds of X <- a X + b (X X') X + c (X X')^2 X.
+    """Approximately U V' for each matrix U S V', by five iterations of X <- a X + b (X X') X + c (X X')^2 X.
 
-    In bf16 where the hardware multiplies it: what is lost is less than what the rounds leave open.
+    In bf16 if the hardware supports it: the rounding error is smaller than the error of the iterations.
     """
     tall = matrices.shape[1] > matrices.shape[2]
     found = matrices.mT if tall else matrices
@@ -106,7 +106,7 @@ def orthogonal(matrices: Float[Tensor, "batch rows columns"]) -> Float[Tensor, "
 
 
 def _outer_weights(model: nn.Module) -> Iterable[Tensor]:
-    """The matrices at both ends of a model, whose rows are tokens, or places: of most rows a step sees nothing."""
+    """The embeddings and output matrices, whose rows are tokens or positions: most rows have no gradient in a step."""
     for module in model.modules():
         if isinstance(module, TokenEmbedding):
             yield module.weight

@@ -1,7 +1,7 @@
-"""What a run may change of the model it begins with (its parent), and what it may not.
+"""Which settings a run may change compared with the model it begins with (its parent).
 
-Weights are a function only together with the settings they were trained with. With another number of heads, another
-normalization or another layout of the sinusoids every weight still fits by name and shape, and the model is a bad one.
+Weights are only meaningful together with the settings they were trained with. With another number of heads, another
+normalization or another layout of the sinusoids every weight still fits by name and shape, but the model is useless.
 """
 
 from collections.abc import Iterator
@@ -16,26 +16,26 @@ from limelight.recipes.finetune import SAMPLED, finetune
 from limelight.storage.layout import CONFIG, find_model
 
 CHANGE_NOTHING = {"dropout"}
-"""Settings of `model` that are no part of the function that a trained model computes."""
+"""Settings of `model` that do not affect the function that a trained model computes."""
 
 LAYERS = {"layers", "encoder_layers", "decoder_layers"}
 """A run may have more or fewer layers: the weights that are new or left out are listed when it begins."""
 
 UNNAMED = ("source", "target")
-"""The languages of a corpus where nobody said which they are."""
+"""The default language names of a corpus."""
 
 SHARE_AN_ENCODER = {"transformer", "encoder_only"}
 """Families whose encoders have the same names: a classifier may begin with the encoder of a translation model."""
 
 
 def read_parent(begin_with: str) -> RunConfig:
-    """The configuration of the model in a run or model folder. Raises `UserError` where there is none."""
+    """The configuration of the model in a run or model folder. Raises `UserError` if there is none."""
     return load_config(find_model(begin_with) / CONFIG)
 
 
 def fitting_recipe(name: str, parent: RunConfig) -> RunConfig:
-    """A recipe for a run that begins with a parent, whose vocabulary it takes over. Recipe `finetune` takes over its
-    model, too; any other has its own, which has to be the same (`require_same_function`)."""
+    """A recipe for a run that begins with a parent, with the parent's vocabulary. Recipe `finetune` also takes the
+    parent's model settings; those of any other recipe have to be compatible (`require_same_function`)."""
     if name == "finetune":
         return finetune(parent)
     recipe = find_recipe(name)
@@ -45,8 +45,8 @@ def fitting_recipe(name: str, parent: RunConfig) -> RunConfig:
 
 
 def require_same_function(config: RunConfig) -> None:
-    """Raises `UserError` that lists every setting with which the parent's weights would be another function, and every
-    one that says something else of its vocabulary."""
+    """Raise `UserError` that lists every setting that would change the function of the parent's weights, or that
+    contradicts its vocabulary."""
     parent = read_parent(config.begin_with)
     faults = list(_model_differences(parent, config))
     if not any(name == "model.family" for name, _, _ in faults):
@@ -77,7 +77,7 @@ def _model_differences(parent: RunConfig, config: RunConfig) -> Iterator[tuple[s
 
 
 def _effective(model: ModelConfig) -> dict[str, Any]:
-    """The settings with their derived defaults filled in, without those that this model does not use."""
+    """The settings with derived defaults, without those that this model does not use."""
     values = model.model_dump()
     if "heads" in values:
         values["head_size"] = values["head_size"] or values["d_model"] // values["heads"]
@@ -92,14 +92,14 @@ def _effective(model: ModelConfig) -> dict[str, Any]:
 
 
 def _vocabulary_differences(old: TokensConfig, new: TokensConfig) -> Iterator[tuple[str, Any, Any]]:
-    """How the vocabulary was made is history; sampling is a matter of training."""
+    """Differences of vocabulary settings, except how it was made, and sampling, which only affects training."""
     for name in sorted(TokensConfig.model_fields.keys() - {"sampling"}):
         if getattr(old, name) != getattr(new, name):
             yield f"tokens.{name}", getattr(old, name), getattr(new, name)
 
 
 def parent_warnings(config: RunConfig) -> Iterator[str]:
-    """A line where the parent's weights are rounded, and one for each direction of the new text that it was not
+    """Warnings if the parent's weights are rounded, and for each direction of the new text that the parent was not
     trained for."""
     parent = read_parent(config.begin_with)
     if parent.weights != "fp32":
@@ -125,7 +125,7 @@ def parent_warnings(config: RunConfig) -> Iterator[str]:
 
 
 def named_as_in(parent: RunConfig, corpora: tuple[Corpus, ...]) -> tuple[Corpus, ...]:
-    """The corpora, those without names of languages with the names that the parent's text has."""
+    """The corpora; those without language names get the names of the parent's text."""
     known = {(corpus.source, corpus.target) for corpus in parent.data.train}
     if len(known) != 1 or parent.learns != "pairs":
         return corpora

@@ -1,4 +1,4 @@
-"""In which numbers to multiply. What learns stays in fp32: weights, their gradients' sums, the optimizer."""
+"""The precision of matrix products. Weights, accumulated gradients and optimizer state stay in fp32."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -13,9 +13,9 @@ HALVES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 def choose_precision(name: str, device: torch.device) -> str:
-    """`auto` becomes `bf16` where the hardware multiplies it, else `fp16` on a GPU that has that, else `fp32`.
+    """Resolve `auto`: `bf16` if the hardware supports it, else `fp16` on a GPU that supports it, else `fp32`.
 
-    Raises `UserError` for a precision that cannot be had on the device.
+    Raises `UserError` for a precision that the device does not support.
     """
     if name == "auto":
         if multiplies_bf16(device):
@@ -33,10 +33,10 @@ def choose_precision(name: str, device: torch.device) -> str:
 
 
 def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:
-    """Where products are made in that precision.
+    """A context in which products are computed in a precision.
 
-    On a CPU without instructions for bf16 they are made in fp32, which is faster there; and torch has no LSTM for its
-    autocast there at all (oneDNN's, which it asks for, needs AVX-512). In fp16 a CPU is slow in any case.
+    On a CPU without bf16 instructions products are computed in fp32, which is faster; and torch's autocast has no LSTM
+    there (oneDNN's needs AVX-512). fp16 is always slow on a CPU.
     """
     half = HALVES.get(precision)
     fast = device.type != "cpu" or (precision == "bf16" and multiplies_bf16(device))
@@ -44,14 +44,14 @@ def autocast(precision: str, device: torch.device) -> AbstractContextManager[obj
 
 
 def search_precision(precision: str) -> str:
-    """In which precision validation searches: that of the training, where a search has it."""
+    """The precision of searches in validation: that of the training if a search supports it."""
     return precision if precision == "bf16" else "fp32"
 
 
 @contextmanager
 def fp32_products(precision: str) -> Iterator[None]:
-    """Within it fp32 products of the whole process round their factors to TF32 if that is the precision, else they are
-    as before. For a run, which owns its process."""
+    """A context in which fp32 products of the whole process use TF32 if that is the precision. For a run, which owns
+    its process."""
     before = torch.get_float32_matmul_precision()
     if precision == "tf32":
         torch.set_float32_matmul_precision("high")

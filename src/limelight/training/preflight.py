@@ -1,4 +1,4 @@
-"""What can be wrong with a run before its text is read: a mistake must not surface after minutes of preparation."""
+"""Checks before the text of a run is read, so that mistakes do not surface after minutes of preparation."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -33,11 +33,11 @@ from limelight.training.tasks.language import require_block
 from limelight.training.tasks.task import require_positions
 
 LABELS = ("one", "other")
-"""Stand for the labels that only the text knows."""
+"""Placeholders for the labels, which are known only after reading the text."""
 
 
 def check_run(config: RunConfig, folder: Path) -> None:
-    """Raises `UserError` for settings that cannot work on any text, and for files that cannot be read.
+    """Raise `UserError` for settings that are invalid for any text, and for files that cannot be read.
 
     Takes about a tenth of a second. The model is built without memory, on torch's `meta` device, from the vocabulary of
     one short text; of each corpus only the first line is read.
@@ -58,7 +58,7 @@ def check_run(config: RunConfig, folder: Path) -> None:
 
 
 def require_one_kind(config: RunConfig) -> None:
-    """Raises `UserError` where the text is of another kind than the model takes, or there is none."""
+    """Raise `UserError` if the kind of text does not fit the model, or there is no text."""
     family, data = config.model.family, config.data
     takes_text = "text" in config.model.learns_from
     takes_pairs = config.model.learns_from != ("text",)
@@ -86,7 +86,7 @@ def require_one_kind(config: RunConfig) -> None:
 
 
 def require_other_files(config: RunConfig) -> None:
-    """Raises `UserError` for a file that is to be trained on and to be validated on."""
+    """Raise `UserError` for a file that is given for both training and validation."""
     data = config.data
     for option, learned, unseen in (
         ("--valid", _files(data.train), _files(data.valid)),
@@ -96,8 +96,8 @@ def require_other_files(config: RunConfig) -> None:
         for file in unseen:
             if os.path.realpath(file) in places:
                 raise UserError(
-                    f"{option} {file}: the run also trains on this file, so validation would measure what the model "
-                    f"knows by heart. Give other text, or leave {option} out and bound the run with --max-minutes or "
+                    f"{option} {file}: the run also trains on this file, so validation would not measure "
+                    f"generalization. Give other text, or leave {option} out and bound the run with --max-minutes or "
                     "--max-steps"
                 )
 
@@ -107,8 +107,8 @@ def _files(corpora: Sequence[Corpus]) -> tuple[str, ...]:
 
 
 def _check_files(config: RunConfig, folder: Path) -> None:
-    """Raises `UserError` for a file that is missing, a pipe, of an unknown kind or unreadable in its first line. What
-    a resumed run has stored may be gone."""
+    """Raise `UserError` for a file that is missing, a pipe, of unknown format, or unreadable in its first line. Files
+    that a resumed run has already stored may be missing."""
     data, resumed = config.data, is_resumed(folder)
     for role, corpora in (("valid", data.valid), ("train", data.train)):
         for number, corpus in enumerate(corpora):
@@ -131,9 +131,9 @@ def _open_all(files: Iterable[str]) -> None:
 
 
 def _tokenizers(config: RunConfig, folder: Path) -> Tokenizers:
-    """Those of the run, where it has them for good, or of the model it begins with; else some of the same kind.
+    """The tokenizers of the run if they are final, or of the model that it begins with; else samples of the same kind.
 
-    Raises `UserError` for a vocabulary that no text could give.
+    Raises `UserError` for impossible vocabulary settings.
     """
     if is_resumed(folder):
         return load_tokenizers(folder / TOKENIZER)
@@ -163,8 +163,8 @@ def _sample(text: str, tokens: TokensConfig, languages: Sequence[str], reserved:
 
 
 def _check_tags(config: RunConfig, tokenizers: Tokenizers) -> None:
-    """Raises `UserError` where the vocabulary has no tag for a direction of several, or for back-translated text, or
-    where it is not joint and pairs are to be turned round."""
+    """Raise `UserError` if the vocabulary lacks the tag of a direction or of back-translated text, or if it is not
+    joint and `data.both_directions` is set."""
     directions = directions_of(config.data)
     if config.data.both_directions and not tokenizers.one_vocabulary:
         raise UserError(
@@ -178,7 +178,7 @@ def _check_tags(config: RunConfig, tokenizers: Tokenizers) -> None:
 
 
 def _check_back_translated(config: RunConfig, tokenizer: Tokenizer) -> None:
-    """Raises `UserError` where the vocabulary, that of the model to begin with, has no tag for back-translated text."""
+    """Raise `UserError` if the vocabulary of the initial model has no tag for back-translated text."""
     try:
         tokenizer.reserved_id(BACK_TRANSLATED)
     except UserError:
@@ -191,8 +191,8 @@ def _check_back_translated(config: RunConfig, tokenizer: Tokenizer) -> None:
 
 
 def _check_marks(config: RunConfig, tokenizers: Tokenizers) -> None:
-    """Raises `UserError` where augmentation would put marks into text that has no aligned words, or tokens that the
-    vocabulary does not have."""
+    """Raise `UserError` if augmentation needs word alignments that the text cannot have, or tokens that the vocabulary
+    does not have."""
     if not config.augmentation.needs_alignments:
         return
     if not config.data.train or config.learns != "pairs":
@@ -205,7 +205,7 @@ def _check_marks(config: RunConfig, tokenizers: Tokenizers) -> None:
 
 
 def _check_model(config: RunConfig, tokenizers: Tokenizers) -> None:
-    """Raises `UserError` where no model can be built with these settings, or none that takes rows of this length."""
+    """Raise `UserError` if no model can be built with these settings, or sequences may be too long for it."""
     with torch.device("meta"):
         model = build_model(config.model, tokenizers, LABELS if config.data.train else ())
     longest = longest_sequence(model)

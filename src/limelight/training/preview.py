@@ -1,4 +1,4 @@
-"""What augmentation makes of training text: the pairs that a run would see first, drawn as training draws them."""
+"""Preview of augmentation: the first pairs of a run, drawn as in training."""
 
 import tempfile
 from collections.abc import Callable, Iterator
@@ -20,11 +20,11 @@ from limelight.training.tasks import prepare_data
 from limelight.training.tasks.translation import stream_of
 
 TOO_LONG = "too long, as stored"
-"""Stands for the augmentations of a pair that they made longer than `batching.max_length`."""
+"""Shown in place of the augmentations of a pair that would exceed `batching.max_length`."""
 
 
 class Previewed(NamedTuple):
-    """A pair as the model gets it, decoded from its ids; marks read as `<ph0>`."""
+    """A pair as input to the model, decoded from its ids; marks are shown as `<ph0>`."""
 
     source: str
     target: str
@@ -33,8 +33,7 @@ class Previewed(NamedTuple):
 
 
 def preview(config: RunConfig, count: int, say: Callable[[str], None]) -> list[Previewed]:
-    """The first `count` pairs of a run with this configuration. Everything is prepared as for the run, in a temporary
-    folder.
+    """The first `count` pairs of a run with this configuration. Data is prepared as for the run, in a temporary folder.
 
     Raises `UserError` as `train` does, and for a model that does not translate.
     """
@@ -46,7 +45,7 @@ def preview(config: RunConfig, count: int, say: Callable[[str], None]) -> list[P
         folder.mkdir()
         prepared = prepare_data(config, folder, say)
         if not isinstance(prepared, Prepared):
-            raise UserError("--preview shows what augmentation makes of pairs: for a model that translates")
+            raise UserError("--preview shows augmented pairs: it needs a translation model")
         return list(islice(_drawn(config, prepared), count))
 
 

@@ -1,4 +1,4 @@
-"""What a person sees of a run, and what is written down: a live line or plain lines, `log.jsonl`, TensorBoard."""
+"""Progress output of a run: a live line or plain lines, `log.jsonl`, TensorBoard."""
 
 import json
 import math
@@ -18,7 +18,7 @@ from limelight.training.tasks.task import Validation
 from limelight.training.tensorboard import Scalars, open_tensorboard
 from limelight.training.update import UpdateResult
 
-_AFTERWARDS = "what was saved is intact: once that is mended, the run goes on from its last checkpoint"
+_AFTERWARDS = "everything saved is intact; after fixing the cause, resume the run from its last checkpoint"
 
 
 NAMES = {
@@ -28,11 +28,11 @@ NAMES = {
     "macro_f1": "macro-F1",
     "bits_per_byte": "bits per byte",
 }
-"""What figures of a validation are called in front of people."""
+"""Names of the figures of a validation for display."""
 
 
 class Report:
-    """Collects updates into lines. Everything goes to standard error: standard output belongs to results."""
+    """Reports updates and validations. Messages go to standard error; standard output is for results."""
 
     def __init__(self, folder: Path, config: TrainingConfig, *, quiet: bool = False) -> None:
         self.config = config
@@ -46,9 +46,9 @@ class Report:
         self._patience = FIRST_LINE if self._bar is None else LIVE
 
     def begin(self, progress: Progress) -> None:
-        """Open what is written down, without the lines of updates that are now done again.
+        """Open the log and TensorBoard files, and remove the lines of updates that will be repeated.
 
-        From here on, what cannot be written raises `RunError` naming path and cause.
+        From here on, a failure to write raises `RunError` with path and cause.
         """
         with writing(self._path, _AFTERWARDS):
             if self._path.exists():
@@ -59,14 +59,13 @@ class Report:
         self._since = self._shown = self._last_update = time.monotonic()
 
     def say(self, text: str) -> None:
-        """A line for the person in front of it."""
+        """Print a message."""
         self.console.print(text, markup=False)
 
     def update(self, progress: Progress, result: UpdateResult, rate: float) -> None:
-        """Count an update; every `training.log_every` of them become a line.
+        """Record an update; write a line every `training.log_every` updates.
 
-        Where these take long, progress is shown in between, and not written down: the log holds what does not depend on
-        the clock.
+        If updates are slow, progress is also shown in between, but not logged: the log does not depend on time.
         """
         now = time.monotonic()
         duration, self._last_update = now - self._last_update, now
@@ -75,7 +74,7 @@ class Report:
         else:
             self._write("skipped", progress, loss=result.loss_sum / result.tokens, gradient_norm=result.gradient_norm,
                         in_a_row=progress.skipped)  # fmt: skip
-            self.say(f"update {progress.step:>6}  left out: its loss or gradient is not a finite number")
+            self.say(f"update {progress.step:>6}  skipped: its loss or gradient is not finite")
         if progress.step % self.config.log_every == 0:
             self._line(progress, result, rate)
             progress.loss_sum, progress.loss_pieces = 0.0, 0
@@ -83,7 +82,7 @@ class Report:
             self._show(progress, rate)
 
     def validation(self, progress: Progress, seen: Validation | None, *, seconds: float) -> None:
-        """Write down how good the model is now. It took `seconds`, which are not to look like slow training."""
+        """Report a validation. It took `seconds`, which do not count for the training speed."""
         self._since += seconds
         self._last_update += seconds
         if seen is None:
@@ -96,16 +95,16 @@ class Report:
             self.say(f"    {name:<9} {text}")
 
     def final(self, progress: Progress, seen: Validation | None, made_from: str, *, chosen: bool) -> None:
-        """Write down what the weights at the end, or their average, are worth and whether they are the model now."""
+        """Report the validation of the last weights, or of their average, and whether they became the model."""
         self._write("final", progress, made_from=made_from, chosen=chosen, **({} if seen is None else _figures(seen)))
         worth = "" if seen is None else f": {_in_words(seen)} in validation"
         self.say(f"{made_from}{worth}; {'it is the model now' if chosen else 'an earlier one stays the model'}")
 
     def close(self) -> None:
-        """Give the terminal back and finish the files."""
+        """Restore the terminal and close the files."""
         if self._bar is not None:
             self._bar.stop()
-        # Every line was written when it was due, or it was told that it was not.
+        # Every line was already written, or its failure reported.
         if self._tensorboard is not None:
             with suppress(OSError):
                 self._tensorboard.close()
@@ -121,7 +120,7 @@ class Report:
                     gradient_norm=result.gradient_norm)  # fmt: skip
 
     def _show(self, progress: Progress, rate: float) -> tuple[float, float]:
-        """Show the mean loss and the speed since the last line that was written down; returns both."""
+        """Show the mean loss and the speed since the last logged line; returns both."""
         now = time.monotonic()
         seconds = now - self._since
         loss = progress.loss_sum / progress.loss_pieces if progress.loss_pieces else math.nan
@@ -138,7 +137,7 @@ class Report:
         return loss, speed
 
     def _write(self, event: str, progress: Progress, **figures: Any) -> None:
-        """One JSON object a line; numbers that are not finite become null, as JSON has none."""
+        """Write a line with a JSON object; numbers that are not finite become null, because JSON has none."""
         finite = _finite(figures)
         place = {"step": progress.step, "epoch": progress.position.epoch, "seconds": round(progress.seconds, 2)}
         if self._log is not None:
@@ -152,7 +151,7 @@ class Report:
 
 
 def _figures(seen: Validation) -> dict[str, Any]:
-    """The figures of a line of the log; of several directions their means, and those of each under `directions`."""
+    """The figures for a line of the log; with several directions their means, and those of each in `directions`."""
     figures = {"loss": seen.loss, "perplexity": math.exp(min(seen.loss, 700)), **seen.figures}
     return figures | ({"directions": dict(seen.directions)} if seen.directions else {})
 
@@ -167,14 +166,14 @@ def _figures_in_words(figures: Mapping[str, float]) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """The value with null in place of numbers that JSON cannot hold."""
+    """The value, with None for numbers that JSON cannot represent."""
     if isinstance(value, Mapping):
         return {name: _finite(inner) for name, inner in value.items()}
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _lines_until(path: Path, progress: Progress) -> Iterator[str]:
-    """The lines of a log that a run resumed at `progress` will not write again; half a line at the end is dropped."""
+    """The lines of a log up to `progress`; an incomplete line at the end is dropped."""
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):
         try:
             entry = json.loads(line)
@@ -189,7 +188,7 @@ def _lines_until(path: Path, progress: Progress) -> Iterator[str]:
 
 
 def _share_done(progress: Progress, config: TrainingConfig) -> float:
-    """How much of the nearest bound is used up, from 0 to 1."""
+    """The used share of the nearest bound, from 0 to 1."""
     shares = [0.0]
     if config.max_steps:
         shares.append(progress.step / config.max_steps)
@@ -199,7 +198,7 @@ def _share_done(progress: Progress, config: TrainingConfig) -> float:
 
 
 def time_left(progress: Progress, config: TrainingConfig) -> str:
-    """Until the nearest bound, at the pace so far; empty when only early stopping will end the run."""
+    """Estimated time until the nearest bound; empty if only early stopping ends the run."""
     done = _share_done(progress, config)
     if done <= 0 or progress.seconds <= 0:
         return ""

@@ -1,4 +1,4 @@
-"""A run from its configuration to its folder: begin it, or take it up where it stopped."""
+"""Begin or resume a run: from a configuration to a run folder."""
 
 from pathlib import Path
 
@@ -46,24 +46,24 @@ MAY_CHANGE = {
     "patience_epochs", "validate_every", "validate_epochs", "checkpoint_every", "keep_checkpoints", "log_every",
     "threads", "device", "data_workers", "average", "average_of", "keep_snapshots",
 }  # fmt: skip
-"""Settings of `training` that may have another value when a run is resumed."""
+"""Settings of `training` that may change when a run is resumed."""
 
 MADE_BEFORE = {"config", "data", "tokenizer", Path(PARENT).stem}
-"""What a start that was cut short may leave in a folder before it is a run (with an ending, while it is written)."""
+"""Names of files and folders that an interrupted start may leave in a folder before it is a run, without suffixes."""
 
 
 def train(config: RunConfig, folder: str | Path, *, quiet: bool = False, short: RunConfig | None = None) -> Progress:
-    """Train in a run folder, or go on with the run that is there; returns how far it has come.
+    """Train in a run folder, or resume the run in it; returns its progress.
 
-    With `short`, that is trained instead where the budget is too short for `config` (see `choose_by_budget`). Both
-    read the same text with the same vocabulary.
+    If the budget is too short for `config`, `short` is trained instead, if given (see `choose_by_budget`). Both use the
+    same text with the same vocabulary.
 
-    A run owns its process while it lasts: it seeds torch's generator, changes torch's number of threads (which is put
-    back) and listens to signals. Raises `UserError` for the caller's mistakes, `RunError` when the work fails,
-    `Stopped` when a signal ended it with everything saved.
+    A run owns its process while it lasts: it seeds torch's generator, changes torch's number of threads (restored at
+    the end) and handles signals. Raises `UserError` for invalid settings or input, `RunError` if the work fails,
+    `Stopped` after a signal, with everything saved.
 
-    Started by torchrun, the processes train one model together (`training/distributed.py`): the first of them does all
-    that is said here, the others take up the run that it has prepared.
+    Processes started by torchrun train one model together (`training/distributed.py`): the first one prepares the run,
+    writes and decides; the others join the prepared run.
     """
     with joined_group() as group:
         if group.is_first:
@@ -87,20 +87,22 @@ def _lead(config: RunConfig, folder: Path, group: Group, *, quiet: bool, short: 
         report = Report(folder, config.training, quiet=quiet)
         try:
             if not locked:
-                report.say(f"{folder}: this file system cannot lock files; see to it that nobody else trains there")
+                report.say(
+                    f"{folder}: this file system cannot lock files; make sure that no other process trains there"
+                )
             with StopRequest() as stop:
                 return _trained(_prepared(config, short, folder, report, stop, group))
         except OSError as error:
             raise RunError(
-                f"{error.filename or folder}: {cause(error)}; what was saved is intact: once that is mended, the same "
-                "command goes on"
+                f"{error.filename or folder}: {cause(error)}; everything saved is intact; after fixing the cause, the "
+                "same command resumes the run"
             ) from error
         finally:
             report.close()
 
 
 def _follow(folder: Path, group: Group) -> Progress:
-    """Train with the first process, which has written down what to train. Nothing is written here."""
+    """Train together with the first process, which has written the configuration. Writes nothing."""
     with settings_put_back(), StopRequest() as stop:
         with stop.interruptible(nothing_to_save=True):
             group.wait()
@@ -115,7 +117,7 @@ def _follow(folder: Path, group: Group) -> Progress:
 def _prepared(
     config: RunConfig, short: RunConfig | None, folder: Path, report: Report, stop: StopRequest, group: Group
 ) -> Run:
-    """The run, with all that it needs in its folder; the other processes may come now."""
+    """The run, with all its files in its folder; from then on the other processes may join."""
     with stop.interruptible(nothing_to_save=True):
         clear_leftovers(folder)
         if config.begin_with and not (folder / CONFIG).exists():
@@ -131,7 +133,7 @@ def _prepared(
         run = _set_up(config, folder, prepared, report, stop, group)
         if last_second(config.training) is not None:
             run.task.warm_up(run.model, precision=run.precision, device=run.device)
-        # Last: until it is there, other settings may be tried.
+        # Written last: until it exists, other settings may be tried.
         write_whole(folder / CONFIG, dump_config(config))
         group.wait()
         return run
@@ -142,7 +144,7 @@ def _trained(run: Run) -> Progress:
     run.group.equalize(list(run.model.parameters()))
     reason = why_over(config.training, run.progress, epoch=run.epoch)
     if reason and run.progress.finished:
-        report.say(f"nothing left to do: {reason}. Give a larger bound to train {folder} on.")
+        report.say(f"nothing left to do: {reason}. Give a larger bound to continue {folder}.")
         return run.progress
     if run.group.is_first:
         report.begin(run.progress)
@@ -161,7 +163,7 @@ def _trained(run: Run) -> Progress:
 
 
 def _require_end(config: RunConfig) -> None:
-    """Raises `UserError` for a run that nothing would ever end."""
+    """Raise `UserError` for a run without any bound."""
     training = config.training
     data = config.data
     unseen = data.valid or data.valid_text or (data.text and data.held_out)
@@ -173,7 +175,7 @@ def _require_end(config: RunConfig) -> None:
 
 
 def _require_run_or_nothing(folder: Path) -> None:
-    """Raises `UserError` for a file, and for a folder with anything in it but a run or the beginnings of one."""
+    """Raise `UserError` for a file, and for a folder with anything other than a run or an interrupted start."""
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder}: this is a file, and a run is a folder; give --out another name")
     if (folder / CONFIG).exists():
@@ -186,10 +188,10 @@ def _require_run_or_nothing(folder: Path) -> None:
 
 
 def check_resumable(config: RunConfig, folder: Path) -> None:
-    """A run that exists keeps its settings, but for bounds and the like. One that failed before its first update has
-    nothing to lose: other settings replace it.
+    """Check that a run can be resumed with a configuration: only bounds and similar settings may differ. A run without
+    any update yet is replaced.
 
-    Raises `UserError` that lists every setting by which the run that is there differs.
+    Raises `UserError` that lists every setting that differs from the existing run.
     """
     if not (folder / CONFIG).exists():
         return
@@ -207,7 +209,8 @@ def check_resumable(config: RunConfig, folder: Path) -> None:
 
 
 def _may_change(name: str) -> bool:
-    """Bounds and the like; and every default of the search, which no weight depends on."""
+    """Whether a setting may change on resuming: bounds and similar ones, and search defaults, which do not affect
+    weights."""
     return name.startswith("decoding.") or name.removeprefix("training.") in MAY_CHANGE
 
 
@@ -273,5 +276,5 @@ def _set_up(
 
 
 def _allow_signals(_parameter: torch.Tensor) -> None:
-    """A step of Python after each gradient: where a backward pass takes minutes, a signal is heard in the midst of it
-    (on the CPU; on a GPU it does not take so long). It costs half a microsecond. A bf16 copy has such a step anyway."""
+    """Run Python code after each gradient, so that signals are handled during a long backward pass on a CPU. It takes
+    half a microsecond. A half-precision copy has such a hook anyway."""

@@ -1,4 +1,4 @@
-"""All that a run in motion consists of."""
+"""The state of a run during training."""
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from limelight.training.tasks.task import Task, Validation
 
 @dataclass(slots=True)
 class Run:
-    """Only `progress`, the weights, the optimizer and what is carried change; all of them are in a checkpoint."""
+    """All objects of a run. Only `progress`, weights, optimizer and `carried` change; checkpoints store them."""
 
     folder: Path
     config: RunConfig
@@ -35,26 +35,26 @@ class Run:
     report: Report
     stop: StopRequest
     half: HalfCopy | None = None
-    """What computes the updates in bf16; None where the model does so itself."""
+    """The copy that computes updates in half precision; None if the model itself does."""
     carried: Carried = ()
-    """What a recurrent language model remembers of the text before the next batch."""
+    """The state of a recurrent language model before the next batch."""
     epoch: float = 1.0
-    """About how many updates an epoch has."""
+    """Approximate number of updates per epoch."""
     pace: Pace = field(default_factory=Pace)
-    """How long updates take in this process."""
+    """Measures the duration of updates in this process."""
     clock: Clock = field(default_factory=lambda: Clock(0.0))
-    """Started by the loop; `progress.seconds` is what it showed last."""
+    """Training time; started by the loop, which copies it to `progress.seconds`."""
     group: Group = ALONE
     """The processes that train together."""
 
     def interruptible(self) -> AbstractContextManager[None]:
-        """Where a signal may end the work on the spot. Of several processes none may: the others would wait for it."""
+        """A context in which a signal may stop the work immediately; not with several processes, which would wait."""
         return self.stop.interruptible() if self.group.size == 1 else nullcontext()
 
 
 def validate(run: Run) -> Validation | None:
-    """How good the model is as it stands; None without validation text. A signal ends this on the spot: it changes
-    nothing, the random state included."""
+    """Validate the current weights; None without validation text. A signal stops it immediately. It changes no state,
+    including the random state."""
     if not run.task.validates:
         return None
     run.group.call_for_help()
@@ -62,12 +62,12 @@ def validate(run: Run) -> Validation | None:
 
 
 def validate_share(run: Run) -> Validation:
-    """Do this process's share of a validation, of the weights that the first process has."""
+    """Compute this process's share of a validation, with the weights of the first process."""
     run.group.equalize(list(run.model.parameters()))
     sharing = Sharing(run.group, run.stop.interruptible)
     return run.task.validate(run.model, precision=run.precision, device=run.device, sharing=sharing)
 
 
 def score_of(run: Run, seen: Validation | None) -> float:
-    """The figure to be raised. Without validation text the later is the better."""
+    """The score of a validation, higher is better. Without validation text later updates are better."""
     return seen.score(run.config.training.best_by) if seen else float(run.progress.step)

@@ -1,18 +1,18 @@
-"""The learning rate as a function of where training stands. No state, so resuming cannot get it wrong."""
+"""Learning rate schedules: stateless functions of the progress of training."""
 
 import math
 
 WARMUP_SHARE = 0.1
-"""Of a budget that the rate is fitted to, the warm-up takes so much at most."""
+"""Maximum share of the budget for the warm-up, if the rate is fitted to the budget."""
 DECAY_SHARE = 0.2
-"""Of the way to the end `wsd` decays over so much: longer gains nothing (Haegele et al. 2024, section 4)."""
+"""Share of the training in which `wsd` decays: longer gains nothing (Haegele et al. 2024, section 4)."""
 FEWEST_RISING = 16
-"""Where the warm-up is fitted to minutes, it takes so many updates at least: the first ones are slow on many machines,
+"""Minimum number of warm-up updates, if the warm-up is fitted to minutes: the first updates are slow on many machines,
 and Adam's estimates need some updates."""
 
 
 def learning_rate(step: int, *, schedule: str, peak: float, warmup: int, d_model: int, done: float = 0.0) -> float:
-    """The rate of update `step` >= 1, when a share `done` of the way to the end lies behind.
+    """The learning rate of update `step` >= 1, when a share `done` of the training after the warm-up is completed.
 
     | schedule       | after a linear rise over `warmup` updates                                                    |
     |----------------|----------------------------------------------------------------------------------------------|
@@ -40,20 +40,20 @@ def learning_rate(step: int, *, schedule: str, peak: float, warmup: int, d_model
 
 
 def fitted_rate(peak: float, *, risen: float, done: float) -> float:
-    """The rate of a run that fits its budget: `risen` and `done` are the shares of the rise and of the way to the end
-    that lie behind, from 0 to 1. Half a cosine falls to a hundredth of the peak (Loshchilov & Hutter 2017)."""
+    """The learning rate of a run fitted to its budget: `risen` and `done`, from 0 to 1, are the completed shares
+    of the warm-up and of the rest. Half a cosine falls to a hundredth of the peak (Loshchilov & Hutter 2017)."""
     return peak * risen * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, done))))
 
 
 def peak_rate(peak: float, *, schedule: str, warmup: int, d_model: int) -> float:
-    """The highest rate that a schedule reaches."""
+    """The maximum rate of a schedule."""
     return peak * (d_model * max(1, warmup)) ** -0.5 if schedule == "paper" else peak
 
 
 def share_risen(
     step: int, seconds: float, *, warmup: int, last_step: int | None = None, last_second: float | None = None
 ) -> float:
-    """How much of the warm-up is done at update `step` >= 1, from 0 to 1.
+    """The completed share of the warm-up at update `step` >= 1, from 0 to 1.
 
     It takes `warmup` updates, or `WARMUP_SHARE` of the way to `last_step` or `last_second` if that is less.
     """
@@ -66,10 +66,10 @@ def share_risen(
 
 
 def share_done(step: int, seconds: float, *, warmup: int, last_step: int | None, last_second: float | None) -> float:
-    """How much of the way from the end of the warm-up to the nearer bound lies behind, from 0 to 1; 0 without a bound.
+    """The completed share of the training from the end of the warm-up to the nearer bound, 0 to 1; 0 without a bound.
 
-    The first update after the warm-up stands at the beginning, the last one at the end. By the clock, two runs are
-    never quite the same; but neither do they make the same number of updates.
+    It is 0 at the first update after the warm-up and 1 at the last one. With a bound in time, runs are not exactly
+    reproducible; they do not make the same number of updates either.
     """
     by_steps = max(0, step - warmup) / max(1, last_step - warmup) if last_step is not None else 0.0
     by_clock = seconds / last_second if last_second is not None else 0.0

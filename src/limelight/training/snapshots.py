@@ -1,6 +1,6 @@
 """Model folders of a run at several updates: `RUN/snapshots/update-00000100/` (`training.keep_snapshots`).
 
-When they are due follows from the bounds of the run alone, so a run that is resumed keeps the same ones.
+When they are due depends only on the bounds of the run, so a resumed run keeps the same ones.
 """
 
 from collections.abc import Iterable
@@ -18,10 +18,10 @@ from limelight.training.run_state import Run
 
 
 def is_snapshot_due(training: TrainingConfig, step: int, before: float, seconds: float) -> bool:
-    """Whether update `step`, which began and ended after so many seconds of training, is to be kept.
+    """Whether to keep update `step`, which lasted from `before` to `seconds` of training time.
 
     Each bound of the run is divided into `keep_snapshots` equal parts, and the update that completes a part is due.
-    Without a bound it is every update at first, then every second, fourth and so on: as many as `thinned` leaves.
+    Without a bound every update is due at first, then every second, fourth and so on, as `thinned` leaves them.
     """
     count, end = training.keep_snapshots, last_second(training)
     if not count:
@@ -36,14 +36,14 @@ def is_snapshot_due(training: TrainingConfig, step: int, before: float, seconds:
 
 
 def _completes(before: int | float, now: int | float, end: int | float, parts: int) -> bool:
-    """Whether one of the equal parts of what lasts until `end` is completed between these two."""
+    """Whether one of `parts` equal parts of 0 to `end` is completed between `before` and `now`."""
     return now * parts // end > before * parts // end
 
 
 def thinned(steps: Iterable[int], count: int) -> list[int]:
-    """At most `count` of these updates, in ascending order: as even as possible, and the last one always.
+    """At most `count` of these updates, in ascending order: as evenly spaced as possible, always including the last.
 
-    Again and again the one goes whose neighbors are closest to each other; the beginning of the run is a neighbor.
+    Repeatedly removes the update whose neighbors are closest to each other; the beginning of the run is a neighbor.
     """
     kept = sorted(steps)
     while len(kept) > max(count, 1):
@@ -54,9 +54,9 @@ def thinned(steps: Iterable[int], count: int) -> list[int]:
 
 
 def keep_model_snapshot(run: Run) -> None:
-    """Write the model as it is, and remove what `thinned` does not leave. Only the first process writes.
+    """Write a snapshot of the model, and remove those that `thinned` drops. Only the first process writes.
 
-    A folder is whole or not there. Raises `OSError` or `RunError` naming the path that cannot be written.
+    Folders are written atomically. Raises `OSError` or `RunError` with the path if one cannot be written.
     """
     step, count = run.progress.step, run.config.training.keep_snapshots
     if not run.group.is_first or not count or not step:
@@ -69,7 +69,7 @@ def keep_model_snapshot(run: Run) -> None:
         share_detector(run.folder, partial)
 
     there = find_snapshots(run.folder)
-    if step in there:  # the run ends where a part of its bound does
+    if step in there:  # the last update may also complete a part
         return
     write_folder(run.folder / SNAPSHOTS / f"update-{step:08d}", fill)
     for update in set(there) - set(thinned({*there, step}, count)):
@@ -77,7 +77,7 @@ def keep_model_snapshot(run: Run) -> None:
 
 
 def drop_later_snapshots(run: Run) -> None:
-    """Remove those of updates that a run which went back to a checkpoint has not done yet."""
+    """Remove snapshots of updates after the checkpoint from which the run was resumed."""
     if run.group.is_first:
         for update, folder in find_snapshots(run.folder).items():
             if update > run.progress.step:

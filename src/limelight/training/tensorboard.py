@@ -10,12 +10,12 @@ from typing import Any
 class Scalars:
     """An event file of scalars.
 
-    Written in this thread, event by event. TensorBoard's own writer does it in a thread of its own, which dies with a
-    traceback on a full disk, and the run would not know.
+    Events are written in this thread. TensorBoard's own writer uses a background thread, which dies with a traceback on
+    a full disk, unnoticed by the run.
     """
 
     def __init__(self, folder: Path, *, after: int) -> None:
-        """Begin a file. What others in the folder hold of updates `after` this one is no longer shown."""
+        """Begin a file. TensorBoard then hides events of other files in the folder that are `after` this update."""
         from tensorboard.compat.proto import event_pb2, summary_pb2
         from tensorboard.summary.writer.record_writer import RecordWriter
 
@@ -27,11 +27,11 @@ class Scalars:
         self._add(step=after + 1, session_log=event_pb2.SessionLog(status=event_pb2.SessionLog.START))
 
     def add_scalar(self, name: str, value: int | float, step: int) -> None:
-        """One point of a curve."""
+        """Write one point of a curve."""
         self._add(step=step, summary=self._summary(value=[self._summary.Value(tag=name, simple_value=value)]))
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._records.close()
 
     def _add(self, **content: Any) -> None:
@@ -40,7 +40,7 @@ class Scalars:
 
 
 def open_tensorboard(folder: Path, *, after: int) -> Scalars | None:
-    """A writer for scalars, or None where TensorBoard is not installed. `after`: see `Scalars`."""
+    """A writer for scalars, or None if TensorBoard is not installed. `after`: see `Scalars`."""
     try:
         return Scalars(folder, after=after)
     except ImportError:

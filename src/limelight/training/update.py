@@ -1,4 +1,4 @@
-"""One update: forward, backward, clip, step."""
+"""One update: forward, backward, gradient clipping, optimizer step."""
 
 import math
 from collections.abc import Sequence
@@ -15,18 +15,18 @@ from limelight.training.loss import Learner, batch_loss
 
 @dataclass(frozen=True, slots=True)
 class UpdateResult:
-    """What an update was made of."""
+    """The result of an update."""
 
     loss_sum: float
     """Summed over tokens, with label smoothing, natural logarithm."""
     tokens: int
     gradient_norm: float
     applied: bool
-    """False when loss or gradient was not a number to go on with: such an update changes nothing."""
+    """False if loss or gradient was not finite: such an update changes no weights."""
 
 
 MAX_NORM = math.sqrt(torch.finfo(torch.float32).max)
-"""Adam keeps squares of gradients: of a larger one, finite as it may be, the square is not."""
+"""Maximum gradient norm: Adam squares gradients, and the square of a larger one is not finite in fp32."""
 
 
 def update(
@@ -42,11 +42,11 @@ def update(
 ) -> UpdateResult:
     """Sum the gradients of all batches, divide by all their tokens, clip, step.
 
-    The gradient is that of one batch holding all the sentences, however they were divided. Within `interruptible` the
-    weights do not change: whatever it raises, nothing but the random state has moved. What learns is what `optimizer`
-    was made for: `model` itself, or the weights that it stands in for (`HalfCopy`). Gradients are computed at
-    `loss_scale` times their size, which nothing but their rounding in fp16 knows of. With a `division` this process
-    computes its share of the batches, and takes part in the sum.
+    The gradient equals that of one batch with all sentences, however they are divided into batches. Within
+    `interruptible` only the random state changes, so it may raise. `optimizer` updates the parameters of `model`, or
+    those that it replaces (`HalfCopy`). Gradients are multiplied by `loss_scale` in the backward pass and divided by it
+    afterwards, which only affects rounding in fp16. With a `division` this process computes its share of the batches
+    and takes part in the sum.
     """
     tokens = sum(batch.target_tokens for batch in batches)
     optimizer.zero_grad(set_to_none=True)
@@ -62,7 +62,7 @@ def update(
     if loss_scale != 1:
         torch._foreach_mul_([parameter.grad for parameter in learned if parameter.grad is not None], 1 / loss_scale)
     norm_there = nn.utils.clip_grad_norm_(learned, limit)
-    loss_sum, norm = _read(loss_there, norm_there)  # the one time that the device is waited for
+    loss_sum, norm = _read(loss_there, norm_there)  # the only synchronization with the device
     applied = math.isfinite(loss_sum) and math.isfinite(norm) and min(norm, limit) < MAX_NORM
     if applied:
         optimizer.step()
@@ -70,7 +70,7 @@ def update(
 
 
 def _sum(losses: Sequence[Tensor]) -> Tensor:
-    """In double precision, where they are; MPS has none."""
+    """The sum in double precision, on their device; MPS has no float64."""
     if not losses:
         return torch.zeros((), dtype=torch.float64)
     stacked = torch.stack(tuple(losses))

@@ -87,7 +87,7 @@ def test_unequal_files_end_with_both_counts(sources: int, targets: int, tmp_path
     long_name, short_name = (str(tmp_path / name) for name in names)
     assert str(bad) == (
         f"{long_name}:{shorter + 1}: this line has no partner: {long_name} has {longer} lines, "
-        f"{short_name} has {shorter}; they need equally many, and which one is missing cannot be told"
+        f"{short_name} has {shorter}; both files need equally many lines; which one is missing is not known"
     )
     assert isinstance(bad, BadLine)
     assert bad.fatal

@@ -32,7 +32,7 @@ def unit_2(source: str = "a", target: str | None = "b", state: str = "", attribu
         (unit_1(attributes=' approved="no"'), "not approved (segment u)"),
         (unit_1('<target state="translated">b</target>', ' approved="no"'), ""),
         (unit_1('<target state-qualifier="leveraged-mt">b</target>'),
-         "a machine translation that nobody has approved (segment u)"),
+         "a machine translation that is not approved (segment u)"),
         (unit_1('<target state="final" state-qualifier="leveraged-mt">b</target>'), ""),
         (unit_1(attributes=' translate="no"'), 'translate="no" (segment u)'),
         (f'<group translate="no">{unit_1()}</group>', 'translate="no" (segment u)'),

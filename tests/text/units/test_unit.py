@@ -39,7 +39,7 @@ def test_characters_that_look_like_codes_are_codes_of_themselves() -> None:
 
 
 def test_a_unit_that_is_too_large_is_refused() -> None:
-    with pytest.raises(FormatError, match="at most") as raised:
+    with pytest.raises(FormatError, match="the maximum is") as raised:
         make_unit(["x" * (MAX_UNIT + 1)], lambda new: [], 7)
     assert raised.value.line == 7
 

@@ -1,7 +1,7 @@
-"""Inline codes of two texts: those on both sides become the same placeholder, the others are left out.
+"""Inline codes of a pair: codes on both sides become the same placeholder, all others are removed.
 
-A file of translations has codes inside its text: tags, variables, line breaks. Here a text is a list of strings and
-codes, and becomes marked text (see `text/marks.py`).
+Files of translations have codes inside their texts: tags, variables, line breaks. Here a text is a list of strings and
+codes; it is converted to marked text (see `text/marks.py`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from limelight.text.marks import MAX_PLACEHOLDERS, has_marks, placeholder
 
 
 class Code(NamedTuple):
-    """A code in place of text."""
+    """An inline code."""
 
     key: str
-    """What it is: the same code has the same key on both sides, and so have both halves of a pair of tags."""
+    """Identifies the code: equal on both sides, and equal for both tags of a pair."""
     role: Literal["alone", "open", "close"] = "alone"
 
 
@@ -30,16 +30,16 @@ _LINE_ENDS = re.compile(r"[ \t\r\n]*[\t\r\n][ \t\r\n]*")
 
 
 def plain_text(parts: Parts) -> str:
-    """The text without its codes, in one line."""
+    """The text on one line, without its codes."""
     return _text(parts, {})
 
 
 def marked_sides(source: Parts, target: Parts) -> tuple[str, str, bool]:
-    """Both texts in one line each, and whether there are marks in them.
+    """Both texts on one line each, and whether they have marks.
 
-    Placeholders are numbered from 0 in the order of the source. The n-th code with a key on one side belongs to the
-    n-th on the other. Of a pair of tags with only one half on both sides, neither half is kept. Where more codes are
-    shared than there are placeholders, or the texts have characters that would be read as marks, no code is kept.
+    Placeholders are numbered from 0 in the order of the source. The n-th code with a key on one side matches the n-th
+    on the other. If only one tag of a pair is on both sides, both tags are removed. If there are more shared codes than
+    placeholders, or the texts have characters that would be interpreted as marks, all codes are removed.
     """
     keys = _keys(source), _keys(target)
     shared = set(keys[0]) & set(keys[1])
@@ -53,7 +53,7 @@ def marked_sides(source: Parts, target: Parts) -> tuple[str, str, bool]:
 
 
 def _keys(parts: Parts) -> list[_Key]:
-    """For each code its key, its role, and how many like it came before."""
+    """For each code its key, its role, and the number of equal codes before it."""
     seen: Counter[tuple[str, str]] = Counter()
     found: list[_Key] = []
     for part in parts:
@@ -64,7 +64,7 @@ def _keys(parts: Parts) -> list[_Key]:
 
 
 def _lost_half(key: _Key, keys: tuple[list[_Key], list[_Key]], shared: set[_Key]) -> bool:
-    """Whether a side has the other half of a pair of tags, and not both sides do."""
+    """Whether exactly one side has the other tag of the pair."""
     name, role, count = key
     if role == "alone":
         return False

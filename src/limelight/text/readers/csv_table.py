@@ -19,18 +19,18 @@ SIDES = (("source", "target"), ("text", "label"))
 """Names of columns for the two sides, whatever their languages are."""
 
 MAX_NAMES = 20
-"""Columns that a message lists."""
+"""Maximum number of columns that a message lists."""
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}([-_][a-z0-9]{1,8})*", re.IGNORECASE)
 _NO_LANGUAGES = ("id", "key", "no", "nr", "num", "src", "tgt", "trg", "ref", "url", "tag")
-"""Names of columns that look like codes of languages."""
+"""Names of columns that look like language codes but are not."""
 
 
 def scan_csv(path: str | Path) -> Iterator[Segment | BadLine]:
-    """One item for each row after the first that is not blank: its texts, or what is wrong with it.
+    """One item for each row after the first that is not blank: its texts, or its fault.
 
-    Cells may be quoted and then hold line ends and quotes (doubled). Rows have as many cells as the first one. What
-    separates the cells, a comma, a semicolon or a tab, is what the first line has most of.
+    Quoted cells may contain line ends and doubled quotes. All rows have as many cells as the first. The delimiter
+    (comma, semicolon or tab) is the one that is most frequent in the first line.
     """
     file = str(path)
     with open_segments(path, xml=False) as stream:
@@ -62,7 +62,7 @@ def _segments(
             fault = f"not a row of CSV ({error}); is a quote missing?"
         lost = lines.taken()
         yield from lost
-        if fault and lines.number > lines.row:  # it has swallowed other rows
+        if fault and lines.number > lines.row:  # the row includes lines of other rows
             yield BadLine(file, lines.row, fault, fatal=True)
             return
         if not fault and any(bad.line > lines.row for bad in lost):
@@ -76,13 +76,13 @@ def _segments(
 
 
 class _Lines:
-    """Lines for `csv.reader`, which ends with them; those that cannot be read are kept aside."""
+    """Lines for `csv.reader`; unreadable lines are collected separately."""
 
     def __init__(self, stream: BufferedIOBase, file: str) -> None:
         self._scanned, self._bad = scan_lines(stream, file), list[BadLine]()
         self.number = 0
         self.row = 0
-        """Where the row begins; set it to 0 before each row."""
+        """The line where the row begins; set it to 0 before each row."""
 
     def __iter__(self) -> _Lines:
         return self
@@ -97,7 +97,7 @@ class _Lines:
         raise StopIteration
 
     def taken(self) -> list[BadLine]:
-        """The lines that could not be read since the last time."""
+        """The unreadable lines since the last call."""
         bad, self._bad = self._bad, []
         return bad
 
@@ -115,7 +115,7 @@ def _cells(line: str, delimiter: str) -> list[str]:
 
 
 def _columns(header: list[str]) -> list[tuple[int, str]]:
-    """The columns that hold texts, each with its language; empty for sides that are named by none."""
+    """The columns that contain texts, each with its language; the language is empty for columns such as `source`."""
     lowered = [name.lower() for name in header]
     for names in SIDES:
         if all(lowered.count(name) == 1 for name in names):

@@ -1,8 +1,8 @@
 """Lines of text, and the pairs in them: source TAB target, a JSON object a line, or two files line by line.
 
-A line ends at the byte `\\n` and nowhere else, so that line numbers agree with every other tool and the two sides of a
-parallel text cannot slip against each other at some exotic separator; a `\\r` before it is removed. So is a byte order
-mark at the start of a line, for files that have one may have been joined.
+A line ends only at the byte `\\n`, so that line numbers agree with other tools and both sides of a parallel text stay
+aligned whatever other separators they contain. A `\\r` before it is removed, as is a byte order mark at the start of
+any line, because files with one may have been concatenated.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from limelight.text.open_text import head_of, open_text, refuse_table, require_f
 from limelight.text.pair import BadLine, Pair
 
 MAX_LINE_BYTES = 1_000_000
-"""Longer lines are reported and skipped without being held in memory; of a text without sentences they come in chunks.
-"""
+"""Longer lines are reported and skipped without being held in memory; `scan_text` returns them in chunks."""
 
 MAX_SKIPPED_BYTES = 100_000_000
-"""How far we read on where there is nothing to be had: for the end of a line that is too long, to count lines without a
-partner. A few MB of archive can hold gigabytes of it; this much takes about a second."""
+"""Maximum number of bytes that are read only to find the end of a line that is too long, or to count lines without a
+counterpart. A few MB of archive can expand to gigabytes; this much takes about a second."""
 
 _LOOKS_LIKE = {
     codecs.BOM_UTF32_LE: "UTF-32; convert it to UTF-8",
@@ -38,17 +37,17 @@ _LOOKS_LIKE = {
     b"\xfd7zXZ\0": "an xz archive; end its name in .xz",
     b"\x28\xb5\x2f\xfd": "a Zstandard archive; end its name in .zst",
 }
-"""What a file can begin with that is not text as we read it, and what to do about it. UTF-32 before UTF-16: its mark
-begins with the other's."""
+"""First bytes of files that are not UTF-8 text, with a remedy. UTF-32 comes before UTF-16, whose byte order mark is a
+prefix of its own."""
 
 
 def read_lines(path: str | Path) -> Iterator[str]:
     """The lines of a file (plain, .gz, .xz or .zst), without their line ends.
 
     Raises:
-        UserError: at once where the file is missing; when it is reached, a bad line, with file and line.
+        UserError: immediately if the file is missing; later at the first bad line, with file and line.
     """
-    require_file(Path(path))  # now, not when the first line is asked for
+    require_file(Path(path))  # now, not when the first line is read
     return _read_file(path)
 
 
@@ -58,7 +57,7 @@ def _read_file(path: str | Path) -> Iterator[str]:
 
 
 def read_stream(stream: BufferedIOBase, name: str) -> Iterator[str]:
-    """The lines of an open stream of bytes, standard input for example; `name` stands in messages for the file.
+    """The lines of an open stream of bytes, such as standard input; `name` is the name of the file in messages.
 
     Raises:
         UserError: at the first bad line, with its number.
@@ -70,10 +69,10 @@ def read_stream(stream: BufferedIOBase, name: str) -> Iterator[str]:
 
 
 def scan_lines(stream: BufferedIOBase, name: str) -> Iterator[str | BadLine]:
-    """Exactly one item for each line of `stream`: its text, or what is wrong with it.
+    """Exactly one item for each line of `stream`: its text, or its fault.
 
-    The last one is fatal where the file cannot be read to its end: an archive is damaged, or a line has no end within
-    100 MB. What came before it out of an archive was never checked either: checksums stand at the end.
+    The last one is fatal if the file cannot be read to its end: an archive is damaged, or a line has no end within
+    100 MB. In an archive the preceding lines are not verified either: the checksum is at its end.
     """
     number = 0
     while True:
@@ -99,11 +98,11 @@ def scan_lines(stream: BufferedIOBase, name: str) -> Iterator[str | BadLine]:
 
 
 def scan_text(stream: BufferedIOBase, name: str) -> Iterator[str | BadLine]:
-    """All of a text whose lines may be of any length, in order: each line with its end, the last one too, and one of
+    """All of a text whose lines may have any length, in order: each line with its end, also the last one; a line of
     more than `MAX_LINE_BYTES` in chunks.
 
-    A chunk but the first begins with a space or a tab, unless there is none in as many bytes. What is wrong with a
-    chunk leaves the rest of its line as it is.
+    A chunk other than the first begins with a space or a tab, unless there is none within the limit. A fault of a chunk
+    does not affect the rest of its line.
     """
     number, place, rest = 1, 0, b""
     while True:
@@ -119,12 +118,12 @@ def scan_text(stream: BufferedIOBase, name: str) -> Iterator[str | BadLine]:
         found = _decode(raw[:cut], name, number, place=place, ends=ends)
         yield found if isinstance(found, BadLine) else found + "\n" * ends
         if ends and place and isinstance(found, BadLine):
-            yield "\n"  # what came before it in the line still ends
+            yield "\n"  # ends the preceding chunks of the line
         number, place, rest = number + ends, 0 if ends else place + cut, raw[cut:]
 
 
 def _cut(raw: bytes) -> int:
-    """Where to divide some of a line: before its last space or tab; where there is none, before its last character."""
+    """Where to divide a part of a line: before its last space or tab; if there is none, before its last character."""
     cut = max(raw.rfind(b" ", 1), raw.rfind(b"\t", 1))
     if cut < 0:
         cut = len(raw) - 1
@@ -134,13 +133,13 @@ def _cut(raw: bytes) -> int:
 
 
 def damaged(name: str, number: int, error: OSError) -> BadLine:
-    """What to report where a file cannot be read on."""
+    """The fault to report if reading a file fails."""
     reason = f"the file is damaged or cut off here ({error}), so no line of it is sure; fetch it again"
     return BadLine(name, number, reason, fatal=True)
 
 
 def _skip_line(stream: BufferedIOBase) -> bool:
-    """Read to the end of a line that is too long, a bounded chunk at a time; False where no end comes in sight."""
+    """Read to the end of a line that is too long, in bounded chunks; False if no end is found."""
     for _ in range(MAX_SKIPPED_BYTES // MAX_LINE_BYTES):
         piece = stream.readline(MAX_LINE_BYTES)
         if not piece or piece.endswith(b"\n"):
@@ -149,7 +148,7 @@ def _skip_line(stream: BufferedIOBase) -> bool:
 
 
 def _decode(raw: bytes, name: str, number: int, *, place: int = 0, ends: bool = True) -> str | BadLine:
-    """The text of a line, or of some of it: what begins at byte `place` of it, and whether the line ends with it."""
+    """The text of a line, or of a part of it that begins at byte `place`; `ends`: whether the line ends there."""
     first = number == 1 and not place
     try:
         text = (raw.removesuffix(b"\n").removesuffix(b"\r") if ends else raw).decode("utf-8")
@@ -163,8 +162,8 @@ def _decode(raw: bytes, name: str, number: int, *, place: int = 0, ends: bool = 
 
 
 def encoding_advice(raw: bytes, *, first: bool) -> str:
-    """What the file seems to be instead of text, and what to do about it; empty where nothing tells. `first`: whether
-    the file begins with these bytes."""
+    """The probable format of a file that is not UTF-8 text, and a remedy; empty if unknown. `first`: whether the file
+    begins with these bytes."""
     for beginning, words in _LOOKS_LIKE.items():
         if first and raw.startswith(beginning):
             return f"the file looks like {words}"
@@ -175,9 +174,9 @@ def encoding_advice(raw: bytes, *, first: bool) -> str:
 
 
 def scan_tsv(path: str | Path) -> Iterator[Pair | BadLine]:
-    """One item for each line: the pair, or what is wrong with it. There is no quoting: a quote is a character.
+    """One item for each line: the pair, or its fault. There is no quoting: quotes are ordinary characters.
 
-    A blank line is a pair of two empty sides. Raises `UserError` for a table with other marks between its columns.
+    A blank line is a pair of two empty sides. Raises `UserError` for a table with other delimiters.
     """
     name = str(path)
     with open_text(path) as stream:
@@ -192,7 +191,7 @@ def scan_tsv(path: str | Path) -> Iterator[Pair | BadLine]:
             elif len(columns) < 2:
                 yield BadLine(name, number, "there is no TAB in this line; a .tsv line is source TAB target")
             elif len(columns) > 2 and "\r" in columns[1]:
-                # The next pair would be taken for further columns, and lost without a word.
+                # The next pair would be read as further columns, and lost silently.
                 yield BadLine(name, number, "a CR stands between columns; does a CR alone end the lines of this file?")
             else:
                 yield Pair(columns[0], columns[1], name, number)
@@ -203,11 +202,11 @@ _NAMES = {bool: "true or false", float: "a number", int: "a number", list: "a li
 
 
 class _Object(list[tuple[str, Any]]):
-    """The members of a JSON object as they stand there, also where a key stands there twice."""
+    """The members of a JSON object in order, including repeated keys."""
 
 
 def scan_jsonl(path: str | Path) -> Iterator[Pair | BadLine]:
-    """One item for each line: the pair, or what is wrong with it."""
+    """One item for each line: the pair, or its fault."""
     name = str(path)
     with open_text(path) as stream:
         for number, line in enumerate(scan_lines(stream, name), start=1):
@@ -219,7 +218,7 @@ def scan_jsonl(path: str | Path) -> Iterator[Pair | BadLine]:
 
 
 def _sides(line: str) -> tuple[str, str] | str:
-    """Source and target, or the reason why there are none."""
+    """Source and target, or the reason why the line has none."""
     try:
         record = json.loads(line, object_pairs_hook=_Object, parse_constant=_refuse)
     except json.JSONDecodeError as error:
@@ -236,7 +235,7 @@ def _sides(line: str) -> tuple[str, str] | str:
 
 
 def _side(record: _Object, key: str) -> tuple[str, str]:
-    """The text of one side, and what is wrong with it: one of them is empty."""
+    """The text of one side, or its fault: one of the two is empty."""
     values = [value for name, value in record if name == key]
     if not values:
         return "", f"the object has no {key!r}; {_EXAMPLE}"
@@ -245,25 +244,25 @@ def _side(record: _Object, key: str) -> tuple[str, str]:
     text = values[0]
     if not isinstance(text, str):
         return "", f"{key!r} is not text but {_NAMES.get(type(text), 'an object')}; {_EXAMPLE}"
-    # JSON can spell, in escapes, what UTF-8 cannot hold.
+    # JSON escapes can represent characters that UTF-8 cannot.
     if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
         return "", f"{key!r} holds a NUL character or half of a surrogate pair"
     return text, ""
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not valid JSON")
 
 
 _PIECE = 1 << 16
 
 
 def scan_moses(source: str | Path, target: str | Path) -> Iterator[Pair | BadLine]:
-    """One item for each line number: the pair, or what is wrong with either side of it.
+    """One item for each line number: the pair, or the fault of either side.
 
-    A bad line takes its partner with it, so the sides stay in step. Files of unequal length end with a fatal `BadLine`
-    that names both counts: a line is missing at an unknown place, and from there on every pair is wrong.
-    It comes when the shorter one ends, because a corpus is read only once.
+    A bad line is dropped together with its counterpart, so the sides stay aligned. Files of unequal length end with a
+    fatal `BadLine` that names both counts: a line is missing at an unknown place, and all later pairs are wrong. It is
+    reported at the end of the shorter file, because a corpus is read only once.
     """
     with open_text(source) as source_stream, open_text(target) as target_stream:
         sources = scan_lines(source_stream, str(source))
@@ -291,7 +290,7 @@ def scan_moses(source: str | Path, target: str | Path) -> Iterator[Pair | BadLin
 
 
 def _joined(bad: list[BadLine]) -> BadLine:
-    """One report for one line number, also where both sides are bad; what is fatal comes first."""
+    """One report for a line number, even if both sides are bad; a fatal fault comes first."""
     if len(bad) == 1:
         return bad[0]
     first, second = sorted(bad, key=lambda side: not side.fatal)
@@ -299,17 +298,17 @@ def _joined(bad: list[BadLine]) -> BadLine:
 
 
 def _unequal(longer: str, number: int, rest: BufferedIOBase, *, partner: str) -> BadLine:
-    """`number` is the first line without a partner, `rest` what follows it."""
+    """`number` is the first line without a counterpart, `rest` the stream after it."""
     more, all_of_them = _count_lines(rest)
     reason = (
         f"this line has no partner: {longer} has {'' if all_of_them else 'more than '}{number + more:,} lines, "
-        f"{partner} has {number - 1:,}; they need equally many, and which one is missing cannot be told"
+        f"{partner} has {number - 1:,}; both files need equally many lines; which one is missing is not known"
     )
     return BadLine(longer, number, reason, fatal=True)
 
 
 def _count_lines(rest: BufferedIOBase) -> tuple[int, bool]:
-    """How many lines there are, and whether these are all: neither damage nor too many bytes keep a message back."""
+    """The number of lines, and whether that is all: counting stops at damage and at `MAX_SKIPPED_BYTES`."""
     lines, last = 0, b"\n"
     with suppress(OSError):
         for _ in range(MAX_SKIPPED_BYTES // _PIECE):

@@ -1,4 +1,4 @@
-"""Lines from a pipe or a terminal, with a sign where the input pauses, so that what has come can be answered."""
+"""Lines from a pipe or a terminal; pauses of the input are marked, so that the lines so far can be processed."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ from itertools import islice
 from limelight.text.readers.lines import MAX_LINE_BYTES, read_stream
 
 WAIT = 0.02
-"""Seconds that lines which have come wait for others, in all. It is the delay of a line that comes alone; a program
-that writes line after line needs less than a millisecond for each."""
+"""Seconds in all that received lines wait for further ones: the latency added to a single line. A program that writes
+many lines needs less than a millisecond for each."""
 
 _PIECE = 1 << 16
 _MAX_READ = MAX_LINE_BYTES + 1  # what `scan_lines` reads at once
 
 
 class LiveStream(BufferedIOBase):
-    """The bytes behind a stream of which nothing was read, with a question that no stream of Python answers: is there a
-    whole line now?
+    """An unread stream of bytes that can also report whether a whole line is available (`line_within`).
 
-    Where the system cannot wait for such a file, every line counts as there. Raises `OSError` for a stream that has no
-    file descriptor.
+    If the system cannot wait for this kind of file, every line counts as available. Raises `OSError` for a stream
+    without a file descriptor.
     """
 
     def __init__(self, stream: IOBase) -> None:
@@ -37,7 +36,7 @@ class LiveStream(BufferedIOBase):
         return True
 
     def readline(self, limit: int | None = -1, /) -> bytes:
-        """As of any stream: to the end of the line, or `limit` bytes; empty at the end of the input."""
+        """As for any stream: up to the end of the line, or `limit` bytes; empty at the end of the input."""
         most = _MAX_READ if limit is None or limit < 0 else limit
         while not self._has_line(most):
             self._fill()
@@ -73,15 +72,15 @@ class LiveStream(BufferedIOBase):
 def _ready(descriptor: int, seconds: float) -> bool:
     try:
         return bool(select.select([descriptor], [], [], seconds)[0])
-    except (OSError, ValueError):  # not of a kind that can be waited for
+    except (OSError, ValueError):  # the system cannot wait for this kind of file
         return True
 
 
 def read_live(stream: LiveStream, name: str) -> Iterator[str | None]:
-    """The lines of a pipe or a terminal as `read_stream` has them, and `None` where the input pauses.
+    """The lines of a pipe or a terminal as `read_stream` returns them, and `None` when the input pauses.
 
-    It pauses when at least one line has come since the last pause and `WAIT` seconds have been spent on waiting for
-    others. Raises `UserError` at the first bad line.
+    A pause follows at least one line, after `WAIT` seconds of waiting for further ones. Raises `UserError` at the first
+    bad line.
     """
     left = WAIT
     for line in read_stream(stream, name):

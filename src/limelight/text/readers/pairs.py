@@ -26,7 +26,7 @@ from limelight.text.readers.xliff import scan_xliff
 OnBadLine = Callable[[BadLine], None]
 
 _COLUMNS: dict[str, Callable[[Path], Iterator[Pair | BadLine]]] = {".tsv": scan_tsv, ".jsonl": scan_jsonl}
-"""Kinds of file that hold a source and a target."""
+"""Readers by suffix, for files with a source and a target."""
 
 _SEGMENTS: dict[str, Callable[[Path], Iterator[Segment | BadLine]]] = {
     ".tmx": scan_tmx,
@@ -36,7 +36,7 @@ _SEGMENTS: dict[str, Callable[[Path], Iterator[Segment | BadLine]]] = {
     ".ts": scan_qt,
     ".csv": scan_csv,
 }
-"""Kinds of file that hold texts in languages that they name."""
+"""Readers by suffix, for files that name the languages of their texts."""
 
 
 def read_pairs(
@@ -49,28 +49,27 @@ def read_pairs(
     on_bad_line: OnBadLine | None = None,
     on_unused: OnBadLine | None = None,
 ) -> Iterator[Pair]:
-    """Pairs of parallel text, in the order of the files and without holding them in memory.
+    """Read pairs of parallel text, in the order of the files and without holding them in memory.
 
     One file holds both sides (.tsv: source TAB target; .jsonl: objects with `source` and `target`; .tmx, .xlf, .xliff,
     .po, .ts, .csv: segments in named languages); two files are read line by line. Each may be compressed (.gz, .xz,
-    .zst). A side may be empty: that is for `clean` to judge.
+    .zst). A side may be empty: `clean` filters such pairs.
 
     Args:
-        source, target: codes of the languages that are read from a file of segments, such as `en`, which also stands
-            for `en-US`. Where one is not given, the file must have two languages.
+        source, target: language codes for files of segments, such as `en`, which also matches `en-US`. If one is not
+            given, the file must have exactly two languages.
         marks: inline codes that both sides of a segment have become placeholders (see `text/marks.py`), and the pair is
             `marked`; otherwise codes are left out.
-        states: which segments are used, see `text/readers/segments.py`: `approved` leaves out translations that nobody
-            has approved, `all` takes drafts as well. Files without states have all their pairs.
-        on_bad_line: called for each line that cannot be read (not valid UTF-8, NUL, over 1 MB, no TAB, no JSON object
-            with both keys, a faulty segment), which then is skipped with its partner; when not given, the first one
-            raises.
+        states: which segments are used, see `text/readers/segments.py`: `approved` only approved translations, `all`
+            also drafts. In files without states all pairs are used.
+        on_bad_line: called for each unreadable line (not valid UTF-8, NUL, over 1 MB, no TAB, no JSON object with both
+            keys, a faulty segment), which is skipped with its counterpart; if not given, the first one raises.
         on_unused: called for each segment that is not used: not translated, not approved, or in other languages.
 
     Raises:
-        UserError: at once where a file is missing or of no known kind; while reading, at the first bad line, or at one
-            that cannot be skipped alone: unequal numbers of lines, a damaged archive, a line of over 100 MB. Do not use
-            what was read before that: the sides may have slipped anywhere, an archive's checksum stands at its end.
+        UserError: immediately if a file is missing or of unknown format; while reading, at the first bad line, or at a
+            fault of the whole file: unequal numbers of lines, a damaged archive, a line of over 100 MB. Do not use the
+            pairs read before such a fault: the sides may be misaligned, and an archive's checksum is at its end.
     """
     paths = [Path(file) for file in files]
     for path in paths:
@@ -79,7 +78,7 @@ def read_pairs(
 
 
 def names_languages(files: Sequence[str | Path]) -> bool:
-    """Whether what is read from these files depends on the languages that are asked for."""
+    """Whether the pairs read from these files depend on the `source` and `target` languages."""
     return len(files) == 1 and text_suffix(files[0]) in _SEGMENTS
 
 

@@ -25,13 +25,13 @@ _UTF8 = ("utf-8", "utf8", "us-ascii", "ascii", "charset")  # the last one stands
 @dataclass(slots=True)
 class _Entry:
     line: int = 0
-    """Where its msgid stands."""
+    """The line of its msgid."""
     flags: set[str] = field(default_factory=set)
     obsolete: bool = False
     texts: dict[str, list[str]] = field(default_factory=dict)
     """By keyword: `msgid`, `msgid_plural`, `msgstr`, `msgstr[1]`."""
     last: str = ""
-    """The keyword that a further string belongs to."""
+    """The keyword to which a continuation string belongs."""
     size: int = 0
     fault: BadLine | None = None
 
@@ -44,10 +44,10 @@ class _Entry:
 
 
 def scan_po(path: str | Path) -> Iterator[Segment | BadLine]:
-    """Its entries. The source language is that of the header's X-Source-Language, if it has one.
+    """The entries of a catalog. The source language is the header's X-Source-Language, if it has one.
 
-    An entry with a plural is one or two segments: the singular and the form for one (`text/plurals.py`), and the plural
-    and the last form, the general one in nearly all languages.
+    An entry with a plural is one or two segments: the singular with the form for one (`text/plurals.py`), and the
+    plural with the last form, the general one in nearly all languages.
     """
     file, source, target, plurals = str(path), "", "", None
     for entry in _entries(path):
@@ -101,7 +101,7 @@ def _header(text: str) -> dict[str, str]:
 
 
 def _entries(path: str | Path) -> Iterator[_Entry | BadLine]:
-    """The entries one after another; a line that is wrong spoils its entry."""
+    """The entries in order; a faulty line makes its entry a `BadLine`."""
     file, entry = str(path), _Entry()
     with open_segments(path, xml=False) as stream:
         for number, line in enumerate(scan_lines(stream, file), start=1):
@@ -123,7 +123,7 @@ def _entries(path: str | Path) -> Iterator[_Entry | BadLine]:
 
 
 def _begins_entry(entry: _Entry, content: str) -> bool:
-    """Whether a line belongs to the next entry. What follows a fault does, so that a fault costs little."""
+    """Whether a line begins the next entry. The next keyword after a fault does, so that little text is lost."""
     if not content:
         return entry.is_complete
     if entry.is_complete or entry.fault or "msgid" in entry.texts:
@@ -138,7 +138,7 @@ def _ended(entry: _Entry, file: str) -> _Entry:
 
 
 def _add(entry: _Entry, content: str, file: str, number: int) -> None:
-    """Take in a line."""
+    """Add a line to an entry."""
     if content.startswith("#,"):
         entry.flags |= {flag.strip() for flag in content[2:].split(",")}
     if not content or content.startswith("#"):

@@ -15,8 +15,8 @@ _UNUSED = {UNFINISHED: UNFINISHED, "vanished": "obsolete", "obsolete": "obsolete
 
 
 def scan_qt(path: str | Path) -> Iterator[Segment | BadLine]:
-    """Its messages. Of several forms for numbers (`numerusform`) the last one is taken: the general one in nearly all
-    languages."""
+    """The messages of a file. Of several plural forms (`numerusform`) the last one is used: the general one in nearly
+    all languages."""
     for unit in read_units(path, "TS", ("message",)):
         if isinstance(unit, BadLine):
             yield unit
@@ -40,7 +40,7 @@ def _segment(unit: Unit) -> Segment | None:
 
 
 def _parts(element: Element) -> Parts:
-    """Text, and `<byte value="x1b"/>` as codes; of several variants of different length the first."""
+    """Text, and `<byte value="x1b"/>` as codes; of several length variants the first."""
     variants = list(element.elements("lengthvariant"))
     children = (variants[0] if variants else element).children
     return [child if isinstance(child, str) else Code(f"{child.name} {child.get('value')}") for child in children]

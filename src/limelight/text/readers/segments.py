@@ -1,4 +1,4 @@
-"""Segments of files in formats for translators, and the pairs that they are in two languages."""
+"""Segments of translators' file formats, and the pairs of two of their languages."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ from limelight.text.readers.codes import Parts, marked_sides, plain_text
 from limelight.untrusted import shown
 
 MAX_VARIANTS = 20
-"""Texts of a segment in one language that are paired with those in the other."""
+"""Maximum number of texts of a segment in one language."""
 MAX_LISTED = 20
-"""Languages that a message lists."""
+"""Maximum number of languages that a message lists."""
 
 
 States = Literal["translated", "approved", "all"]
-"""Which segments are used: those that are translated, of these only what somebody has approved, or drafts as well."""
+"""Which segments are used: translated ones, only approved ones, or also drafts."""
 
 
 class Variant(NamedTuple):
     """A text in one language."""
 
     language: str
-    """As the file names it; empty where it names none."""
+    """As named in the file; empty if it names none."""
     parts: Parts
 
 
 class Segment(NamedTuple):
-    """The same text in several languages, that of the file's source first."""
+    """The same text in several languages, the file's source language first."""
 
     line: int
     variants: Sequence[Variant]
     name: str = ""
-    """What the file calls it."""
+    """Its name in the file."""
     unused: str = ""
-    """Why it is not to be used; empty where it is."""
+    """Why it must not be used; empty if it may be."""
     is_draft: bool = False
-    """Whether that is because nobody has finished its translation."""
+    """Whether the reason is that its translation is not finished."""
     is_approved: bool = True
-    """False where the file could say that somebody has approved it, and does not."""
+    """False if the format has approval states and the segment is not approved."""
 
 
 class LanguagePair(NamedTuple):
-    """Two languages by their codes; an empty one is that of the file."""
+    """Two language codes; an empty one is taken from the file."""
 
     source: str = ""
     target: str = ""
@@ -60,10 +60,10 @@ def pairs_of(
     marks: bool,
     states: States = "translated",
 ) -> Iterator[Pair | BadLine]:
-    """The pairs of a file in two languages; with several texts in a language, each with each.
+    """The pairs of a file in two languages; if a language has several texts, all combinations.
 
-    With `marks` the inline codes that both sides have become placeholders, else all codes are left out. Ends with a
-    fatal `BadLine` where the file has no text in one of the languages, and at a third language where none were named.
+    With `marks` inline codes on both sides become placeholders, else all codes are removed. Ends with a fatal `BadLine`
+    if the file has no text in one of the languages, or has a third language and none were named.
     """
     choice = _Choice(languages)
     for segment in segments:
@@ -110,20 +110,20 @@ def _pairs(segment: Segment, file: str, choice: _Choice, *, marks: bool) -> Iter
 
 
 class _Choice:
-    """Which texts of a file are source and target.
+    """Chooses which texts of a file are source and target.
 
-    Languages that were named match those of the file as `matches` says. A language that was not named is found in the
-    first segment with two languages; a file with a third one then has to be refused.
+    Named languages match those of the file by `matches`. A language that was not named is taken from the first segment
+    with two languages; a file with a third one is then refused.
     """
 
     def __init__(self, named: LanguagePair) -> None:
         self._source, self._target = named
         self._all_named = bool(named.source and named.target)
-        self._seen: dict[str, str] = {}  # tags, and how the file writes them
+        self._seen: dict[str, str] = {}  # normalized tag -> as written in the file
         self._any = self._any_pair = False
 
     def take_note(self, variants: Sequence[Variant]) -> str:
-        """Look at the languages of a segment. What is wrong with them, empty for nothing."""
+        """Record the languages of a segment; returns their fault, or an empty text."""
         languages = {tag(variant.language): variant.language for variant in variants if variant.language}
         news = languages.keys() - self._seen.keys()
         self._seen |= {each: languages[each] for each in news}
@@ -141,7 +141,7 @@ class _Choice:
         )
 
     def sides(self, variants: Sequence[Variant]) -> tuple[list[Variant], list[Variant]]:
-        """The texts for the source, and those for the target."""
+        """The source texts, and the target texts."""
         if len(variants) == 2 and not all(variant.language for variant in variants):
             return self._partly_named(*variants)
         sources = [variant for variant in variants if self._is(variant.language, self._source, self._target)]
@@ -154,18 +154,18 @@ class _Choice:
         return f"no text in {' and '.join(names)}" if names else "text in one language only"
 
     def missing(self) -> str:
-        """What to say at the end of a file that has segments, and none in both languages that were named."""
+        """The message for a file that has segments, but none in both named languages."""
         if not self._any or self._any_pair or not self._all_named:
             return ""
         names = [name for name in (self._source, self._target) if not any(matches(name, each) for each in self._seen)]
         what = f"has no text in {' and '.join(names)}" if names else "has no segment in both languages"
         return (
-            f"the file {what}; its languages are: {self._listed() or 'not named'}. Give --source and --target as they "
-            "are there (or FROM-TO= before its name)"
+            f"the file {what}; its languages are: {self._listed() or 'not named'}. Give two of them as --source and "
+            "--target (or FROM-TO= before its name)"
         )
 
     def _partly_named(self, first: Variant, second: Variant) -> tuple[list[Variant], list[Variant]]:
-        """The two texts of a file that does not name both of its languages, turned round where it must be."""
+        """The two texts of a file that does not name both of its languages, swapped if necessary."""
         orders = [
             (source, target)
             for source, target in ((first, second), (second, first))
@@ -179,7 +179,7 @@ class _Choice:
         return [source], [target]
 
     def _is(self, language: str, wanted: str, other: str) -> bool:
-        """Whether a text is in the wanted language, and not exactly in the other one."""
+        """Whether `language` matches `wanted` and is not exactly `other`."""
         exactly_other = tag(language) == tag(other) != tag(wanted)
         return bool(wanted) and matches(wanted, language) and not exactly_other
 
@@ -187,7 +187,7 @@ class _Choice:
         return matches(self._source, language) or matches(self._target, language)
 
     def _find(self, tags: Sequence[str]) -> None:
-        """Take what was not named from a segment with two languages, by their codes alone where these differ."""
+        """Take languages that were not named from a segment with two languages, without regions if that suffices."""
         codes = list(dict.fromkeys(map(normal_code, tags)))
         found = codes if len(codes) > 1 else list(tags)
         if len(found) < 2:
@@ -203,7 +203,7 @@ class _Choice:
 
 
 def _other(found: Sequence[str], language: str) -> str:
-    """The first of some tags that is not of a language or, where all are, not exactly its tag."""
+    """The first tag that does not match a language or, if all match, that is not equal to it."""
     different = (each for each in found if not (language and matches(language, each)))
     return next(different, next((each for each in found if each != tag(language)), ""))
 
@@ -222,6 +222,6 @@ def tag(language: str) -> str:
 
 @lru_cache(10_000)
 def matches(asked: str, there: str) -> bool:
-    """Whether a language in a file is the one asked for: `en` is `en-US`, and `en-US` is `en`, but not `en-GB`."""
+    """Whether a language in a file matches a requested one: `en` matches `en-US` and vice versa; `en-GB` does not."""
     one, other = tag(asked), tag(there)
     return one == other or other.startswith(f"{one}-") or one.startswith(f"{other}-")

@@ -11,11 +11,11 @@ from limelight.text.readers.segments import Segment, Variant, matches
 from limelight.text.readers.xml_units import Element, read_units
 
 _CODES = ("bpt", "ept", "ph", "it", "ut")
-"""Elements whose content is code and not text."""
+"""Elements whose content is code, not text."""
 
 
 def scan_tmx(path: str | Path) -> Iterator[Segment | BadLine]:
-    """Its translation units. The text in the memory's source language comes first, unless that is `*all*`."""
+    """The translation units of a memory. The text in its source language comes first, unless that is `*all*`."""
     own = ""
     for unit in read_units(path, "tmx", ("header", "tu")):
         if isinstance(unit, BadLine):
@@ -41,7 +41,7 @@ def _segment(unit: Element, own: str, file: str) -> Segment | BadLine:
 
 
 def _parts(segment: Element) -> Parts:
-    """Text and codes. What is inside a code is not text; inside highlighting (`hi`) it is."""
+    """Text and codes. The content of codes is not text; that of highlighting (`hi`) is."""
     parts: list[str | Code] = []
     opened: dict[str, str] = {}  # the keys of <bpt> by their i
     _collect(segment, parts, opened)
@@ -59,7 +59,7 @@ def _collect(element: Element, parts: list[str | Code], opened: dict[str, str]) 
 
 
 def _code(element: Element, opened: dict[str, str]) -> Code:
-    """`x` is the same on both sides. Where a code has none, `i` of a pair says which it is, or what is inside."""
+    """A code with its key: `x`, which is equal on both sides; else `i` for a pair, else the content."""
     said, pair = element.get("x"), element.get("i")
     if element.name == "bpt":
         opened[pair] = f"bpt x{said}" if said else f"bpt i{pair}"

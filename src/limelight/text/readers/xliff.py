@@ -1,4 +1,4 @@
-"""Segments of XLIFF 1.2 and 2.x: those that the file calls translated, or that have a translation and no state."""
+"""Segments of XLIFF 1.2 and 2.x: those in a translated state, or with a translation and without a state."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from limelight.text.readers.xml_units import Element, Unit, read_units
 from limelight.untrusted import shown
 
 DONE = ("translated", "final", "signed-off", "reviewed")
-"""States of translations that are used."""
+"""States in which a translation is used."""
 APPROVED = ("final", "signed-off", "reviewed")
-"""Those of them that somebody else has looked at."""
+"""Those of reviewed translations."""
 NOT_TRANSLATED = "not translated"
 CATALOG_HEADER = "x-gettext-domain-header"
-"""The kind of a unit that holds the header of a PO file, which is no text."""
+"""The type of a unit with the header of a PO file, which is not text."""
 _MACHINE = ("leveraged-mt", "mt-suggestion")
 _TRANSPARENT = ("mrk", "sm", "em")
 
 
 def scan_xliff(path: str | Path) -> Iterator[Segment | BadLine]:
-    """Its segments, each once; suggestions (`alt-trans`, `mtc:match`) and `ignorable` text are none."""
+    """The segments of a file, each once, without suggestions (`alt-trans`, `mtc:match`) and `ignorable` text."""
     for unit in read_units(path, "xliff", ("trans-unit", "unit")):
         if isinstance(unit, BadLine):
             yield unit
@@ -34,7 +34,7 @@ def scan_xliff(path: str | Path) -> Iterator[Segment | BadLine]:
 
 
 def _unit_1(unit: Unit) -> Iterator[Segment]:
-    """A `trans-unit` of 1.2: one segment, or several where both texts are marked as such with the same numbers."""
+    """A `trans-unit` of 1.2: one segment, or several if both texts are divided into segments with the same numbers."""
     element = unit.element
     source, target = element.first("source"), element.first("target")
     if source is None or element.get("restype") == CATALOG_HEADER:
@@ -63,11 +63,11 @@ def _draft_1(unit: Element, target: Element) -> str:
     if unit.get("approved") == "no" and not state:
         return "not approved"
     by_machine = origin in _MACHINE and state not in APPROVED
-    return "a machine translation that nobody has approved" if by_machine else ""
+    return "a machine translation that is not approved" if by_machine else ""
 
 
 def _divided(source: Element, target: Element) -> list[tuple[Parts, Parts]]:
-    """The segments inside a `trans-unit`, by their numbers; none where the two sides have other numbers."""
+    """The segments inside a `trans-unit`, by their numbers; none if these differ between the sides."""
     sides = [
         {mark.get("mid"): _parts(mark) for mark in _all(side, "mrk") if mark.get("mtype") == "seg"}
         for side in (source, target)
@@ -78,7 +78,7 @@ def _divided(source: Element, target: Element) -> list[tuple[Parts, Parts]]:
 
 
 def _all(element: Element, name: str) -> Iterator[Element]:
-    """All elements of a name, at any depth."""
+    """All elements with a name, at any depth."""
     for child in element.children:
         if not isinstance(child, str):
             if child.name == name:
@@ -108,12 +108,12 @@ def _state(state: str) -> str:
 
 
 def _kept_from_translation(unit: Unit) -> str:
-    """`translate="no"` of the element, or of the nearest around it that says anything."""
+    """`translate="no"` of the element, or of the nearest enclosing one with this attribute."""
     return 'translate="no"' if _inherited(unit, "translate") == "no" else ""
 
 
 def _inherited(unit: Unit, name: str) -> str:
-    """An attribute of the element, or of the nearest around it that has it."""
+    """An attribute of the element, or of the nearest enclosing one that has it."""
     return next((found for each in (unit.element, *reversed(unit.ancestors)) if (found := each.get(name))), "")
 
 
@@ -139,11 +139,11 @@ def _collect(element: Element, parts: list[str | Code]) -> None:
         elif child.name in _TRANSPARENT:
             _collect(child, parts)
         elif child.namespace == element.namespace and child.name != "cp":
-            parts.append(_code(child))  # cp: a character that XML cannot hold
+            parts.append(_code(child))  # cp: a character that XML cannot represent
 
 
 def _code(element: Element) -> Code:
-    """The halves of a pair have the same key: by `rid` in 1.2 where it is there, in 2.x by what the end refers to."""
+    """Both tags of a pair get the same key: in 1.2 by `rid` if present, in 2.x by the reference of the end."""
     name, isolated = element.name, element.get("isolated") == "yes"
     identifier = element.get("id")
     if name in ("sc", "ec") and not isolated:

@@ -1,7 +1,7 @@
-"""Untrusted XML, element by element: streamed in bounded memory, without declared entities and without other files.
+"""Untrusted XML, element by element: streamed in bounded memory, without entity declarations and external files.
 
-Expat reads no external file and no external DTD unless it is told to. Declarations of entities are refused, so that
-nothing expands; depth, the length of a tag and the size of an element have bounds.
+Expat is not configured to read external files or DTDs. Entity declarations are refused, so nothing expands. Depth, the
+length of a tag and the size of an element are bounded.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from limelight.text.readers.lines import damaged, encoding_advice
 from limelight.untrusted import shown
 
 MAX_DEPTH = 100
-"""Elements inside one another."""
+"""Maximum nesting of elements."""
 MAX_CHARACTERS = 1_000_000
-"""Of an element that is read as a whole, its tags not counted; a longer one is reported and left out."""
+"""Maximum length of an element that is read as a whole, without its tags; a longer one is reported and skipped."""
 MAX_NODES = 20_000
-"""Elements, and the text between them, of such an element."""
+"""Maximum number of elements and texts inside such an element."""
 MAX_TAG_BYTES = 1_000_000
-"""Of one tag or comment, which has to be in memory as a whole."""
+"""Maximum length of a tag or comment, which has to be in memory as a whole."""
 
 _STEP = 1 << 16
 _LANGUAGE = "http://www.w3.org/XML/1998/namespace lang"
@@ -32,7 +32,7 @@ _LANGUAGE = "http://www.w3.org/XML/1998/namespace lang"
 
 @dataclass(slots=True)
 class Element:
-    """An element with what is inside it."""
+    """An element with its content."""
 
     name: str
     """Without its namespace."""
@@ -43,7 +43,7 @@ class Element:
     children: list[Element | str] = field(default_factory=list)
 
     def get(self, name: str) -> str:
-        """An attribute, empty where there is none."""
+        """The value of an attribute; empty if there is none."""
         return self.attributes.get(name, "")
 
     @property
@@ -58,11 +58,11 @@ class Element:
                 yield child
 
     def first(self, name: str) -> Element | None:
-        """The first of them."""
+        """The first child with this name; None if there is none."""
         return next(self.elements(name), None)
 
     def text(self) -> str:
-        """All text inside, that of all elements in it included."""
+        """All text inside, including that of nested elements."""
         found, waiting = [], list[Element | str](reversed(self.children))
         while waiting:
             node = waiting.pop()
@@ -75,17 +75,17 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """An element that was asked for, and those that it is in, the root first; these are without content."""
+    """A requested element, and its ancestors without their content, the root first."""
 
     element: Element
     ancestors: tuple[Element, ...]
 
 
 def read_units(path: str | Path, root: str, names: Collection[str]) -> Iterator[Unit | BadLine]:
-    """The elements with one of these names, in the namespace of the root, as they come; nothing is kept of the others.
+    """The elements with one of these names, in the namespace of the root, in document order; others are discarded.
 
-    An element that is too large is a `BadLine`. A fatal one ends the file: another root element, XML that is not
-    well-formed or not complete, an unknown encoding, a declaration of an entity, more than the bounds, damage.
+    An element that is too large is a `BadLine`. A fatal one ends the iteration: another root element, XML that is not
+    well-formed or incomplete, an unknown encoding, an entity declaration, an exceeded bound, a damaged file.
     """
     file, parser = str(path), _Parser(root, names)
     with open_segments(path, xml=True) as stream:
@@ -106,16 +106,16 @@ def read_units(path: str | Path, root: str, names: Collection[str]) -> Iterator[
 
 
 class _RefusedError(Exception):
-    """Why nothing more is read of a file."""
+    """A fault for which the rest of a file is not read."""
 
 
 class _Parser:
-    """Expat with the bounds; collects units until they are taken."""
+    """Expat with bounds; collects units until `take` is called."""
 
     def __init__(self, root: str, names: Collection[str]) -> None:
         self._root, self._names = root, names
         self._stack: list[Element] = []
-        self._unit_depth = 0  # of the unit that is read, counted from 1; 0 outside of any
+        self._unit_depth = 0  # depth of the current unit, from 1; 0 outside units
         self._namespace = ""
         self._characters = self._nodes = 0
         self._found: list[Unit | int] = []  # a number is the line of a unit that is too large
@@ -134,20 +134,20 @@ class _Parser:
         return max(1, self._parser.CurrentLineNumber)
 
     def feed(self, data: bytes) -> None:
-        """Parse some more; nothing more at the end. Raises `_RefusedError`."""
+        """Parse some more bytes; empty at the end of the file. Raises `_RefusedError`."""
         first, self._data = not self._fed, data
         self._fed += len(data)
         try:
             self._parser.Parse(data, not data)
         except expat.ExpatError as error:
             raise _RefusedError(self._fault(error, first=first)) from None
-        except (LookupError, ValueError):  # of several bytes a character, or unknown to Python
+        except (LookupError, ValueError):  # a multi-byte encoding, or unknown to Python
             raise _RefusedError(self._foreign_encoding()) from None
         if self._fed - max(0, self._parser.CurrentByteIndex) > MAX_TAG_BYTES + _STEP:
             raise _RefusedError(f"a tag or a comment of more than {MAX_TAG_BYTES:,} bytes")
 
     def take(self, file: str) -> list[Unit | BadLine]:
-        """What was found since the last time."""
+        """The units found since the last call."""
         reason = f"a segment of more than {MAX_CHARACTERS:,} characters or {MAX_NODES:,} tags"
         found: list[Unit | BadLine] = [
             BadLine(file, each, reason) if isinstance(each, int) else each for each in self._found
@@ -181,7 +181,7 @@ class _Parser:
             self._add(text, len(text))
 
     def _add(self, node: Element | str, characters: int) -> None:
-        """To the element that is open; nothing more where its unit is too large."""
+        """Add a node to the current element, unless its unit is too large."""
         self._characters += characters
         self._nodes += 1
         if not self._too_large:
@@ -206,7 +206,7 @@ class _Parser:
         return f"the encoding {shown(self._encoding, 40)!r} is not read; convert the file to UTF-8"
 
     def _fault(self, error: expat.ExpatError, *, first: bool) -> str:
-        """What is wrong with the XML, and with its encoding where it is that."""
+        """The message for a fault of the XML or of its encoding."""
         what = expat.ErrorString(error.code) or "error"
         if error.code == expat.errors.codes[expat.errors.XML_ERROR_UNKNOWN_ENCODING]:
             return self._foreign_encoding()

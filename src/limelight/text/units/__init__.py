@@ -1,1 +1,1 @@
-"""Translatable units of files: found by a parser, written by splicing, so that all else keeps its bytes."""
+"""Translatable units of files: found by parsers and written by splicing, so that all other bytes are unchanged."""

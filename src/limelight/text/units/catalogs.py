@@ -1,4 +1,4 @@
-"""Units of catalogs in JSON and YAML: their strings, wherever they are."""
+"""Units of message catalogs in JSON and YAML: their strings, at any depth."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SCALAR = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
 _PLAIN_YAML = re.compile(r"[^\W\d_][^\n:#\[\]{}]*[^\s:#\[\]{},&*!|>'\"%@`]", re.UNICODE)
 _PROPERTIES = re.compile(r"(?:[&!]\S*\s+)+")
 _CODE_LIKE = re.compile(r"[\w./:#@-]*[\d_./:#@-][\w./:#@-]*|[a-z]+[A-Z]\w*")
-"""One word with digits, underscores, slashes or letters in the middle that are large: no text but a name."""
+"""One word with digits, underscores, slashes or camel case: an identifier, not text."""
 _NO_TEXT = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null"])
 
 
@@ -31,10 +31,10 @@ class _String(NamedTuple):
 
 
 def json_units(text: str, source: str = "", target: str = "") -> list[Unit]:
-    """The strings of a catalog. Of entries with a `message` (Chrome) that alone; in ARB files nothing under `@keys`.
-    A key at the top that is the source language becomes the target language.
+    """The strings of a catalog. Of entries with a `message` (Chrome) only that; in ARB files nothing under `@keys`.
+    A top-level key that is the source language is renamed to the target language.
 
-    Raises `FormatError` for what is no JSON.
+    Raises `FormatError` for invalid JSON.
     """
     strings, keys = list[_String](), list[_String]()
     walker = _Json(text, strings, keys)
@@ -52,18 +52,18 @@ def json_units(text: str, source: str = "", target: str = "") -> list[Unit]:
 
 
 def yaml_units(text: str, source: str = "", target: str = "") -> list[Unit]:
-    """The same for YAML, with names for values as they are.
+    """The strings of a YAML catalog; anchors and aliases are unchanged.
 
-    Raises `FormatError` for what is no YAML.
+    Raises `FormatError` for invalid YAML.
     """
     try:
         documents = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 0
-        raise FormatError(f"no valid YAML: {shown(error.problem or str(error.context))}", line) from None
+        raise FormatError(f"not valid YAML: {shown(error.problem or str(error.context))}", line) from None
     except (yaml.YAMLError, RecursionError) as error:
-        raise FormatError(f"no valid YAML: {shown(str(error))}") from None
-    # PyYAML leaves out a byte order mark and counts from behind it.
+        raise FormatError(f"not valid YAML: {shown(str(error))}") from None
+    # PyYAML skips a byte order mark and counts from after it.
     strings, keys, seen = list[Any](), list[_String](), set[int]()
     for document in documents:
         _walk_yaml(document, (), strings, keys, seen)
@@ -82,7 +82,7 @@ def _is_text(value: str) -> bool:
 
 
 def _renamed(keys: list[_String], source: str, target: str, write: Any) -> list[Splice]:
-    """The one key at the top of a file that is the source language."""
+    """Splices that rename the only top-level key if it is the source language."""
     top = [key for key in keys if not key.path]
     if len(top) != 1 or not (source and target) or top[0].value.lower() != source.lower():
         return []
@@ -90,7 +90,7 @@ def _renamed(keys: list[_String], source: str, target: str, write: Any) -> list[
 
 
 def _with_first(units: list[Unit], splices: list[Splice]) -> list[Unit]:
-    """The first unit also writes these."""
+    """The units, where the first one also writes `splices`."""
     if units and splices:
         first = units[0]
         units[0] = first._replace(write=lambda new: [*splices, *first.write(new)])
@@ -102,7 +102,7 @@ def _json_writer(begin: int, end: int, *, ascii_only: bool) -> Any:
 
 
 class _Json:
-    """Goes through a text without making objects of it."""
+    """A JSON scanner that records places of strings instead of creating objects."""
 
     def __init__(self, text: str, strings: list[_String], keys: list[_String]) -> None:
         self.text, self.strings, self.keys = text, strings, keys
@@ -112,11 +112,11 @@ class _Json:
         return match.end() if match else place
 
     def fail(self, place: int) -> FormatError:
-        return FormatError(f"no valid JSON at column {place - self.text.rfind(chr(10), 0, place)}",
+        return FormatError(f"not valid JSON at column {place - self.text.rfind(chr(10), 0, place)}",
                            self.text.count("\n", 0, place) + 1)  # fmt: skip
 
     def value(self, place: int, path: tuple[str, ...], depth: int) -> int:
-        """Where the value that begins here ends."""
+        """The end of the value that begins at `place`."""
         if depth > MAX_DEPTH:
             raise FormatError(f"more than {MAX_DEPTH} levels", self.text.count("\n", 0, place) + 1)
         character = self.text[place : place + 1]
@@ -196,12 +196,12 @@ def _yaml_writer(text: str, node: Any, begin: int, end: int) -> Any:
 
 
 def json_string(text: str) -> str:
-    """A string in double quotes, as JSON and YAML have it."""
+    """A string in double quotes, in the syntax of both JSON and YAML."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def _is_plain(text: str) -> bool:
-    """Whether a text can stand without quotes: it says the same when it is read."""
+    """Whether a text is a plain YAML scalar: read without quotes, it is the same string."""
     if not _PLAIN_YAML.fullmatch(text):
         return False
     try:
@@ -211,7 +211,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _block(text: str, begin: int, end: int, new: str) -> Splice:
-    """A literal or folded block: its first line as it is, the others with the translation, indented alike."""
+    """A literal or folded block: its unchanged first line, then the translation with the same indentation."""
     raw = text[begin:end]
     head, _, body = raw.partition("\n")
     first = next((line for line in body.split("\n") if line.strip()), "")

@@ -1,7 +1,7 @@
 """Units of WordprocessingML (the XML parts of a DOCX file): paragraphs.
 
-Runs of the same format are one text; those of another format than most of the paragraph are a pair of codes; all else
-is a code of its own. A paragraph is written as new runs with the formats they had.
+Runs with the most frequent format of a paragraph are plain text; runs with another format are enclosed in a pair of
+codes; everything else is a single code. A paragraph is written as new runs with the original formats.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from limelight.text.units.markup import Element, Tag, escape_xml, scan_elements,
 from limelight.text.units.unit import Code, Lines, Splice, Unit, has_words, make_unit, parts_of, with_inner
 
 PARTS = re.compile(r"word/(document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
-"""Which parts of a file have paragraphs."""
+"""Names of the parts of a file that have paragraphs."""
 _AROUND = frozenset(
     ["hyperlink", "ins", "smartTag", "sdt", "sdtContent", "customXml", "moveTo", "fldSimple", "bdo", "dir"]
 )
 """Elements whose runs are text of the paragraph."""
 _DROPPED = frozenset(["proofErr", "lastRenderedPageBreak"])
-"""What a spelling checker or the last layout left behind."""
+"""Elements without content, written by spelling checkers and layout; they are removed."""
 _UNSEEN = re.compile(r"<w:(?:lang|noProof)\b[^>]*/>|<w:(?:lang|noProof)\b[^>]*></w:(?:lang|noProof)>")
 
 
 class _Run(NamedTuple):
-    """A run of text, and how it is formatted."""
+    """A run of text with its format."""
 
     text: str
     format: str
 
 
 class _Opaque(NamedTuple):
-    """Anything else in a paragraph."""
+    """Any other content of a paragraph."""
 
     code: Code
 
@@ -83,7 +83,7 @@ def _paragraph(text: str, element: Element, lines: Lines, written: list[Splice])
 
 
 def _coded(pieces: list[_Run | _Opaque], base: str) -> tuple[list[str | Code], dict[str, str]]:
-    """Text and codes; and the formats by the names of their codes."""
+    """Text and codes, and the formats by the names of their codes."""
     parts: list[str | Code] = []
     formats: dict[str, str] = {}
     current, opened = base, 0
@@ -102,7 +102,7 @@ def _coded(pieces: list[_Run | _Opaque], base: str) -> tuple[list[str | Code], d
             continue
         seen = _seen(piece.format)
         if seen != current and not piece.text.strip(" ") and current == base:
-            seen = base  # a space in another format is not seen
+            seen = base  # the format of a space is not visible
         if seen != current:
             close()
             if seen != base:
@@ -116,7 +116,7 @@ def _coded(pieces: list[_Run | _Opaque], base: str) -> tuple[list[str | Code], d
 
 
 def _written(text: str, codes: tuple[Code, ...], base: str, formats: dict[str, str]) -> str:
-    """Runs with the formats that the codes say."""
+    """Runs with the formats of their codes."""
     found, stack = list[str](), list[str]()
     for part in parts_of(text, codes):
         if isinstance(part, str):
@@ -133,12 +133,12 @@ def _written(text: str, codes: tuple[Code, ...], base: str, formats: dict[str, s
 
 
 def _seen(style: str) -> str:
-    """What of a format is seen."""
+    """The visible properties of a format."""
     return re.sub(r"<w:rPr>\s*</w:rPr>|<w:rPr\s*/>", "", _UNSEEN.sub("", style))
 
 
 def _pieces(text: str, begin: int, end: int) -> Iterator[tuple[_Run | _Opaque, int, int]]:
-    """What a paragraph consists of, each with its place."""
+    """The parts of a paragraph, each with its place."""
     tags = list(scan_tags(text[begin:end]))
     number = 0
     while number < len(tags):
@@ -166,7 +166,7 @@ def _pieces(text: str, begin: int, end: int) -> Iterator[tuple[_Run | _Opaque, i
 
 
 def _run(text: str, begin: int, end: int) -> Iterator[tuple[_Run | _Opaque, int, int]]:
-    """A run as a text, or as its parts, each in a run of its own with the same format."""
+    """A run as one text, or as several parts, each with the format of the run."""
     raw = text[begin:end]
     tags = list(scan_tags(raw))[1:-1]
     style, number, contents = "", 0, list[tuple[str, str, int, int]]()

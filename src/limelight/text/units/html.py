@@ -1,5 +1,5 @@
-"""Units of text with tags. Of HTML the text of blocks with inline tags as codes, and attributes that people read; of
-any XML the text between tags that structure it."""
+"""Units of HTML and XML. In HTML: the text of blocks, with inline tags as codes, and readable attributes. In any XML:
+the text between structural tags."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ _SPACE = re.compile(r"[ \t\r\n\f]+")
 
 
 class Tags(NamedTuple):
-    """How tags are read, besides what HTML says of its own. Names are in lower case for HTML."""
+    """How tags are interpreted, in addition to the rules of HTML. For HTML, names are in lower case."""
 
     ignored: frozenset[str] = frozenset()
     """Elements whose content is not translated."""
     splitting: frozenset[str] = frozenset()
-    """Tags that no sentence goes across."""
+    """Tags that end a sentence."""
     inline: frozenset[str] = frozenset()
-    """Tags that stand within sentences."""
+    """Tags that may occur within sentences."""
     outline: bool = True
-    """Whether tags of XML also split where no text stands beside their element: so they are its structure."""
+    """Whether XML tags without text beside their element also end sentences: they are structural."""
 
 
 PLAIN = Tags()
 
 
 def html_units(text: str, language: str = "", tags: Tags = PLAIN) -> list[Unit]:
-    """Its blocks and attributes. The attribute `lang` of `html`, where there is one, becomes the `language`."""
+    """The blocks and attributes of a page. The attribute `lang` of `html`, if present, is set to `language`."""
     return list(_Reader(text, language, tags).units())
 
 
 def xml_units(text: str, tags: Tags = PLAIN) -> list[Unit]:
-    """The text of any XML, a whole document or a part of one. Attributes are not translated.
+    """The texts of an XML document or fragment. Attributes are not translated.
 
-    Raises `FormatError` for what is not well-formed, declares an entity, or nests too deeply.
+    Raises `FormatError` if it is not well-formed, declares an entity, or nests too deeply.
     """
     whole = text.lstrip().startswith(("<?xml", "<!DOCTYPE"))
     check_xml((text.lstrip() if whole else f"<x>{text}</x>").encode("utf-8", "replace"))
@@ -62,7 +62,7 @@ def xml_units(text: str, tags: Tags = PLAIN) -> list[Unit]:
 
 
 class _Reader:
-    """Goes through the tags of a file."""
+    """Divides a file into units at its tags."""
 
     xml = False
 
@@ -71,9 +71,9 @@ class _Reader:
         self.language, self.special = language, special
         self.tags = list(scan_tags(text, html=not self.xml))
         self.also: list[Splice] = []
-        """What the first unit writes besides."""
+        """Splices that the first unit also writes."""
         self.inner: list[Splice] = []
-        """What was written in tags so far."""
+        """Splices inside tags so far."""
 
     def units(self) -> Iterator[Unit]:
         tags = self.tags
@@ -97,7 +97,7 @@ class _Reader:
         yield from self._block(place, len(self.text), tags[first:])
 
     def _block(self, begin: int, end: int, tags: Sequence[Tag]) -> Iterator[Unit]:
-        """The text between two tags of blocks."""
+        """The text between two block tags."""
         raw = self.text[begin:end]
         if not has_words(raw):
             return
@@ -130,14 +130,14 @@ class _Reader:
         yield self._plain(place, end)
 
     def _plain(self, begin: int, end: int) -> str:
-        """Text as a browser shows it: white space is one space, but at the ends, where it stays outside."""
+        """Text as a browser shows it: inner white space becomes one space; outer white space is not included."""
         raw = unescape(self.text[begin:end])
         head, tail = raw[: len(raw) - len(raw.lstrip(" \t\r\n\f"))], raw[len(raw.rstrip(" \t\r\n\f")) :]
         inner = raw[len(head) : len(raw) - len(tail)] if raw.strip(" \t\r\n\f") else ""
         return head + _SPACE.sub(" ", inner) + tail if inner else raw
 
     def _is_inline(self, number: int) -> bool:
-        """Whether a sentence may go across this tag."""
+        """Whether a sentence may include this tag."""
         name = self.tags[number].name
         return name in self.special.inline or (name in INLINE and name not in self.special.splitting)
 
@@ -175,7 +175,7 @@ class _Reader:
 
 
 class _XmlReader(_Reader):
-    """The same of XML, which knows no names of tags but those that it is told."""
+    """Divides XML into units; it has no predefined tag names."""
 
     xml = True
 
@@ -203,7 +203,7 @@ class _XmlReader(_Reader):
 
 
 def _structure(text: str, tags: Sequence[Tag]) -> frozenset[int]:
-    """The numbers of the tags of elements that no text stands beside, in the element they are in."""
+    """The numbers of structural tags: no text is beside their element in its parent."""
     found, place = set[int](), 0
     inside, beside = [list[int]()], [False]
     for number, tag in enumerate(tags):
@@ -223,12 +223,12 @@ def _structure(text: str, tags: Sequence[Tag]) -> frozenset[int]:
 
 
 def escape_text(text: str) -> str:
-    """Text as content of HTML; an ampersand that cannot be read as an entity stays."""
+    """Text escaped for HTML; an ampersand that does not begin an entity is not escaped."""
     return _AMPERSAND.sub("&amp;", text).replace("<", "&lt;").replace("\u00a0", "&nbsp;")
 
 
 def _closing(tags: Sequence[Tag], number: int) -> int:
-    """The number of the tag that ends an element; the last one where none does."""
+    """The number of the tag that closes an element; the last one if none does."""
     name, depth = tags[number].name, 0
     for place in range(number, len(tags)):
         if tags[place].name == name:

@@ -1,4 +1,4 @@
-"""The text of a segment in XML formats for translators, with its inline codes."""
+"""The text of a segment in translators' XML formats, with its inline codes."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from limelight.text.units.unit import Code
 
 
 class InlineCodes:
-    """Which elements are codes, and how."""
+    """Which elements of a format are codes, and of which kind."""
 
     def __init__(self, around: str, begin: str, end: str, alone: str, ids: Mapping[str, tuple[str, ...]]) -> None:
         self.around = frozenset(around.split())
-        """Elements whose content is text between a pair of codes."""
+        """Elements whose tags are a pair of codes around text."""
         self.begin, self.end, self.alone = (frozenset(names.split()) for names in (begin, end, alone))
-        """Elements that are codes with all that is in them."""
+        """Elements that, including their content, are one code."""
         self.ids = ids
-        """The attributes that name the pair that a code belongs to."""
+        """The attributes that identify the pair of a code."""
 
     def pair(self, tag: Tag) -> str:
-        """The name of the pair that a code belongs to."""
+        """The identifier of the pair of a code."""
         return next((tag.get(name) for name in self.ids.get(tag.name, ()) if tag.get(name)), tag.name)
 
 
@@ -35,7 +35,7 @@ QT = InlineCodes("", "", "", "byte", {})
 
 
 def inline_parts(text: str, begin: int, end: int, inline: InlineCodes) -> Iterator[str | Code]:
-    """The parts of a segment, whose content is from `begin` to `end`."""
+    """The text and codes of a segment, whose content is from `begin` to `end`."""
     raw = text[begin:end]
     tags, place, number = list(scan_tags(raw)), 0, 0
     while number < len(tags):
@@ -62,7 +62,7 @@ def inline_parts(text: str, begin: int, end: int, inline: InlineCodes) -> Iterat
 
 
 def _closing(tags: list[Tag], number: int) -> int:
-    """The number of the tag that ends an element."""
+    """The number of the tag that closes an element."""
     depth = 0
     for place in range(number, len(tags)):
         depth += (tags[place].kind == "open") - (tags[place].kind == "close")

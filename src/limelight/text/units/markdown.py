@@ -1,5 +1,5 @@
-"""Units of Markdown: headings, paragraphs, list items, cells of tables. Blocks are found by markdown-it; what is inline
-stays as it is written, as codes."""
+"""Units of Markdown: headings, paragraphs, list items, table cells. Blocks are found by markdown-it; inline markup
+becomes codes and is unchanged."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _REFERENCE = re.compile(r"\s*\[(?:x|X| )\]\s+|\s*\[!\w+\]")
 
 
 def markdown_units(text: str, language: str = "") -> list[Unit]:
-    """Its blocks. Code, addresses and the header of metadata between `---` stay as they are."""
+    """The blocks of a file. Code, addresses and the metadata between `---` are not translated."""
     from markdown_it import MarkdownIt
 
     front = _FRONT.match(text)
@@ -56,12 +56,12 @@ def markdown_units(text: str, language: str = "") -> list[Unit]:
 
 
 def _line_starts(text: str) -> list[int]:
-    """Where lines begin, as markdown-it counts them, and the end of the text."""
+    """Line starts as markdown-it counts lines, and the end of the text."""
     return [0, *(match.end() for match in re.finditer(r"\r\n|\n|\r", text)), len(text)]
 
 
 def _find(text: str, token: Any, begin: int, end: int) -> list[tuple[int, int]]:
-    """Where the lines of a block's content are in the text; none where they are not found."""
+    """Places of the lines of a block's content in the text; empty if they are not found."""
     places, place = list[tuple[int, int]](), begin
     for line in token.content.split("\n"):
         line = line.strip()
@@ -121,7 +121,7 @@ def _parts(given: list[str | Code]) -> list[str | Code]:
 
 
 def _inline(text: str) -> Iterator[str | Code]:
-    """Text and codes. Brackets without a target and runs that open and close nothing are text."""
+    """Text and codes. Brackets without a target and unmatched delimiter runs are text."""
     found = list(_INLINE.finditer(text))
     roles = _roles(text, found)
     place = 0
@@ -136,7 +136,7 @@ def _inline(text: str) -> Iterator[str | Code]:
 
 
 def _roles(text: str, found: list[re.Match[str]]) -> dict[int, tuple[str, str]]:
-    """What each match is: its role and name; matches that are text are missing."""
+    """The role and name of each match; matches that are text are missing."""
     roles: dict[int, tuple[str, str]] = {}
     brackets, runs = list[int](), list[int]()
     for number, match in enumerate(found):
@@ -163,7 +163,7 @@ def _roles(text: str, found: list[re.Match[str]]) -> dict[int, tuple[str, str]]:
 def _run(
     text: str, found: list[re.Match[str]], number: int, runs: list[int], roles: dict[int, tuple[str, str]]
 ) -> None:
-    """Emphasis that opens or closes here, after section 6.2 of CommonMark, without its rules of three."""
+    """Record emphasis that opens or closes here, after section 6.2 of CommonMark, without its "multiple of 3" rule."""
     match = found[number]
     before, after = text[: match.start()][-1:] or " ", text[match.end() :][:1] or " "
     word = match[0][0] == "_"
@@ -180,7 +180,7 @@ def _run(
 
 
 def _escape_text(text: str) -> str:
-    """Text that must not become markup: nothing is, but for what a model may have made up."""
+    """Escape characters of a translation that would become markup."""
     return text.replace("<", "\\<") if re.search(r"<[A-Za-z/!]", text) else text
 
 

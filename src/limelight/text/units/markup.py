@@ -1,4 +1,4 @@
-"""XML and HTML as tags and text with their places. XML is checked by expat before; neither builds a tree."""
+"""XML and HTML as tags and text with their places, without a tree. XML is first checked by expat."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from limelight.text.units.unit import FormatError
 from limelight.untrusted import shown
 
 MAX_DEPTH = 250
-"""Elements inside one another: tables in tables of a document nest deeply."""
+"""Maximum nesting of elements: nested tables of a document are deep."""
 MAX_TAGS = 5_000_000
 
 _TOKEN = re.compile(
@@ -23,13 +23,13 @@ _TOKEN = re.compile(
     r"|<(?P<close>/?)(?P<name>[A-Za-z_][^\s/<>]*)(?P<attributes>(?:[^<>\"']|\"[^\"]*\"|'[^']*')*?)(?P<empty>/?)>",
     re.DOTALL,
 )
-"""What is not closed ends at the next `<`: so the time is in proportion to the text, whatever it is."""
+"""A construct that is not closed ends at the next `<`, so that the time is linear in the text."""
 _ATTRIBUTE = re.compile(r"(?<![^\s=/>\"'])([^\s=/>\"']++)\s*+=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'=<>`]+))")
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 
 
 class Tag(NamedTuple):
-    """A tag, or a comment, an instruction, a declaration, a CDATA section."""
+    """A tag, comment, processing instruction, declaration or CDATA section."""
 
     kind: str
     """`open`, `close`, `empty`, or `comment`, `cdata`, `instruction`, `declaration`."""
@@ -38,12 +38,12 @@ class Tag(NamedTuple):
     begin: int
     end: int
     attributes: str = ""
-    """As they stand."""
+    """The unparsed attributes."""
     place: int = 0
     """Where the attributes begin."""
 
     def get(self, name: str) -> str:
-        """The value of an attribute; empty where there is none."""
+        """The value of an attribute; empty if there is none."""
         found = self.where(name)
         return unescape(found[0]) if found else ""
 
@@ -58,7 +58,7 @@ class Tag(NamedTuple):
 
 
 def scan_tags(text: str, *, html: bool = False) -> Iterator[Tag]:
-    """All tags in order. In HTML, what is in `script` and `style` is text of theirs, whatever it looks like."""
+    """All tags in order. In HTML, the content of `script` and `style` has no tags."""
     place, raw = 0, None
     while match := (raw or _TOKEN).search(text, place):
         place = match.end()
@@ -78,7 +78,7 @@ def scan_tags(text: str, *, html: bool = False) -> Iterator[Tag]:
 
 
 class Element(NamedTuple):
-    """An element with its places; that of its content is empty where it has none."""
+    """An element with the places of its tags and its content."""
 
     open: Tag
     begin: int
@@ -92,7 +92,7 @@ class Element(NamedTuple):
 
     @property
     def outer(self) -> tuple[int, int]:
-        """With its tags."""
+        """Begin and end, including its tags."""
         return self.open.begin, self.close.end
 
     @property
@@ -102,8 +102,8 @@ class Element(NamedTuple):
 
 
 def scan_elements(text: str) -> list[tuple[Element, tuple[Element, ...]]]:
-    """The elements of well-formed XML in the order of their ends, each with those it is in (whose ends are not known
-    yet: `close` is their opening tag), the outermost first."""
+    """The elements of well-formed XML in the order of their ends, each with its ancestors, the outermost first. The
+    ends of ancestors are not yet known: their `close` is their opening tag."""
     found: list[tuple[Element, tuple[Element, ...]]] = []
     stack: list[Element] = []
     for tag in scan_tags(text):
@@ -118,7 +118,7 @@ def scan_elements(text: str) -> list[tuple[Element, tuple[Element, ...]]]:
 
 
 def check_xml(data: bytes) -> None:
-    """Raises `FormatError` for what is not well-formed XML, declares an entity, or nests too deeply."""
+    """Raise `FormatError` for XML that is not well-formed, declares an entity, or nests too deeply."""
     depth = 0
 
     def begin(_name: str, _attributes: object) -> None:
@@ -153,11 +153,11 @@ def check_xml(data: bytes) -> None:
 
 
 def escape_xml(text: str) -> str:
-    """Text as content of an element, without characters that XML does not have."""
+    """Text escaped as the content of an element, without characters that XML does not permit."""
     text = _FORBIDDEN.sub("", text)
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def escape_attribute(text: str) -> str:
-    """Text as the value of an attribute in either kind of quotes."""
+    """Text escaped as the value of an attribute, for either kind of quotes."""
     return escape_xml(text).replace('"', "&quot;").replace("'", "&#39;")

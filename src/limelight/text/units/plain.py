@@ -1,4 +1,4 @@
-"""Plain text: paragraphs. Lines that were broken to a width are joined, and the translation is broken to that width."""
+"""Units of plain text: paragraphs. Wrapped lines are joined, and the translation is wrapped to the same width."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Iterator, Sequence
 from limelight.text.units.unit import Lines, Splice, Unit, has_words, make_unit
 
 MIN_WRAPPED = 50
-"""Lines of so many characters may have been broken to a width."""
+"""Minimum length of a line that may be wrapped."""
 _LINE = re.compile(r"[^\r\n]+")
 _ENDED = re.compile(r"[.!?:;。！？…][\"'”’)\]]*\s*$")
 _LIST = re.compile(r"\s*(?:[-*+•‣◦–—]|\d{1,3}[.)]|[A-Za-z][.)]|#{1,6})\s+")
 
 
 def text_units(text: str) -> list[Unit]:
-    """Its paragraphs."""
+    """The paragraphs of a text."""
     lines, units = Lines(text), list[Unit]()
     for group in _groups(text):
         begin, end = group[0].start(), group[-1].end()
@@ -26,7 +26,7 @@ def text_units(text: str) -> list[Unit]:
 
 
 def unwrapped(text: str) -> str:
-    """A text whose wrapped lines are joined."""
+    """The text with wrapped lines joined."""
     parts, place = list[str](), 0
     for group in _groups(text):
         joined = " ".join(match[0].strip() for match in group)
@@ -59,7 +59,7 @@ def _unit(text: str, group: Sequence[re.Match[str]], line: int) -> Unit:
 
 
 def _groups(text: str) -> Iterator[list[re.Match[str]]]:
-    """Lines that belong together."""
+    """Groups of lines that form a paragraph."""
     group: list[re.Match[str]] = []
     for match in _LINE.finditer(text):
         if group and not _goes_on(text, group[-1], match):
@@ -71,7 +71,7 @@ def _groups(text: str) -> Iterator[list[re.Match[str]]]:
 
 
 def _goes_on(text: str, line: re.Match[str], following: re.Match[str]) -> bool:
-    """Whether a line was broken to a width, and goes on in the next one."""
+    """Whether a line is wrapped and continues in the next one."""
     between = text[line.end() : following.start()]
     return (
         between in ("\n", "\r\n", "\r")

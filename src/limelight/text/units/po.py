@@ -27,12 +27,12 @@ class _Entry:
     line: int
     texts: dict[str, str] = field(default_factory=dict)
     places: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Where the lines of a keyword are, without the last line end."""
+    """Begin and end of the lines of each keyword, without the last line end."""
     flags: tuple[int, int, str] | None = None
     previous: list[tuple[int, int]] = field(default_factory=list)
     """Lines of `#|`, with their line ends."""
     first: int = -1
-    """Where the first line that is no comment begins."""
+    """The begin of the first line that is not a comment."""
 
     @property
     def is_fuzzy(self) -> bool:
@@ -44,12 +44,11 @@ class _Entry:
 
 
 def po_units(text: str, language: str = "", *, everything: bool = False) -> list[Unit]:
-    """Entries to be translated; with `everything` those that have a translation too. Of a plural the singular becomes
-    the form for one, the plural all others; there are as many as the header says, or as the language has where it does
-    not. What is translated becomes `fuzzy`, so that somebody looks at it. A header that leaves the language, the plural
-    forms or the encoding open gets them.
+    """Entries without a translation; with `everything` all entries. The singular is translated to the form for one, the
+    plural to all other forms; the header determines the number of forms, else the language. Translated entries are
+    marked `fuzzy`, for review. Missing header fields for language, plural forms and encoding are filled in.
 
-    Raises `FormatError` for what is no catalog.
+    Raises `FormatError` for an invalid catalog.
     """
     units, plurals = list[Unit](), None
     for entry in _entries(text):
@@ -68,13 +67,13 @@ def po_units(text: str, language: str = "", *, everything: bool = False) -> list
 
 
 def charset(data: bytes) -> str:
-    """The encoding that the header of a catalog names; empty for none."""
+    """The encoding named in the header of a catalog; empty if there is none."""
     found = _CHARSET.search(data[:4000].decode("ascii", "replace"))
     return "" if found is None or found[1].upper() == "CHARSET" else found[1]
 
 
 def _with_header(text: str, language: str, units: list[Unit]) -> list[Unit]:
-    """The first unit also fills in what the header leaves open."""
+    """The units, where the first one also fills in missing fields of the header."""
     forms = forms_of_language(language)
     given = ((_LANGUAGE, f'"Language: {language}\\n"' if language else ""), (_OPEN_FORMS, forms.rule if forms else ""),
              (_OPEN_CHARSET, "charset=UTF-8"))  # fmt: skip
@@ -87,7 +86,8 @@ def _with_header(text: str, language: str, units: list[Unit]) -> list[Unit]:
 
 
 def _plural(text: str, entry: _Entry, plurals: PluralForms | None, *, asked: bool) -> Iterator[Unit]:
-    """The singular for one, the plural for all others; forms that have a translation stay unless it is `asked` for."""
+    """The units of a plural: singular for the form for one, plural for all others. Without `asked`, forms that have a
+    translation are unchanged."""
     own = entry.forms
     plurals = plurals or PluralForms(len(own), 0 if len(own) > 1 else -1)
     wanted = [f"msgstr[{number}]" for number in range(plurals.total)]
@@ -104,7 +104,7 @@ def _plural(text: str, entry: _Entry, plurals: PluralForms | None, *, asked: boo
 
 
 def _unit(text: str, entry: _Entry, keyword: str, names: list[str], surplus: Sequence[str] = ()) -> Unit:
-    """A text of an entry, which becomes these forms. Units of the same entry write the same of what they share."""
+    """A unit of an entry, written to these forms. Units of the same entry write equal splices for shared parts."""
     last = entry.places[entry.forms[-1]][1]
 
     def write(new: str) -> Iterator[Splice]:

@@ -1,4 +1,4 @@
-"""Which files are documents, and what their units are."""
+"""The registry of document formats: their encodings and parsers."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from limelight.untrusted import shown
 
 
 class Options(NamedTuple):
-    """What is to be translated."""
+    """What to translate in a file."""
 
     source: str = ""
     target: str = ""
     everything: bool = False
-    """In files that hold both sides, also what has a translation already."""
+    """In files with both sides, also translate segments that already have a translation."""
 
 
 Parse = Callable[[str, Options], list[Unit]]
@@ -52,12 +52,12 @@ FORMATS: dict[str, tuple[str, Parse]] = {
     ".tmx": ("xml", lambda text, given: tmx_units(text, given.source, given.target)),
     ".ts": ("xml", lambda text, given: qt_units(text, given.target, everything=given.everything)),
 }
-"""By the ending of a name: how its encoding is found, and its parser."""
+"""By suffix: how to find the encoding, and the parser."""
 DOCX = ".docx"
 
 
 def suffix_of(name: str | PurePath) -> str:
-    """The ending that says what a file is, in lower case."""
+    """The suffix that determines the format of a file, in lower case."""
     return PurePath(name).suffix.lower()
 
 
@@ -67,7 +67,7 @@ def is_document(name: str | PurePath) -> bool:
 
 
 class Decoded(NamedTuple):
-    """A file as text, and how to get its bytes back."""
+    """A file as text, and how to encode it again."""
 
     text: str
     encoding: str
@@ -82,13 +82,13 @@ class Decoded(NamedTuple):
             return self.mark + text.encode(self.encoding, "xmlcharrefreplace" if self.charrefs else "strict")
         except UnicodeEncodeError as error:
             raise FormatError(
-                f"the translation has {shown(text[error.start])!r}, which {self.encoding} has not; convert the file "
-                "to UTF-8"
+                f"the translation has {shown(text[error.start])!r}, which {self.encoding} cannot represent; convert "
+                "the file to UTF-8"
             ) from None
 
 
 def find_units(text: str, suffix: str, options: Options) -> list[Unit]:
-    """The units of a file's text. Raises `FormatError` for what is not of this format."""
+    """The units of a file's text. Raises `FormatError` if the text is not in the format of `suffix`."""
     return FORMATS[suffix][1](text, options)
 
 
@@ -98,9 +98,9 @@ def docx_part_units(text: str) -> list[Unit]:
 
 
 def decode_file(data: bytes, suffix: str) -> Decoded:
-    """The text of a file, in UTF-8, UTF-16 with its mark, or what the file itself says.
+    """Decode a file: UTF-8, UTF-16 with a byte order mark, or the encoding that the file declares.
 
-    Raises `FormatError` for bytes that are not of its encoding, and for XML that is refused.
+    Raises `FormatError` for bytes that are not valid in the encoding, and for XML that is refused.
     """
     kind = FORMATS[suffix][0] if suffix in FORMATS else "xml"
     if kind == "xml":

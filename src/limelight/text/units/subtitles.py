@@ -1,4 +1,4 @@
-"""Units of subtitles (SRT, WebVTT): sentences, which may go over several cues."""
+"""Units of subtitles (SRT, WebVTT): sentences, which may extend over several cues."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Iterator, Sequence
 from limelight.text.units.unit import Code, Lines, Splice, Unit, has_words, make_unit, with_codes
 
 WIDTH = 42
-"""Characters of a line, as most guides for subtitles have it; a cue whose lines are longer keeps its width."""
+"""Maximum characters of a line, as in most subtitle guidelines; a cue with longer lines keeps its width."""
 MAX_JOINED = 4
-"""Cues of one sentence that are translated together."""
+"""Maximum number of cues that are translated together."""
 _CUE = re.compile(
     r"(?:\d+:)?\d+:\d\d[.,]\d{1,3}[ \t]*-->[^\r\n]*(?:\r\n|\n|\r)"
     r"((?:(?!(?:\d+[ \t]*(?:\r\n|\n|\r))?[^\r\n]*-->)[^\r\n]+(?:\r\n|\n|\r|\Z))*)"
 )
-"""Its text ends at a blank line, or where the next cue begins without one."""
+"""A cue; its text ends at a blank line, or where the next cue begins without one."""
 _CODE = re.compile(r"<(/?)([A-Za-z]+|\d[\d:.]*)[^<>]*>|\{\\[^{}]*\}")
 _ENDED = re.compile(r"[.!?…。！？♪][\"'”’)\]]*\s*$")
 _DIALOG = re.compile(r"\s*[-–—]\s?\S")
@@ -32,12 +32,12 @@ class _Cue:
 
     @property
     def joins(self) -> bool:
-        """Whether its text may be part of a sentence over several cues."""
+        """Whether its text may be a part of a sentence that extends over several cues."""
         return not _CODE.search(self.raw) and not any(map(_DIALOG.match, self.lines))
 
 
 def subtitle_units(text: str) -> list[Unit]:
-    """Its cues; those of one sentence are one unit."""
+    """The cues of a file; the cues of one sentence are one unit."""
     lines, units, group = Lines(text), list[Unit](), list[_Cue]()
     for match in _CUE.finditer(text):
         cue = _Cue(text, match)
@@ -72,7 +72,7 @@ def _units(group: Sequence[_Cue], lines: Lines) -> list[Unit]:
 
 
 def _dialog(cue: _Cue, line: int) -> Iterator[Unit]:
-    """Each line by somebody else."""
+    """A unit for each line of a dialog."""
     place = cue.begin
     for number, text in enumerate(cue.lines):
         begin, end = place, place + len(text)
@@ -98,7 +98,7 @@ def _parts(text: str) -> Iterator[str | Code]:
 
 
 def _shared(text: str, group: Sequence[_Cue]) -> Iterator[Splice]:
-    """The words of a translation, divided among cues by how much of the source each has."""
+    """The words of a translation, divided among the cues in proportion to their source text."""
     words = text.split()
     sizes = [len(cue.raw) for cue in group]
     total, place = len(" ".join(words)), 0
@@ -116,7 +116,7 @@ def _shared(text: str, group: Sequence[_Cue]) -> Iterator[Splice]:
 
 
 def _broken(text: str, cue: _Cue) -> str:
-    """A text in lines of even length, as many as it takes."""
+    """The text broken into lines of similar length."""
     width = max(WIDTH, max(map(len, cue.lines)))
     shown = len(_CODE.sub("", text))
     count = max(1, -(-shown // width))

@@ -18,7 +18,7 @@ _DONE = {"final", "signed-off", "translated", "reviewed"}
 
 
 class _File:
-    """The elements of a file, by the element they are in."""
+    """The elements of a file, by parent."""
 
     def __init__(self, text: str) -> None:
         self.text, self.lines = text, Lines(text)
@@ -32,7 +32,7 @@ class _File:
         return next((each for each in self.children.get(element.open.begin, ()) if each.name == name), None)
 
     def all(self, *names: str) -> Iterator[tuple[Element, Around]]:
-        """In the order of their beginnings."""
+        """All elements with these names, in document order."""
         found = [each for each in self.elements if each[0].name in names]
         yield from sorted(found, key=lambda each: each[0].open.begin)
 
@@ -40,21 +40,21 @@ class _File:
         return "" if element is None else self.text[element.begin : element.end]
 
     def indent(self, place: int) -> str:
-        """The line break and spaces before a tag; nothing where something else stands before it."""
+        """The line break and spaces before a tag; empty if other text precedes it."""
         found = re.search(r"\r?\n[ \t]*\Z", self.text[max(0, place - 200) : place])
         return found[0] if found else ""
 
 
 def xliff_units(text: str, language: str = "", *, everything: bool = False) -> list[Unit]:
-    """Segments of XLIFF 1.2 and 2.x without a target, or whose target nobody has translated yet.
+    """Segments of XLIFF 1.2 and 2.x without a target, or whose target is not yet translated.
 
-    The target gets the state `needs-review-translation` from `leveraged-mt` (1.2), the segment the state `translated`
-    (2.x). What is approved, final or not to be translated stays.
+    Sets the target's state to `needs-review-translation` with `leveraged-mt` (1.2), the segment's state to `translated`
+    (2.x). Segments that are approved, final or not to be translated are unchanged.
     """
     file = _File(text)
     root = next((element for element, around in file.elements if not around), None)
     if root is None or root.name != "xliff":
-        raise FormatError("no XLIFF: its first element is not <xliff>", 1)
+        raise FormatError("not XLIFF: its first element is not <xliff>", 1)
     if root.open.get("version").startswith("2"):
         units = [unit for each in file.all("segment") for unit in _segment(file, *each, everything=everything)]
         named = _named(root, "trgLang", language)
@@ -68,7 +68,7 @@ def xliff_units(text: str, language: str = "", *, everything: bool = False) -> l
 
 
 def _named(element: Element, attribute: str, language: str) -> list[Splice]:
-    """The language of the targets, where the file names none."""
+    """Splices that set the target language if the file names none."""
     if not language or element.open.where(attribute):
         return []
     place = element.open.place + len(element.open.attributes.rstrip())
@@ -76,7 +76,7 @@ def _named(element: Element, attribute: str, language: str) -> list[Splice]:
 
 
 def _may_be_translated(element: Element, around: Around) -> bool:
-    """What the innermost `translate` says."""
+    """Whether the innermost `translate` attribute permits translation."""
     for each in (element, *reversed(around)):
         if each.open.get("translate"):
             return each.open.get("translate") != "no"
@@ -117,7 +117,7 @@ def _trans_unit(file: _File, element: Element, around: Around, *, everything: bo
 
 
 def _replaced(file: _File, target: Element, content: str, states: str) -> Splice:
-    """A target with another content and other states."""
+    """The splice for a target with new content and states."""
     attributes = re.sub(r"\s+state(?:-qualifier)?\s*=\s*(?:\"[^\"]*\"|'[^']*')", "", target.open.attributes).rstrip()
     name = file.text[target.open.begin + 1 : target.open.place]
     return Splice(*target.outer, f"<{name}{attributes}{states}>{content}</{name}>")
@@ -153,10 +153,13 @@ def _segment(file: _File, element: Element, around: Around, *, everything: bool)
 
 
 def tmx_units(text: str, source: str, target: str) -> list[Unit]:
-    """Units of a memory that have a text in the source language, and none in the target language, which they get."""
+    """Units of a translation memory with a text in the source language, and none yet in the target language.
+
+    Raises `FormatError` if the text is not TMX, or a language is not given.
+    """
     file = _File(text)
     if not any(element.name == "tmx" and not around for element, around in file.elements):
-        raise FormatError("no memory: its first element is not <tmx>", 1)
+        raise FormatError("not TMX: its first element is not <tmx>", 1)
     if not (source and target):
         raise FormatError("a TMX file names its languages: say which with --from and --to")
     units = list[Unit]()
@@ -193,11 +196,11 @@ def _tuv(file: _File, element: Element, variant: Element, segment: Element, targ
 
 
 def qt_units(text: str, language: str = "", *, everything: bool = False) -> list[Unit]:
-    """Messages of a Qt file whose translation is missing or unfinished. They stay `unfinished`: to be looked at."""
+    """Messages of a Qt file whose translation is missing or unfinished. They remain `unfinished`, for review."""
     file = _File(text)
     root = next((element for element, around in file.elements if not around), None)
     if root is None or root.name != "TS":
-        raise FormatError("no Qt translation file: its first element is not <TS>", 1)
+        raise FormatError("not a Qt translation file: its first element is not <TS>", 1)
     plurals = forms_of_qt(root.open.get("language") or language)
     units = [unit for element, _ in file.all("message") for unit in _message(file, element, plurals,
              everything=everything)]  # fmt: skip

@@ -1,10 +1,10 @@
-"""A translatable unit of a file, and how its translation gets into the file.
+"""A translatable unit of a file, and how its translation is written into the file.
 
-Parsers find units and say which characters their translations replace. Nothing else of a file changes: it is never
-written anew from what a parser understood of it.
+Parsers find units and the characters that their translations replace. The rest of a file is unchanged: it is never
+serialized from a parsed form.
 
-The markup inside a unit is not part of its text. Each code is one private-use character there (U+F1000 and up), which
-`code_protector` finds, so that codes are carried through a translation as other protected spans are.
+Markup inside a unit is represented by codes: each code is one private-use character (U+F1000 and up) of its text.
+`code_protector` finds these characters, so that codes are protected spans of a translation.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from limelight.text.protectors import CODES as CODES_NAME
 from limelight.text.protectors import Found, Protector, Role
 
 MAX_UNIT = 100_000
-"""Characters of a unit that is translated."""
+"""Maximum characters of a unit."""
 FIRST_CODE, LAST_CODE = 0xF1000, 0xFFFFD
 CODES = re.compile(f"[{chr(FIRST_CODE)}-{chr(LAST_CODE)}]")
-"""The character of a code."""
+"""Matches the character of a code."""
 
 
 class FormatError(ValueError):
-    """A file that is not what its name says, or that is not read."""
+    """A file that is not in the format of its suffix, or is not supported."""
 
     def __init__(self, reason: str, line: int = 0) -> None:
         super().__init__(reason)
         self.reason, self.line = reason, line
-        """The line is 0 where there is none."""
+        """The line is 0 if unknown."""
 
 
 class Splice(NamedTuple):
-    """Characters of a file from `begin` up to `end` become `text`."""
+    """Replaces the characters of a file from `begin` to `end` (exclusive) by `text`."""
 
     begin: int
     end: int
@@ -47,9 +47,9 @@ class Code(NamedTuple):
     raw: str
     role: Role = "alone"
     name: str = "code"
-    """The same for both codes of a pair."""
+    """Equal for both codes of a pair."""
     place: int = -1
-    """Where it is in the file, if units may be within it."""
+    """Its place in the file if other units may be inside it; else -1."""
 
 
 Parts = Sequence[str | Code]
@@ -62,15 +62,15 @@ class Unit(NamedTuple):
     """Plain text with a character for each code."""
     codes: tuple[Code, ...]
     write: Callable[[str], Iterable[Splice]]
-    """What replaces what, for a translation with the same characters for codes."""
+    """Returns the splices for a translation, which has the same characters for codes."""
     line: int
-    """Where it begins in the file, from 1."""
+    """The line of the file where it begins, from 1."""
 
 
 def make_unit(parts: Parts, write: Callable[[str], Iterable[Splice]], line: int) -> Unit:
-    """A unit of text and codes. Characters of the text that would be read as codes become codes of themselves.
+    """Make a unit from text and codes. Characters of the text that look like codes become codes themselves.
 
-    Raises `FormatError` for one that is too large.
+    Raises `FormatError` if it is too large.
     """
     codes, text = list[Code](), list[str]()
     for part in parts:
@@ -82,12 +82,12 @@ def make_unit(parts: Parts, write: Callable[[str], Iterable[Splice]], line: int)
                 text.append(piece)
     whole = "".join(text)
     if len(whole) > MAX_UNIT or len(codes) > LAST_CODE - FIRST_CODE:
-        raise FormatError(f"a segment of {len(whole):,} characters; at most {MAX_UNIT:,} are translated", line)
+        raise FormatError(f"a segment of {len(whole):,} characters; the maximum is {MAX_UNIT:,}", line)
     return Unit(whole, tuple(codes), write, line)
 
 
 def with_codes(text: str, codes: Sequence[Code], escape: Callable[[str], str] = str) -> str:
-    """A translation as it stands in the file: its text escaped, its codes as they were."""
+    """A translation as written to the file: its text escaped, its codes as in the source."""
     return "".join(
         piece if isinstance(piece, str) else piece.raw
         for piece in (escape(part) if isinstance(part, str) else part for part in parts_of(text, codes))
@@ -126,20 +126,20 @@ def is_code(text: str) -> bool:
 
 
 def show_codes(text: str, codes: Sequence[Code]) -> str:
-    """A text with codes for people."""
+    """A text with its codes, for display."""
     return with_codes(text, codes)
 
 
 def has_words(text: str) -> bool:
-    """Whether there is a letter to translate."""
+    """Whether a text has a letter to translate."""
     return any(character.isalpha() for character in text)
 
 
 def splice(text: str, splices: Iterable[Splice]) -> str:
-    """The text with all replacements; the same one given twice is done once. What is within another one belongs to that
-    (`with_inner`).
+    """Apply all splices to a text; equal splices are applied once. Splices inside another one have to be applied to that
+    first (`with_inner`).
 
-    Raises `ValueError` where two of them overlap.
+    Raises `ValueError` if two splices overlap.
     """
     parts, place = list[str](), 0
     for begin, end, new in sorted(dict.fromkeys(splices), key=lambda each: (each.begin, -each.end)):
@@ -153,13 +153,13 @@ def splice(text: str, splices: Iterable[Splice]) -> str:
 
 
 def rewritten(text: str, units: Iterable[Unit], translations: Iterable[str | None]) -> str:
-    """The text of a file with translations of its units; None, or the unit's own text, changes nothing."""
+    """The text of a file with translations of its units; a translation that is None or equal changes nothing."""
     given = zip(units, translations, strict=True)
     return splice(text, [each for unit, new in given if new not in (None, unit.text) for each in unit.write(new or "")])
 
 
 def with_inner(codes: Sequence[Code], inner: Iterable[Splice]) -> tuple[Code, ...]:
-    """Codes in which other units are, with the replacements of these."""
+    """The codes with the splices of other units inside them applied."""
     if all(code.place < 0 for code in codes):
         return tuple(codes)
     found = sorted(inner, key=lambda each: each.begin)
@@ -178,13 +178,13 @@ def with_inner(codes: Sequence[Code], inner: Iterable[Splice]) -> tuple[Code, ..
 
 
 class Lines:
-    """The numbers of lines by place, looked up in any order."""
+    """Converts places in a text to line numbers."""
 
     def __init__(self, text: str) -> None:
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
 
     def at(self, place: int) -> int:
-        """The line, from 1, that a character is in."""
+        """The line, from 1, of the character at a place."""
         return bisect_right(self._starts, place)
 
 

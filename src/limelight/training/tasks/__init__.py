@@ -1,4 +1,4 @@
-"""What can be learned: each kind of model from its kind of text."""
+"""Training tasks: one for each kind of model and text."""
 
 from limelight.training.tasks.choose import Tokenized, build_task, fresh_model, prepare_data
 

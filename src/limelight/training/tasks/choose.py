@@ -1,4 +1,4 @@
-"""Which task a run has: what its model is, and what text it is given, say so (`models/families.py`)."""
+"""Choose the training task by the family of the model (`models/families.py`)."""
 
 from pathlib import Path
 from typing import Protocol, cast, runtime_checkable
@@ -15,15 +15,15 @@ from limelight.training.tasks.task import Task
 
 @runtime_checkable
 class Tokenized(Protocol):
-    """Text made ready to be trained on."""
+    """Prepared training text."""
 
     @property
     def tokenizers(self) -> Tokenizers:
-        """What its tokens are tokens of."""
+        """The tokenizers of the text."""
 
 
 def prepare_data(config: RunConfig, folder: Path, say: Say) -> Tokenized:
-    """Text to tokens, as the task wants them. Raises `UserError` where the text cannot be read or none is left."""
+    """Tokenize the text for the task. Raises `UserError` if the text cannot be read, or none is left."""
     if not config.data.text:
         first_look(config, folder, say)
     prepare = resolve(family_of(config.model).uses[config.learns].prepare)
@@ -31,11 +31,11 @@ def prepare_data(config: RunConfig, folder: Path, say: Say) -> Tokenized:
 
 
 def fresh_model(config: RunConfig, data: Tokenized) -> Model:
-    """A model with random weights for what the text holds. Raises `UserError` for impossible settings."""
+    """A model with random weights for the vocabulary of the data. Raises `UserError` for invalid settings."""
     return build_model(config.model, data.tokenizers, getattr(data, "labels", ()))
 
 
 def build_task(config: RunConfig, data: Tokenized, model: Model) -> Task:
-    """The task of a run. Raises `UserError` where the model cannot take what the text holds."""
+    """The task of a run. Raises `UserError` if the text does not fit the model."""
     task = resolve(family_of(config.model).uses[config.learns].task)
     return cast(Task, task(config, data, model))

@@ -1,4 +1,4 @@
-"""Classification: texts with a label each."""
+"""The classification task: texts with one label each."""
 
 from collections.abc import Generator
 
@@ -25,7 +25,7 @@ from limelight.training.tasks.task import Task, Validation, require_positions
 class Labels(Task):
     """Learns p(label | text).
 
-    Raises `UserError` where the model cannot take texts as long as they may get.
+    Raises `UserError` if texts may be longer than the model permits.
     """
 
     def __init__(self, config: RunConfig, prepared: PreparedLabels, model: Classifier) -> None:
@@ -56,7 +56,7 @@ class Labels(Task):
     def validate(
         self, model: Model, *, precision: str, device: torch.device, sharing: Sharing = ALL_MINE
     ) -> Validation:
-        """The mean loss of a label, accuracy and macro-F1 of the most probable ones, and one text to look at."""
+        """The mean loss per label, accuracy and macro-F1 of the most probable labels, and an example."""
         assert isinstance(model, Classifier)
         given, loss = np.zeros(len(self.pairs), dtype=np.int64), 0.0
         truth = np.zeros_like(given)
@@ -78,9 +78,9 @@ class Labels(Task):
 
 
 def validation_batches(prepared: PreparedLabels, *, tokens: int, longest: int | None) -> list[tuple[np.ndarray, Batch]]:
-    """All texts for validation, made once for a whole run: the places of some of them, and their batch.
+    """All validation texts as batches, made once for a whole run: indices of texts, and their batch.
 
-    Raises `UserError` for a text with more tokens than the `longest` sequence the model takes.
+    Raises `UserError` for a text with more tokens than the `longest` sequence that the model permits.
     """
     pairs, tokenizer = prepared.valid, prepared.tokenizers.source
     rows = [begun(row) for row in tokenizer.encode_batch([pair.source for pair in pairs])]

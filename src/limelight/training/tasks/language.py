@@ -18,13 +18,13 @@ from limelight.training.precision import autocast
 from limelight.training.tasks.task import Task, Validation, mean_loss
 
 LOOKED_AT = 16_384
-"""Tokens of a batch of validation, where training has smaller ones."""
+"""Minimum number of tokens in a validation batch."""
 
 
 class LanguageModeling(Task):
-    """Learns p(token | tokens before it). Models that carry a state read on from batch to batch; others see a block.
+    """Learns p(token | previous tokens). Models with a state carry it from batch to batch; others see one block.
 
-    Raises `UserError` for blocks longer than the model can take, and for a text shorter than a block.
+    Raises `UserError` for blocks longer than the model permits, and for a text shorter than a block.
     """
 
     def __init__(self, config: RunConfig, prepared: PreparedText, model: Model) -> None:
@@ -51,7 +51,7 @@ class LanguageModeling(Task):
     def validate(
         self, model: Model, *, precision: str, device: torch.device, sharing: Sharing = ALL_MINE
     ) -> Validation:
-        """The mean loss of a token, and the same as bits for a byte of the text, whatever its tokens are."""
+        """The mean loss per token, and bits per byte of the text, which does not depend on the tokenization."""
         loss = mean_loss(
             model,
             self._unseen(model),
@@ -64,7 +64,7 @@ class LanguageModeling(Task):
         return Validation(loss, {"bits_per_byte": loss / math.log(2) * pieces_per_byte})
 
     def _unseen(self, model: Model) -> Iterable[Batch]:
-        """The text for validation, in order."""
+        """The validation text, in order."""
         ids, block = self.text.ids, min(self.block, len(self.text.ids) - 1)
         if not isinstance(model, ReadsOn):
             return blocks_in_order(ids, tokens=self.tokens, block=block)
@@ -73,7 +73,7 @@ class LanguageModeling(Task):
 
 
 def require_block(config: RunConfig, longest: int | None) -> None:
-    """Raises `UserError` for blocks of more positions than the model learns."""
+    """Raise `UserError` for blocks of more positions than the model learns."""
     block = config.batching.block
     if longest is not None and block > longest:
         raise UserError(

@@ -1,4 +1,4 @@
-"""Masked language modeling: plain text, some tokens of each line guessed from all that stands around them."""
+"""Masked language modeling: some tokens of each line of plain text are predicted from their left and right context."""
 
 from collections.abc import Generator
 
@@ -17,10 +17,10 @@ from limelight.training.tasks.task import Task, Validation, mean_loss, require_p
 
 
 class Masked(Task):
-    """Learns p(token | the line around it) (Devlin et al. 2019, section 3.1, without its second task).
+    """Learns p(token | other tokens of the line) (Devlin et al. 2019, section 3.1, without next-sentence prediction).
 
-    The lines for validation are masked once, in the same way for every validation. Raises `UserError` where the model
-    cannot take sequences as long as they may get, and for text without a token that could be guessed.
+    Validation lines are masked once, so every validation has the same masks. Raises `UserError` if sequences may be
+    longer than the model permits, and for text without a token that can be masked.
     """
 
     def __init__(self, config: RunConfig, prepared: PreparedText, model: MaskedModel) -> None:
@@ -56,7 +56,7 @@ class Masked(Task):
     def validate(
         self, model: Model, *, precision: str, device: torch.device, sharing: Sharing = ALL_MINE
     ) -> Validation:
-        """The mean loss of a guessed token, and a line as the model completes it."""
+        """The mean loss per masked token, and an example line completed by the model."""
         assert isinstance(model, MaskedModel)
         loss = mean_loss(
             model, self.valid_batches, autocast=autocast(precision, device), device=device, sharing=sharing
@@ -64,7 +64,7 @@ class Masked(Task):
         return Validation(loss, example=self._example(model, device))
 
     def _example(self, model: MaskedModel, device: torch.device) -> tuple[tuple[str, str], ...]:
-        """The first line of the middle batch: masked, as it was, and with what the model takes for most probable."""
+        """The first line of the middle batch: masked, original, and completed with the most probable tokens."""
         batch = self.valid_batches[len(self.valid_batches) // 2].to(device)
         with eval_mode(model):
             guessed = model.project(model(batch)[:1]).argmax(dim=-1)

@@ -1,4 +1,4 @@
-"""What a run learns: where its batches come from, and how good the model has become."""
+"""The interface of training tasks: their batches, and validation."""
 
 import math
 import sys
@@ -18,28 +18,27 @@ from limelight.training.distributed import ALL_MINE, Sharing
 from limelight.training.loss import Learner, batch_loss
 
 LEAST_BLEU = 1.0
-"""Below this BLEU is noise: a matched 4-gram or two, or none at all."""
+"""BLEU below this is noise: hardly any 4-gram matches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """One validation on unseen text."""
+    """The result of a validation on held-out text."""
 
     loss: float
     """Per predicted token, natural logarithm, without label smoothing; its exponential is the perplexity."""
     figures: Mapping[str, float] = field(default_factory=dict)
-    """What else was measured, by name: `bleu` and `chrf` of greedy translations, `accuracy` and `macro_f1` of
-    labels."""
+    """Further metrics by name: `bleu` and `chrf` of greedy translations, `accuracy` and `macro_f1` of labels."""
     example: Sequence[tuple[str, str]] = ()
-    """Texts to look at, each with the name of what it is."""
+    """Texts to display, each as (name, text)."""
     directions: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """Loss and figures of each direction, where there are several; the others are their means then."""
+    """Loss and figures of each direction if there are several; then `loss` and `figures` are their means."""
 
     def score(self, by: str) -> float:
-        """The figure to be raised: one of `figures`, or minus the loss (also where there is no such figure).
+        """The score by which models are compared, higher is better: one of `figures`, else minus the loss.
 
-        Where BLEU says nothing, `bleu` is a hundredth of chrF: at most 1, so a model with a real BLEU is better than
-        any without, and of two without one chrF decides.
+        While BLEU is noise, the score for `bleu` is a hundredth of chrF: at most 1, so a model with a significant BLEU
+        is better than any without, and chrF decides between two models without.
         """
         figure = self.figures.get(by, -self.loss)
         if self.is_without_bleu(by):
@@ -47,21 +46,21 @@ class Validation:
         return figure if math.isfinite(figure) else -sys.float_info.max  # worse than any other, and comparable
 
     def is_without_bleu(self, by: str) -> bool:
-        """Whether models are compared by BLEU, and this BLEU says nothing yet."""
+        """Whether models are compared by BLEU, and this BLEU is still noise."""
         return by == "bleu" and "chrf" in self.figures and self.figures["bleu"] < LEAST_BLEU
 
 
 class Task(ABC):
-    """What the loop may know of what a model learns.
+    """The interface between the training loop and the objective of a model.
 
-    Whatever the task, a batch says what is to be predicted and where (`target_out`, `target_valid`), the model makes
-    features for these places, and the loss is the same cross-entropy.
+    In every task a batch has targets and their mask (`target_out`, `target_valid`), the model computes features for
+    these positions, and the loss is the same cross-entropy.
     """
 
     amount: str
-    """How much there is to learn from, in words: `29,000 pairs`."""
+    """The amount of training text, in words: `29,000 pairs`."""
     measured_by: str = ""
-    """How the figures of a validation are measured, in words; empty where there is nothing to say."""
+    """How the figures of a validation are measured, in words; may be empty."""
 
     @abstractmethod
     def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
@@ -69,27 +68,27 @@ class Task(ABC):
 
     @abstractmethod
     def batches_per_epoch(self) -> float:
-        """About how many batches an epoch has."""
+        """Approximate number of batches per epoch."""
 
     @property
     @abstractmethod
     def validates(self) -> bool:
-        """Whether there is unseen text."""
+        """Whether there is validation text."""
 
     def warm_up(self, model: Model, *, precision: str, device: torch.device) -> None:  # noqa: B027
-        """Do what only the first validation of a process has to do, as compiling loops for a new machine: a run of
-        minutes keeps as much time for its last validation as an earlier one took."""
+        """Do one-time work of the first validation, such as compiling loops: a run with `max_minutes` reserves the
+        duration of an earlier validation for its last one."""
 
     @abstractmethod
     def validate(
         self, model: Model, *, precision: str, device: torch.device, sharing: Sharing = ALL_MINE
     ) -> Validation:
-        """How good the model is as it stands. Nothing is changed by it, the random state included. With `sharing` it is
-        done by several processes, which all find the same."""
+        """Validate the current weights. Changes no state, including the random state. With `sharing` several processes
+        divide the work, and all get the same result."""
 
 
 def require_positions(config: RunConfig, longest: int | None) -> None:
-    """Raises `UserError` where training would meet more positions than the model learns."""
+    """Raise `UserError` if sequences may have more positions than the model learns."""
     if longest is not None and config.batching.max_length > longest:
         raise UserError(
             f"batching.max_length={config.batching.max_length} is more than the {longest} positions the model learns; "
@@ -106,8 +105,8 @@ def mean_loss(
     device: torch.device,
     sharing: Sharing = ALL_MINE,
 ) -> float:
-    """Negative log-likelihood per predicted token. A `learner` may stand in for the model, as for one that carries a
-    state. The sums of the batches are added in their order, whichever process has computed which."""
+    """Negative log-likelihood per predicted token, natural logarithm. A `learner` may replace the model, for example
+    one that carries a state. Sums are added in the order of the batches, whichever process computed them."""
 
     def losses(some: Iterable[Batch]) -> list[tuple[float, int]]:
         found = []

@@ -1,4 +1,4 @@
-"""Translation: pairs of sentences in one or several directions, and BLEU of what is really translated."""
+"""The translation task: sentence pairs in one or several directions; validation translates and measures BLEU."""
 
 import os
 from collections.abc import Generator, Mapping, Sequence
@@ -28,7 +28,7 @@ MAX_DATA_WORKERS = 8
 class Translation(Task):
     """Learns p(target | source) of pairs.
 
-    Raises `UserError` where the model cannot take sequences as long as they may get.
+    Raises `UserError` if sequences may be longer than the model permits.
     """
 
     def __init__(self, config: RunConfig, prepared: Prepared, model: Seq2Seq) -> None:
@@ -63,7 +63,7 @@ class Translation(Task):
     def validate(
         self, model: Model, *, precision: str, device: torch.device, sharing: Sharing = ALL_MINE
     ) -> Validation:
-        """The figures of each direction; of several, their mean."""
+        """Figures of each direction, and their means if there are several."""
         assert isinstance(model, Seq2Seq)
         decoding = self.config.decoding
         found = {
@@ -73,7 +73,7 @@ class Translation(Task):
         return mean_of(found)
 
     def warm_up(self, model: Model, *, precision: str, device: torch.device) -> None:
-        """Translate a sentence: all directions search in the same loops."""
+        """Translate one sentence: all directions use the same compiled loops."""
         assert isinstance(model, Seq2Seq)
         for each in list(self.valid.values())[:1]:
             each.translate(model, each.chosen[:1], self.config.decoding, precision=precision)
@@ -123,7 +123,7 @@ def stream_of(config: RunConfig, prepared: Prepared, *, processes: int) -> Batch
 
 
 def data_workers(wanted: int | None, device: torch.device) -> int:
-    """How many processes draw the pairs. One draws 50,000 to 100,000 tokens per second: enough for a CPU."""
+    """The number of data processes. One prepares 50,000 to 100,000 tokens per second: enough for training on a CPU."""
     if wanted is not None:
         return wanted
     return 0 if device.type == "cpu" else max(1, min(MAX_DATA_WORKERS, (os.cpu_count() or 1) - 1))
@@ -149,15 +149,16 @@ def views_of(
 
 
 def source_tags(data: DataConfig, corpus: Corpus, direction: Direction) -> list[str]:
-    """The tokens before every source: of the target language, where there are several directions, and of
-    back-translated text."""
+    """The tokens before every source: for the target language if there are several directions, and for back-translated
+    text."""
     language = [language_tag(direction.target)] if len(directions_of(data)) > 1 else []
     return language + [BACK_TRANSLATED] * bool(corpus.tag)
 
 
 def balance(sizes: Sequence[int], temperature: float) -> list[float]:
-    """How often each pair of each corpus is seen per epoch, so that a corpus of n pairs is drawn in proportion to
-    n^(1 / temperature) and an epoch has as many pairs as all corpora (Arivazhagan et al. 2019, section 4.2)."""
+    """Temperature sampling (Arivazhagan et al. 2019, section 4.2): how often each pair of each corpus is used per
+    epoch. A corpus of n pairs is drawn in proportion to n^(1 / temperature); an epoch has as many pairs as all corpora.
+    """
     if temperature == 1:
         return [1.0] * len(sizes)
     wanted = np.array(sizes, dtype=np.float64) ** (1 / temperature)
@@ -166,7 +167,8 @@ def balance(sizes: Sequence[int], temperature: float) -> list[float]:
 
 
 def valid_pairs(data: DataConfig, corpora: Sequence[Sequence[Pair]]) -> dict[Direction, list[Pair]]:
-    """Validation pairs by direction: `corpora` run in step with `data.valid`. A run of one direction has one group."""
+    """Validation pairs by direction; `corpora` are the pairs of `data.valid`, in order. A run with one direction has
+    one group."""
     found: dict[Direction, list[Pair]] = {}
     directions = directions_of(data)
     several = len(directions) > 1
@@ -180,7 +182,7 @@ def valid_pairs(data: DataConfig, corpora: Sequence[Sequence[Pair]]) -> dict[Dir
 
 
 def mean_of(found: Mapping[Direction, Validation]) -> Validation:
-    """The mean of each figure over the directions, with the figures of each beside it; one alone is itself."""
+    """The mean of each figure over the directions, and the figures of each; a single validation is unchanged."""
     if len(found) == 1:
         return next(iter(found.values()))
     count = len(found)

@@ -1,4 +1,4 @@
-"""Validation text of one direction: its loss, and BLEU and chrF of what the model really translates."""
+"""Validation of one direction: the loss, and BLEU and chrF of greedy translations."""
 
 from collections.abc import Sequence
 
@@ -22,11 +22,11 @@ class ValidSet:
     """Pairs of one direction, made into batches once for a whole run.
 
     Args:
-        tokenizers: of this direction: they put the tag before the source where the model has several.
-        sentences: how many pairs are translated; 0 measures the loss alone.
-        tokenize: sacreBLEU's tokenization; chosen for the target `language` or by the script of the pairs if None.
+        tokenizers: those of this direction, which add the language tag if the model has several directions.
+        sentences: number of pairs that are translated; 0 measures only the loss.
+        tokenize: sacreBLEU's tokenization; if None, chosen by the target `language` or the script of the pairs.
 
-    Raises `UserError` for a pair longer than the model takes, and for a tokenization that cannot be used here.
+    Raises `UserError` for a pair longer than the model permits, and for a tokenization that is not available.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class ValidSet:
         device: torch.device,
         sharing: Sharing = ALL_MINE,
     ) -> Validation:
-        """Loss over all batches; greedy translations of some pairs spread evenly over the set."""
+        """The loss over all batches, and metrics of greedy translations of evenly spaced pairs."""
         loss = mean_loss(model, self.batches, autocast=autocast(precision, device), device=device, sharing=sharing)
         if not self.chosen:
             return Validation(loss)
@@ -73,7 +73,7 @@ class ValidSet:
     def translate(
         self, model: Seq2Seq, pairs: Sequence[Pair], decoding: DecodingConfig, *, precision: str
     ) -> list[str]:
-        """Greedy translations of their sources."""
+        """Greedy translations of the sources of `pairs`."""
         translator = Translator(
             model, self.tokenizers, decoding, precision=search_precision(precision), threads=torch.get_num_threads()
         )
@@ -86,8 +86,8 @@ def validation_batches(
 ) -> list[Batch]:
     """All pairs as batches, made once for a whole run.
 
-    Raises `UserError` for a pair with more tokens than the `longest` sequence the model takes: now, and not after the
-    first thousand updates.
+    Raises `UserError` for a pair with more tokens than the `longest` sequence that the model permits: now, not at the
+    first validation.
     """
     sources = tokenizers.source.encode_batch([pair.source for pair in pairs])
     targets = tokenizers.target.encode_batch([pair.target for pair in pairs])
@@ -110,7 +110,7 @@ def validation_batches(
 
 
 def _bleu_of(pairs: Sequence[Pair], chosen: Sequence[Pair], language: str, wanted: str | None) -> tuple[str, str]:
-    """The tokenization for BLEU, and in words how BLEU is measured."""
+    """The tokenization for BLEU, and a description of how BLEU is measured."""
     if not chosen:
         return "", ""
     references = [pair.target for pair in pairs]
@@ -121,8 +121,7 @@ def _bleu_of(pairs: Sequence[Pair], chosen: Sequence[Pair], language: str, wante
 
 
 def _spread(pairs: Sequence[Pair], count: int) -> Sequence[Pair]:
-    """`count` pairs at even distances, so that a sorted file is seen from its short to its long end; all where they are
-    fewer."""
+    """`count` evenly spaced pairs, so that a file sorted by length is covered; all if there are fewer."""
     if len(pairs) <= count:
         return pairs
     return [pairs[int(place)] for place in np.linspace(0, len(pairs) - 1, count)]
