@@ -93,7 +93,7 @@ def test_a_segment_without_an_end(suffix: str, tmp_path: Path) -> None:
         if suffix == ".docx"
         else FILES[suffix].replace("one two", huge).encode()
     )
-    assert "at most 100,000 are translated" in refused(tmp_path, f"a{suffix}", content)
+    assert "the maximum is 100,000" in refused(tmp_path, f"a{suffix}", content)
 
 
 @pytest.mark.parametrize("suffix", [*FORMATS, ".docx"])

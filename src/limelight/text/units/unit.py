@@ -136,7 +136,7 @@ def has_words(text: str) -> bool:
 
 
 def splice(text: str, splices: Iterable[Splice]) -> str:
-    """Apply all splices to a text; equal splices are applied once. Splices inside another one have to be applied to that
+    """Apply all splices to a text; equal splices are applied once. Splices inside another one must be applied to that
     first (`with_inner`).
 
     Raises `ValueError` if two splices overlap.
