@@ -74,7 +74,8 @@ def attention(
         )
         of_map = kind or drawing.Kind.CROSS
     seen = replace(seen, model=seen.model or folders[0])
-    seen = seen if end else seen.without_end()  # before words are merged: the tokens of a word then weigh alike
+    seen = seen if end else seen.without_end()  # before words are merged: the tokens of a word then have equal weight
+    page = output is not None and output.suffix.lower() == ".html"  # the page offers both
     seen = seen.merge_words() if words and not page else seen
     if output is None:
         show(_as_text(seen, of_map, layer, head))
