@@ -210,7 +210,7 @@ def test_phrases_and_shortlists_go_together(seed: int) -> None:
         (Constraints((Phrase(((0,),)),)), {}, "other than 0, the end"),
         (Constraints((), ((9,),)), {}, "from 0 to 8"),
         (Constraints((Phrase(((4, 5),)),), ((5,),)), {}, "contains an excluded phrase"),
-        (Constraints((Phrase(((4, 5),)),) * 65), {}, "at most 64"),
+        (Constraints((Phrase(((4, 5),)),) * 65), {}, "the maximum is 64"),
         (Constraints((Phrase(((4,),)),)), {"sampling": Sampling()}, "sampling exclude each other"),
     ],
 )
