@@ -179,7 +179,7 @@ def test_a_text_that_a_language_model_reads(limelight: Limelight, writing: Path,
     [
         (
             ["dog", "--target", "x", "--beam", "2"],
-            "--target x and --beam 2: a language model reads one text and transl",
+            "--target x and --beam 2: a language model has one text and does not",
         ),
         (["dog", "--no-end"], "--no-end: a language model has one text and does not translate; leave it out"),
         (["dog", "--kind", "cross"], "this model has no attention of the kind cross; it has decoder_self"),

@@ -401,4 +401,4 @@ def test_a_preview_is_for_pairs(limelight: Limelight, corpus: Path, tmp_path: Pa
     assert "--preview shows pairs: give --train FILE (or two files)" in ended.err
     ended = limelight("train", "--train", corpus / "train.tsv", "--recipe", "classifier", "--preview", 3)
     assert (ended.code, ended.out) == (2, "")
-    assert "for a model that translates" in ended.err
+    assert "it needs a translation model" in ended.err

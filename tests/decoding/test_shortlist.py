@@ -258,8 +258,8 @@ def drained(engine: Engine) -> list[Outcome]:
         ([1, 4], "the shortlist lacks the id 0: it has to include the end, the prefix and phrases"),
         ([0, 1, 4], "the shortlist lacks the id 7"),
         ([0, 7, 4], "the ids of a shortlist must be ascending, from 0 to at most 16"),
-        ([0, 7, 17], "the ids of a shortlist rise"),
-        ([0, 7, 7], "the ids of a shortlist rise"),
+        ([0, 7, 17], "the ids of a shortlist must be ascending"),
+        ([0, 7, 7], "the ids of a shortlist must be ascending"),
     ],
 )
 def test_a_list_that_cannot_be_searched_is_refused(seed: int, listed: list[int], message: str) -> None:

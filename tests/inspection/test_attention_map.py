@@ -147,7 +147,7 @@ def test_alignment_is_the_arg_max_word(seed):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"kind": "sideways"}, "'sideways' is not a kind of attention; there are encoder_self, decoder_self, cross"),
+        ({"kind": "sideways"}, "'sideways' is not a kind of attention; kinds are encoder_self, decoder_self, cross"),
         ({"kind": "encoder_self"}, "no attention of the kind encoder_self; it has cross"),
         ({"kind": "cross", "layer": 3}, "no layer 3: the model has 3, they count from 0 to 2"),
         ({"kind": "cross", "layer": -4}, "no layer -4"),
@@ -251,7 +251,7 @@ def test_the_decoder_may_not_attend_to_later_positions(seed):
     [
         (lambda values: "not json", "not an attention map: not valid JSON"),
         (lambda values: [values], 'not an attention map: it has no "format": "limelight.attention"'),
-        (lambda values: {**values, "format": "other"}, "no attention map"),
+        (lambda values: {**values, "format": "other"}, "not an attention map"),
         (lambda values: {**values, "version": 2}, "version 2: this Limelight reads version 1"),
         (lambda values: {key: value for key, value in values.items() if key != "unit"}, "attention map without 'unit'"),
         (lambda values: {**values, "cross": [[[[1.0]]]]}, r"damaged attention map: cross is \(1, 1, 1, 1\)"),

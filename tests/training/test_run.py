@@ -178,7 +178,7 @@ def test_where_nothing_can_be_locked_it_is_said(
 
     monkeypatch.setattr("fcntl.flock", cannot)
     assert train(config, tmp_path / "run").step == 2
-    assert "run: this file system cannot lock files; see to it that nobody else" in capsys.readouterr().err
+    assert "run: this file system cannot lock files; make sure that no other process" in capsys.readouterr().err
 
 
 def test_a_signal_is_heard_within_a_backward_pass(
