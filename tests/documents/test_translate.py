@@ -137,6 +137,19 @@ def test_what_is_suspect_is_reported(tmp_path: Path) -> None:
     assert "2 suspect" in next(report.lines())
 
 
+def test_a_tag_behind_an_address_is_not_taken_for_a_part_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    path.write_text("see [http://a.org/x](http://a.org/x) now\n")
+
+    class Closer(Capitals):
+        def __call__(self, texts: Sequence[ProtectedText]) -> list[ProtectedTranslation]:
+            return [answer(each.text.replace(" now", "jetzt"), each.text) for each in texts]
+
+    report = translate_document(path, tmp_path / "b.md", work(Closer()))
+    assert (tmp_path / "b.md").read_text() == "see [http://a.org/x](http://a.org/x)jetzt\n"
+    assert report.suspects == []
+
+
 def test_a_folder_into_a_folder(tmp_path: Path) -> None:
     given, output = tmp_path / "in", tmp_path / "out"
     (given / "deep").mkdir(parents=True)

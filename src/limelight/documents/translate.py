@@ -196,7 +196,7 @@ def _reasons(unit: Unit, text: str, failed: Sequence[str], unused: Sequence[str]
         reasons.append(f"term not used: {shown(', '.join(unused), 80)}")
     if numbers := lost_numbers(source, output):
         reasons.append(f"lost number {', '.join(numbers)}")
-    if addresses := lost_addresses(source, output):
+    if addresses := lost_addresses(*(_plain(each, unit, " ") for each in (unit.text, text))):
         reasons.append(f"lost address {', '.join(addresses)}")
     if loop := find_loop(source, output):
         reasons.append(f"repeats {' '.join(loop)!r}")
@@ -209,5 +209,6 @@ def _reasons(unit: Unit, text: str, failed: Sequence[str], unused: Sequence[str]
     return tuple(reasons)
 
 
-def _plain(text: str, unit: Unit) -> str:
-    return "".join(part for part in parts_of(text, unit.codes) if isinstance(part, str))
+def _plain(text: str, unit: Unit, code: str = "") -> str:
+    """The text with something in place of each code."""
+    return "".join(part if isinstance(part, str) else code for part in parts_of(text, unit.codes))
