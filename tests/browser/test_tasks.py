@@ -1,6 +1,9 @@
 """What a new visitor wants to do with the model in the box, with the interactions counted: at most five each."""
 
+import re
 from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -103,6 +106,25 @@ def test_a_wrong_ending_is_explained_and_made_right(visitor: Visitor) -> None:
     rest(page)
     assert page.locator(".output").inner_text() == "Gestern hat unser Nachbar ein kleines rotes Boot gekauft."
     print(f"made right in {visitor.count} interactions")
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_alternatives_and_tour_are_accessible(visitor: Visitor, accessible: Any, picture: Any, theme: str) -> None:
+    page = visitor.page
+    page.evaluate(f"location.hash += '&theme={theme}&tour=2&row=1'")
+    page.locator(".tour:visible").wait_for()
+    page.locator(".others button").first.wait_for()
+    assert "docs/attention.md, section 2" in page.locator(".tour").inner_text()
+    picture(page, f"box-tour-{theme}")
+    accessible(page)
+
+
+def test_the_sections_that_the_tour_names_are_there() -> None:
+    tour = (files("limelight.page") / "tour.js").read_text(encoding="utf-8")
+    sections = re.findall(r'section: "([^"]+)"', tour)
+    headings = (Path(__file__).parents[2] / "docs/attention.md").read_text(encoding="utf-8")
+    assert len(sections) == 6
+    assert [each for each in sections if f"\n## {each}" not in headings] == []
 
 
 def test_what_the_beam_would_have_said_next_is_there_to_choose(visitor: Visitor) -> None:

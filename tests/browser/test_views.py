@@ -252,6 +252,8 @@ def test_every_view_is_accessible(visit, accessible, picture, view, theme):
     for size in SIZES:
         page = visit(f"{fragments[view]}&theme={theme}", size)
         page.wait_for_timeout(100)
+        if view == "models":
+            until(page, "() => document.querySelectorAll('.models canvas[aria-label*=rows]').length === 3")
         assert page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0], "nothing sticks out"
         picture(page, f"{view}-{size}-{theme}")
         if size != "projector":

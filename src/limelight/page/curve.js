@@ -2,7 +2,7 @@
 
 import { element, fill, vector } from "./dom.js";
 
-const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [520, 170, 8, 8, 22, 26];
+const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [520, 180, 8, 8, 30, 26];
 
 /** The picture: `draw(curve, updates, update)`; `chosen(update)` is called for a point that is clicked. */
 export function createCurve(chosen) {
@@ -34,7 +34,7 @@ function line(curve, name, x) {
   const dots = points.map((each) => vector("circle", { class: `dot ${name}`, cx: x(each.update).toFixed(1), cy: y(each[name]).toFixed(1), r: 2.5 }));
   const label = `${{ loss: "loss", bleu: "BLEU" }[name]} ${values[0].toFixed(name === "bleu" ? 0 : 2)} → ${values.at(-1).toFixed(name === "bleu" ? 0 : 2)}`;
   const place = name === "loss" ? { x: LEFT, "text-anchor": "start" } : { x: WIDTH - RIGHT, "text-anchor": "end" };
-  return [vector("path", { class: `curve-line ${name}`, d: path }), ...dots, vector("text", { class: `curve-name ${name}`, y: 13, ...place }, label)];
+  return [vector("path", { class: `curve-line ${name}`, d: path }), ...dots, vector("text", { class: `curve-name ${name}`, y: 15, ...place }, label)];
 }
 
 function axis(x, updates, update) {

@@ -88,9 +88,10 @@ async function documentOf(context, name) {
 
 /** One model: its name, its translation, and the weights of the head that aligns best, or of another one. */
 function createPanel(context, name) {
-  const text = element("p", { class: "sentence" });
-  const choice = element("select", { "aria-label": `Head of ${name}`, change: () => void redraw() });
+  const text = element("p", { class: "sentence" }, "…");
+  const choice = element("select", { hidden: true, "aria-label": `Head of ${name}`, change: () => void redraw() });
   const picture = createPicture(() => {});
+  picture.root.hidden = true;
   const root = element("section", { class: "panel", "aria-label": name }, element("h2", { class: "opened" }, name), text, choice, picture.root);
   let document = null;
   const redraw = async () => {

@@ -44,7 +44,7 @@ function draw({ context, slider, so_far, list, note }) {
 }
 
 function candidate(context, step, each, chosen) {
-  const text = each.role === "end" ? "end of sentence" : `${each.begins ? "" : "‑"}${each.text}`;
+  const text = each.role === "end" ? "the end" : `${each.begins ? "" : "‑"}${each.text}`;
   const filled = element("span", { class: "filled", "aria-hidden": "true" });
   filled.style.width = `${(100 * each.probability).toFixed(2)}%`;
   const inside = [element("span", { class: "name" }, text), element("span", { class: "share" }, filled, element("span", { class: "value" }, each.probability.toFixed(3)))];
