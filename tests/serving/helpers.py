@@ -183,6 +183,7 @@ def running(
     engines: int = 1,
     start: Callable[[Any], NewLink] = loader,
     ready: bool = True,
+    proxies: str = "",
 ) -> Iterator[Running]:
     """The service of these models, each with so many engines; `start` says how an engine of one is started. Begins when
     all are there, or with `ready=False` at once."""
@@ -195,7 +196,7 @@ def running(
         pools = [Model(name, Pool(start(one), engines, limits, log)) for name, one in models.items()]
         service = Service(served(pools), limits, keys=keys, log=log)
         listening = listen("127.0.0.1", 0)
-        server = web_server(service, build_app(service, ROUTES, dialect_of, cors))
+        server = web_server(service, build_app(service, ROUTES, dialect_of, cors), proxies=proxies)
         serving = asyncio.create_task(server.serve(sockets=[listening]))
         while not server.started:
             await asyncio.sleep(0.005)

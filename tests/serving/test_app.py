@@ -266,7 +266,7 @@ def test_a_key_has_a_limit_of_its_own(guarded_service: Running) -> None:
     assert guarded_service.post("/api/v1/translate", {"text": "a" * 60}, **slow).status == 200
     answer = guarded_service.post("/api/v1/translate", {"text": "a" * 30}, **slow)
     assert answer.status == 429
-    assert 25 <= int(answer.headers["retry-after"]) <= 31
+    assert 55 <= int(answer.headers["retry-after"]) <= 61
     assert (
         guarded_service.post("/api/v1/translate", {"text": "a" * 30}, Authorization="Bearer secret-of-alice").status
         == 200

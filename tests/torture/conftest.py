@@ -26,6 +26,13 @@ def full(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture
+def in_full_only(full: bool) -> None:
+    """For what is measured in seconds: a machine that is busy with other things would fail it."""
+    if not full:
+        pytest.skip("only with --torture: seconds are measured")
+
+
+@pytest.fixture
 def measured(request: pytest.FixtureRequest) -> Iterator[Measured]:
     """Write down a figure: `measured("T5", "truncations detected", held=100, of=100)`; a row of the table."""
 

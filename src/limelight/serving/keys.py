@@ -8,9 +8,11 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import math
 import secrets
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +24,8 @@ from limelight.serving.refusal import Refusal
 
 FORMAT = 1
 MINUTE = 60.0
+GRAIN = 0.5
+"""Seconds whose requests are forgotten together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +96,8 @@ class Keys:
 
     def __init__(self, keys: Sequence[Key], *, clock: Any = time.monotonic) -> None:
         self._clock = clock
-        self._left: dict[str, tuple[float, float]] = {}
-        """Characters that each key may still send, and when that was so."""
+        self._spent: dict[str, deque[tuple[float, int]]] = {}
+        """When characters of each key are forgotten, and how many; the earliest first."""
         self.replace(keys)
 
     def replace(self, keys: Sequence[Key]) -> None:
@@ -114,16 +118,29 @@ class Keys:
         return None if key is None else key.characters_per_minute
 
     def spend(self, name: str, characters: int) -> None:
-        """Count characters against the key's limit, which refills evenly. Raises `Refusal`, 429, above it."""
+        """Count characters against the key's limit, which holds in any 60 seconds. Raises `Refusal`, 429, above it."""
         limit = self.limit(name)
         if limit is None:
             return
-        now = self._clock()
-        left, since = self._left.get(name, (float(limit), now))
-        left = min(float(limit), left + (now - since) * limit / MINUTE)
+        now, spent = self._clock(), self._spent.setdefault(name, deque())
+        while spent and spent[0][0] <= now:
+            spent.popleft()
+        left = limit - sum(count for _, count in spent)
         if characters > left:
-            self._left[name] = (left, now)
-            wait = (characters - left) * MINUTE / limit
-            message = f"this key may translate {limit} characters a minute, and {int(left)} are left: wait"
-            raise Refusal(429, "quota", message, retry_after=max(1, min(60, round(wait + 0.5))))
-        self._left[name] = (left - characters, now)
+            message = f"this key may translate {limit} characters a minute, and {max(left, 0)} are left: wait"
+            wait = _until_free(spent, characters - left, now)
+            raise Refusal(429, "quota", message, retry_after=max(1, min(61, math.ceil(wait))))
+        forgotten = (now // GRAIN + 1) * GRAIN + MINUTE
+        if spent and spent[-1][0] == forgotten:
+            forgotten, before = spent.pop()
+            characters += before
+        spent.append((forgotten, characters))
+
+
+def _until_free(spent: Iterable[tuple[float, int]], needed: int, now: float) -> float:
+    """Seconds until so many characters are forgotten; a minute where they never are."""
+    for forgotten, count in spent:
+        needed -= count
+        if needed <= 0:
+            return forgotten - now
+    return MINUTE

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Sequence
+from hashlib import sha256
 from html import escape
 from typing import Any
 
 from limelight import __version__
 from limelight.serving.call import Route
+
+STYLE = "body{font:16px/1.5 system-ui;max-width:48em;margin:2em auto;padding:0 1em}td{padding-right:1em}"
+POLICY = f"default-src 'none'; style-src 'sha256-{b64encode(sha256(STYLE.encode()).digest()).decode()}'"
+"""Of the page for people: no script, and no style but its own."""
 
 ERRORS = {
     "400": "cannot be understood, or is not supported",
@@ -77,8 +83,7 @@ def openapi_page(document: dict[str, Any]) -> str:
         for method, operation in operations.items():
             parts.append(f"<h2>{method.upper()} {escape(path)}</h2><p>{escape(operation['summary'])}</p>")
             parts += _fields(operation)
-    style = "body{font:16px/1.5 system-ui;max-width:48em;margin:2em auto;padding:0 1em}td{padding-right:1em}"
-    head = f"<!doctype html><html lang=en><meta charset=utf-8><title>Limelight</title><style>{style}</style>"
+    head = f"<!doctype html><html lang=en><meta charset=utf-8><title>Limelight</title><style>{STYLE}</style>"
     return head + "".join(parts)
 
 

@@ -3,7 +3,7 @@
 from limelight.serving import page
 from limelight.serving.call import Call, Dialect, Reply, Route
 from limelight.serving.dialects import deepl, documents, explain, glossaries, libretranslate, openai, own
-from limelight.serving.openapi import openapi_document, openapi_page
+from limelight.serving.openapi import POLICY, openapi_document, openapi_page
 from limelight.serving.service import Service
 
 APIS: tuple[Route, ...] = (
@@ -25,7 +25,7 @@ async def describe(service: Service, call: Call) -> Reply:
 
 async def describe_to_people(service: Service, call: Call) -> Reply:
     """`GET /docs`."""
-    headers = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
+    headers = {"Content-Security-Policy": POLICY}
     content = openapi_page(openapi_document(APIS)).encode()
     return Reply(content=content, media_type="text/html; charset=utf-8", headers=headers)
 

@@ -20,9 +20,28 @@ from limelight.serving.service import Service
 
 HEADER_BYTES = 16 * 1024
 """Of the headers of a request."""
+MAX_CHUNKS = 16_384
+"""Of a chunked body. Each costs as much time as a small request, however few bytes it has."""
 KEEP_ALIVE_SECONDS = 15
 CLOSING_SECONDS = 2.0
 """How long connections may take to end when all is answered."""
+
+
+class CountingConnection(h11.Connection):
+    """Reads HTTP, and refuses a body that comes in more than `MAX_CHUNKS` parts."""
+
+    _parts = 0
+
+    def next_event(self) -> Any:
+        """See `h11.Connection`. Raises `h11.RemoteProtocolError` for a part too many."""
+        event = super().next_event()
+        if isinstance(event, h11.Data):
+            self._parts += 1
+            if self._parts > MAX_CHUNKS:
+                raise h11.RemoteProtocolError("the body has too many chunks")
+        elif isinstance(event, h11.Request):
+            self._parts = 0
+        return event
 
 
 class PatientProtocol(H11Protocol):
@@ -30,6 +49,17 @@ class PatientProtocol(H11Protocol):
 
     header_seconds = 8.0
     _waiting_for_headers: asyncio.TimerHandle | None = None
+
+    def __init__(self, config: uvicorn.Config, *arguments: Any, **options: Any) -> None:
+        super().__init__(config, *arguments, **options)
+        self.conn = CountingConnection(h11.SERVER, HEADER_BYTES)
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP; where an answer has begun already, only the connection can end."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.close()
 
     def connection_made(self, transport: Any) -> None:
         """The time for the headers of the first request begins."""
