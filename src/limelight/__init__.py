@@ -37,7 +37,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import torch only when something is asked for that needs it: `limelight --help` must not wait for it."""
+    """Import names that need torch on demand: `limelight --help` must not wait for it."""
     places = {
         "Classification": "classifier",
         "Classifier": "classifier",

@@ -20,5 +20,5 @@ def differences(old: Any, new: Any, name: str = "") -> list[Difference]:
 
 
 def describe_differences(found: Sequence[Difference]) -> str:
-    """The differences between what was stored and what is asked for, for a message."""
+    """The differences between stored and requested values, for a message."""
     return "; ".join(f"{name} is {old!r} there, {new!r} here" for name, old, new in found)

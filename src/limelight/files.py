@@ -72,8 +72,8 @@ def write_all(handle: int, content: bytes) -> None:
 def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
     """Let `fill` write into a folder beside the place, bring it to the disk, then move it there.
 
-    A folder that stood there is moved aside and removed afterwards. Whoever is killed between the two moves leaves
-    both, and `clear_leftovers` puts the former one back: at no moment is there none. An `OSError` names a path.
+    An existing folder is moved aside and removed afterwards. A process that is killed between the two moves leaves
+    both, and `clear_leftovers` restores the former one, so the folder is never lost. An `OSError` names a path.
     """
     partial, former = (folder.with_name(folder.name + ending) for ending in (PARTIAL, FORMER))
     with naming(folder):

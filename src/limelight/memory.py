@@ -1,5 +1,5 @@
 """How a process that trains or translates holds memory, and its threads: freed blocks are kept, compiled kernels are
-not hoarded, and nobody spins for long.
+not kept, and threads do not spin for long.
 
 glibc gives large blocks back as soon as they are freed, and asks for them again a moment later; each page of a fresh
 block then costs a fault and is cleared by the kernel. A training step allocates gigabytes in blocks that live for

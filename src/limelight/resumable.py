@@ -117,7 +117,7 @@ class ResumableFile:
 
 @contextmanager
 def resumable(path: Path, made_of: Mapping[str, Any]) -> Iterator[ResumableFile]:
-    """Within it, the file that goes on where it stopped; leave the block with `finish`.
+    """A context that yields the file, resumed if it exists; leave the block with `finish`.
 
     Args:
         path: no link, as what is written beside it is moved to its name.
@@ -167,7 +167,7 @@ def _locked(path: Path) -> int:
             handle = os.open(partial, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
             try:
                 _lock(handle, path)
-                # Whoever held the lock may have moved the file after we opened it.
+                # The previous holder of the lock may have moved the file after we opened it.
                 if stat.S_ISREG(os.fstat(handle).st_mode) and os.path.samestat(os.fstat(handle), os.stat(partial)):
                     return handle
             except FileNotFoundError:

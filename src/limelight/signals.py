@@ -21,7 +21,7 @@ ECHO = 0.1
 
 
 class Stopped(BaseException):
-    """A stop was asked for and everything worth keeping has been kept.
+    """A stop was requested, and everything has been saved.
 
     Not an `Exception`: nothing that handles faults of the work itself may swallow it.
     """

@@ -41,6 +41,14 @@ IN_SENTENCES = {
     r"\b(run|stream|it) (that )?(is|can be) taken up\b": "resumed",
 }
 IN_CODE = IN_SENTENCES | {
+    r"\b(be had|all it takes to|by heart)\b": "available; with its tokenizer; overfitted",
+    r"\bWhat became of\b": "the result, the outcome",
+    r"[Ww]ithin it, (a|the|what|nobody|fp32|progress)\b": "a context that ...",
+    r"\b(Like This|Written Like)\b": "title case",
+    r"\bknows? nothing of\b": "independent",
+    r"\b(is|once that is) mended\b": "after fixing the cause",
+    r"\b[Ww]hoever\b": "name the caller, process or client",
+    r"\bA (line|message) for the person in front\b": "print a message",
     r"\b_?(MOST|LONGEST|LARGEST|SMALLEST)(_\w+)?\b": "MAX_*, MIN_*",
     r"\b(offer_model|settle|_be_heard|nothings|require_verb|VERBS?)\b": "save_if_best, check_resumable, ...",
     r"\bverbs?\b": "command",

@@ -176,7 +176,7 @@ class FolderWriter(ABC):
         shutil.rmtree(self._partial, ignore_errors=True)
 
     def writing(self) -> AbstractContextManager[None]:
-        """Within it, what cannot be written is a `RunError`."""
+        """A context that converts failures to write into `RunError`."""
         return writing(self.folder, _AFTERWARDS)
 
     def finish(self, fingerprint: str, files: Sequence[str], **figures: int) -> None:

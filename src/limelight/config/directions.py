@@ -31,7 +31,7 @@ class Direction(NamedTuple):
 
 
 def known_languages(corpus: Corpus, otherwise: Direction | None = None) -> tuple[str, str]:
-    """Source and target language of a corpus, or those of the direction `otherwise` where nobody has named them; empty
+    """Source and target language of a corpus, or those of the direction `otherwise` if they are not named; empty
     where that has no name for them either."""
     own, others = (corpus.source, corpus.target), otherwise or UNNAMED.values()
     found = [
@@ -55,7 +55,7 @@ def directions_of(data: DataConfig) -> tuple[Direction, ...]:
 
 
 def find_direction(directions: Sequence[Direction], source: str = "", target: str = "") -> Direction | None:
-    """The direction that is asked for; None for a model of a single one whose languages are not named.
+    """The requested direction; None for a model with a single one whose languages are not named.
 
     An empty language asks for none in particular. A model of one direction needs neither.
 
@@ -79,7 +79,7 @@ def find_direction(directions: Sequence[Direction], source: str = "", target: st
 
 
 def fitting_directions(directions: Sequence[Direction], source: str = "", target: str = "") -> list[Direction]:
-    """Those of named languages that fit what is asked for; an empty language asks for none in particular."""
+    """The directions that match the requested languages; an empty language matches all."""
     return [
         direction
         for direction in directions

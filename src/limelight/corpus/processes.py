@@ -36,7 +36,7 @@ class Worker(Protocol):
     """What translates tasks, one at a time."""
 
     def ask(self, texts: Sequence[str], first: int, timeout: float) -> list[Outcome]:
-        """What became of each text. Raises `WorkerEnded`."""
+        """The result for each text. Raises `WorkerEnded`."""
 
     def close(self) -> None:
         """Let it end, by force where it is at work."""
@@ -55,7 +55,7 @@ class Processes:
         self._loaders: list[subprocess.Popen[bytes]] = []
 
     def start(self, number: int) -> Worker:
-        """A new worker. Raises `UserError` for a model that cannot be had, `RunError` where loading ends by itself."""
+        """A new worker. Raises `UserError` for an unavailable model, `RunError` if the process ends while loading."""
         mine, theirs = socket.socketpair()
         with self._lock if self._forks else nullcontext(), theirs:
             for _ in range(STARTS):

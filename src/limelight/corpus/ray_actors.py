@@ -39,7 +39,7 @@ class Actors:
         self._class = ray.remote(num_cpus=opening.threads, num_gpus=gpus, max_restarts=0)(Texts)
 
     def start(self, number: int) -> Worker:
-        """See `Engine`. Raises `UserError` for a model that cannot be had, `RunError` where an actor ends while it
+        """See `Engine`. Raises `UserError` for a model that is not available, `RunError` if an actor ends while it
         loads."""
         actor = self._class.remote(self._opening)
         try:

@@ -35,7 +35,7 @@ AGAIN = "what is finished is kept: the same command continues"
 
 @dataclass(slots=True)
 class Counts:
-    """What became of the lines of a file. All that were read were written or skipped."""
+    """The outcome for the lines of a file. Every line that was read was written or skipped."""
 
     read: int = 0
     written: int = 0

@@ -44,7 +44,7 @@ class Shard:
     name: str
     """Below the folder of the results."""
     size: int
-    """Bytes, by which a file that has changed is told."""
+    """Size in bytes, to detect a file that has changed."""
 
     @property
     def kind(self) -> str:

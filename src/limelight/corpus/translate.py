@@ -38,7 +38,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CorpusJob:
-    """What is asked for."""
+    """The options of a corpus translation."""
 
     inputs: tuple[str, ...]
     output: Path
@@ -53,7 +53,7 @@ class CorpusJob:
 
 @dataclass(slots=True)
 class Report:
-    """What became of a corpus."""
+    """The outcome for a corpus."""
 
     files: int = 0
     former: int = 0
@@ -99,7 +99,7 @@ def translate_corpus(job: CorpusJob, engine: Engine, show: Show = lambda report,
     """Translate all files that are not finished. A file that cannot be read stops nothing; the report names it.
 
     Raises `UserError` for inputs that are not there, for a folder with results of other settings, and for a model or
-    options that cannot be had; `RunError` where nothing can be written, or workers end all the time.
+    options that are not available; `RunError` if nothing can be written, or workers end repeatedly.
     """
     shards = find_shards(job.inputs, job.part)
     output = job.output.resolve()

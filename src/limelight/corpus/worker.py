@@ -36,7 +36,7 @@ Translate = Callable[[Sequence[str], int], list[Outcome]]
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """How a worker opens the model and what it is asked for: plain values, for JSON."""
+    """How a worker opens the model, and the options of its work, as plain values for JSON."""
 
     folders: list[str]
     options: dict[str, Any]
@@ -54,7 +54,7 @@ class Opening:
 def open_texts(opening: Opening, number: int = 0) -> Translate:
     """Load the model, for a process of its own. With several GPUs each worker has one, by its `number`.
 
-    Raises `UserError` for a model or options that cannot be had.
+    Raises `UserError` for a model or options that are not available.
     """
     from limelight.memory import hold_memory_for_work
 
@@ -111,7 +111,7 @@ def _translating(opening: Opening, translator: Translator, options: dict[str, An
             for place, each in enumerate(found)
         ]
 
-    translate([], 1)  # what is wrong with the options is told before a text is waited for
+    translate([], 1)  # raise errors of the options before waiting for a text
     translate(["a"], 1)  # what is made at first use is made once, before the workers are forked
     return translate
 

@@ -44,7 +44,7 @@ class Suspect(NamedTuple):
 
 @dataclass
 class Report:
-    """What became of some files."""
+    """The outcome for some files."""
 
     files: int = 0
     units: int = 0

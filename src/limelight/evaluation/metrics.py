@@ -28,7 +28,7 @@ _FLORES200 = Path(SACREBLEU_DIR, "models", "flores200sacrebleuspm")
 
 
 class Metric(NamedTuple):
-    """A score and all it takes to compute it again."""
+    """A score with its signature, from which it can be computed again."""
 
     name: str
     score: float

@@ -30,7 +30,7 @@ QUANTIZATIONS = (
     "float32", "float16", "bfloat16", "int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16",
 )  # fmt: skip
 MAX_POSITIONS = 1024
-"""Positions of a model with sinusoids: CTranslate2 cuts longer sources by itself, unless it is told otherwise."""
+"""Positions of a model with sinusoids: CTranslate2 truncates longer sources by default."""
 NEVER = -1e4
 """The bias of padding, which is never predicted; a number in fp16, too."""
 

@@ -120,7 +120,7 @@ def _filled(tensor: Tensor, row: Row, size: int) -> Tensor:
 def import_huggingface(folder: Path, out: Path) -> None:
     """Write the Marian model in `folder` as a model folder of Limelight: the same function, to rounding.
 
-    Raises `UserError` for what is missing, damaged or not to be had here, with every reason, and where `out` exists;
+    Raises `UserError` for missing, damaged and unsupported files, with every reason, and if `out` exists;
     `RunError` when it cannot be written, and then nothing is left there.
     """
     require_new(out)

@@ -114,7 +114,7 @@ class SinusoidalPositions(nn.Module):
 
 
 class LearnedPositions(nn.Module):
-    """One trained vector per position (Gehring et al. 2017); it knows nothing of positions it has not seen."""
+    """One trained vector per position (Gehring et al. 2017); it does not generalize to longer sequences."""
 
     def __init__(self, d_model: int, *, longest: int) -> None:
         super().__init__()

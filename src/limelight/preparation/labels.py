@@ -59,7 +59,7 @@ def prepare_labels(config: RunConfig, run: Path, say: Say) -> PreparedLabels:
 
 
 def _of_labels(data: DataConfig) -> DataConfig:
-    """The same without what is asked of translations alone: a label is always shorter, and may be the text itself."""
+    """The same without the checks for translations: a label is always shorter, and may be equal to the text."""
     return data.model_copy(update={"max_length_ratio": float(data.max_characters), "drop_identical": False})
 
 

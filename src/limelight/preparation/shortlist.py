@@ -34,7 +34,7 @@ def make_shortlist(model: str | Path, corpora: Sequence[Corpus], say: Callable[[
     Args:
         corpora: what to learn from; where there are none, the tokens that the run was trained on, or its text.
 
-    Raises `UserError` for a folder without a model and for text that is not to be had, `RunError` where the file cannot
+    Raises `UserError` for a folder without a model and for text that is not available, `RunError` where the file cannot
     be written.
     """
     folder = find_model(model)

@@ -35,7 +35,7 @@ def classifier() -> RunConfig:
     """The same encoder with labels for texts; no paper, our own for some thousand texts.
 
     It may begin with a `bert-tiny` (`--from`), whose encoder fits. Small batches, and a rate that falls over a few
-    epochs: labels are learned by heart soon.
+    epochs: labels are overfitted soon.
     """
     recipe = bert_tiny()
     return recipe.model_copy(

@@ -1,4 +1,4 @@
-"""All recipes by name. Nothing is imported before a recipe is asked for: the help of `limelight train` lists them."""
+"""All recipes by name. Recipes are imported on demand: the help of `limelight train` lists their names."""
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping

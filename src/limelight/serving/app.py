@@ -25,7 +25,7 @@ from limelight.serving.refusal import Refusal
 from limelight.serving.service import Client, Service
 
 LEFT = 499
-"""The status in log and metrics of a request whose client has left; nobody receives it."""
+"""The status in log and metrics of a request whose client has disconnected; it is not sent."""
 
 SCHEMES = ("bearer", "deepl-auth-key")
 """Of the header `Authorization`."""
@@ -165,7 +165,7 @@ def identify(service: Service, request: Request, dialect: Dialect) -> Client | N
 
 
 def of_key(service: Service, secret: object, dialect: Dialect) -> Client:
-    """Who has this key. Raises `Refusal` where nobody has."""
+    """The client with this key. Raises `Refusal` for an unknown key."""
     assert service.keys is not None
     if not isinstance(secret, str) or not secret:
         raise Refusal(dialect.denied, "no_key", "a key is needed: ask the operator of this service for one")

@@ -18,7 +18,7 @@ class Model(NamedTuple):
 
     @property
     def directions(self) -> tuple[Direction, ...]:
-        """Between which languages it translates; empty while it loads, and where nobody has named them."""
+        """The directions of the model; empty while it loads, and if its languages are not named."""
         return tuple(Direction(*each) for each in self.pool.info.get("directions", ()))
 
     @property

@@ -140,7 +140,7 @@ class Glossaries:
         return sorted((each for each in self._all.values() if each.owner == owner), key=lambda each: each.created)
 
     def find(self, owner: str, identity: str) -> StoredGlossary:
-        """One of them. Raises `Refusal`, 404, also for one of somebody else."""
+        """A glossary. Raises `Refusal`, 404, also for a glossary of another client."""
         found = self._all.get(identity)
         if found is None or found.owner != owner:
             raise not_found()

@@ -64,7 +64,7 @@ class Metrics:
 
 
 def outcome_of(status: int) -> str:
-    """What became of a request that was answered with this status."""
+    """The outcome of a request that was answered with this status."""
     if status < 400:
         return "accepted"
     return "rejected" if status < 500 or status == 503 else "failed"

@@ -1,4 +1,4 @@
-"""A service from what the command line says, until it is told to end."""
+"""Run a service with the options of the command line until it is stopped."""
 
 from __future__ import annotations
 

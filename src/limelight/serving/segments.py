@@ -19,7 +19,7 @@ _BREAK = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]")
 Split = Literal["sentences", "across lines", "never"]
 """Where a text is divided: behind sentences and lines, behind sentences alone, or nowhere."""
 Result = Mapping[str, Any]
-"""What became of a sentence, see `pipelines.translation.Translation`."""
+"""The result for a sentence, see `pipelines.translation.Translation`."""
 
 
 class TagHandling(NamedTuple):
@@ -37,7 +37,7 @@ class SegmentedText(ABC):
 
     @abstractmethod
     def sentence(self, place: int, options: dict[str, Any], *, stream: bool) -> Sentence:
-        """What an engine is asked for."""
+        """The request to an engine."""
 
     @abstractmethod
     def join(self, texts: Sequence[str]) -> str:

@@ -82,7 +82,7 @@ class Uploads:
         document = self._documents[identity] = Document(key, name, client, characters, size, task)
 
         def done(ended: asyncio.Future[bytes]) -> None:
-            if not ended.cancelled() and ended.exception() is None:  # an error is told when it is asked for
+            if not ended.cancelled() and ended.exception() is None:  # errors are raised when the upload is read
                 document.size = len(ended.result())
 
         task.add_done_callback(done)

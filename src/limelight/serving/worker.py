@@ -28,7 +28,7 @@ from limelight.text.units.unit import Code, code_protector
 from limelight.tokens.marked import knows_marks
 
 DETECTED = 1000
-"""Characters of a text that its language is told by."""
+"""Characters of a text from which its language is detected."""
 
 AT_A_TIME = 16
 """Requests of one text that the engine has at a time: a text of many sentences does not hold up others."""

@@ -79,7 +79,7 @@ def model_sums(folders: Sequence[str], *, shortlist: bool = False) -> dict[str, 
 
 
 def _models_inside(folder: Path) -> str:
-    """The end of a message about the folder that holds runs, where a run was asked for: their names."""
+    """The end of a message about a folder of runs that was given as a run: their names."""
     with suppress(OSError):
         inside = sorted(
             path.name for path in folder.iterdir() if (path / BEST / WEIGHTS).is_file() or (path / WEIGHTS).is_file()

@@ -1,4 +1,4 @@
-"""What is asked for: which text becomes which corpus, and how."""
+"""The job of writing a corpus: its text, its output and its options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of a text, counted: for people, and as JSON beside the corpus."""
+"""The report of a corpus: counts for display, and as JSON next to the corpus."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Every character a piece: nothing is learned, nothing is lost, and texts become four or five times as long.
+"""Character vocabularies: every character is a piece. Lossless, but sequences are four or five times as long.
 
-Text is taken as it is: line ends, tabs and runs of spaces are characters like all others.
+Text is not normalized: line ends, tabs and repeated spaces are characters like all others.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from limelight.tokens.vocabulary import no_text, require_size
 from limelight.untrusted import shown
 
 MAX_CHARACTERS = 20_000
-"""Where no size is asked for, rarer characters become the unknown piece: more than the everyday letters of all scripts,
+"""By default, rarer characters become the unknown piece: more than the everyday letters of all scripts,
 and few enough for an embedding of each."""
 
 # What a reserved piece looks like. To find what looks so takes one way through a text, however many pieces there are.

@@ -34,7 +34,7 @@ _KEYS = {"format": int, "kind": str, "pieces": int, "padding": int, "reserved": 
 
 @dataclass(frozen=True)
 class StoredTokenizer:
-    """A tokenizer as it lies on disk."""
+    """A tokenizer in its stored form."""
 
     kind: str
     pieces: int

@@ -1,4 +1,4 @@
-"""Protocol buffers from inside: what a sentencepiece model says, known before the library is trusted with it.
+"""Reading protocol buffers: validates a sentencepiece model before the library loads it.
 
 A message is a run of fields, each with a number and one of four wire types. protobuf would be one more package.
 """
@@ -17,7 +17,7 @@ class Field(NamedTuple):
     number: int
     value: int | bytes
     raw: bytes
-    """All of it, as it stands in the message."""
+    """The encoded field, including its number."""
 
     def bytes_value(self) -> bytes:
         """Text, bytes or a message. Raises `UserError` for a number."""
@@ -27,7 +27,7 @@ class Field(NamedTuple):
 
 
 def fields(message: bytes) -> Iterator[Field]:
-    """The fields of a message. Raises `UserError` where it breaks off."""
+    """The fields of a message. Raises `UserError` if it is truncated."""
     place = 0
     while place < len(message):
         begin = place

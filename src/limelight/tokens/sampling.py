@@ -1,8 +1,8 @@
 """Subword sampling, word by word, from one seeded generator of our own.
 
-The libraries draw from generators that cannot be seeded, or whose seed counts for one process only; a run that is taken
-up again would see other segmentations. Here every draw follows from the seed, in any process. Words are sampled apart,
-as neither kind of vocabulary has pieces that reach across a space.
+The libraries draw from generators that cannot be seeded, or whose seed is not valid across processes; a resumed run
+would see other segmentations. Here every draw follows from the seed, in any process. Words are sampled separately,
+because neither kind of vocabulary has pieces that include an inner space.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Word = tuple[int, ...]
 Draw = Callable[[Word], Word]
 
 VARIANTS = 16
-"""BPE: so many segmentations of a word are drawn per call, and its occurrences choose among them."""
+"""BPE: segmentations drawn for each word per call; its occurrences choose among them."""
 
 N_BEST = 64
-"""Unigram: the segmentations of a word that are drawn from; what comes after them is next to impossible."""
+"""Unigram: the n-best segmentations of a word to sample from; all others are very improbable."""
 
 
 def sample_rows(
@@ -55,7 +55,7 @@ def sample_rows(
 
 
 class BpeDropout:
-    """BPE that forgets merges (Provilkov et al. 2020, algorithm 1).
+    """BPE-dropout (Provilkov et al. 2020, algorithm 1).
 
     Before each merge every possible one is left out with probability p; the first learned of the others is done, and a
     word is finished when none is left.

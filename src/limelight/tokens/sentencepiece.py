@@ -61,7 +61,7 @@ class SentencePieceTokenizer(Pieces):
             reserved: the pieces of the model that are never split.
 
         Raises:
-            UserError: `model` is no sentencepiece model, has other special ids, or lacks a reserved piece.
+            UserError: `model` is not a sentencepiece model, has other special ids, or lacks a reserved piece.
         """
         count = count_pieces(model)
         require_count(count)
@@ -143,7 +143,7 @@ def count_pieces(model: bytes) -> int:
         if field.number == _NORMALIZER:
             _require_short(_rules(field.bytes_value()))
         if field.number == _DENORMALIZER and _rules(field.bytes_value()):
-            raise UserError("a sentencepiece model that rewrites what it has decoded; such rules are not taken")
+            raise UserError("a sentencepiece model with denormalization rules, which are not supported")
         if count > MAX_PIECES:
             break
     return count

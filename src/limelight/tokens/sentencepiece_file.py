@@ -1,6 +1,6 @@
-"""What a sentencepiece model's file says of itself, and the same file with other rules of normalization.
+"""Reading the fields of a sentencepiece model file, and replacing its normalization rules.
 
-The numbers of the fields stand in sentencepiece_model.proto of sentencepiece, whose library reads such files but
+The numbers of the fields are those of sentencepiece_model.proto of sentencepiece, whose library reads such files but
 changes none.
 """
 

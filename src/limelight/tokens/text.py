@@ -1,4 +1,4 @@
-"""Whole documents to ids and back: what a tokenizer of sentences does not know of.
+"""Encoding whole documents, including line ends, which tokenizers of sentences do not preserve.
 
 A tokenizer that makes one space of all white space would lose the lines of a document. For those each line is encoded
 alone, and the reserved token `<line>` stands between two of them; a tokenizer of characters spells `\\n` itself.

@@ -1,4 +1,4 @@
-"""What the rest of the system knows of a tokenizer: the protocol, the special ids and the reserved tokens.
+"""The interface of tokenizers: the protocol, the special ids and the reserved tokens.
 
 Special ids follow Marian's convention: end 0, unknown 1, padding the last id. Every other tool can then convert our
 models, and a decoder starts from padding, whose embedding is zero.
@@ -24,23 +24,23 @@ END_PIECE = "</s>"
 UNKNOWN_PIECE = "<unk>"
 PADDING_PIECE = "<pad>"
 UNKNOWN_TEXT = "\u2047"
-"""What an unknown token reads as in decoded text: the double question mark."""
+"""The decoded text of an unknown token: the double question mark."""
 
 SPACE = "\u2581"
 """The mark of a space inside tokens; words begin with it."""
 
 PLACEHOLDERS = tuple(f"<ph{number}>" for number in range(MARK_COUNT))
-"""Tokens for what must come through a translation untouched: tags, variables, URLs. The last two annotate terms."""
+"""Tokens for spans that a translation must not change: tags, variables, URLs. The last two annotate terms."""
 
 TERM_BEGIN_PIECE, TERM_END_PIECE = PLACEHOLDERS[30:]
-"""Around the target form of a term, which stands behind the source word: `cat <ph30> Katze <ph31>`."""
+"""They enclose the target form of a term after the source word: `cat <ph30> Katze <ph31>`."""
 
 BACK_TRANSLATED = "<bt>"
 """Before a source that is a machine translation of its target (Caswell et al. 2019). In vocabularies of runs that learn
 from such text only."""
 
 MASK = "[MASK]"
-"""Behind it stands what a masked model has to guess (Devlin et al. 2019). In vocabularies of plain text only."""
+"""Replaces a token that a masked model has to predict (Devlin et al. 2019). Only in vocabularies of plain text."""
 
 LINE = "<line>"
 """An end of line inside a document, where a tokenizer makes one space of all white space. In vocabularies of plain text
@@ -96,11 +96,11 @@ class Tokenizer(Protocol):
         """For each id the number of the word it belongs to, counted from 0; see `group_words`."""
 
     def save(self, folder: Path) -> None:
-        """Write all there is to load it again into `folder`, which is made where it is missing."""
+        """Write all files of the tokenizer into `folder`, which is created if missing."""
 
 
 def normalize(text: str) -> str:
-    """What a tokenizer sees, and what `decode(encode(text))` gives back.
+    """The normalized text, which is the input of a tokenizer and the result of `decode(encode(text))`.
 
     Unicode NFC; each run of breakable white space (U+2581, the mark of a space inside tokens, counts as one) becomes
     one space, ends are trimmed, no-break spaces stay; half surrogates, which no encoding can hold, become U+FFFD.
@@ -111,7 +111,7 @@ def normalize(text: str) -> str:
 
 
 def language_tag(language: str) -> str:
-    """The reserved piece that asks for a language when it stands before the source: `<2de>`.
+    """The reserved piece before a source that selects the target language: `<2de>`.
 
     Raises:
         UserError: `language` is not a name of letters, digits, `-` and `_`.
@@ -175,13 +175,13 @@ def _spelled(pieces: Sequence[str]) -> list[str]:
 
 
 def byte_of(piece: str) -> bytes:
-    """The byte that a piece like `<0xE2>` stands for; nothing for any other."""
+    """The byte of a piece like `<0xE2>`; empty for any other piece."""
     match = _BYTE.fullmatch(piece)
     return bytes.fromhex(match[1]) if match else b""
 
 
 def require_ids(ids: Sequence[int], size: int) -> None:
-    """Raise `ValueError` where an id is none of this vocabulary's: ids of another tokenizer, most likely."""
+    """Raise `ValueError` for an id that is not in the vocabulary, probably of another tokenizer."""
     for identifier in ids:
         if not 0 <= identifier < size:
             raise ValueError(f"id {identifier} is not in this vocabulary of {size} ids")
@@ -191,7 +191,7 @@ class Pieces:
     """Pieces with the ids 0, 1, ..., and padding after the last of them."""
 
     def __init__(self, pieces: Sequence[str], reserved: Sequence[str]) -> None:
-        """Take the pieces without padding, and those of them that are never split.
+        """Take the pieces without padding, and the pieces that are never split.
 
         Raises:
             UserError: a reserved piece is not among them.

@@ -1,4 +1,4 @@
-"""How large a vocabulary should be, and what it is learned from."""
+"""The size of a vocabulary, and the sentences it is learned from."""
 
 from __future__ import annotations
 

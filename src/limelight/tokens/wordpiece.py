@@ -48,11 +48,11 @@ class WordPieceTokenizer(Pieces):
     def __init__(self, model: bytes, *, reserved: Sequence[str]) -> None:
         """Wrap a `tokenizer.json` as `train_wordpiece` makes it.
 
-        Only the vocabulary is taken from it: how text is split stands in this file, and no regular expression of an
+        Only the vocabulary is taken from it: text is split by the rules of this module, and no regular expression of an
         untrusted file is ever run over a text.
 
         Raises:
-            UserError: `model` is no such file, has other special ids, or lacks a reserved piece.
+            UserError: `model` is not such a file, has other special ids, or lacks a reserved piece.
         """
         pieces = _read_pieces(model)
         require_count(len(pieces))

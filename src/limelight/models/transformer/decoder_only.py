@@ -71,7 +71,7 @@ class CausalLayer(Layer):
 
 
 class CausalStack(Stack):
-    """A stack of layers that attend to what came before."""
+    """A stack of layers with causal self-attention."""
 
     def layer_by_layer(
         self, ids: Int[Tensor, "batch length"], *, keep_heads: KeepHeads | None = None, want_weights: bool = False
