@@ -34,7 +34,7 @@ from limelight.serving.service import Service, served
 from limelight.serving.tasks import Report
 from limelight.serving.worker import Worker
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
-from tests.decoding.fakes import TableModel, characters
+from tests.decoding.fakes import Characters, TableModel, characters
 
 ROOT = Path(__file__).parents[2]
 TEXTS = ["dab", "a", "cabbage", "face", "bad", "eggbeef", "c", "hi", "beadeh", "fee"]
@@ -69,6 +69,12 @@ def table(seed: int, *, endless: bool = False) -> Gated:
 def translator(model: TableModel, source: str = "en", target: str = "de", **config: Any) -> Translator:
     config = {"beam_size": 2, **config}
     return Translator(model, characters(), DecodingConfig(**config), directions=[Direction(source, target)])
+
+
+def spell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on each character of the tables' texts is a word."""
+    decode = Characters.decode
+    monkeypatch.setattr(Characters, "decode", lambda self, ids: " ".join(decode(self, ids)))
 
 
 PHRASES = ["the lamp hums here now", "press the lamp and it hums", "a name is here", "the dog runs now", "it is a lamp"]

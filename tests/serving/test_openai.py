@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from limelight.pipelines.translator import Translator
-from tests.serving.helpers import Running, running, table, translator, wait_until
+from limelight.serving.segments import segmented
+from limelight.serving.service import _Progress
+from tests.serving.helpers import Running, running, spell, table, translator, wait_until
 
 ONE, TWO = translator(table(1)), translator(table(2), "en", "pt")
 
@@ -102,6 +104,41 @@ def test_errors_are_those_that_the_client_reads(service: Running, changed: dict,
     assert answer.status == 400
     assert says in answer.value["error"]["message"]
     assert answer.value["error"]["type"] == "invalid_request_error"
+
+
+def test_a_stream_comes_word_by_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    spell(monkeypatch)
+    one = translator(table(11, endless=True))
+    body = {"model": "one", "messages": [{"role": "user", "content": "dab"}], "stream": True}
+    with running({"one": one}) as service:
+        found = list(events(service, "/v1/chat/completions", body))
+    deltas = [json.loads(data)["choices"][0]["delta"].get("content", "") for _, data in found[:-1]]
+    assert "".join(deltas) == one.translate("dab", guards=False).text
+    assert sum(map(bool, deltas)) > 2
+
+
+def progress(*reports: tuple[int, str, str, bool], guarded: bool = True) -> list[tuple[Any, ...]]:
+    """What is shown of a text of two sentences."""
+    shown: list[tuple[Any, ...]] = []
+    apart = segmented("Dab. Face!", "en", None, None, "sentences")
+    follow = _Progress([apart], [(0, 0), (0, 1)], lambda *each: shown.append(each[1:]), guarded=guarded)
+    for report in reports:
+        follow(*report)
+    return shown
+
+
+def test_what_was_sent_is_kept_where_guards_find_something_else() -> None:
+    shown = progress(
+        (1, "b b b", "b b", False), (0, "one two", "one", False), (1, "B.", "B.", True), (0, "one two.", "one", False),
+        (0, "Two!", "Two!", True),
+    )  # fmt: skip
+    assert [settled for _, _, settled in shown] == ["", "one", "one", "one", "one two. B."]
+    assert [certain for _, certain, _ in shown] == ["", "", "", "", "Two! B."]
+    assert shown[-1][0] == "Two! B."
+
+
+def test_without_guards_what_is_settled_is_certain() -> None:
+    assert progress((0, "one two", "one", False), guarded=False) == [("one two ", "one", "one")]
 
 
 # ---- our own stream

@@ -6,14 +6,15 @@ from itertools import pairwise
 from queue import SimpleQueue
 from typing import Any
 
+import pytest
 import torch
 
 from limelight.decoding.sampling import Sampling
 from limelight.pipelines.translator import Translator
 from limelight.serving.tasks import Report, Task, decode_report, decode_task, encode
-from limelight.serving.worker import Worker, plain
+from limelight.serving.worker import Worker, plain, whole_words
 from limelight.text.detection import learn_detector
-from tests.serving.helpers import TEXTS, table, translator
+from tests.serving.helpers import TEXTS, carrying, spell, table, translator
 
 SETTINGS: list[dict[str, Any]] = [
     {},
@@ -118,9 +119,55 @@ def test_text_is_shown_as_it_comes() -> None:
     *shown, last = reports
     assert last.kind == "done"
     assert len(shown) > 5
-    texts = [report.value for report in shown]
+    texts = [text for text, _ in (report.value for report in shown)]
     assert all(later.startswith(earlier) for earlier, later in pairwise(texts))
     assert last.value["text"].startswith(texts[-1])
+
+
+def test_what_is_settled_stays_while_a_beam_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    spell(monkeypatch)
+    seen = 0
+    for seed in range(10):
+        one = translator(table(seed))
+        reports: list[Report] = []
+        task = Task(1, "translate", "dab", {"beam_size": 3, "guards": False}, stream=True)
+        worked(Worker(one, reports.append), reports, [task])
+        *shown, last = [report.value for report in reports]
+        settled = list(dict.fromkeys(each for _, each in shown if each))
+        seen += len(settled)
+        assert all(last["text"].startswith(each) for each in settled)
+        assert last["text"] == alone(one, task.text, task.options)["text"]
+    assert seen > 1, "some of it is settled before the end"
+
+
+def test_control_the_best_hypothesis_of_a_beam_does_not_stay() -> None:
+    changed = False
+    for seed in range(20):
+        reports: list[Report] = []
+        asked = {"beam_size": 4, "guards": False}
+        task = Task(1, "translate", "dab", asked, stream=True)
+        worked(Worker(translator(table(seed)), reports.append), reports, [task])
+        *shown, last = [report.value for report in reports]
+        changed |= not all(last["text"].startswith(text) for text, _ in shown)
+    assert changed
+
+
+def test_words_that_may_grow_are_held_back() -> None:
+    assert whole_words("Ein Hun") == "Ein"
+    assert whole_words("Ein Hund ") == "Ein Hund"
+    assert whole_words("Ein Hund.") == "Ein"
+    assert whole_words("Ein") == ""
+    assert whole_words("犬が走") == "犬が走"
+    assert whole_words("") == ""
+
+
+def test_what_guards_search_again_is_not_settled() -> None:
+    """A source in capitals always is: nothing of it is settled before its end."""
+    reports: list[Report] = []
+    task = Task(1, "translate", "PRESS THE LAMP AND IT HUMS", stream=True)
+    worked(Worker(carrying(), reports.append), reports, [task])
+    assert len(reports) > 2
+    assert {settled for _, settled in (report.value for report in reports[:-1])} == {""}
 
 
 def test_languages_are_detected() -> None:

@@ -33,7 +33,7 @@ from limelight.decoding.allocation import Allocation
 from limelight.decoding.host import Integers, Numbers, Truths, numbers
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
-from limelight.decoding.search import Search, gains
+from limelight.decoding.search import Search, common_start, gains
 from limelight.decoding.settings import penalties_at
 from limelight.decoding.top import best_continuations, top_logits_with_ties
 from limelight.models.interface import Active
@@ -251,6 +251,11 @@ class BeamSearch(Search):
 
     def partial(self, slot: int, since: int) -> Hypothesis:
         return self._active(slot, 0, since)
+
+    def certain(self, slot: int) -> tuple[int, ...]:
+        """What all active and finished hypotheses begin with: the result is one of these, or continues one."""
+        there = self.tokens[slot, self.log_probabilities[slot] > -np.inf, : self.positions[slot]]
+        return common_start([*there.tolist(), *(hypothesis.ids for hypothesis in self.finished[slot])])
 
     def _active(self, slot: int, rank: int, since: int = 0) -> Hypothesis:
         length = int(self.positions[slot])

@@ -116,17 +116,21 @@ class Lane:
 
     def cancel(self, id: int) -> bool:
         """Release the slot of a request; it has no outcome. Returns whether it was in this lane."""
-        slots = [slot for slot, entry in enumerate(self._slots) if entry is not None and entry.id == id]
+        slots = self._slots_of(id)
         self.search.open[slots] = False
         self._release(slots)
         return bool(slots)
 
     def partial(self, id: int, since: int) -> Hypothesis | None:
         """See `Engine.partial`."""
-        for slot, entry in enumerate(self._slots):
-            if entry is not None and entry.id == id:
-                return self.search.partial(slot, since)
-        return None
+        return next((self.search.partial(slot, since) for slot in self._slots_of(id)), None)
+
+    def certain(self, id: int) -> tuple[int, ...]:
+        """See `Engine.certain`."""
+        return next(map(self.search.certain, self._slots_of(id)), ())
+
+    def _slots_of(self, id: int) -> list[int]:
+        return [slot for slot, entry in enumerate(self._slots) if entry is not None and entry.id == id]
 
     def _begun(self, requests: Sequence[Request]) -> State:
         """The state of requests before their first step."""
@@ -337,8 +341,11 @@ class Engine:
         With greedy search and sampling these tokens are final; with a wider beam they may change from step to step.
         None for a request that is waiting, decided or unknown.
         """
-        found = (lane.partial(number, since) for lane in self._lanes.values())
-        return next((hypothesis for hypothesis in found if hypothesis is not None), None)
+        return next(filter(None, (lane.partial(number, since) for lane in self._lanes.values())), None)
+
+    def certain(self, number: int) -> tuple[int, ...]:
+        """What the result of a request will begin with: of a beam, the tokens that its hypotheses have in common."""
+        return next(filter(None, (lane.certain(number) for lane in self._lanes.values())), ())
 
     def _require_positions(self, request: Request) -> None:
         """Raise `UserError` for a request that would exceed the positions that the model has learned."""

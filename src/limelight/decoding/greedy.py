@@ -11,7 +11,7 @@ from limelight.decoding.host import Integers, NotANumberError, Numbers, numbers
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
 from limelight.decoding.sampling import Cuts, draw
-from limelight.decoding.search import Search, gains
+from limelight.decoding.search import Search, common_start, gains
 from limelight.decoding.top import most_probable
 from limelight.models.interface import Active
 from limelight.shapes import Float
@@ -128,6 +128,10 @@ class PathSearch(Search):
         best = int(self.log_probabilities[slot].argmax())
         length = self.lengths[slot, best] if self.lengths[slot, best] >= 0 else self.positions[slot]
         return self._hypothesis(slot, best, self.tokens[slot, best, since:length].tolist(), since)
+
+    def certain(self, slot: int) -> tuple[int, ...]:
+        lengths = np.where(self.lengths[slot] >= 0, self.lengths[slot], self.positions[slot])
+        return common_start([ids[:length].tolist() for ids, length in zip(self.tokens[slot], lengths, strict=True)])
 
     def _hypothesis(self, slot: int, number: int, ids: list[int], before: int = 0) -> Hypothesis:
         """Greedy search has the score that beam search would give; the score of samples is not normalized."""

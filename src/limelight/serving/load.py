@@ -13,6 +13,7 @@ from limelight.pipelines.snapshots import Snapshots
 from limelight.pipelines.translator import Translator
 from limelight.serving.tasks import Report
 from limelight.serving.text_worker import TextWorker
+from limelight.serving.warm_up import warm_up
 from limelight.serving.worker import Worker
 from limelight.storage.detector import read_detector
 from limelight.storage.layout import DETECTOR, find_model
@@ -37,7 +38,8 @@ class Loading:
 
 
 def load_worker(loading: Loading, send: Callable[[Report], None]) -> Worker | TextWorker:
-    """The worker, and the report that it is there. The calling thread computes with so many threads from now on.
+    """The worker, and the report that it is there, once it is warm. The calling thread computes with so many threads
+    from now on.
 
     Raises `UserError` for a folder that holds no model, for a classifier, and as `load` does.
     """
@@ -54,6 +56,7 @@ def load_worker(loading: Loading, send: Callable[[Report], None]) -> Worker | Te
     if type(found).__name__ not in uses:
         raise UserError(f"{loading.folder}: a classifier is not served; use it with `limelight classify`")
     worker = TextWorker(found, send, loading.name)
+    warm_up(found)
     send(Report(0, "loaded", {"use": uses[type(found).__name__]}))
     return worker
 
@@ -63,6 +66,7 @@ def _translating(found: Translator, loading: Loading, device: Any, send: Callabl
     detector = read_detector(find_model(loading.folder) / DETECTOR)
     snapshots = Snapshots(loading.folder, loading.name, device)
     worker = Worker(found, send, detector, snapshots)
+    warm_up(found)
     directions = [list(each) for each in found.directions if each.source != UNNAMED["source"]]
     decoding = found.config.model_dump(mode="json")
     told = {"use": "translate", "directions": directions, "decoding": decoding, "snapshots": len(snapshots.updates)}

@@ -27,7 +27,9 @@ RESTART_SECONDS = (0.0, 1.0, 5.0, 15.0)
 """How long after its end an engine is started again, the last one for every further time."""
 
 NewLink = Callable[[Heard], Link]
-Partial = Callable[[int, str, bool], None]
+Partial = Callable[[int, str, str, bool], None]
+"""Called with the number of a sentence, its text so far, how much of that the search has settled, and whether it is
+all of it."""
 
 
 class Sentence(NamedTuple):
@@ -48,7 +50,7 @@ class Job:
     request: int
     """The same for all sentences of a request."""
     done: asyncio.Future[Any]
-    partial: Callable[[str, bool], None] | None = None
+    partial: Callable[[str, str, bool], None] | None = None
     engine: Engine | None = None
     """Where it is decoded; None while it waits."""
 
@@ -135,8 +137,6 @@ class Pool:
     async def run(self, client: str, sentences: Sequence[Sentence], partial: Partial | None = None) -> list[Any]:
         """The results of sentences, in their order. Cancelled, or when the time is over, it takes them all back.
 
-        `partial` is called with the number of a sentence, its text so far, and whether that is all of it.
-
         Raises `Refusal`: 400 for what the model refuses, 429 for too many of one client, 503 for too many of all, where
         there is no engine, or one that ended, or a wait that was too long, 504 after the deadline.
         """
@@ -202,7 +202,7 @@ class Pool:
 
         def job(place: int, sentence: Sentence) -> Job:
             task = Task(next(self._numbers), *sentence, long=long)
-            show = None if partial is None else (lambda text, whole: partial(place, text, whole))
+            show = None if partial is None else (lambda text, stable, whole: partial(place, text, stable, whole))
             return Job(task, client, request, loop.create_future(), show)
 
         return [job(place, sentence) for place, sentence in enumerate(sentences)]
@@ -262,13 +262,14 @@ class Pool:
         elif (job := engine.jobs.get(report.id)) is not None:
             if report.kind == "partial":
                 if job.partial is not None:
-                    job.partial(str(report.value), False)
+                    text, settled = report.value
+                    job.partial(text, settled, False)
                 return
             del engine.jobs[report.id]
             self._finished.append(asyncio.get_running_loop().time())
             if not job.done.done():
                 if job.partial is not None and report.kind == "done":
-                    job.partial(report.value["text"], True)
+                    job.partial(report.value["text"], report.value["text"], True)
                 _settle(job.done, report)
             self._retire()
         self._dispatch()

@@ -17,7 +17,7 @@ from limelight.serving.keys import Keys
 from limelight.serving.limits import Limits
 from limelight.serving.logs import Log
 from limelight.serving.metrics import Metrics
-from limelight.serving.pool import Sentence
+from limelight.serving.pool import Partial, Sentence
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.segments import Plain, Segment, SegmentedText, Split, TagHandling, segment_task, segmented
 from limelight.serving.uploads import Uploads
@@ -29,8 +29,9 @@ QUICK = 2000
 
 _TAG = re.compile("<[^<>]*>")
 """What is no language of a text with tags."""
-Shown = Callable[[int, str, str], None]
-"""Called with the number of a text, what there is of its translation, and how much of that will not change."""
+Shown = Callable[[int, str, str, str], None]
+"""Called with the number of a text, what there is of its translation, how much of that will not change, and how much
+the search has settled."""
 
 
 class Client(NamedTuple):
@@ -183,7 +184,7 @@ class Service:
     async def of_model(self, client: Client, name: str, sentence: Sentence, shown: Shown | None = None) -> Any:
         """What one model is asked beside translations. Raises `Refusal`, also for a name that there is not."""
         self._check(client, Ask([sentence.text], ""))
-        show = None if shown is None else (lambda number, text, whole: shown(number, text, text if whole else ""))
+        show = None if shown is None else _of_one(shown)
         (answer,) = await self.catalog.find(name).pool.run(client.id, [sentence], show)
         self._count(client, len(sentence.text), 1)
         return answer
@@ -228,13 +229,15 @@ class Service:
         for number, (way, parts) in enumerate(zip(ways, apart, strict=True)):
             places.setdefault(way.model.name, []).extend((number, place) for place in range(len(parts.texts)))
 
+        guarded = ask.options.get("guards") is not False
+
         async def of(name: str) -> None:
             of_model = places[name]
             sentences = [
                 apart[text].sentence(place, _options(ask, ways[text], first), stream=shown is not None)
                 for first, (text, place) in enumerate(of_model, start=1)
             ]
-            show = None if shown is None else _Progress(apart, of_model, shown)
+            show = None if shown is None else _Progress(apart, of_model, shown, guarded=guarded)
             for (text, place), result in zip(of_model, await pools[name].run(client.id, sentences, show), strict=True):
                 done[text][place] = result
 
@@ -253,27 +256,51 @@ class Service:
 
 
 class _Progress:
-    """Puts the sentences of each text together as far as they are."""
+    """Puts the sentences of each text together as far as they are.
 
-    def __init__(self, apart: Sequence[SegmentedText], places: Sequence[tuple[int, int]], shown: Shown) -> None:
-        self._apart, self._places, self._shown = apart, places, shown
+    What a stream has sent cannot be taken back. So the settled text of a sentence whose first words were settled before
+    the guards found fault with it is that of the first search, where the guards' own begins otherwise.
+    """
+
+    def __init__(
+        self, apart: Sequence[SegmentedText], places: Sequence[tuple[int, int]], shown: Shown, *, guarded: bool
+    ) -> None:
+        self._apart, self._places, self._shown, self._guarded = apart, places, shown, guarded
         self._texts = [[""] * len(parts.texts) for parts in apart]
+        self._settled = [[""] * len(parts.texts) for parts in apart]
+        self._sent = [[""] * len(parts.texts) for parts in apart]
+        """As far as all sentences before were there."""
         self._whole = [[False] * len(parts.texts) for parts in apart]
 
-    def __call__(self, number: int, sentence: str, whole: bool) -> None:
+    def __call__(self, number: int, sentence: str, settled: str, whole: bool) -> None:
         text, place = self._places[number]
-        self._texts[text][place], self._whole[text][place] = sentence, whole
-        self._shown(text, self._apart[text].join(self._texts[text]), self._certain(text))
+        if whole and not sentence.startswith(self._sent[text][place]):
+            settled = self._texts[text][place]
+        self._texts[text][place], self._settled[text][place] = sentence, settled
+        self._whole[text][place] = whole
+        first = self._whole[text].index(False) if False in self._whole[text] else len(self._whole[text])
+        settled = self._joined(text, self._settled[text], first, begun=True)
+        certain = self._joined(text, self._texts[text], first) if self._guarded else settled
+        self._shown(text, self._apart[text].join(self._texts[text]), certain, settled)
 
-    def _certain(self, number: int) -> str:
-        """The sentences that are there without one missing before them, with what stands around them."""
-        apart, whole = self._apart[number], self._whole[number]
+    def _joined(self, number: int, texts: Sequence[str], count: int, *, begun: bool = False) -> str:
+        """So many sentences with what stands around them, and the next one as far as it has begun."""
+        apart = self._apart[number]
         if not isinstance(apart, Plain):
             return ""
         gaps = apart.sentences.gaps
-        count = whole.index(False) if False in whole else len(whole)
-        parts = [part for pair in zip(gaps, self._texts[number][:count], strict=False) for part in pair]
-        return "".join(parts) + (gaps[-1] if count == len(whole) else "")
+        parts = [part for pair in zip(gaps, texts[:count], strict=False) for part in pair]
+        if count == len(texts):
+            return "".join(parts) + gaps[-1]
+        if begun and texts[count]:
+            self._sent[number][count] = texts[count]
+            parts += [gaps[count], texts[count]]
+        return "".join(parts)
+
+
+def _of_one(shown: Shown) -> Partial:
+    """Shows the text of a single sentence."""
+    return lambda number, text, settled, whole: shown(number, text, text if whole else "", settled)
 
 
 def _way(ways: Sequence[Way], likely: Mapping[str, float]) -> Way:

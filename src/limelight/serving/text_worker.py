@@ -81,7 +81,7 @@ class TextWorker:
         writing.text += growth.text
         if growth.done is None:
             if writing.task.stream and growth.text:
-                self._send(Report(writing.task.id, "partial", writing.text))
+                self._send(Report(writing.task.id, "partial", [writing.text, writing.text]))
             return
         del self._writing[writing.task.id]
         assert isinstance(self._pipeline, TextGenerator)

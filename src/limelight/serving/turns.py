@@ -51,6 +51,10 @@ class Turns:
         """See `Engine.partial`."""
         return self._of(number).partial(number // 2)
 
+    def certain(self, number: int) -> tuple[int, ...]:
+        """See `Engine.certain`."""
+        return self._of(number).certain(number // 2)
+
     @property
     def busy(self) -> bool:
         """Whether there is anything left to do."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -21,6 +22,7 @@ from limelight.pipelines.translation import Translation
 from limelight.pipelines.translator import Translator
 from limelight.serving.tasks import Report, Task
 from limelight.serving.turns import Turns
+from limelight.text.checks import is_capitals, is_title
 from limelight.text.detection import LanguageDetector
 from limelight.text.glossary import Glossary, Term
 from limelight.text.protectors import DEFAULT
@@ -34,6 +36,9 @@ AT_A_TIME = 16
 """Requests of one text that the engine has at a time: a text of many sentences does not hold up others."""
 
 FAILED = "the model could not translate this text"
+
+_LAST_WORD = re.compile(r"[^\s\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]*\Z")
+"""What may be the beginning of a word; Thai, Lao, Japanese and Chinese have no spaces between words."""
 
 Inbox = SimpleQueue[Task | None]
 """Tasks; None when there will be no more."""
@@ -49,6 +54,10 @@ class Running:
     """The numbers of the job's requests, in their order, as far as they have been handed on."""
     found: dict[int, list[Hypothesis]] = field(default_factory=dict)
     shown: str = ""
+    stable: str = ""
+    """What the search has settled of its text."""
+    searched_once: bool = False
+    """Whether the first search has ended: what guards search again is not shown."""
 
 
 def waiting(inbox: Inbox, *, idle: bool) -> Iterator[Task | None]:
@@ -208,8 +217,8 @@ class Worker:
             if task is not None:
                 self._decided(self._running[task], outcome)
         for running in list(self._running.values()):
-            if running.task.stream:
-                self._show(running)
+            if running.task.stream and not running.searched_once:
+                self._follow(running)
 
     def _decided(self, running: Running, outcome: Outcome) -> None:
         """One of the requests of a job: with the last of them the job goes on."""
@@ -219,6 +228,9 @@ class Worker:
             self._send(Report(task, "failed", f"{FAILED} ({type(outcome.error).__name__})"))
             return
         running.found[outcome.id] = outcome.hypotheses
+        if running.task.stream and not running.searched_once:
+            running.searched_once = True
+            self._show(running, outcome.hypotheses[0].ids, running.stable)
         try:
             self._ask(running)
             if len(running.found) < len(running.asked):
@@ -229,15 +241,33 @@ class Worker:
             self._cancel(task)
             self._send(Report(task, "failed", f"{FAILED} ({type(error).__name__})"))
 
-    def _show(self, running: Running) -> None:
-        """The text so far, where it has changed. A beam, or a second search, may change what was shown before."""
-        hypothesis = self._turns.partial(running.asked[0])
+    def _follow(self, running: Running) -> None:
+        """Show how far the first search has come. A beam may change what was shown, but not what is stable."""
+        number = running.asked[0]
+        hypothesis = self._turns.partial(number)
         if hypothesis is None:
             return
-        text = self._translator.tokenizers.target.decode(hypothesis.ids)
-        if text != running.shown and not text.endswith("\ufffd"):
-            running.shown = text
-            self._send(Report(running.task.id, "partial", text))
+        stable = running.stable
+        if _is_shown_early(running.task):
+            stable = whole_words(self._translator.tokenizers.target.decode(self._turns.certain(number)))
+        self._show(running, hypothesis.ids, max(stable, running.stable, key=len))
+
+    def _show(self, running: Running, ids: Sequence[int], stable: str) -> None:
+        text = self._translator.tokenizers.target.decode(ids)
+        if (text, stable) != (running.shown, running.stable) and not text.endswith("\ufffd"):
+            running.shown, running.stable = text, stable
+            self._send(Report(running.task.id, "partial", [text, stable]))
+
+
+def _is_shown_early(task: Task) -> bool:
+    """Whether words are settled before the whole sentence is there. Guards search a source in capitals again."""
+    return task.options.get("guards") is False or not (is_capitals(task.text) or is_title(task.text))
+
+
+def whole_words(text: str) -> str:
+    """The text without its last word, to which letters may be added; every character of a script without spaces is a
+    word."""
+    return _LAST_WORD.sub("", text).rstrip()
 
 
 def plain(translation: Translation) -> dict[str, Any]:

@@ -20,6 +20,8 @@ class Progress(NamedTuple):
     text: str
     certain: str
     """How much of it will not change."""
+    settled: str
+    """How much of it the search has settled: guards may still change that."""
 
 
 Item = Progress | Refusal | Any
@@ -57,8 +59,8 @@ async def following(service: Service, begin: Callable[[Shown], Awaitable[Any]]) 
     """The same for other work, which is begun with what is to be called as its text grows."""
     items: asyncio.Queue[Item] = asyncio.Queue()
 
-    def shown(number: int, text: str, certain: str) -> None:
-        items.put_nowait(Progress(number, text, certain))
+    def shown(*progress: Any) -> None:
+        items.put_nowait(Progress(*progress))
 
     async def work() -> None:
         try:

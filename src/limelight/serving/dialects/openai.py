@@ -92,7 +92,7 @@ async def completions(service: Service, call: Call) -> Reply:
 
 
 async def _chunks(items: Following, head: dict[str, Any], ask: Ask, *, usage: bool) -> AsyncIterator[str]:
-    """Text as far as it is certain, sentence by sentence."""
+    """Text word by word, as soon as the search has settled it."""
 
     def chunk(delta: dict[str, Any], reason: str | None = None) -> str:
         choice = {"index": 0, "delta": delta, "finish_reason": reason, "logprobs": None}
@@ -104,8 +104,8 @@ async def _chunks(items: Following, head: dict[str, Any], ask: Ask, *, usage: bo
         if isinstance(item, Refusal):
             yield event(error(item).value)
             return
-        text = item.certain if isinstance(item, Progress) else item[0].text
-        if len(text) > len(sent):
+        text = item.settled if isinstance(item, Progress) else item[0].text
+        if text.startswith(sent) and text != sent:
             yield chunk({"content": text[len(sent) :]})
             sent = text
         if not isinstance(item, Progress):
