@@ -4,14 +4,19 @@ import asyncio
 import io
 import json
 import os
+import threading
 import zipfile
 from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import docx
 import pytest
+import uvicorn
 
 from limelight.documents.translate import Work, translate_document
 from limelight.pipelines.protected import translate_prepared
@@ -21,6 +26,8 @@ from limelight.serving.documents import translate_document as send_document
 from limelight.serving.limits import Limits
 from limelight.serving.refusal import Refusal
 from limelight.serving.segments import Segment
+from limelight.serving.server import drain
+from limelight.serving.service import Service
 from limelight.serving.uploads import Uploads
 from limelight.text.units.registry import Options
 from tests.serving.helpers import Answered, Running, carrying, running, wait_until
@@ -50,6 +57,33 @@ SAMPLES = {
     ".ts": '<!DOCTYPE TS><TS language="de"><context><name>a</name><message><source>the lamp</source>'
     '<translation type="unfinished"></translation></message></context></TS>',
 }
+
+
+@contextmanager
+def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """No document is translated until this is set."""
+    gate, segments = threading.Event(), Service.segments
+
+    async def waiting(*given: Any) -> list[str]:
+        while not gate.is_set():
+            await asyncio.sleep(0.01)
+        return await segments(*given)
+
+    monkeypatch.setattr(Service, "segments", waiting)
+    monkeypatch.setattr("limelight.serving.dialects.documents.STATUS_SECONDS", 0.05)
+    try:
+        yield gate
+    finally:
+        gate.set()
+
+
+def draining(started: Running, seconds: float) -> "Future[None]":
+    """The service is told to end, and waits for so many seconds at most."""
+    server = cast(uvicorn.Server, SimpleNamespace(should_exit=False))
+    ending = drain(started.service, server, seconds=seconds, delay=0.0)
+    future = asyncio.run_coroutine_threadsafe(ending, started.loop)
+    wait_until(lambda: started.service.draining)
+    return future
 
 
 def word_file() -> bytes:
@@ -316,3 +350,45 @@ def test_documents_are_forgotten_and_bounded(monkeypatch: pytest.MonkeyPatch) ->
             await asyncio.sleep(0.01)
 
     asyncio.run(main())
+
+
+# ---- the end of the service
+
+
+def test_a_document_is_finished_and_fetched_before_the_service_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    with held(monkeypatch) as gate, running({"one": ONE}) as started:
+        sent = send(started, b"the lamp hums", "a.txt").value
+        key = {"document_key": sent["document_key"]}
+        ended = draining(started, 60)
+        assert send(started, b"the lamp hums", "b.txt").status == 503, "nothing new"
+        assert started.post(f"/v2/document/{sent['document_id']}", key).value["status"] == "translating"
+        gate.set()
+        wait_until(lambda: started.post(f"/v2/document/{sent['document_id']}", key).value["status"] == "done")
+        assert not ended.done()
+        found = started.post(f"/v2/document/{sent['document_id']}/result", key)
+        assert (found.status, found.value) == (200, ONE.translate("the lamp hums").text.encode())
+        ended.result(30)
+        assert {"event": "drained", "unanswered": 0, "documents": 0}.items() <= started.lines()[-1].items()
+
+
+def test_what_cannot_be_finished_in_time_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    with held(monkeypatch), running({"one": ONE}) as started:
+        monkeypatch.setattr("limelight.serving.dialects.documents.STATUS_SECONDS", 30.0)
+        sent = send(started, b"the lamp hums", "a.txt").value
+        key = {"document_key": sent["document_key"]}
+        told: list[Answered] = []
+        asked = [
+            threading.Thread(target=lambda: told.append(started.post(f"/v2/document/{sent['document_id']}", key))),
+            threading.Thread(target=lambda: told.append(send(started, b"the lamp hums", path="/translate_file"))),
+        ]
+        for thread in asked:
+            thread.start()
+        wait_until(lambda: len(started.service.uploads) == 2 and started.counts()["in_progress"] == 2)
+        draining(started, 0.05).result(30)
+        for thread in asked:
+            thread.join(30)
+        by_status = {each.status: each.value for each in told}
+        assert by_status[200] == {
+            "document_id": sent["document_id"], "status": "error", "error_message": "it was not finished in time"
+        }  # fmt: skip
+        assert "about to end" in by_status[503]["error"]

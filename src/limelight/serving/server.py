@@ -183,14 +183,21 @@ async def serve(
 
 
 async def drain(service: Service, server: uvicorn.Server, *, seconds: float, delay: float) -> None:
-    """Readiness says no at once; new requests are refused after `delay`; the end comes when none is on its way."""
+    """Readiness says no at once; new requests are refused after `delay`; the end comes when no request is on its way,
+    and no document is left that a client has to fetch, or after `seconds`: then it is told of the others that they are
+    not finished."""
     service.leaving = True
     service.log("draining", in_progress=service.metrics.value("limelight_requests_in_progress"))
     await _until(lambda: server.should_exit, delay)
     service.draining = True
-    await _until(lambda: server.should_exit or not service.metrics.value("limelight_requests_in_progress"), seconds)
-    left = service.metrics.value("limelight_requests_in_progress")
-    service.log("drained", unanswered=left)
+
+    def left() -> float:
+        return service.metrics.value("limelight_requests_in_progress") + service.uploads.unfetched
+
+    await _until(lambda: server.should_exit or not left(), seconds)
+    unanswered = service.metrics.value("limelight_requests_in_progress")
+    service.log("drained", unanswered=unanswered, documents=service.uploads.unfetched)
+    service.uploads.close()
     server.should_exit = True
 
 

@@ -146,8 +146,10 @@ class Service:
     async def segments(
         self, client: Client, way: Way, some: Sequence[Segment], terms: Glossary | None = None
     ) -> list[str]:
-        """The translations of segments of a document, whose codes are in them once. Raises `Refusal`."""
-        self.require_open()
+        """The translations of segments of a document, whose codes are in them once. Raises `Refusal`.
+
+        A service that is about to end goes on with the documents that it has accepted.
+        """
         characters = sum(len(segment.text) for segment in some)
         if self.keys is not None:
             self.keys.spend(client.key, characters)

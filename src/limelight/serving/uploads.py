@@ -59,6 +59,11 @@ class Uploads:
     def __len__(self) -> int:
         return len(self._documents)
 
+    @property
+    def unfetched(self) -> int:
+        """How many have a translation that nobody has fetched, or will have one."""
+        return sum(document.status != "error" for document in self._documents.values())
+
     def require_room(self, client: str, size: int) -> None:
         """Raises `Refusal` where there are too many documents for another one of this size."""
         kept = list(self._documents.values())

@@ -125,6 +125,8 @@ async def translate_file(service: Service, call: Call) -> Reply:
         await asyncio.shield(document.work)
     except (asyncio.CancelledError, Refusal):
         service.uploads.forget(identity)
+        if document.work.cancelled():  # not this request, whose client would have left
+            service.require_open()
         raise
     path = PurePosixPath(document.name)
     name = f"{path.stem}_{asked.target}{path.suffix}"
