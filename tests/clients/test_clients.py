@@ -13,6 +13,7 @@ from pathlib import Path
 import docx
 import pytest
 
+from tests.cli.test_serve import served
 from tests.clients.conftest import Place
 
 deepl = pytest.importorskip("deepl", reason="make test-clients installs the clients")
@@ -209,19 +210,50 @@ def test_openai(place: Place) -> None:
         openai.OpenAI(api_key="wrong", base_url=f"{place.url}/v1", max_retries=0).models.list()
 
 
+def test_openai_reads_words_as_they_appear() -> None:
+    """With the bundled model: what a small one says is not sure before its end."""
+    import openai
+
+    text = "When the old man came home in the evening, he saw that the door of his house was open."
+    asked = {"model": "en-de", "messages": [{"role": "user", "content": text}]}
+    with served("--model", "tatoeba-en-de-fr") as (url, _):
+        client = openai.OpenAI(api_key="any", base_url=f"{url}/v1", max_retries=0)
+        stream = client.chat.completions.create(**asked, stream=True)
+        parts = [chunk.choices[0].delta.content for chunk in stream if chunk.choices[0].delta.content]
+        whole = client.chat.completions.create(**asked).choices[0].message.content
+    assert len(parts) > 2, "word by word"
+    assert "".join(parts) == whole
+
+
 PROGRAM = """
 const deepl = require('deepl-node');
+const fs = require('fs');
 const [url, key, ...texts] = process.argv.slice(1);
 (async () => {
   const client = new deepl.DeepLClient(key, { serverUrl: url, maxRetries: 0 });
   const found = await client.translateText(texts, null, 'de');
   const usage = await client.getUsage();
   const languages = await client.getTargetLanguages();
+  const sources = await client.getSourceLanguages();
+  const out = 'out-' + process.pid + '.txt';
+  await client.translateDocument(Buffer.from(texts[1]), out, null, 'de', { filename: 'a.txt' });
+  const document = fs.readFileSync(out, 'utf8');
+  fs.unlinkSync(out);
+  const terms = new deepl.GlossaryEntries({ entries: { cat: 'Kater' } });
+  const glossary = await client.createGlossary('pets', 'en', 'de', terms);
+  const withGlossary = await client.translateText(texts[1], 'en', 'de', { glossary });
+  const entries = await client.getGlossaryEntries(glossary);
+  await client.deleteGlossary(glossary);
+  let gone = '', unknown = '';
+  try { await client.getGlossary(glossary.glossaryId); } catch (error) { gone = error.constructor.name; }
+  try { await client.translateText('a', null, 'fr'); } catch (error) { unknown = error.message; }
   let refused = '';
   try { await new deepl.DeepLClient('wrong', { serverUrl: url, maxRetries: 0 }).getUsage(); }
   catch (error) { refused = error.constructor.name; }
   console.log(JSON.stringify({ texts: found.map(each => each.text), source: found[0].detectedSourceLang,
-    count: usage.character.count, languages: languages.map(each => each.code), refused }));
+    count: usage.character.count, languages: languages.map(each => each.code), refused,
+    sources: sources.map(each => each.code), document, withGlossary: withGlossary.text, entries: entries.toTsv(),
+    gone, unknown }));
 })();
 """
 
@@ -232,9 +264,14 @@ def test_deepl_for_node(place: Place) -> None:
     node = shutil.which("node")
     assert node is not None
     command = [node, "-e", PROGRAM, place.url, place.key, *TEXTS]
-    ended = subprocess.run(command, cwd=NODE, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(command, cwd=NODE, capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == 0, ended.stderr
     found = json.loads(ended.stdout)
     assert found["texts"] == expected(place)
     assert (found["source"], found["languages"], found["refused"]) == ("en", ["de"], "AuthorizationError")
     assert found["count"] > 0
+    assert (found["sources"], found["document"]) == (["en"], expected(place)[1])
+    assert "Kater" in found["withGlossary"]
+    assert found["entries"] == "cat\tKater"
+    assert found["gone"] == "GlossaryNotFoundError"
+    assert "fr is not supported" in found["unknown"]

@@ -85,6 +85,7 @@ MaxTexts = Annotated[int, _bound("--max-texts", "Maximum texts of a request.")]
 MaxBeam = Annotated[int, _bound("--max-beam", "Maximum beam size of a request.")]
 MaxNBest = Annotated[int, _bound("--max-n-best", "Maximum number of translations of a sentence.")]
 MaxBody = Annotated[int, _bound("--max-body", "Maximum bytes of a body, after decompression.", 1024)]
+MaxUpload = Annotated[int, _bound("--max-upload", "Maximum bytes of an uploaded document.", 1024)]
 MaxQueue = Annotated[int, _bound("--max-queue", "Maximum number of waiting sentences; half of it for one client.", 2)]
 MaxConnections = Annotated[int, _bound("--max-connections", "Maximum number of connections.", 8)]
 QueueSeconds = Annotated[

@@ -336,11 +336,8 @@ class Engine:
         return False
 
     def partial(self, number: int, *, since: int = 0) -> Hypothesis | None:
-        """The partial result of a request: its most probable active hypothesis, with the tokens from `since` on.
-
-        With greedy search and sampling these tokens are final; with a wider beam they may change from step to step.
-        None for a request that is waiting, decided or unknown.
-        """
+        """The most probable active hypothesis of a request, with the tokens from `since` on; None for one that waits, is
+        decided or unknown. With a beam wider than 1 its tokens may change from step to step, see `certain`."""
         return next(filter(None, (lane.partial(number, since) for lane in self._lanes.values())), None)
 
     def certain(self, number: int) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""The API of DeepL, version 2: `/v2/translate`, `/v2/languages`, `/v2/usage`.
+"""The API of DeepL: `/v2/translate`, `/v2/languages`, `/v2/usage`, and `/v3/languages`, which Weblate asks for.
 
 Shapes and traps are those of the official client (deepl 1.32): errors are `message` and `detail`, both strings;
 characters are counted where it asks for them; English and Portuguese are targets with a region alone.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from limelight.serving.call import Call, Dialect, Reply, Route
 from limelight.serving.dialects.tags import Names, Tagging
@@ -129,6 +129,55 @@ async def languages(service: Service, call: Call) -> Reply:
     return Reply([{"language": code, "name": language_name(code), "supports_formality": False} for code in codes])
 
 
+FEATURES = {
+    "translate_text": ("tag_handling", "glossary", "auto_detection"),
+    "translate_document": ("glossary", "auto_detection"),
+    "glossary": (),
+}
+"""What can be asked for, and what languages can have there. The resources of DeepL beside these have no languages."""
+
+
+class LanguagesOf(BaseModel):
+    """What the languages of version 3 are for; DeepL has called it a product, too."""
+
+    resource: Literal[
+        "translate_text", "translate_document", "glossary", "write", "voice", "style_rules", "translation_memory"
+    ] = Field("translate_text", validation_alias=AliasChoices("resource", "product"))
+
+
+async def languages_of(service: Service, call: Call) -> Reply:
+    """`GET /v3/languages`: each language once, whether as a source, as a target, or as both."""
+    resource = call.read(LanguagesOf).resource
+    if resource not in FEATURES:
+        return Reply([])
+    directions = service.catalog.directions
+    sources = {code for each in directions if (code := each.source)}
+    targets = {code for each in directions if (code := each.target)}
+    shown = [
+        _language(code, resource, source=code in sources, target=code in targets) for code in sorted(sources | targets)
+    ]
+    variants = [variant for code in sorted(targets) for variant in VARIANTS.get(code.lower(), ())]
+    return Reply(shown + [_language(_tag(code), resource, source=False, target=True) for code in variants])
+
+
+def _tag(code: str) -> str:
+    """`en-GB` for `EN-GB`."""
+    language, _, region = code.partition("-")
+    return f"{language.lower()}-{region}"
+
+
+def _language(code: str, resource: str, *, source: bool, target: bool) -> dict[str, Any]:
+    features = [name for name in FEATURES[resource] if source or name != "auto_detection"]
+    return {
+        "lang": code,
+        "name": language_name(code),
+        "usable_as_source": source,
+        "usable_as_target": target,
+        "status": "stable",
+        "features": {name: {"status": "stable"} for name in features},
+    }
+
+
 async def usage(service: Service, call: Call) -> Reply:
     """`GET /v2/usage`: since the start of the service."""
     return Reply({"character_count": service.used.get(call.client.key, 0), "character_limit": UNLIMITED})
@@ -138,6 +187,7 @@ ROUTES = (
     Route("POST", "/v2/translate", DEEPL, translate, form=Translate),
     Route("GET", "/v2/languages", DEEPL, languages),
     Route("POST", "/v2/languages", DEEPL, languages),
+    Route("GET", "/v3/languages", DEEPL, languages_of),
     Route("GET", "/v2/usage", DEEPL, usage),
     Route("POST", "/v2/usage", DEEPL, usage),
 )
