@@ -33,6 +33,9 @@ ROOT = Path(__file__).parents[2]
         (["--port", "70000"], "from 0 to 65535"),
         (["--engines", "0"], "whole number"),
         (["--deadline", "0"], "number from"),
+        (["--max-upload", "5"], "from 1024"),
+        (["--cors", "example.org"], "https://example.org"),
+        (["--cors", "https://example.org/"], "a scheme and a host"),
     ],
 )
 def test_a_bad_command_line_is_refused(limelight: Limelight, trained: Path, words: list[str], says: str) -> None:

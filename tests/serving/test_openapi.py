@@ -3,9 +3,10 @@
 import json
 from pathlib import Path
 
+from limelight.serving.dialects.answers import Translated
 from limelight.serving.openapi import openapi_document, openapi_page
 from limelight.serving.routes import APIS, ROUTES
-from tests.serving.helpers import running, table, translator
+from tests.serving.helpers import carrying, running, table, translator
 
 FILE = Path(__file__).parents[2] / "docs" / "schema" / "api-1.json"
 
@@ -19,6 +20,24 @@ def test_every_route_is_described() -> None:
     names = [operation["operationId"] for operation in operations]
     assert len(set(names)) == len(names)
     assert "$ref" not in json.dumps(document)
+
+
+def test_answers_are_as_they_are_described() -> None:
+    """All fields, and no others: whatever is asked for, and where guards have found something."""
+    tags = {"text": "the <b>lamp</b> hums", "tag_handling": "html", "terms": [{"source": "lamp", "target": "Leuchte"}]}
+    asked = [{"text": ["dab. Face!", ""], "n_best": 2}, {"text": "dab", "prefix": "ca", "n_best": 2}, {"text": "I"}]
+    seen = set()
+    with running({"one": translator(table(1), beam_size=2)}) as service:
+        answers = [service.post("/api/v1/translate", each).value for each in asked]
+        answers.append(service.post("/api/v1/translate", {"text": "dab", "sampling": {"seed": 1}}).value)
+    with running({"one": carrying()}) as service:
+        answers.append(service.post("/api/v1/translate", tags).value)
+    for answer in answers:
+        for translation in Translated.model_validate(answer, strict=True).translations:
+            seen.update(translation.warnings)
+            seen.update("alternatives" for sentence in translation.sentences if sentence.alternatives)
+    assert "alternatives" in seen
+    assert len(seen) > 1, "guards have found something"
 
 
 def test_a_path_has_one_answer() -> None:

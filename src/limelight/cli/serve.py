@@ -5,8 +5,13 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import os
+import re
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import typer
 
 from limelight.cli import options, serving_options
 from limelight.cli.models import find_models
@@ -19,6 +24,11 @@ EXAMPLES = """
   limelight serve --model runs/en-de --host 0.0.0.0 --keys keys.json
   limelight serve --model runs/en-de --cors https://example.org
 """
+GREETING = (
+    "limelight: http://{host}:{port}/ has a page to try, /docs the documentation; the models are ready when the log "
+    "says engine_ready (a minute or two at the first start on a machine); Ctrl-C ends it"
+)
+ORIGIN = re.compile(r"\*|[a-z][a-z0-9+.-]*://[^/\s]+")
 WITH_LESS_MEMORY = "Give fewer --engines, or --precision int8"
 
 
@@ -58,9 +68,15 @@ def serve(
     drain_delay: serving_options.DrainDelay = 0.0,
     quiet: serving_options.QuietLog = False,
 ) -> None:
-    """Answer translation requests over HTTP: the APIs of DeepL and LibreTranslate, and one of its own."""
+    """Answer translation requests over HTTP: the APIs of DeepL, LibreTranslate and OpenAI (chat), and one of its own.
+
+    Without --model it serves the model that comes with limelight. A page to try it is at http://127.0.0.1:8000/.
+    """
     models = _named(model)
     require_access(host, keys, no_keys=no_keys)
+    require_origins(cors or ())
+    if sys.stderr.isatty() and port:
+        typer.echo(GREETING.format(host=host, port=port), err=True)
     limits = {
         "characters": max_characters,
         "texts": max_texts,
@@ -125,6 +141,13 @@ def require_access(host: str, keys: Path | None, *, no_keys: bool) -> None:
             f"--host {host} is reachable from other machines: give --keys FILE (see `limelight keys`), or --no-keys to "
             "serve without keys"
         )
+
+
+def require_origins(origins: Sequence[str]) -> None:
+    """Raises `UserError` for one that no browser would ever send."""
+    for origin in origins:
+        if not ORIGIN.fullmatch(origin):
+            raise UserError(f"--cors {origin}: an origin is a scheme and a host, as https://example.org, or * for all")
 
 
 def is_loopback(host: str) -> bool:

@@ -86,5 +86,7 @@ class Route:
     """Whether it is a request in the metrics: probes are none."""
     form: type[BaseModel] | None = None
     """What its fields are, for those who read the documentation."""
+    answer: type[BaseModel] | None = None
+    """What it answers, for the same; not said where it is None."""
     upload: bool = False
     """Whether the body may be as large as a document."""

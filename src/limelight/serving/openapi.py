@@ -50,6 +50,9 @@ def _operation(route: Route) -> dict[str, Any]:
         ]
     if not route.public:
         operation["security"] = [{}, {"key": []}]
+    if route.answer is not None:
+        whole = {"application/json": {"schema": _inlined(route.answer.model_json_schema())}}
+        operation["responses"]["200"]["content"] = {**whole, "text/event-stream": {"schema": {"type": "string"}}}
     if route.form is not None:
         schema = _inlined(route.form.model_json_schema())
         kind = "multipart/form-data" if route.upload else "application/json"

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from limelight.serving.call import Call, Dialect, Reply, Route
+from limelight.serving.dialects.answers import Translated
 from limelight.serving.dialects.deepl import as_list
 from limelight.serving.dialects.events import Following, Progress, event, follow
 from limelight.serving.dialects.tags import Tagging, glossary_in
@@ -176,7 +177,7 @@ async def metrics(service: Service, call: Call) -> Reply:
 
 
 ROUTES = (
-    Route("POST", "/api/v1/translate", OWN, translate, form=Translate),
+    Route("POST", "/api/v1/translate", OWN, translate, form=Translate, answer=Translated),
     Route("GET", "/api/v1/models", OWN, models),
     Route("GET", "/api/v1/health/live", OWN, live, public=True, counted=False),
     Route("GET", "/api/v1/health/ready", OWN, ready, public=True, counted=False),
