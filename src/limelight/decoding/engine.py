@@ -336,8 +336,8 @@ class Engine:
         return False
 
     def partial(self, number: int, *, since: int = 0) -> Hypothesis | None:
-        """The most probable active hypothesis of a request, with the tokens from `since` on; None for one that waits, is
-        decided or unknown. With a beam wider than 1 its tokens may change from step to step, see `certain`."""
+        """The most probable active hypothesis of a request, with the tokens from `since` on; None for one that waits,
+        is decided or unknown. With a beam wider than 1 its tokens may change from step to step, see `certain`."""
         return next(filter(None, (lane.partial(number, since) for lane in self._lanes.values())), None)
 
     def certain(self, number: int) -> tuple[int, ...]:
