@@ -94,6 +94,7 @@ def actors(folder: Path, opening: Opening, workers: int) -> dict[str, Any]:
 
     from limelight.corpus.ray_actors import Actors
 
+    os.environ.setdefault("RAY_worker_niceness", "0")  # 15 by default: beside other work actors would wait for it
     began = time.monotonic()
     engine = Actors(opening, workers=workers)
     pids = list[int]()

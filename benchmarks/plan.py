@@ -17,14 +17,14 @@ from limelight.tokens import Tokenizers
 GPUS = (1, 8, 64, 1024)
 OF_A_MACHINE = 8
 
-# --- measured, on Intel Xeon 2.8 GHz, 2 cores, AVX-512, VNNI (docs/corpus.md, docs/performance.md) ---
+# --- measured (docs/corpus.md: Intel Xeon, AVX-512, bf16, 2 virtual cores; docs/performance.md) ---
 DRAWN = 75_000
 """Tokens that one process draws in a second: 50,000 to 100,000 (docs/performance.md)."""
 DRAWERS = 8
 """Such processes of each rank (`training.data_workers`)."""
-LINES_OF_A_CORE = 46.0
-"""Lines that one of two workers of one thread translates in a second, on a machine that was busy."""
-LINES_OF_A_DRIVER = 8_000.0
+LINES_OF_A_CORE = 163.0
+"""Lines that one of two workers of one thread translates in a second, loading the model included."""
+LINES_OF_A_DRIVER = 29_000.0
 """Lines that a driver reads, divides and writes in a second when translating costs nothing, on the same machine."""
 BYTES_OF_A_LINE = 70
 """Of text and translation together, as in the corpus that was measured."""
