@@ -8,7 +8,16 @@ import pytest
 import torch
 
 from limelight import capabilities
-from limelight.capabilities import LEVELS, cpu_capability, describe, gpus, has, int8_engines, multiplies_bf16
+from limelight.capabilities import (
+    LEVELS,
+    bf16_products,
+    cpu_capability,
+    describe,
+    gpus,
+    has,
+    int8_engines,
+    multiplies_bf16,
+)
 from limelight.errors import UserError
 
 EVERYTHING = dict.fromkeys(("avx2", "avx512_f", "avx512_vnni", "avx512_bf16", "amx_tile"), True)
@@ -101,6 +110,28 @@ def test_bf16_has_many_names_and_one_library(flag: str, monkeypatch: pytest.Monk
     monkeypatch.setattr(torch.backends.mkldnn, "is_available", lambda: False)
     assert not multiplies_bf16(CPU)
     assert cpu_capability("bf16").reason.endswith("torch was built without oneDNN")
+
+
+@pytest.mark.parametrize(
+    ("flags", "faster"),
+    [
+        (("avx512_bf16",), True),
+        (("avx512_bf16", "avx512_fp16"), False),
+        (("avx512_bf16", "avx512_fp16", "amx_tile"), True),
+        (("avx512_fp16",), False),
+        (("bf16",), True),
+    ],
+)
+def test_bf16_instructions_may_be_slower_than_fp32(
+    flags: tuple[str, ...], faster: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those of Sapphire Rapids are where AMX is hidden."""
+    on_a(monkeypatch, dict.fromkeys(flags, True))
+    assert multiplies_bf16(torch.device("cpu")) == faster
+    assert bf16_products().available == faster
+    slower = "bf16" in str(flags) and not faster
+    assert has("bf16") == (faster or slower)
+    assert ("slower than fp32" in describe()) == slower
 
 
 def test_a_gpu_answers_for_itself(large: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ libraries (`ATEN_CPU_CAPABILITY`, `ONEDNN_MAX_CPU_ISA`), and `LIMELIGHT_CAPABILI
 | `avx2`                 | AVX2                                                | laptops; AMD before Zen 4      |
 | `avx512`               | AVX-512                                             | Skylake-X                      |
 | `vnni`                 | int8 products that are summed in 32 bits            | Cascade Lake, Ice Lake         |
-| `bf16`                 | bf16 products                                       | Cooper Lake, Zen 4, Neoverse V |
+| `bf16`                 | bf16 products, where they are faster than fp32      | Cooper Lake, Zen 4, Neoverse V |
 | `all`                  | AMX as well: everything there is                    | Sapphire Rapids                |
 
 An extension that the code was not told to avoid is used whatever is said here: numba and fbgemm have variables of their
@@ -87,12 +87,27 @@ def int8_engines() -> tuple[str, ...]:
 
 
 def multiplies_bf16(device: torch.device) -> bool:
-    """Whether a device has instructions for bf16 products; without them a CPU is slower in bf16 than in fp32."""
+    """Whether a device multiplies bf16 faster than fp32. A CPU without instructions for it does not, nor do some that
+    have them (`bf16_products`)."""
     if device.type == "cpu":
-        return has("bf16")
+        return bf16_products().available
     if device.type == "cuda" and torch.cuda.is_available():
         return _cuda_bf16(torch.cuda.current_device() if device.index is None else device.index)
     return device.type == "mps" and torch.backends.mps.is_available() and torch.backends.mps.is_macos_or_newer(14, 0)
+
+
+def bf16_products() -> Capability:
+    """Whether the CPU multiplies bf16 faster than fp32, with the reason.
+
+    Instructions alone do not say it. Cores of Sapphire and Emerald Rapids, known by `avx512_fp16`, are fast in bf16
+    through AMX; where a virtual machine hides AMX, their `avx512_bf16` takes 1.8 times as long as fp32
+    (`benchmarks.machine.product_rate`, on Emerald Rapids), while AMD's Zen 4 needs half as long as for fp32. This is a
+    rule and not a measurement at run time, so that a run has the same precision whatever else the machine does.
+    """
+    found = cpu_capability("bf16")
+    if found.available and processor().get("avx512_fp16") and not has("amx"):
+        return Capability("bf16", False, f"{found.reason}, which is slower than fp32 on this kind of CPU without AMX")
+    return found
 
 
 def multiplies_fp16(device: torch.device) -> bool:
@@ -130,7 +145,8 @@ def capabilities() -> list[Capability]:
     """Everything that is known: of the CPU, torch's int8 libraries, GPUs."""
     engines = int8_engines()
     reason = f"torch has {', '.join(engines)}" if engines else "this build of torch has neither fbgemm nor onednn"
-    return [*map(cpu_capability, _NEEDS), Capability("int8", bool(engines), reason), *gpus()]
+    of_cpu = [bf16_products() if name == "bf16" else cpu_capability(name) for name in _NEEDS]
+    return [*of_cpu, Capability("int8", bool(engines), reason), *gpus()]
 
 
 def describe() -> str:

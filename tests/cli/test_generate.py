@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from limelight import Generated, load
-from limelight.capabilities import has
+from limelight.capabilities import bf16_products
 from limelight.decoding.engine import Engine
 from limelight.decoding.sampling import Sampling
 from limelight.inference import prepare
@@ -132,7 +132,7 @@ def test_precision_is_that_of_the_search(
     monkeypatch.setattr(prepare, "linear_of", lambda name: asked.append(name) or own(name))
     ended = limelight("generate", "--model", writing, "The", "--greedy", "--precision", precision, *FEW)
     assert (ended.code, asked) == (0, [precision])
-    assert ("slower" in ended.err) == (precision == "bf16" and not has("bf16"))
+    assert ("slower" in ended.err) == (precision == "bf16" and not bf16_products().available)
 
 
 def test_a_model_that_predicts_no_numbers_is_told(

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from limelight import Translation
-from limelight.capabilities import has
+from limelight.capabilities import bf16_products
 from limelight.config import RunConfig, TransformerConfig
 from limelight.decoding.engine import Engine
 from limelight.inference import prepare
@@ -97,7 +97,7 @@ def test_precision_is_that_of_the_search(
     own = prepare.linear_of
     monkeypatch.setattr(prepare, "linear_of", lambda name: asked.append(name) or own(name))
     ended = limelight("translate", "--model", trained, text, "--no-guards", "--precision", precision)
-    slow = precision == "bf16" and not has("bf16")  # and then a line says so, see below
+    slow = precision == "bf16" and not bf16_products().available  # and then a line says so, see below
     assert (ended.code, bool(ended.err), asked) == (0, slow, [precision])
     assert [bool(line) for line in ended.out.split("\n")] == [True, False, True, False, True, False]
     if precision == "fp32":

@@ -2,7 +2,7 @@
 
 import torch
 
-from limelight.capabilities import cpu_capability, multiplies_bf16
+from limelight.capabilities import bf16_products, multiplies_bf16
 from limelight.inference.linear import int8_kind
 
 
@@ -23,5 +23,5 @@ def slow_precision(precision: str, device: torch.device) -> str | None:
         return "precision fp16 is slower than fp32 here: it is for GPUs; fp32 is more accurate"
     if precision != "bf16" or multiplies_bf16(device):
         return None
-    why = cpu_capability("bf16").reason if device.type == "cpu" else "this GPU has no bf16 instructions"
+    why = bf16_products().reason if device.type == "cpu" else "this GPU has no bf16 instructions"
     return f"precision bf16 is slower than fp32 here: {why}; fp32 is at least as accurate"
