@@ -160,7 +160,7 @@ def test_a_model_that_predicts_no_numbers_is_told(
             "x --model {trained}",
             "this is a model of the family transformer, which does not generate; use it with `limelight tra",
         ),
-        ("x --model {writing} --model {writing}", "2 models: one "),
+        ("x --model {writing} --model {writing}", "2 models: this command takes one model"),
         ("x --model {writing} --greedy --seed 1 --top-k 2", "--top-k 2 and --seed 1: --greedy does not sample"),
         ("x --model {writing} --greedy --samples 2", "--samples 2: with --greedy all would be the same"),
         ("x --model {writing} --precision int4", "'int4' is not one of 'fp32', 'bf16', 'int8'"),
