@@ -133,7 +133,7 @@ def test_a_connection_is_kept_where_the_rest_is_worth_reading() -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"{", "no JSON"),
+        (b"{", "not valid JSON"),
         (b"[1]", "must be a JSON object"),
         (b'"a"', "must be a JSON object"),
         (b'{"a": NaN}', "NaN"),
@@ -144,7 +144,7 @@ def test_a_connection_is_kept_where_the_rest_is_worth_reading() -> None:
         (b'{"a": "\xff"}', "UTF-8"),
         (b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "deep"),
         (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "deep"),
-        (b'{"a": ' + b"9" * 100_000 + b"}", "no JSON"),
+        (b'{"a": ' + b"9" * 100_000 + b"}", "not valid JSON"),
         (json.dumps({str(number): 1 for number in range(MAX_KEYS + 1)}).encode(), "keys"),
     ],
 )

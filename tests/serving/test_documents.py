@@ -131,12 +131,15 @@ def fetched(service: Running, handle: dict[str, str]) -> bytes:
 def children() -> list[str]:
     """Processes that read documents."""
     found = [path.read_text().split() for path in Path(f"/proc/{os.getpid()}/task").glob("*/children")]
-    return [
-        pid
-        for pids in found
-        for pid in pids
-        if b"limelight.documents.process" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    ]
+    return [pid for pids in found for pid in pids if b"limelight.documents.process" in command_line(pid)]
+
+
+def command_line(pid: str) -> bytes:
+    """Nothing for a process that has ended meanwhile."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
