@@ -42,7 +42,7 @@ def test_the_bundled_model_is_taken_where_none_is_named(
     assert ended.err.count(f"no --model is given: {box.DEFAULT}, which comes with limelight") == 1
     assert limelight("card").out.startswith("# en -> lumi")
     assert limelight("evaluate", "--test", corpus / "test.tsv").code == 0
-    assert "which model?" in limelight("generate", "x").err
+    assert "missing model" in limelight("generate", "x").err
 
 
 def test_a_bundled_model_has_a_name(limelight: Limelight, bundled: Path, trained: Path, corpus: Path) -> None:

@@ -172,7 +172,7 @@ def test_the_figure_is_that_of_the_runs_validation(limelight: Limelight, writing
             "--length-penalty 1.0 and --precision int8: a language model",
         ),
         (["-o", "{tmp}/kept.txt"], "kept.txt: a language model is evaluated without a search; leave it out"),
-        (["--model", "{writing}"], "2 models: one "),
+        (["--model", "{writing}"], "2 models: this command takes one model"),
         (["--tokenize", "zh"], "--tokenize zh: a language model is evaluated without a search; leave it out"),
     ],
 )

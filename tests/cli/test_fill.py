@@ -75,7 +75,7 @@ def test_other_verbs_send_to_this_one(limelight: Limelight, filling: Path, corpu
     for name in ("test.tsv", "text.txt"):
         assert "`limelight fill`" in limelight("evaluate", "--model", filling, "--test", corpus / name).err
     assert "this is a model of the family transformer" in limelight("fill", "--model", trained, "[MASK]").err
-    assert "which model?" in limelight("fill", "[MASK]").err
+    assert "missing model" in limelight("fill", "[MASK]").err
 
 
 def test_what_it_looks_at(limelight: Limelight, filling: Path) -> None:
