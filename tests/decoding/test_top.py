@@ -186,7 +186,7 @@ def test_a_hypothesis_without_numbers_is_told_however_good_the_others_are(
     before = torch.tensor([[0.0, -99.0], [0.0, -99.0]], dtype=dtype)
     best_continuations(log_probabilities, before, 3)
     log_probabilities[1, 1] = torch.nan
-    with pytest.raises(RunError, match="is not a number"):
+    with pytest.raises(RunError, match="are not a number"):
         best_continuations(log_probabilities, before, 3)
 
 

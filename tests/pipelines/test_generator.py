@@ -277,7 +277,7 @@ def test_a_model_that_predicts_no_numbers_is_told(sampling: Sampling | None, see
     model = exact(ROTARY)
     with torch.no_grad():
         next(model.parameters()).fill_(torch.nan)
-    with pytest.raises(RunError, match=r"is not a number \(NaN\).*take another checkpoint"):
+    with pytest.raises(RunError, match=r"are not a number \(NaN\).*use another checkpoint"):
         TextGenerator(model, CHARACTERS, window=6).generate("the", sampling=sampling)
 
 
