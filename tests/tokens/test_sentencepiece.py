@@ -178,7 +178,7 @@ def test_sampling_does_not_depend_on_what_other_threads_draw(tokenizer: Sentence
 def test_a_fault_while_sampling_is_not_swallowed(tokenizer: SentencePieceTokenizer) -> None:
     before = threading.active_count()
     with pytest.raises(Exception, match=r"."):
-        tokenizer.encode_sampled(["a"], amount="much", seed=1)  # type: ignore[arg-type]
+        tokenizer.encode_sampled(list(sentences(17, 3)), amount="much", seed=1)  # type: ignore[arg-type]
     assert threading.active_count() == before
 
 
