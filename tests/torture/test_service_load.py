@@ -314,7 +314,7 @@ def test_what_inflates_without_end_is_refused(full: bool, measured: Measured) ->
         with Peak() as peak:
             statuses = bombed(service, 10_000 if full else 2000)
         assert service.get("/health").status == 200
-    assert peak.grown < 100, f"{peak.grown:.0f} MB"
+    assert peak.grown < 32, f"{peak.grown:.0f} MB"
     held = sum(status in (400, 413) for status in statuses)
     measured("X3", "bodies of gigabytes in compressed ones refused", held=held, of=3, note=f"{peak.grown:+.0f} MB")
 
