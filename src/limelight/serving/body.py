@@ -7,6 +7,7 @@ import json
 import re
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -22,6 +23,8 @@ MAX_KEYS = 10_000
 """Of all objects of a JSON body."""
 DRAINED = 16 << 20
 """A body of at most so many announced bytes is read and thrown away, so that its sender gets to the answer."""
+DISCARDED = 256
+"""Parts, as they come from the network, that are thrown away of a body whose size is not announced."""
 
 JSON, FORM, MULTIPART = "application/json", "application/x-www-form-urlencoded", "multipart/form-data"
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -42,17 +45,31 @@ async def read_body(receive: Receive, headers: Mapping[str, str], *, limit: int,
         raise _too_large(limit)
     inflate = _inflater(headers.get("content-encoding", "identity").strip().lower())
     parts, size = [], 0
+    chunks = _chunks(receive)
     try:
         async with asyncio.timeout(seconds):
-            async for chunk in _chunks(receive):
+            async for chunk in chunks:
                 part = inflate(chunk, limit - size)
                 size += len(part)
                 if size > limit:
+                    await _discard(chunks)
                     raise _too_large(limit)
                 parts.append(part)
     except TimeoutError:
         raise Refusal(408, "slow_body", f"the body did not arrive within {seconds:g} s") from None
     return b"".join(parts)
+
+
+async def _discard(chunks: AsyncIterator[bytes]) -> None:
+    """Read what still arrives of a body within a second, at most `DISCARDED` parts: if the connection ended with bytes
+    that were not read, its sender would see a reset instead of the answer."""
+    parts = 0
+    with suppress(TimeoutError):
+        async with asyncio.timeout(1.0):
+            async for _ in chunks:
+                parts += 1
+                if parts == DISCARDED:
+                    return
 
 
 def closes(headers: Mapping[str, str]) -> bool:
