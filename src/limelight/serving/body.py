@@ -24,7 +24,7 @@ MAX_KEYS = 10_000
 DRAINED = 16 << 20
 """A body of at most so many announced bytes is read and thrown away, so that its sender gets to the answer."""
 DISCARDED = 256
-"""Parts, as they come from the network, that are thrown away of a body whose size is not announced."""
+"""Maximum number of parts, as they arrive, that are read and discarded of a body without an announced size."""
 
 JSON, FORM, MULTIPART = "application/json", "application/x-www-form-urlencoded", "multipart/form-data"
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -52,7 +52,8 @@ async def read_body(receive: Receive, headers: Mapping[str, str], *, limit: int,
                 part = inflate(chunk, limit - size)
                 size += len(part)
                 if size > limit:
-                    await _discard(chunks)
+                    if closes(headers):
+                        await _discard(chunks)
                     raise _too_large(limit)
                 parts.append(part)
     except TimeoutError:
