@@ -26,7 +26,7 @@ def modules_with_shapes() -> list[str]:
 
 # Must stand before the first import of the package: from here on every call with an annotated tensor checks its shapes.
 # The other modules are left to mypy: checking their calls, too, took four more seconds in each process to import them,
-# and an eighth more processor time in their tests.
+# and a tenth more processor time in their tests.
 install_import_hook(modules_with_shapes(), "beartype.beartype")
 
 

@@ -21,7 +21,7 @@ from limelight.serving.service import Service
 HEADER_BYTES = 16 * 1024
 """Of the headers of a request."""
 MAX_CHUNKS = 16_384
-"""Of a chunked body. Each costs as much time as a small request, however few bytes it has."""
+"""Maximum number of chunks of a body. A chunk costs as much time as a small request, however few bytes it has."""
 KEEP_ALIVE_SECONDS = 15
 CLOSING_SECONDS = 2.0
 """How long connections may take to end when all is answered."""
@@ -55,7 +55,7 @@ class PatientProtocol(H11Protocol):
         self.conn = CountingConnection(h11.SERVER, HEADER_BYTES)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP; where an answer has begun already, only the connection can end."""
+        """Refuse invalid HTTP. If the response has already begun, close the connection."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             super().send_400_response(msg)
         else:
@@ -184,8 +184,8 @@ async def serve(
 
 async def drain(service: Service, server: uvicorn.Server, *, seconds: float, delay: float) -> None:
     """Readiness says no at once; new requests are refused after `delay`; the end comes when no request is on its way,
-    and no document is left that a client has to fetch, or after `seconds`: then it is told of the others that they are
-    not finished."""
+    and no document is left that a client has to fetch, or after `seconds`; then the status of the others is
+    `error`."""
     service.leaving = True
     service.log("draining", in_progress=service.metrics.value("limelight_requests_in_progress"))
     await _until(lambda: server.should_exit, delay)

@@ -1,7 +1,7 @@
-"""What an engine does before it reports that it is ready: a few sentences, so that no request waits for a compilation.
+"""Translate a few sentences before an engine reports that it is ready, so that no request waits for a compilation.
 
-Kernels are compiled when they are first called (a minute on a slow CPU, where no cache has them), and weights are read
-from the disk when they are first used.
+Kernels are compiled at their first call (up to a minute on a slow CPU without a cache of them), and weights are read
+from disk at their first use.
 """
 
 from queue import SimpleQueue
@@ -23,11 +23,11 @@ FORMS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("translate", {"sampling": {"top_k": 5, "seed": 1}}),
     ("protected", {"terms": [("house", "house")]}),
 )
-"""What requests ask for: searches of every kind, side by side, and a sentence with a term."""
+"""Every kind of search, and a sentence with a term."""
 
 
 def warm_up(pipeline: Translator | TextGenerator | MaskFiller) -> None:
-    """Do each kind of work once. What comes of it is thrown away, also where the model refuses it."""
+    """Do each kind of work once. Results and errors are discarded."""
     if isinstance(pipeline, Translator):
         source, target = pipeline.directions[0] if pipeline.directions else ("", "")
         languages = {"source_lang": source, "target_lang": target}

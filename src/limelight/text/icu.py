@@ -1,9 +1,9 @@
-"""Messages of ICU: the text in the branches of a plural or a choice, and how a translation is written there.
+"""ICU messages: find the text in the branches of a plural or select, and write its translation.
 
     {n, plural, =0 {no file} one {# file} other {# files}}
 
-Branches are text, which may have further messages in it; all else is syntax. An apostrophe before a brace begins a
-quotation, two of them are one.
+Branches are text, which may contain further messages; everything else is syntax. An apostrophe before a brace begins
+a quotation, and two apostrophes stand for one.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from limelight.text.marks import PLACEHOLDER
 from limelight.text.protectors import BRACES, pattern
 
 MAX_NESTED = 6
-"""Messages within one another whose branches are translated."""
+"""Maximum nesting depth of messages whose branches are translated."""
 _HEAD = re.compile(r"\{\s*[\w.-]+\s*,\s*(?:plural|select|selectordinal)\s*,\s*(?:offset:\s*\d+\s*)?")
 _SELECTOR = re.compile(r"\s*(?:=\d+|[\w-]+)\s*\{")
 _TAIL = re.compile(r"\s*\}")
 _QUOTE = re.compile(rf"'(?=[{{}}#|']|{PLACEHOLDER.pattern})")
 
 IN_BRANCHES = (pattern("#"), pattern("'[{}#|][^']*'"))
-"""What is protected in a branch besides: the number, quotations."""
+"""Additional protectors in a branch: the number and quotations."""
 
 
 def branches(message: str) -> tuple[tuple[int, int], ...]:
-    """Where the text of the branches is; nothing for a message that has none, or that is not closed."""
+    """Begin and end of the text of each branch; empty for a message without branches, or one that is not closed."""
     head = _HEAD.match(message)
     place, found = head.end() if head else 0, list[tuple[int, int]]()
     while head and (selector := _SELECTOR.match(message, place)):
@@ -39,7 +39,7 @@ def branches(message: str) -> tuple[tuple[int, int], ...]:
 
 
 def _closing(message: str, begin: int) -> int:
-    """The brace that closes what has begun before this place; -1 for none."""
+    """The place of the brace that closes the branch beginning at `begin`; -1 if there is none."""
     depth = 1
     for match in BRACES.finditer(message, begin):
         depth += (match[0] == "{") - (match[0] == "}")
@@ -49,7 +49,7 @@ def _closing(message: str, begin: int) -> int:
 
 
 class Apostrophes:
-    """How a message writes an apostrophe: twice where it begins a quotation otherwise, or always, as Java wants it."""
+    """How a message writes an apostrophe: doubled where it would begin a quotation, or always, as in Java."""
 
     def __init__(self, message: str) -> None:
         self._always = "''" in message

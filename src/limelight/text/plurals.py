@@ -1,7 +1,7 @@
-"""Plural forms of catalogs: how many a language has, and which one is that of a single thing.
+"""Plural forms of catalogs: how many a language has, and which one is for the number one.
 
-A PO file says it in its header, as an expression of C: `nplurals=3; plural=(n==1 ? 0 : n%10>=2 && n%10<=4 ? 1 : 2);`.
-It is parsed here, not executed.
+The header of a PO file has them as a C expression: `nplurals=3; plural=(n==1 ? 0 : n%10>=2 && n%10<=4 ? 1 : 2);`.
+The expression is parsed here and not executed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _RULES = {
     "nplurals=6; plural=(n==0 ? 0 : n==1 ? 1 : n==2 ? 2 : n%100>=3 && n%100<=10 ? 3 : n%100>=11 ? 4 : 5);": "ar",
 }
 _BY_LANGUAGE = {code: rule for rule, codes in _RULES.items() for code in codes.split()}
-"""As gettext has them (`msginit`)."""
+"""The rules that gettext's `msginit` writes."""
 
 
 _QT = {"fa": 1, "hu": 1, "mk": 3, "tr": 1}
@@ -47,13 +47,13 @@ class PluralForms(NamedTuple):
 
     total: int
     one: int
-    """The number of the form for one; -1 where more have the same."""
+    """The index of the form for one; -1 if it is also the form for 2 or 5."""
     rule: str = ""
-    """As a header has it."""
+    """The value of the header field."""
 
 
 def forms_of_header(header: str) -> PluralForms | None:
-    """The forms that the field `Plural-Forms` of a header names; None where it is not there, or is none."""
+    """The forms in the field `Plural-Forms` of a header; None if it is missing or invalid."""
     found = _FORMS.search(header)
     if found is None or not 1 <= int(found[1]) <= MAX_FORMS:
         return None
@@ -67,21 +67,21 @@ def forms_of_header(header: str) -> PluralForms | None:
 
 
 def forms_of_language(language: str) -> PluralForms | None:
-    """The forms of a language by its code; None where it is not known."""
+    """The forms of a language by its code; None if the code is unknown."""
     whole = language.lower().replace("_", "-").partition("@")[0]
     rule = _BY_LANGUAGE.get(whole) or _BY_LANGUAGE.get(normal_code(whole.partition("-")[0]))
     return forms_of_header(rule) if rule else None
 
 
 def forms_of_qt(language: str) -> PluralForms | None:
-    """The same for Qt files, which have rules of their own."""
+    """The forms that Qt uses, which has its own rules for some languages; None if the code is unknown."""
     found, own = forms_of_language(language), _QT.get(normal_code(language))
     return found if own is None else PluralForms(own, 0 if own > 1 else -1)
 
 
 @lru_cache(1000)
 def plural_form(expression: str, number: int) -> int:
-    """The value of an expression of C for a number `n`. Raises `ValueError` for what is none."""
+    """The value of a C expression for a number `n`. Raises `ValueError` for an invalid expression."""
     if len(expression) > MAX_EXPRESSION:
         raise ValueError(f"more than {MAX_EXPRESSION} characters")
     try:
@@ -99,11 +99,11 @@ _LEVELS: tuple[dict[str, Callable[[int, int], int]], ...] = (
     {"+": lambda a, b: a + b, "-": lambda a, b: a - b},
     {"*": lambda a, b: a * b, "/": lambda a, b: a // b if b else 0, "%": lambda a, b: a % b if b else 0},
 )  # fmt: skip
-"""Operators from the loosest to the tightest."""
+"""Operators by precedence, the lowest first."""
 
 
 class _Parser:
-    """Recursive descent; every part is evaluated, as none has effects."""
+    """Recursive descent. All operands are evaluated, because none has side effects."""
 
     def __init__(self, expression: str, number: int) -> None:
         self.number, self.tokens, place = number, list[str](), 0
@@ -111,7 +111,7 @@ class _Parser:
         while place < len(expression):
             match = _TOKEN.match(expression, place)
             if match is None:
-                raise ValueError(f"no expression of C: {expression[place : place + 20]!r}")
+                raise ValueError(f"not a C expression: {expression[place : place + 20]!r}")
             self.tokens.append(match[1])
             place = match.end()
         self.tokens.reverse()
