@@ -132,7 +132,7 @@ function drawSharper(context, sharper) {
   return fill(sharper, element("p", {}, `${label}: ${value.toFixed(2)}`), slider, element("p", { class: "legend" }, "Left is sharper, right is flatter; 1 is the model as it is."));
 }
 
-const signed = (value) => `${value > 0 ? "+" : value < 0 ? "−" : "±"}${Math.abs(value).toFixed(2)}`;
+const signed = (value) => `${value > 0 ? "+" : value < 0 ? "-" : "±"}${Math.abs(value).toFixed(2)}`;
 
 function times(change) {
   if (Math.abs(change) < 0.005) return "as probable as before.";
