@@ -2,6 +2,7 @@
 killed worker costs, and how fast the driver reads and writes when translating costs nothing.
 
     python -m benchmarks.corpus --text train.en.gz --lines 4000
+    python -m benchmarks.corpus --text a.tsv.gz --text b.tsv.gz --lines 200000 --beam 1
 
 Every row translates the same lines with the bundled model, from English to German by default, with one thread for each
 worker. Memory is that of the workers and the process that has loaded the model, each page counted once (PSS).
@@ -15,7 +16,7 @@ import threading
 import time
 from collections.abc import Iterator
 from importlib.util import find_spec
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -33,8 +34,9 @@ FILES = 4
 
 
 def main(
-    text: Annotated[Path, typer.Option(help="Text, a line each; .gz is read, of .tsv the first column.")],
+    text: Annotated[list[Path], typer.Option(help="Text, a line each; .gz is read, of .tsv the first column.")],
     lines: Annotated[int, typer.Option(help="How many of its lines.")] = 4000,
+    beam: Annotated[int, typer.Option(help="Beam size.")] = 4,
     model: str = DEFAULT,
     source: str = "en",
     target: str = "de",
@@ -42,20 +44,24 @@ def main(
 ) -> None:
     """Measure and print."""
     options = {
-        "source_lang": source, "target_lang": target, "batch_tokens": 16384, "lines": True, "guards": False,
+        "source_lang": source, "target_lang": target, "beam_size": beam, "batch_tokens": 16384,
+        "lines": True, "guards": False,
     }  # fmt: skip
     opening = Opening([model], options, device="cpu")
     with TemporaryDirectory() as place:
         folder = Path(place)
-        write_files(folder / "in", list(islice(read(text), lines)))
+        write_files(folder / "in", list(islice(chain.from_iterable(map(read, text)), lines)))
         rows = [processes(folder, opening, number) for number in dict.fromkeys((1, workers))]
         rows.append(processes(folder, opening, workers, kill=True))
         if find_spec("ray"):
             rows += [actors(folder, opening, number) for number in dict.fromkeys((1, workers))]
+            rows.append(actors(folder, opening, workers, kill=True))
         rows.append(driver(folder))
     head = ("way", "workers", "lines/s", "seconds in all", "until the first chunk", "MiB for each worker", "ended")
     print(table(head, [[row[name] for name in NAMES] for row in rows]))
-    write_result("corpus", {"benchmark": "a corpus", "lines": lines, "machine": describe_machine(), "rows": rows})
+    write_result("corpus", {
+        "benchmark": "a corpus", "lines": lines, "beam": beam, "machine": describe_machine(), "rows": rows,
+    })  # fmt: skip
 
 
 NAMES = ("way", "workers", "lines_per_second", "seconds", "first_chunk", "mib_each", "ended")
@@ -80,16 +86,21 @@ def processes(folder: Path, opening: Opening, workers: int, *, kill: bool = Fals
 
     def start(number: int) -> Any:
         worker = own(number)
-        pids.append(worker.pid)  # type: ignore[attr-defined]
-        if kill and len(pids) == 1:
-            threading.Timer(5.0, lambda: os.kill(pids[0], signal.SIGKILL)).start()
+        note(pids, worker.pid, kill)  # type: ignore[attr-defined]
         return worker
 
     engine.start = start  # type: ignore[method-assign]
     return measured(folder, engine, workers, "processes, one killed" if kill else "processes", pids)
 
 
-def actors(folder: Path, opening: Opening, workers: int) -> dict[str, Any]:
+def note(pids: list[int], pid: int, kill: bool) -> None:
+    """Remember a worker; with `kill`, end the first after five seconds."""
+    pids.append(pid)
+    if kill and len(pids) == 1:
+        threading.Timer(5.0, lambda: os.kill(pid, signal.SIGKILL)).start()
+
+
+def actors(folder: Path, opening: Opening, workers: int, *, kill: bool = False) -> dict[str, Any]:
     import ray
 
     from limelight.corpus.ray_actors import Actors
@@ -102,11 +113,11 @@ def actors(folder: Path, opening: Opening, workers: int) -> dict[str, Any]:
 
     def start(number: int) -> Any:
         worker = own(number)
-        pids.append(ray.get(worker._actor.__ray_call__.remote(lambda _: os.getpid())))  # type: ignore[attr-defined]
+        note(pids, ray.get(worker._actor.__ray_call__.remote(lambda _: os.getpid())), kill)  # type: ignore[attr-defined]
         return worker
 
     engine.start = start  # type: ignore[method-assign]
-    return measured(folder, engine, workers, "actors of Ray", pids, began)
+    return measured(folder, engine, workers, "actors of Ray, one killed" if kill else "actors of Ray", pids, began)
 
 
 def measured(
