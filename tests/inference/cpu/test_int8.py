@@ -7,7 +7,7 @@ from numba.core.registry import cpu_target
 from torch import nn
 from torch.nn import functional
 
-from limelight.inference.cpu import int8, simd
+from limelight.inference.cpu import simd
 from limelight.inference.cpu.int8 import (
     Int8Weights,
     Norm,
@@ -58,7 +58,7 @@ class Layer:
 
 
 def product(inputs: np.ndarray, layer: Int8Weights) -> np.ndarray:
-    outputs = np.full((len(inputs), len(layer.scales)), np.nan, np.float32)
+    outputs = np.full((len(inputs), layer.outputs), np.nan, np.float32)
     multiply(inputs, layer, outputs)
     return outputs
 
@@ -94,12 +94,12 @@ def test_a_row_does_not_depend_on_its_company(numbers: np.random.Generator) -> N
 
 def test_of_nothing_comes_the_bias(numbers: np.random.Generator) -> None:
     layer = Layer(numbers, 19, 23)
-    np.testing.assert_array_equal(product(np.zeros((2, 23), np.float32), layer.packed), [layer.packed.biases] * 2)
+    np.testing.assert_array_equal(product(np.zeros((2, 23), np.float32), layer.packed), [layer.packed.biases[:19]] * 2)
 
 
 def test_many_outputs_are_those_of_a_few(numbers: np.random.Generator) -> None:
-    """More than one panel of them, and the last one is not full."""
-    layer = Layer(numbers, 2 * int8.PANEL * simd.LANES + 21, 13)
+    """More than one tile of them, and the last one is not full."""
+    layer = Layer(numbers, 2 * simd.TILE * simd.LANES + 21, 13)
     given = normal(numbers, 9, 13)
     assert (np.abs(product(given, layer.packed) - layer.exact(given)) <= layer.rounding(given)).all()
     ids = numbers.permutation(len(layer.bias))[:37]

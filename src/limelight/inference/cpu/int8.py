@@ -6,16 +6,14 @@ integers: its result does not depend, in any bit, on the other rows.
 """
 
 import math
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from limelight.inference.cpu.jit import Numbers, compiled
-from limelight.inference.cpu.simd import GROUP, LANES, add_products, broadcast, load, maximum, steps, store, zeros
-
-PANEL = 16
-"""Blocks of `LANES` outputs whose sums are turned into numbers while they are still in the cache."""
+from limelight.inference.cpu.simd import GROUP, LANES, TILE, maximum, multiply_tile, steps
 
 
 class Int8Weights(NamedTuple):
@@ -23,13 +21,28 @@ class Int8Weights(NamedTuple):
 
     values: (blocks, groups, LANES * GROUP): the weights of `LANES` outputs, of `GROUP` inputs each, then of the next
         inputs; what is left of the last block and group is zero.
-    scales, sums, biases: (out,): the value of a weight of one; the sum of an output's weights; what is added.
+    scales, sums, biases: (blocks * LANES,): the value of a weight of one; the sum of an output's weights; what is
+        added; zero behind the last output.
+    outputs: how many there are.
     """
 
     values: npt.NDArray[np.int8]
     scales: Numbers
     sums: Numbers
     biases: Numbers
+    outputs: int
+
+
+class Int8Rows(NamedTuple):
+    """What weights are multiplied with, in whole groups of rows.
+
+    values: (rows, groups * GROUP): in whole steps.
+    scales, zero_points: (rows,): the value of a step; which step is zero.
+    """
+
+    values: npt.NDArray[np.uint8]
+    scales: Numbers
+    zero_points: Numbers
 
 
 def pack_rows(values: npt.NDArray[np.int8], scales: Numbers, biases: Numbers) -> Int8Weights:
@@ -40,7 +53,18 @@ def pack_rows(values: npt.NDArray[np.int8], scales: Numbers, biases: Numbers) ->
     padded[:outputs, :inputs] = values
     # (blocks, lane, groups, index) -> (blocks, groups, lane * index)
     ordered = padded.reshape(blocks, LANES, groups, GROUP).transpose(0, 2, 1, 3).reshape(blocks, groups, -1)
-    return Int8Weights(ordered, scales, values.sum(axis=1, dtype=np.float32), biases)
+    more = 0, blocks * LANES - outputs
+    sums = values.sum(axis=1, dtype=np.float32)
+    return Int8Weights(aligned(ordered), np.pad(scales, more), np.pad(sums, more), np.pad(biases, more), outputs)
+
+
+def aligned(values: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
+    """A copy that begins at the beginning of a cache line: else every load of a register reads two of them."""
+    line = LANES * GROUP
+    room = np.empty(values.size + line, dtype=np.int8)
+    copy = room[-room.ctypes.data % line :][: values.size].reshape(values.shape)
+    copy[:] = values
+    return copy
 
 
 def select_outputs(linear: Int8Weights, ids: npt.NDArray[np.int64]) -> Int8Weights:
@@ -51,32 +75,39 @@ def select_outputs(linear: Int8Weights, ids: npt.NDArray[np.int64]) -> Int8Weigh
     chosen[: len(ids)] = lanes[ids // LANES, :, ids % LANES]
     # (blocks, lane, groups) -> (blocks, groups, lane)
     ordered = chosen.reshape(-1, LANES, groups).transpose(0, 2, 1).copy()
-    return Int8Weights(ordered.view(np.int8), linear.scales[ids], linear.sums[ids], linear.biases[ids])
+    more = 0, len(ordered) * LANES - len(ids)
+    scales, sums, biases = (np.pad(each[ids], more) for each in (linear.scales, linear.sums, linear.biases))
+    return Int8Weights(aligned(ordered.view(np.int8)), scales, sums, biases, len(ids))
 
 
 @compiled
 def multiply(inputs: Numbers, linear: Int8Weights, outputs: Numbers) -> None:
     """Fill the outputs, (rows, out), with x W^T + b of the inputs, (rows, in)."""
-    blocks, groups, _ = linear.values.shape
-    rows = -(-len(inputs) // GROUP) * GROUP  # what further rows and inputs hold does not matter: weights are zero there
-    activations = np.empty((rows, groups * GROUP), dtype=np.uint8)
-    scales, zero_points = np.empty(rows, dtype=np.float32), np.empty(rows, dtype=np.float32)
+    rows = to_bytes(inputs, linear)
+    found = np.empty((GROUP, TILE * LANES), dtype=np.float32)
+    for block in range(0, len(linear.values), TILE):
+        blocks, start = min(TILE, len(linear.values) - block), block * LANES
+        count = min(TILE * LANES, linear.outputs - start)
+        for first in range(0, len(inputs), GROUP):
+            multiply_tile(rows, first, linear, block, blocks, found)
+            for row in range(min(GROUP, len(inputs) - first)):
+                for inside in range(count):
+                    outputs[first + row, start + inside] = found[row, inside]
+
+
+@partial(compiled, exact=True)
+def to_bytes(inputs: Numbers, linear: Int8Weights) -> Int8Rows:
+    """The inputs as they are multiplied with these weights. What further rows and inputs hold does not matter: nobody
+    reads the rows, and weights are zero there."""
+    rows = -(-len(inputs) // GROUP) * GROUP
+    activations = np.empty((rows, linear.values.shape[1] * GROUP), dtype=np.uint8)
+    scales, zero_points = np.zeros(rows, dtype=np.float32), np.zeros(rows, dtype=np.float32)
     for row in range(len(inputs)):
         scales[row], zero_points[row] = _to_bytes(inputs[row], activations[row])
-    sums = np.empty((rows, min(blocks, PANEL) * LANES), dtype=np.int32)
-    for block in range(0, blocks, PANEL):
-        _sum_products(activations, linear.values[block : block + PANEL], sums)
-        first, last = block * LANES, min((block + PANEL) * LANES, outputs.shape[1])
-        of_weights, added = linear.scales[first:last], linear.biases[first:last]
-        weight_sums = linear.sums[first:last]
-        for row in range(len(inputs)):
-            found, scale, zero_point = outputs[row, first:last], scales[row], zero_points[row]
-            for output in range(last - first):
-                exact = np.float32(sums[row, output]) - zero_point * weight_sums[output]
-                found[output] = exact * scale * of_weights[output] + added[output]
+    return Int8Rows(activations, scales, zero_points)
 
 
-@compiled
+@partial(compiled, exact=True)
 def _to_bytes(values: Numbers, rounded: npt.NDArray[np.uint8]) -> tuple[np.float32, np.float32]:
     """Fill the rounded values; returns their scale and their zero point."""
     below = above = np.float32(0)
@@ -84,33 +115,10 @@ def _to_bytes(values: Numbers, rounded: npt.NDArray[np.uint8]) -> tuple[np.float
         below, above = maximum(below, -values[index]), maximum(above, values[index])
     scale = maximum((above + below) / steps(), np.float32(1e-30))  # for zeros alone any scale will do, but 0
     zero_point = np.float32(round(below / scale))
+    rate = np.float32(1) / scale
     for index in range(len(values)):
-        rounded[index] = np.uint8(min(values[index] / scale + zero_point + np.float32(0.5), steps()))
+        rounded[index] = np.uint8(min(values[index] * rate + zero_point + np.float32(0.5), steps()))
     return scale, zero_point
-
-
-@compiled
-def _sum_products(
-    activations: npt.NDArray[np.uint8], values: npt.NDArray[np.int8], sums: npt.NDArray[np.int32]
-) -> None:
-    """Fill the sums, (rows, blocks * LANES), `GROUP` rows at a time."""
-    blocks, groups, bytes_each = values.shape
-    width, outputs = activations.shape[1], sums.shape[1]
-    for block in range(blocks):
-        for row in range(0, len(activations), GROUP):
-            first = second = third = fourth = zeros()
-            for group in range(groups):
-                weights = load(values, (block * groups + group) * bytes_each)
-                index = row * width + group * GROUP
-                first = add_products(first, broadcast(activations, index), weights)
-                second = add_products(second, broadcast(activations, index + width), weights)
-                third = add_products(third, broadcast(activations, index + 2 * width), weights)
-                fourth = add_products(fourth, broadcast(activations, index + 3 * width), weights)
-            index = row * outputs + block * LANES
-            store(first, sums, index)
-            store(second, sums, index + outputs)
-            store(third, sums, index + 2 * outputs)
-            store(fourth, sums, index + 3 * outputs)
 
 
 # --- sub-layers ---
@@ -167,7 +175,7 @@ def project_out(inputs: Numbers, linear: Int8Weights, norm: Norm, hidden: Number
 def feed_forward(hidden: Numbers, norm: Norm, inner: Int8Weights, activation: int, outer: Int8Weights) -> None:
     """The feed-forward network inside its residual connection; `activation` is the index of its own in
     `layers.feed_forward.ACTIVATIONS`."""
-    activated = np.empty((len(hidden), len(inner.scales)), dtype=np.float32)
+    activated = np.empty((len(hidden), inner.outputs), dtype=np.float32)
     project_in(hidden, norm, inner, activated)
     for row in range(len(hidden)):
         for index in range(activated.shape[1]):

@@ -40,7 +40,7 @@ class Int8Attention(NamedTuple):
 
     def project_in(self, rows: Numbers) -> Numbers:
         """The first product: (rows, inner)."""
-        projected = np.empty((len(rows), len(self.first.scales)), dtype=np.float32)
+        projected = np.empty((len(rows), self.first.outputs), dtype=np.float32)
         project_in(rows, self.norm, self.first, projected)
         return projected
 

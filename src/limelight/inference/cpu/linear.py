@@ -21,7 +21,7 @@ class CompiledInt8Linear(nn.Module):
     def forward(self, inputs: Float[Tensor, "... in"]) -> Float[Tensor, "... out"]:
         """The product, in fp32."""
         rows = inputs.detach().reshape(-1, inputs.shape[-1]).float().contiguous()
-        outputs = rows.new_empty(len(rows), len(self.packed.scales))
+        outputs = rows.new_empty(len(rows), self.packed.outputs)
         multiply(rows.numpy(), self.packed, outputs.numpy())
         return outputs.unflatten(0, inputs.shape[:-1])
 

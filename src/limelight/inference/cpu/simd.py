@@ -4,10 +4,11 @@ Each function here is inlined into the compiled loops that call it.
 """
 
 from collections.abc import Callable
-from typing import Any, cast
+from itertools import chain
+from typing import Any, NamedTuple, cast
 
 from numba.core import cgutils, types
-from numba.extending import intrinsic, models, register_model
+from numba.extending import intrinsic
 
 LANES = 16
 """Outputs that are summed side by side."""
@@ -15,80 +16,113 @@ LANES = 16
 GROUP = 4
 """Inputs whose products are added to a sum at once; and rows for which a weight is read once."""
 
+TILE = 4
+"""Blocks of `LANES` outputs in a tile of `GROUP` rows."""
+
 ir = cgutils.ir
 instruction = cast(Callable[[Callable[..., Any]], Callable[..., Any]], intrinsic)
 """Marks a function that tells numba which types it takes and gives, and how to write it in LLVM's instructions."""
 SUMS, BYTES = ir.VectorType(ir.IntType(32), LANES), ir.VectorType(ir.IntType(8), LANES * GROUP)
-
-
-class Lanes(types.Type):
-    """A register of `LANES` 32-bit integers, or of `GROUP` times as many bytes."""
-
-    def __init__(self) -> None:
-        super().__init__("Lanes")
-
-
-register_model(Lanes)(type("LanesModel", (models.PrimitiveModel,), {
-    "__init__": lambda self, manager, kind: models.PrimitiveModel.__init__(self, manager, kind, SUMS)
-}))  # fmt: skip
+NUMBERS = ir.VectorType(ir.FloatType(), LANES)
 
 
 @instruction
-def zeros(typing: Any) -> Any:
-    """Lanes of zeros."""
-    return Lanes()(), lambda *_: ir.Constant(SUMS, [0] * LANES)
+def multiply_tile(typing: Any, rows: Any, first: Any, weights: Any, block: Any, blocks: Any, found: Any) -> Any:
+    """Fill what is found, (`GROUP`, `TILE` * `LANES`), with the outputs of the rows from `first` on and of the weights'
+    next `blocks` blocks from `block` on, at most `TILE`. What belongs to other blocks is left as it is.
 
+    `rows` are `int8.Int8Rows`, `weights` are `int8.Int8Weights`. The result of a row has the same bits in any tile: its
+    sums are integers, and of the three steps that make numbers of them none is fused with another.
 
-@instruction
-def load(typing: Any, values: Any, index: Any) -> Any:
-    """The lanes that begin at an index of an array of bytes, counted through all its axes."""
+    An instruction that adds products takes five cycles, and two can begin in each. So the sums of a whole tile are kept
+    in registers where there are 32 of them (VNNI); with 16 the sums of a block are.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        return builder.load(_address(context, builder, signature.args[0], given, SUMS), align=1)
-
-    return Lanes()(values, types.intp), generate
-
-
-@instruction
-def broadcast(typing: Any, values: Any, index: Any) -> Any:
-    """The `GROUP` bytes that begin at an index of an array, in every lane."""
-
-    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        four = builder.load(_address(context, builder, signature.args[0], given, ir.IntType(32)), align=1)
-        empty = ir.Constant(SUMS, ir.Undefined)
-        first = builder.insert_element(empty, four, ir.Constant(ir.IntType(32), 0))
-        return builder.shuffle_vector(first, empty, ir.Constant(SUMS, [0] * LANES))
-
-    return Lanes()(values, types.intp), generate
-
-
-@instruction
-def add_products(typing: Any, sums: Any, activations: Any, weights: Any) -> Any:
-    """To each lane's sum the products of its `GROUP` activations (0 to `steps()`) with its weights (-127 to 127)."""
-
-    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        return _KINDS[_kind_of(context)](builder, *given)
-
-    return Lanes()(Lanes(), Lanes(), Lanes()), generate
-
-
-@instruction
-def store(typing: Any, sums: Any, values: Any, index: Any) -> Any:
-    """Write the lanes' sums to an array of 32-bit integers, from an index on, counted through all its axes."""
-
-    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        sums, *where = given
-        builder.store(sums, _address(context, builder, signature.args[1], where, SUMS), align=1)
+        at = {"found": context.make_array(found)(context, builder, given[5]).data}
+        for what, number in ((rows, 0), (weights, 2)):
+            for place, (name, kind) in enumerate(zip(what.fields, what.types, strict=True)):
+                if isinstance(kind, types.Array):
+                    array = context.make_array(kind)(context, builder, builder.extract_value(given[number], place))
+                    at[f"{what.instance_class.__name__}.{name}"] = array.data
+        values = context.make_array(weights.types[0])(context, builder, builder.extract_value(given[2], 0))
+        tile = _Tile(at, given[1], builder.extract_value(values.shape, 1), _KINDS[_kind_of(context)])
+        if _kind_of(context) == "vnni":
+            is_whole = builder.icmp_signed("==", given[4], _index(TILE))
+            with builder.if_else(is_whole) as (then, otherwise):
+                with then:
+                    tile.fill(builder, given[3], _index(0), TILE)
+                with otherwise:
+                    tile.fill_each(builder, given[3], given[4])
+        else:
+            tile.fill_each(builder, given[3], given[4])
         return context.get_dummy_value()
 
-    return types.void(Lanes(), values, types.intp), generate
+    return types.void(rows, types.intp, weights, types.intp, types.intp, found), generate
 
 
-def _address(context: Any, builder: Any, kind: Any, where: Any, what: Any) -> Any:
-    """The address of a `what` at an index of an array of that kind."""
-    values, index = where
-    data = context.make_array(kind)(context, builder, values).data
-    return builder.bitcast(builder.gep(data, [index]), what.as_pointer())
+def _index(value: int) -> Any:
+    return ir.Constant(ir.IntType(64), value)
+
+
+class _Tile(NamedTuple):
+    """What `multiply_tile` is made of: addresses by their names, the first row, the groups of inputs, and how products
+    are added."""
+
+    at: dict[str, Any]
+    first: Any
+    groups: Any
+    add: Callable[..., Any]
+
+    def fill_each(self, builder: Any, block: Any, blocks: Any) -> None:
+        """The outputs of so many blocks, one after the other."""
+        with cgutils.for_range(builder, blocks) as loop:
+            self.fill(builder, builder.add(block, loop.index), loop.index, 1)
+
+    def fill(self, builder: Any, block: Any, place: Any, count: int) -> None:
+        """The outputs of `count` blocks together, which stand at `place` in the tile."""
+        zeros = ir.Constant(SUMS, [0] * LANES)
+        sums = [[cgutils.alloca_once(builder, SUMS) for _ in range(count)] for _ in range(GROUP)]
+        for one in chain.from_iterable(sums):
+            builder.store(zeros, one)
+        with cgutils.for_range(builder, self.groups) as loop:
+            weights = []
+            for number in range(count):
+                row = builder.mul(builder.add(block, _index(number)), self.groups)
+                start = builder.mul(builder.add(row, loop.index), _index(LANES * GROUP))
+                weights.append(self._load(builder, "Int8Weights.values", start, SUMS))
+            for number, of_row in enumerate(sums):
+                row = builder.mul(builder.add(self.first, _index(number)), self.groups)
+                start = builder.mul(builder.add(row, loop.index), _index(GROUP))
+                given = _in_all_lanes(builder, self._load(builder, "Int8Rows.values", start, ir.IntType(32)))
+                for one, weight in zip(of_row, weights, strict=True):
+                    builder.store(self.add(builder, builder.load(one), given, weight), one)
+        for number, of_row in enumerate(sums):
+            self._store(builder, number, [builder.load(one) for one in of_row], block, place)
+
+    def _store(self, builder: Any, number: int, sums: list[Any], block: Any, place: Any) -> None:
+        """Write the outputs of a row of the tile."""
+        row = builder.add(self.first, _index(number))
+        scale = _in_all_lanes(builder, self._load(builder, "Int8Rows.scales", row, ir.FloatType()))
+        zero_point = _in_all_lanes(builder, self._load(builder, "Int8Rows.zero_points", row, ir.FloatType()))
+        for inside, total in enumerate(sums):
+            lane = builder.mul(builder.add(block, _index(inside)), _index(LANES))
+            excess = builder.fmul(zero_point, self._load(builder, "Int8Weights.sums", lane, NUMBERS))
+            exact = builder.fsub(builder.sitofp(total, NUMBERS), excess)
+            scaled = builder.fmul(builder.fmul(exact, scale), self._load(builder, "Int8Weights.scales", lane, NUMBERS))
+            output = builder.fadd(scaled, self._load(builder, "Int8Weights.biases", lane, NUMBERS))
+            there = builder.mul(builder.add(_index(number * TILE + inside), place), _index(LANES))
+            where = builder.gep(self.at["found"], [there])
+            builder.store(output, builder.bitcast(where, NUMBERS.as_pointer()), align=1)
+
+    def _load(self, builder: Any, name: str, index: Any, kind: Any) -> Any:
+        return builder.load(builder.bitcast(builder.gep(self.at[name], [index]), kind.as_pointer()), align=1)
+
+
+def _in_all_lanes(builder: Any, value: Any) -> Any:
+    empty = ir.Constant(ir.VectorType(value.type, LANES), ir.Undefined)
+    first = builder.insert_element(empty, value, ir.Constant(ir.IntType(32), 0))
+    return builder.shuffle_vector(first, empty, ir.Constant(SUMS, [0] * LANES))
 
 
 def _products_in_one(builder: Any, sums: Any, activations: Any, weights: Any) -> Any:
