@@ -120,6 +120,11 @@ class Batch:
         return Batch(*(tensor.pin_memory().to(device, non_blocking=True) for tensor in (*here, places)))
 
     @property
+    def positions(self) -> int:
+        """Positions of both sides, padding included: about proportional to the time of an update."""
+        return self.source.numel() + self.target_out.numel()
+
+    @property
     def target_tokens(self) -> int:
         """Predicted tokens, end included: what losses are divided by and speeds are counted in."""
         return int(self.target_valid.sum())

@@ -59,6 +59,16 @@ Threads = Annotated[
         rich_help_panel=COMPUTING,
     ),
 ]
+Processes = Annotated[
+    int | None,
+    typer.Option(
+        "--processes",
+        help="Processes that train together on a CPU. Default: as many as are faster than threads; 1: none but this.",
+        parser=whole_number(1, 1024),
+        metavar="N",
+        rich_help_panel=COMPUTING,
+    ),
+]
 
 # --- train ---
 

@@ -61,6 +61,7 @@ def train(
     max_steps: options.MaxSteps = None,
     device: options.Device = None,
     threads: options.Threads = None,
+    processes: options.Processes = None,
 ) -> None:
     """Train a model on parallel text, plain text or labeled text; an existing run is resumed."""
     from limelight.config import load_config, override
@@ -91,6 +92,7 @@ def train(
         "training.max_steps": max_steps,
         "training.device": device,
         "training.threads": threads,
+        "training.processes": processes,
     }
     given = [*(settings or []), *(f"{name}={value}" for name, value in named.items() if value is not None)]
     given = with_budget(given, fit=there.training.fit_to_budget if there else config is None)

@@ -2,8 +2,8 @@
 
     torchrun --nproc-per-node 4 -m limelight train ... --set training.accumulate=4
 
-Every process draws the same stream of batches. An update has G = `training.accumulate` of them: process r of W computes
-batches r, r + W, ... Each loss is a sum, divided by the tokens of all G batches before the backward pass, so one sum of
+Every process draws the same stream of batches. An update has G = `training.accumulate` of them, and the processes share
+them so that each has about as many positions to compute. Each loss is a sum, divided by the tokens of all G batches before the backward pass, so one sum of
 gradients over the processes makes the update of one process. Weights and optimizer are the same everywhere. The first
 process alone writes, measures time and decides; a validation is divided among all.
 """
@@ -23,6 +23,8 @@ from limelight.batching.batch import Batch
 from limelight.errors import RunError, UserError
 from limelight.signals import Stopped
 from limelight.training.draws import seed_draws
+from limelight.training.optimizer import Muon
+from limelight.training.shared_memory import SharedMemory
 
 T = TypeVar("T")
 STOPPED = "stopped by signal "
@@ -46,8 +48,13 @@ class Agreed(NamedTuple):
 class Group:
     """The processes of a run. For a single process all methods are trivial."""
 
-    def __init__(self, rank: int = 0, size: int = 1, local_rank: int = 0) -> None:
-        self.rank, self.size, self.local_rank = rank, size, local_rank
+    def __init__(
+        self, rank: int = 0, size: int = 1, local_rank: int = 0, *, threads: int | None = None, memory: int | None = None
+    ) -> None:
+        """`memory` is the descriptor of memory that all processes share, if they are on one machine and compute on the
+        CPU. `threads` is the number for each process if it is not that of the configuration."""
+        self.rank, self.size, self.local_rank, self.threads = rank, size, local_rank, threads
+        self._descriptor, self._memory = memory, None  # type: int | None, SharedMemory | None
 
     @property
     def is_first(self) -> bool:
@@ -55,7 +62,7 @@ class Group:
         return self.rank == 0
 
     def share(self, items: Sequence[T]) -> Sequence[T]:
-        """The items, such as batches of an update, that this process computes."""
+        """Every so many-th item, from one on, for this process."""
         return items[self.rank :: self.size]
 
     def device(self, chosen: torch.device) -> torch.device:
@@ -74,6 +81,8 @@ class Group:
         device = parameters[0].device
         # On the CPU on any device: it is known before the device has computed, so no synchronization is needed.
         present = torch.tensor([parameter.grad is not None for parameter in parameters], dtype=torch.uint8)
+        if self._memory is not None:
+            return self._sum_in_memory(self._memory, parameters, loss, present)
         parts = [
             torch.zeros(parameter.numel(), device=device) if parameter.grad is None else parameter.grad.flatten()
             for parameter in parameters
@@ -88,6 +97,29 @@ class Group:
                 parameter.grad = numbers[first : first + parameter.numel()].view_as(parameter)
             first += parameter.numel()
         return numbers[0]
+
+    def _sum_in_memory(
+        self, memory: SharedMemory, parameters: Sequence[Tensor], loss: Tensor, present: Tensor
+    ) -> Tensor:
+        memory.put(loss, [parameter.grad for parameter in parameters])
+        with _told():
+            distributed.all_reduce(present, distributed.ReduceOp.MAX)  # also the barrier after `put`
+            summed, gradients = memory.add()
+        for parameter, gradient, there in zip(parameters, gradients, present.tolist(), strict=True):
+            if there and parameter.grad is None:
+                parameter.grad = gradient.clone()
+            elif parameter.grad is not None:
+                parameter.grad.copy_(gradient)
+        return summed
+
+    def share_memory(self, optimizer: torch.optim.Optimizer) -> None:
+        """Sum the gradients of these parameters in memory that all processes share, if there is any; `Muon` then also
+        divides its work."""
+        if self._descriptor is not None:
+            learned = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+            self._memory = SharedMemory(self._descriptor, self.rank, self.size, learned, self.wait)
+            if isinstance(optimizer, Muon):
+                optimizer.memory = self._memory
 
     def agree(self, seconds: float, spent: float, signal: int) -> Agreed:
         """The times of the first process, and the signal, if any, of any process."""
@@ -203,6 +235,17 @@ class Sharing:
 ALL_MINE = Sharing()
 
 
+def shared(sizes: Sequence[int], count: int) -> list[list[int]]:
+    """Which items each of `count` processes computes, in order: the largest goes first, and each to the process with
+    the least so far."""
+    loads, own = [0] * count, [[] for _ in range(count)]  # type: list[int], list[list[int]]
+    for place in sorted(range(len(sizes)), key=lambda place: -sizes[place]):
+        least = loads.index(min(loads))
+        loads[least] += sizes[place]
+        own[least].append(place)
+    return [sorted(places) for places in own]
+
+
 @dataclass(frozen=True, slots=True)
 class Division:
     """Which batches of an update this process computes, and on which device."""
@@ -216,7 +259,7 @@ class Division:
 
     def own(self, batches: Sequence[Batch]) -> Iterator[Batch]:
         """This process's batches in order; the generators are seeded for each."""
-        for place in self.group.share(range(len(batches))):
+        for place in shared([batch.positions for batch in batches], self.group.size)[self.group.rank]:
             batch = batches[place] if self.device is None else batches[place].to(self.device)
             if self.draws is not None:
                 seed, step = self.draws

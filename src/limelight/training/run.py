@@ -28,7 +28,7 @@ from limelight.training.checkpoint import (
 )
 from limelight.training.choose_recipe import choose_by_budget
 from limelight.training.confidence import keep_confidence
-from limelight.training.distributed import Group, group_warnings, joined_group
+from limelight.training.distributed import ALONE, Group, group_warnings, joined_group
 from limelight.training.half import HalfCopy
 from limelight.training.lock import only_trainer
 from limelight.training.loop import run_training, why_over
@@ -36,6 +36,7 @@ from limelight.training.optimizer import make_optimizer
 from limelight.training.parent import parent_warnings, require_same_function
 from limelight.training.precision import HALVES, choose_precision, fp32_products
 from limelight.training.preflight import check_run
+from limelight.training.processes import Launcher, choose_processes, further_processes
 from limelight.training.report import Report
 from limelight.training.run_state import Run
 from limelight.training.tasks import Tokenized, build_task, fresh_model, prepare_data
@@ -44,7 +45,7 @@ from limelight.training.tasks.translation import Translation
 MAY_CHANGE = {
     "max_steps", "max_minutes", "fit_to_budget", "schedule", "learning_rate", "warmup", "decay_steps", "patience",
     "patience_epochs", "validate_every", "validate_epochs", "checkpoint_every", "keep_checkpoints", "log_every",
-    "threads", "device", "data_workers", "average", "average_of", "keep_snapshots",
+    "threads", "processes", "device", "data_workers", "average", "average_of", "keep_snapshots",
 }  # fmt: skip
 """Settings of `training` that may change when a run is resumed."""
 
@@ -66,12 +67,15 @@ def train(config: RunConfig, folder: str | Path, *, quiet: bool = False, short: 
     writes and decides; the others join the prepared run.
     """
     with joined_group() as group:
-        if group.is_first:
-            return _lead(config, Path(folder), group, quiet=quiet, short=short)
-        return _follow(Path(folder), group)
+        if not group.is_first:
+            return follow(Path(folder), group)
+        with further_processes() as launcher:
+            return _lead(config, Path(folder), group, launcher, quiet=quiet, short=short)
 
 
-def _lead(config: RunConfig, folder: Path, group: Group, *, quiet: bool, short: RunConfig | None) -> Progress:
+def _lead(
+    config: RunConfig, folder: Path, group: Group, launcher: Launcher, *, quiet: bool, short: RunConfig | None
+) -> Progress:
     """Prepare the run and train it: the only process, or the first."""
     config = config.model_copy(update={"weights": "fp32"})  # also where it came from the folder of a smaller form
     _require_end(config)
@@ -91,7 +95,7 @@ def _lead(config: RunConfig, folder: Path, group: Group, *, quiet: bool, short: 
                     f"{folder}: this file system cannot lock files; make sure that no other process trains there"
                 )
             with StopRequest() as stop:
-                return _trained(_prepared(config, short, folder, report, stop, group))
+                return _trained(_prepared(config, short, folder, report, stop, group, launcher))
         except OSError as error:
             raise RunError(
                 f"{error.filename or folder}: {cause(error)}; everything saved is intact; after fixing the cause, the "
@@ -101,21 +105,28 @@ def _lead(config: RunConfig, folder: Path, group: Group, *, quiet: bool, short: 
             report.close()
 
 
-def _follow(folder: Path, group: Group) -> Progress:
-    """Train together with the first process, which has written the configuration. Writes nothing."""
+def follow(folder: Path, group: Group) -> Progress:
+    """Train together with the first process, which writes the configuration before its first `wait`. Writes nothing."""
     with settings_put_back(), StopRequest() as stop:
         with stop.interruptible(nothing_to_save=True):
             group.wait()
             config = load_config(folder / CONFIG)
-            if config.training.threads:
-                torch.set_num_threads(config.training.threads)
+            threads = group.threads or config.training.threads
+            if threads:
+                torch.set_num_threads(threads)
             report = Report(folder, config.training, quiet=True)
             run = _set_up(config, folder, prepare_data(config, folder, report.say), report, stop, group)
         return _trained(run)
 
 
 def _prepared(
-    config: RunConfig, short: RunConfig | None, folder: Path, report: Report, stop: StopRequest, group: Group
+    config: RunConfig,
+    short: RunConfig | None,
+    folder: Path,
+    report: Report,
+    stop: StopRequest,
+    group: Group,
+    launcher: Launcher,
 ) -> Run:
     """The run, with all its files in its folder; from then on the other processes may join."""
     with stop.interruptible(nothing_to_save=True):
@@ -128,6 +139,8 @@ def _prepared(
             keep_detector(config, prepared.stores, prepared.tokenizers, folder, report.say)
         if short is not None:
             config = choose_by_budget(config, short, prepared, report.say)
+        if group.size == 1:
+            group = _begin_processes(config, folder, prepared, report, launcher)
         for line in group_warnings(config.training.accumulate, group):
             report.say(line)
         run = _set_up(config, folder, prepared, report, stop, group)
@@ -135,8 +148,24 @@ def _prepared(
             run.task.warm_up(run.model, precision=run.precision, device=run.device)
         # Written last: until it exists, other settings may be tried.
         write_whole(folder / CONFIG, dump_config(config))
+        launcher.join()
         group.wait()
         return run
+
+
+def _begin_processes(
+    config: RunConfig, folder: Path, prepared: Tokenized, report: Report, launcher: Launcher
+) -> Group:
+    """The group of this process and those that it starts, if any: they begin while the run is prepared."""
+    with torch.device("meta"):
+        model = fresh_model(config, prepared)
+    choice = choose_processes(config, model)
+    if choice.count == 1:
+        return ALONE
+    require_apart(model, choice.count)
+    report.say(choice.reason)
+    torch.set_num_threads(choice.threads)
+    return launcher.start(choice, folder)
 
 
 def _trained(run: Run) -> Progress:
@@ -240,6 +269,7 @@ def _set_up(
         epsilon=training.epsilon,
         weight_decay=training.weight_decay,
     )
+    group.share_memory(optimizer)
     task = build_task(config, prepared, model)
     progress = restore_newest(folder / CHECKPOINTS, model, optimizer, warn=report.say)
     if progress is None and config.begin_with:

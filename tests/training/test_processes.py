@@ -1,0 +1,202 @@
+"""Further processes that `limelight train` starts by itself: the run of one process, and none that is left behind.
+
+They are real processes: each start takes some seconds, so each test looks at several things.
+"""
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from limelight.cli.app import run as command
+from limelight.config import RunConfig
+from limelight.errors import RunError, UserError
+from limelight.signals import Stopped
+from limelight.training import processes
+from limelight.training.distributed import PeerEndedError, shared
+from limelight.training.processes import Choice, choose_processes
+from limelight.training.report import Report
+from limelight.training.run import train
+from tests.torture.processes import PROCESSES
+from tests.training.helpers import checkpoints_of, go, tiny_run, with_training
+from tests.training.test_distributed import furthest, losses_of
+
+WITHIN = 60.0
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The processes that are started in a test; none may be left at its end."""
+    found: list[Any] = []
+    start = processes._start
+
+    def seen(*given: Any) -> Any:
+        found.append(start(*given))
+        return found[-1]
+
+    monkeypatch.setattr(processes, "_start", seen)
+    return found
+
+
+def run_of(folder: Path, **training: Any) -> RunConfig:
+    """Dropout, subword sampling, clipping and Muon are on; three batches are shared by two processes."""
+    settings = {"max_steps": 4, "validate_every": 2, "accumulate": 3, "optimizer": "muon"}
+    return tiny_run(folder / "text", **{**settings, **training})
+
+
+def test_the_command_starts_a_process_and_the_run_is_that_of_one(
+    tmp_path: Path, started: list[Any], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A run may go on with another number of processes, and only the first process prints."""
+    config = run_of(tmp_path)
+    go(config, tmp_path / "one", max_steps=6)
+    capfd.readouterr()
+    go(config, tmp_path / "two", processes=2)
+    assert [process.poll() for process in started] == [0]
+    assert capfd.readouterr() == ("", "")
+    assert command(["train", "--out", str(tmp_path / "two"), "--processes", "1", "--max-steps", "6"]) == 0
+    assert len(started) == 1
+    found = furthest(tmp_path / "two", tmp_path / "one")
+    assert 0 < found < 1e-5
+    assert losses_of(tmp_path / "two") == pytest.approx(losses_of(tmp_path / "one"), rel=1e-5)
+
+
+def at_update(step: int, act: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    update = Report.update
+
+    def acting(self: Report, progress: Any, result: Any, rate: float) -> None:
+        update(self, progress, result, rate)
+        if progress.step == step:
+            act()
+
+    monkeypatch.setattr(Report, "update", acting)
+
+
+def test_a_process_that_is_killed_ends_the_run_with_one_message(
+    tmp_path: Path, started: list[Any], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    config = run_of(tmp_path, checkpoint_every=2, max_steps=1000)
+    at_update(5, lambda: started[0].kill(), monkeypatch)
+    began = time.monotonic()
+    with pytest.raises(PeerEndedError, match="another process of this training has ended") as caught:
+        go(config, tmp_path / "run", processes=2)
+    assert time.monotonic() - began < WITHIN
+    assert caught.value.__notes__ == [f"process {started[0].pid} ended first (SIGKILL)"]
+    assert "limelight:" not in capfd.readouterr().err
+    assert checkpoints_of(tmp_path / "run")[-1].name == "step-00000004"
+
+
+def test_sigterm_to_the_first_process_saves_once_and_ends_all(
+    tmp_path: Path, started: list[Any], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    config = run_of(tmp_path, checkpoint_every=1000, max_steps=1000)
+    at_update(3, lambda: os.kill(os.getpid(), signal.SIGTERM), monkeypatch)
+    with pytest.raises(Stopped):
+        go(config, tmp_path / "run", processes=2)
+    assert started[0].poll() is not None
+    assert capfd.readouterr() == ("", "")
+    (saved,) = checkpoints_of(tmp_path / "run")
+    assert int(saved.name.removeprefix("step-")) in (3, 4)
+
+
+def _train(config: RunConfig, folder: Path) -> None:
+    torch.set_num_threads(1)
+    train(config, folder, quiet=True)
+
+
+def test_no_process_survives_the_first_one(tmp_path: Path) -> None:
+    """Killed where it can do nothing about it."""
+    config = with_training(run_of(tmp_path, max_steps=100_000), processes=2)
+    first = PROCESSES.Process(target=_train, args=(config, tmp_path / "run"))
+    first.start()
+    last = time.monotonic() + WITHIN
+    while not (tmp_path / "run" / "log.jsonl").exists() or not losses_of(tmp_path / "run"):
+        assert time.monotonic() < last
+        assert first.exitcode is None
+        time.sleep(0.05)
+    (child,) = children_of(first.pid or 0)
+    first.kill()
+    first.join()
+    while is_running(child):
+        assert time.monotonic() < last
+        time.sleep(0.05)
+
+
+def children_of(parent: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
+
+
+def is_running(process: int) -> bool:
+    """A zombie is not: nobody waits for it where the machine has no init."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_process_that_does_not_begin_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "ENTRY", "limelight.nothing")
+    with pytest.raises(RunError, match=r"did not begin \(exit code 1\); --set training.processes=1 trains without"):
+        go(run_of(tmp_path), tmp_path / "run", processes=2)
+
+
+def test_a_mistake_is_found_before_a_process_is_started(
+    tmp_path: Path, started: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = with_training(run_of(tmp_path), processes=2)
+    with pytest.raises(UserError, match="nothing to train on"):
+        train(config.model_copy(update={"data": config.data.model_copy(update={"train": ()})}), tmp_path / "run")
+    monkeypatch.setattr("limelight.training.preflight.choose_device", lambda _: torch.device("cuda"))
+    with pytest.raises(UserError, match=r"training.processes=2 is for training on a CPU, .* with torchrun"):
+        train(config, tmp_path / "run")
+    assert not started
+
+
+MODEL = nn.Linear(1000, 1000)
+
+
+@pytest.mark.parametrize(
+    ("threads", "training", "tokens", "chosen"),
+    [
+        (2, {"accumulate": 2}, 2048, (2, 1)),
+        (4, {"accumulate": 4}, 2048, (4, 1)),
+        (4, {"accumulate": 2}, 2048, (2, 2)),
+        (3, {"accumulate": 4}, 2048, (2, 1)),
+        (8, {"accumulate": 4}, 2048, (4, 2)),
+        (2, {"accumulate": 1}, 2048, (1, 2)),
+        (1, {"accumulate": 4}, 2048, (1, 1)),
+        (2, {"accumulate": 2}, 512, (1, 2)),
+        (2, {"accumulate": 4}, 512, (2, 1)),
+        (2, {"accumulate": 2, "max_minutes": 1}, 2048, (1, 2)),
+        (2, {"accumulate": 2, "max_minutes": 2}, 2048, (2, 1)),
+        (2, {"accumulate": 2, "max_steps": 10}, 2048, (1, 2)),
+        (2, {"accumulate": 2, "max_steps": 100_000}, 2048, (2, 1)),
+        (2, {"accumulate": 2, "processes": 1}, 2048, (1, 2)),
+        (4, {"accumulate": 1, "processes": 3, "max_steps": 1}, 90, (3, 1)),
+    ],
+)
+def test_processes_are_chosen_where_they_pay(
+    threads: int, training: dict[str, Any], tokens: int, chosen: tuple[int, int], tmp_path: Path
+) -> None:
+    config = with_training(tiny_run(tmp_path), **{"max_steps": None, "threads": threads, **training})
+    config = config.model_copy(update={"batching": config.batching.model_copy(update={"tokens": tokens})})
+    assert choose_processes(config, MODEL)[:2] == chosen
+
+
+def test_processes_are_not_chosen_where_memory_is_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = with_training(tiny_run(tmp_path), max_steps=None, threads=2, accumulate=2)
+    config = config.model_copy(update={"batching": config.batching.model_copy(update={"tokens": 2048})})
+    assert "--processes 1 trains with one" in choose_processes(config, MODEL).reason
+    monkeypatch.setattr(processes, "physical_memory", lambda: 10**8)
+    assert choose_processes(config, MODEL) == Choice(1, 2)
+
+
+def test_batches_are_shared_evenly_by_their_size() -> None:
+    assert shared([5, 1, 2, 4], 2) == [[0, 1], [2, 3]]
+    assert shared([3, 3], 3) == [[0], [1], []]
+    assert shared([], 2) == [[], []]
