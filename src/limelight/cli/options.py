@@ -64,7 +64,7 @@ Processes = Annotated[
     typer.Option(
         "--processes",
         help="Processes that train together on a CPU. Default: as many as are faster than threads; 1: none but this.",
-        parser=whole_number(1, 1024),
+        parser=whole_number(1),
         metavar="N",
         rich_help_panel=COMPUTING,
     ),

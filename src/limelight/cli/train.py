@@ -86,14 +86,9 @@ def train(
     lines = {"text": tuple(text or ()), "valid_text": tuple(valid_text or ())}
     data = {name: files for name, files in {**pairs, **lines}.items() if files}
     resolved = resolved.model_copy(update={"data": resolved.data.model_copy(update=data)})
-    named = {
-        "data.on_bad_line": on_bad_line,
-        "training.max_minutes": max_minutes,
-        "training.max_steps": max_steps,
-        "training.device": device,
-        "training.threads": threads,
-        "training.processes": processes,
-    }
+    bounds = {"training.max_minutes": max_minutes, "training.max_steps": max_steps}
+    computing = {"training.device": device, "training.threads": threads, "training.processes": processes}
+    named = {"data.on_bad_line": on_bad_line, **bounds, **computing}
     given = [*(settings or []), *(f"{name}={value}" for name, value in named.items() if value is not None)]
     given = with_budget(given, fit=there.training.fit_to_budget if there else config is None)
     short = None

@@ -139,7 +139,7 @@ class TrainingConfig(Section):
     """`auto` takes the first CUDA GPU where there is one, and the CPU else."""
     threads: int | None = Field(None, ge=1)
     """CPU threads; all cores when not given."""
-    processes: int | None = Field(None, ge=1, le=1024)
+    processes: int | None = Field(None, ge=1)
     """Processes of one machine that share the batches of an update on a CPU; when not given as many as are faster than
     threads. The results are the same."""
     data_workers: int | None = Field(None, ge=0)

@@ -3,9 +3,10 @@
     torchrun --nproc-per-node 4 -m limelight train ... --set training.accumulate=4
 
 Every process draws the same stream of batches. An update has G = `training.accumulate` of them, and the processes share
-them so that each has about as many positions to compute. Each loss is a sum, divided by the tokens of all G batches before the backward pass, so one sum of
-gradients over the processes makes the update of one process. Weights and optimizer are the same everywhere. The first
-process alone writes, measures time and decides; a validation is divided among all.
+them so that each has about as many positions to compute. Each loss is a sum, divided by the tokens of all G batches
+before the backward pass, so one sum of gradients over the processes makes the update of one process. Weights and
+optimizer are the same everywhere. The first process alone writes, measures time and decides; a validation is divided
+among all. On a CPU the first process may start the others itself (`processes.py`).
 """
 
 import json
@@ -49,7 +50,13 @@ class Group:
     """The processes of a run. For a single process all methods are trivial."""
 
     def __init__(
-        self, rank: int = 0, size: int = 1, local_rank: int = 0, *, threads: int | None = None, memory: int | None = None
+        self,
+        rank: int = 0,
+        size: int = 1,
+        local_rank: int = 0,
+        *,
+        threads: int | None = None,
+        memory: int | None = None,
     ) -> None:
         """`memory` is the descriptor of memory that all processes share, if they are on one machine and compute on the
         CPU. `threads` is the number for each process if it is not that of the configuration."""

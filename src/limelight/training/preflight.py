@@ -108,8 +108,8 @@ def _check_processes(config: RunConfig) -> None:
     wanted, device = config.training.processes, choose_device(config.training.device)
     if (wanted or 1) > 1 and device.type != "cpu":
         raise UserError(
-            f"training.processes={wanted} is for training on a CPU, and the device is {device}: leave it out, and start "
-            "one process for each GPU with torchrun (docs/scale.md)"
+            f"training.processes={wanted} is for training on a CPU, and the device is {device}: leave it out, and "
+            "start one process for each GPU with torchrun (docs/scale.md)"
         )
 
 

@@ -36,7 +36,7 @@ PACKAGES = Path(__file__).parents[2]
 ENTRY = "limelight.cli.join"
 """What a further process runs."""
 READY = b"ready\n"
-MINUTES = 2.0
+MINUTES = 5.0
 """Minimum length of a run for which further processes are started: a start takes some seconds."""
 RATE = 50e9
 """Floating-point operations per second of a core, for an estimate of the length of a run of so many updates."""
@@ -53,7 +53,7 @@ CONNECT, LEAVE = timedelta(minutes=5), 10.0
 class Choice(NamedTuple):
     """How many processes train, and with how many threads each."""
 
-    count: int
+    number: int
     threads: int
     reason: str = ""
     """What to say of it."""
@@ -130,15 +130,21 @@ class Launcher:
             listening.listen()
             port = listening.getsockname()[1]
             self._store = distributed.TCPStore(
-                "127.0.0.1", port, choice.count, True, CONNECT, wait_for_workers=False, master_listen_fd=listening.detach()
+                "127.0.0.1",
+                port,
+                choice.number,
+                True,
+                CONNECT,
+                wait_for_workers=False,
+                master_listen_fd=listening.detach(),
             )
         memory = None
         if hasattr(os, "memfd_create"):
             memory = os.memfd_create("limelight")
             self._leave.callback(os.close, memory)
-        for rank in range(1, choice.count):
-            self._started.append(_start(folder, Place(rank, choice.count, choice.threads, port, memory)))
-        return Group(0, choice.count, threads=choice.threads, memory=memory)
+        for rank in range(1, choice.number):
+            self._started.append(_start(folder, Place(rank, choice.number, choice.threads, port, memory)))
+        return Group(0, choice.number, threads=choice.threads, memory=memory)
 
     def join(self) -> None:
         """Wait for the started processes and connect with them; nothing to do if there are none.
@@ -150,8 +156,8 @@ class Launcher:
         for process in self._started:
             if cast(IO[bytes], process.stdout).readline() != READY:
                 raise RunError(
-                    f"a further process of this training did not begin ({_ending(process)}); --set training.processes=1 "
-                    "trains without"
+                    f"a further process of this training did not begin ({_ending(process)}); --processes 1 trains "
+                    "without"
                 )
         _connect(self._store, 0, len(self._started) + 1)
         self._leave.callback(distributed.destroy_process_group)

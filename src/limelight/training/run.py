@@ -153,16 +153,14 @@ def _prepared(
         return run
 
 
-def _begin_processes(
-    config: RunConfig, folder: Path, prepared: Tokenized, report: Report, launcher: Launcher
-) -> Group:
+def _begin_processes(config: RunConfig, folder: Path, prepared: Tokenized, report: Report, launcher: Launcher) -> Group:
     """The group of this process and those that it starts, if any: they begin while the run is prepared."""
     with torch.device("meta"):
         model = fresh_model(config, prepared)
     choice = choose_processes(config, model)
-    if choice.count == 1:
+    if choice.number == 1:
         return ALONE
-    require_apart(model, choice.count)
+    require_apart(model, choice.number)
     report.say(choice.reason)
     torch.set_num_threads(choice.threads)
     return launcher.start(choice, folder)
