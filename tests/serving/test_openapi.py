@@ -1,12 +1,20 @@
 """The documentation that the service hands out, and the copy of it in docs/schema."""
 
 import json
+from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
 
 from limelight.serving.dialects.answers import Translated
 from limelight.serving.openapi import openapi_document, openapi_page
 from limelight.serving.routes import APIS, ROUTES
-from tests.serving.helpers import carrying, running, table, translator
+from tests.browser.helpers import untrained
+from tests.serving.described import require_described
+from tests.serving.helpers import Answered, Running, carrying, running, table, translator
 
 FILE = Path(__file__).parents[2] / "docs" / "schema" / "api-1.json"
 
@@ -19,19 +27,146 @@ def test_every_route_is_described() -> None:
     assert all(operation["summary"] for operation in operations)
     names = [operation["operationId"] for operation in operations]
     assert len(set(names)) == len(names)
-    assert "$ref" not in json.dumps(document)
 
 
-def test_answers_are_as_they_are_described() -> None:
-    """All fields, and no others: whatever is asked for, and where guards have found something."""
-    tags = {"text": "the <b>lamp</b> hums", "tag_handling": "html", "terms": [{"source": "lamp", "target": "Leuchte"}]}
+def test_every_route_has_schemas_of_its_request_and_its_answer() -> None:
+    """A body has a form, and an answer a media type and a schema, unless it is empty."""
+    document = openapi_document(ROUTES)
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            answers = [each for status, each in operation["responses"].items() if status in ("200", "201")]
+            schemas = [content["schema"] for each in answers for content in each["content"].values()]
+            assert all(schemas), f"{method} {path}"
+            assert schemas or "204" in operation["responses"], f"{method} {path}"
+            assert "requestBody" in operation or method not in ("post", "put", "patch") or path == "/v2/usage"
+    assert all(route.handler.__doc__ != f"`{route.method} {route.path}`." for route in ROUTES)
+
+
+def references(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from ([value["$ref"]] if isinstance(value.get("$ref"), str) else ())
+        value = list(value.values())
+    for each in value if isinstance(value, list) else ():
+        yield from references(each)
+
+
+def test_every_part_that_is_referred_to_is_there() -> None:
+    document = openapi_document(ROUTES)
+    found = set(references(document))
+    assert found
+    for each in found:
+        part: Any = document
+        for name in each.removeprefix("#/").split("/"):
+            part = part[name]
+    for each in document["components"]["schemas"].values():
+        jsonschema.Draft202012Validator.check_schema(each)
+
+
+TAGGED = {"text": "the <b>lamp</b> hums", "tag_handling": "html", "terms": [{"source": "lamp", "target": "Leuchte"}]}
+PAIR = {"source_lang": "en", "target_lang": "de"}
+ENTRIES = {**PAIR, "entries": "lamp\tLeuchte", "entries_format": "tsv"}
+HEAD = {**PAIR, "text": "abcde", "model": "seen", "target": [1, 2], "kind": "cross", "layer": 1, "head": 2}
+MESSAGES = [{"role": "user", "content": "the lamp"}]
+ELSEWHERE = {"/api/v1/page/snapshots", "/api/v1/page/write", "/api/v1/page/fill", "/api/v1/page/text_head"}
+"""Asked in test_snapshots.py, whose models write and fill in."""
+
+
+def requests(service: Running) -> Iterator[tuple[str, str, Any]]:
+    """Requests of every route, such as get an answer. What later ones need of earlier answers is asked for again."""
+    for route in ROUTES:
+        if "{" not in route.path and route.method == "GET":
+            yield "GET", route.path, None
+    for text in ({"text": ["the lamp hums. Here!", ""], "n_best": 2}, TAGGED, {"text": "a", "sampling": {"seed": 1}}):
+        yield "POST", "/api/v1/translate", {**text, "model": "one"}
+    for name in ("attention", "steps", "beam"):
+        yield "POST", f"/api/v1/{name}", {**PAIR, "text": "abcde", "model": "seen"}
+    yield "POST", "/api/v1/beam", {**PAIR, "text": "abcde", "model": "seen", "target": "ab"}
+    place = {key: value for key, value in HEAD.items() if key not in ("kind", "layer", "head")}
+    yield from [("POST", f"/api/v1/page/{name}", place) for name in ("explain", "file")]
+    yield "POST", "/api/v1/page/head", HEAD
+    yield "POST", "/api/v1/page/look_up", {**HEAD, "row": 1}
+    yield "GET", "/page/main.js", None
+    counted = {"show_billed_characters": True, "model_type": "latency_optimized"}
+    yield "POST", "/v2/translate", {"text": ["the lamp"], "target_lang": "DE", **counted}
+    yield from [("POST", "/v2/languages", {"type": "target"}), ("POST", "/v2/usage", {})]
+    yield "POST", "/translate", {"q": "the lamp", "source": "auto", "target": "de", "alternatives": 1}
+    yield "POST", "/translate", {"q": ["the lamp", "a"], "source": "auto", "target": "de", "alternatives": 1}
+    yield "POST", "/detect", {"q": "the lamp"}
+    yield "POST", "/v1/chat/completions", {"model": "one", "messages": MESSAGES, "n": 2}
+    yield from glossary_requests(service)
+    yield from document_requests(service)
+
+
+def glossary_requests(service: Running) -> Iterator[tuple[str, str, Any]]:
+    old = f"/v2/glossaries/{service.post('/v2/glossaries', {'name': 'a', **ENTRIES}).value['glossary_id']}"
+    both = {"name": "b", "dictionaries": [ENTRIES, {**ENTRIES, "source_lang": "de", "target_lang": "en"}]}
+    new = f"/v3/glossaries/{service.post('/v3/glossaries', both).value['glossary_id']}"
+    yield from [("POST", "/v2/glossaries", {"name": "c", **ENTRIES}), ("POST", "/v3/glossaries", both)]
+    yield from [("GET", path, None) for path in ("/v2/glossaries", "/v3/glossaries", old, new, f"{old}/entries")]
+    yield "GET", f"{new}/entries?source_lang=en&target_lang=de", None
+    yield "PATCH", new, {"name": "d"}
+    yield "PUT", f"{new}/dictionaries", ENTRIES
+    yield "DELETE", f"{new}/dictionaries?source_lang=en&target_lang=de", None
+    yield from [("DELETE", old, None), ("DELETE", new, None)]
+
+
+def document_requests(service: Running) -> Iterator[tuple[str, str, Any]]:
+    yield "POST", "/v2/document", {"target_lang": "de"}
+    yield "POST", "/translate_file", {"source": "en", "target": "de"}
+    for name in ("", "/result"):
+        sent = sent_document(service, "/v2/document", {"target_lang": "de"}).value
+        path = f"/v2/document/{sent['document_id']}"
+        key = {"document_key": sent["document_key"]}
+        while service.post(path, key).value["status"] != "done":
+            pass
+        yield "POST", f"{path}{name}", key
+    there = sent_document(service, "/translate_file", {"source": "en", "target": "de"}).value["translatedFileUrl"]
+    yield "GET", there.removeprefix(service.url), None
+
+
+def sent_document(service: Running, path: str, fields: dict[str, str]) -> Answered:
+    parts = [f'name="{name}"\r\n\r\n{value}' for name, value in fields.items()]
+    parts.append('name="file"; filename="a.txt"\r\n\r\nthe lamp')
+    body = "".join(f"--x\r\nContent-Disposition: form-data; {part}\r\n" for part in parts) + "--x--\r\n"
+    return service.post(path, body, **{"Content-Type": "multipart/form-data; boundary=x"})
+
+
+def test_every_answer_is_as_it_is_described() -> None:
+    """Of every route, all fields and no others. The fixture of this folder holds all other tests' answers to it."""
+    asked = set()
+    models = {"one": carrying(), "seen": untrained(), "back": carrying("de", "en")}
+    with running(models) as service:
+        for method, path, body in requests(service):
+            sent = path in ("/v2/document", "/translate_file") and method == "POST"
+            answer = sent_document(service, path, body) if sent else service.send(method, path, body)
+            assert answer.status in (200, 201, 204), (method, path, answer)
+            asked.add((method, require_described(method, path, answer)))
+    assert asked == {(route.method, route.path) for route in ROUTES if route.path not in ELSEWHERE}
+
+
+@pytest.mark.parametrize(
+    ("path", "broken"),
+    [
+        ("/api/v1/steps", {"format": 1, "model": "a", "translation": {}, "steps": []}),
+        ("/api/v1/models", {"format": 1, "models": [], "limits": {}, "more": 1}),
+        ("/v2/usage", {"character_count": "1", "character_limit": 1}),
+        ("/languages", [{"code": "en"}]),
+    ],
+)
+def test_control_an_answer_that_is_not_as_described_is_seen(path: str, broken: Any) -> None:
+    method = "GET" if path in ("/languages", "/v2/usage", "/api/v1/models") else "POST"
+    with pytest.raises(jsonschema.ValidationError):
+        require_described(method, path, Answered(200, broken, {"Content-Type": "application/json"}))
+    with pytest.raises(AssertionError, match="418 is not described"):
+        require_described(method, path, Answered(418, broken, {"Content-Type": "application/json"}))
+
+
+def test_answers_of_a_translation_are_those_of_the_type() -> None:
+    """Where guards have found something, too."""
     asked = [{"text": ["dab. Face!", ""], "n_best": 2}, {"text": "dab", "prefix": "ca", "n_best": 2}, {"text": "I"}]
     seen = set()
     with running({"one": translator(table(1), beam_size=2)}) as service:
         answers = [service.post("/api/v1/translate", each).value for each in asked]
-        answers.append(service.post("/api/v1/translate", {"text": "dab", "sampling": {"seed": 1}}).value)
-    with running({"one": carrying()}) as service:
-        answers.append(service.post("/api/v1/translate", tags).value)
     for answer in answers:
         for translation in Translated.model_validate(answer, strict=True).translations:
             seen.update(translation.warnings)
@@ -47,6 +182,8 @@ def test_a_path_has_one_answer() -> None:
 def test_the_copy_in_the_documentation_is_the_same() -> None:
     """Written by: python -m tests.serving.test_openapi"""
     assert json.loads(FILE.read_text(encoding="utf-8")) == json.loads(json.dumps(openapi_document(APIS)))
+    page = (files("limelight.page") / "page-1.json").read_text(encoding="utf-8")
+    assert (FILE.parent / "page-1.json").read_text(encoding="utf-8") == page
 
 
 def test_the_page_has_no_scripts() -> None:

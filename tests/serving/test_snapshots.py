@@ -15,6 +15,7 @@ import limelight
 from limelight.errors import UserError
 from limelight.pipelines.explain import Question, explain
 from limelight.pipelines.snapshots import MAX_LOADED, Snapshots, validation_curve
+from limelight.serving.dialects.answers import Explained
 from limelight.serving.load import Loading
 from limelight.storage.layout import find_snapshots
 from tests.serving.helpers import Running, running
@@ -122,7 +123,7 @@ def test_a_text_is_written_on_as_it_comes(service: Running, runs: Path) -> None:
     assert name == "done"
     one = limelight.load(runs / "writer")
     (expected,) = one.generate("the sun", max_tokens=7)
-    document = done["document"]
+    document = Explained.model_validate(done, strict=True).document
     jsonschema.validate(document, SCHEMA)
     assert document["written"]["text"] == expected.text
     texts = [each["text"] for kind, each in partial if kind == "partial"]

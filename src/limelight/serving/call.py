@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, WithJsonSchema
 
 from limelight.serving.refusal import Refusal, of_validation
 from limelight.serving.service import Client, Service
@@ -60,12 +60,36 @@ class Reply:
 Handler = Callable[[Service, Call], Awaitable[Reply]]
 
 
+PAGE = "x-page-1"
+"""Marks, in the schema of an answer, a part of `docs/schema/page-1.json`: the OpenAPI document has it there."""
+
+
+def of_page(name: str) -> WithJsonSchema:
+    """The schema of such a part, or of the whole `document`."""
+    return WithJsonSchema({PAGE: name})
+
+
+class Result(BaseModel):
+    """A JSON object of an answer, with these fields and no others."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Content(NamedTuple):
+    """An answer that is not JSON."""
+
+    media_type: str
+    binary: bool = False
+
+
 class Dialect(NamedTuple):
     """What differs between APIs besides their paths."""
 
     name: str
     error: Callable[[Refusal], Reply]
     """A refusal in the words that the clients of this API understand."""
+    failure: type[Result]
+    """Its body, for the OpenAPI document."""
     denied: int = 401
     """The status for a key that is missing or unknown."""
     key_field: str = ""
@@ -80,13 +104,18 @@ class Route:
     path: str
     dialect: Dialect
     handler: Handler
+    answer: Any
+    """What it answers, for the OpenAPI document: a type of JSON that pydantic knows, a `Content`, or None for an empty
+    answer."""
     public: bool = False
     """Whether it needs no key."""
     counted: bool = True
     """Whether it is a request in the metrics: probes are none."""
     form: type[BaseModel] | None = None
-    """What its fields are, for those who read the documentation."""
-    answer: type[BaseModel] | None = None
-    """What it answers, for the same; not said where it is None."""
+    """What its fields are, for the OpenAPI document; None if it has none."""
+    statuses: tuple[int, ...] = (200,)
+    """Of such answers."""
+    streams: bool = False
+    """Whether the answer comes as server-sent events if the request asks for a stream."""
     upload: bool = False
     """Whether the body may be as large as a document."""

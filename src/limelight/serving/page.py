@@ -23,9 +23,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from limelight.errors import UserError
 from limelight.inspection.standalone import require_theme, standalone_page
-from limelight.serving.call import Call, Reply, Route
+from limelight.serving.call import Call, Content, Reply, Route
+from limelight.serving.dialects.answers import FORMAT, Explained, LookUps, Matrix, Snapshots
 from limelight.serving.dialects.events import Following, Progress, event, following
-from limelight.serving.dialects.own import FORMAT, OWN, Sampling, error
+from limelight.serving.dialects.own import OWN, Sampling, error
 from limelight.serving.pool import Sentence
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.service import Ask
@@ -136,22 +137,22 @@ class Write(Text):
 
 
 async def explain(service: Service, call: Call) -> Reply:
-    """`POST /api/v1/page/explain`."""
+    """The document of a translation: docs/schema/page-1.json."""
     return Reply({"format": FORMAT, "document": await _answer(service, call, call.read(Explain), "explain")})
 
 
 async def head(service: Service, call: Call) -> Reply:
-    """`POST /api/v1/page/head`."""
+    """The weights of one head."""
     return Reply({"format": FORMAT, "matrix": await _answer(service, call, call.read(Head), "head_weights")})
 
 
 async def look_up(service: Service, call: Call) -> Reply:
-    """`POST /api/v1/page/look_up`."""
+    """The numbers of one computation of attention."""
     return Reply({"format": FORMAT, "look_up": await _answer(service, call, call.read(LookUp), "look_up")})
 
 
 async def file(service: Service, call: Call) -> Reply:
-    """`POST /api/v1/page/file`."""
+    """The document as one HTML file that works without a server."""
     asked = call.read(File)
     try:
         require_theme(asked.theme)
@@ -181,7 +182,7 @@ async def _training(service: Service, call: Call, asked: File) -> dict[str, Any]
 
 
 async def snapshots(service: Service, call: Call) -> Reply:
-    """`POST /api/v1/page/snapshots`."""
+    """The snapshots of a model's run, and the curve of its validations."""
     return Reply({"format": FORMAT, **await _snapshots(service, call, call.read(Named).model)})
 
 
@@ -191,7 +192,7 @@ async def _snapshots(service: Service, call: Call, model: str) -> dict[str, Any]
 
 
 async def write(service: Service, call: Call) -> Reply:
-    """`POST /api/v1/page/write`."""
+    """Continue a text, as server-sent events with its document at the end."""
     asked = call.read(Write)
     options = {"max_tokens": asked.max_tokens, "sampling": asked.sampling and asked.sampling.model_dump()}
     sentence = Sentence("write", asked.text, options, stream=True)
@@ -211,14 +212,14 @@ async def _events(items: Following) -> AsyncIterator[str]:
 
 
 async def fill(service: Service, call: Call) -> Reply:
-    """`POST /api/v1/page/fill`."""
+    """The document of a text whose masks are filled in."""
     asked = call.read(Text)
     document = await service.of_model(call.client, asked.model, Sentence("fill", asked.text))
     return Reply({"format": FORMAT, "document": document})
 
 
 async def text_head(service: Service, call: Call) -> Reply:
-    """`POST /api/v1/page/text_head`."""
+    """The weights of one head of a text."""
     asked = call.read(TextHead)
     options = asked.model_dump(include={"kind", "layer", "head"})
     matrix = await service.of_model(call.client, asked.model, Sentence("text_head", asked.text, options))
@@ -226,12 +227,12 @@ async def text_head(service: Service, call: Call) -> Reply:
 
 
 async def frame(service: Service, call: Call) -> Reply:
-    """`GET /`."""
+    """The page."""
     return _static("index.html", FRAME)
 
 
 async def static(service: Service, call: Call) -> Reply:
-    """`GET /page/NAME`."""
+    """A file of the page."""
     name = call.path["name"]
     there = {path.name for path in files("limelight.page").iterdir()}
     ending = name.rpartition(".")[2]
@@ -250,14 +251,14 @@ def _static(name: str, media_type: str) -> Reply:
 
 
 ROUTES = (
-    Route("GET", "/", OWN, frame, public=True, counted=False),
-    Route("GET", "/page/{name}", OWN, static, public=True, counted=False),
-    Route("POST", "/api/v1/page/explain", OWN, explain),
-    Route("POST", "/api/v1/page/head", OWN, head),
-    Route("POST", "/api/v1/page/look_up", OWN, look_up),
-    Route("POST", "/api/v1/page/snapshots", OWN, snapshots),
-    Route("POST", "/api/v1/page/file", OWN, file),
-    Route("POST", "/api/v1/page/write", OWN, write),
-    Route("POST", "/api/v1/page/fill", OWN, fill),
-    Route("POST", "/api/v1/page/text_head", OWN, text_head),
+    Route("GET", "/", OWN, frame, Content(FRAME), public=True, counted=False),
+    Route("GET", "/page/{name}", OWN, static, Content("*/*"), public=True, counted=False),
+    Route("POST", "/api/v1/page/explain", OWN, explain, Explained, form=Explain),
+    Route("POST", "/api/v1/page/head", OWN, head, Matrix, form=Head),
+    Route("POST", "/api/v1/page/look_up", OWN, look_up, LookUps, form=LookUp),
+    Route("POST", "/api/v1/page/snapshots", OWN, snapshots, Snapshots, form=Named),
+    Route("POST", "/api/v1/page/file", OWN, file, Content(FRAME), form=File),
+    Route("POST", "/api/v1/page/write", OWN, write, Content("text/event-stream"), form=Write),
+    Route("POST", "/api/v1/page/fill", OWN, fill, Explained, form=Text),
+    Route("POST", "/api/v1/page/text_head", OWN, text_head, Matrix, form=TextHead),
 )

@@ -1,7 +1,9 @@
 """Every path of the service. The dialects do not collide, so one port speaks all of them."""
 
+from typing import Any
+
 from limelight.serving import page
-from limelight.serving.call import Call, Dialect, Reply, Route
+from limelight.serving.call import Call, Content, Dialect, Reply, Route
 from limelight.serving.dialects import deepl, documents, explain, glossaries, libretranslate, openai, own
 from limelight.serving.openapi import POLICY, openapi_document, openapi_page
 from limelight.serving.service import Service
@@ -18,22 +20,25 @@ APIS: tuple[Route, ...] = (
 )
 
 
+HTML = "text/html; charset=utf-8"
+
+
 async def describe(service: Service, call: Call) -> Reply:
-    """`GET /openapi.json`."""
+    """This document."""
     return Reply(openapi_document(APIS))
 
 
 async def describe_to_people(service: Service, call: Call) -> Reply:
-    """`GET /docs`."""
+    """This document, for people."""
     headers = {"Content-Security-Policy": POLICY}
     content = openapi_page(openapi_document(APIS)).encode()
-    return Reply(content=content, media_type="text/html; charset=utf-8", headers=headers)
+    return Reply(content=content, media_type=HTML, headers=headers)
 
 
 ROUTES = (
     *APIS,
-    Route("GET", "/openapi.json", own.OWN, describe),
-    Route("GET", "/docs", own.OWN, describe_to_people),
+    Route("GET", "/openapi.json", own.OWN, describe, dict[str, Any]),
+    Route("GET", "/docs", own.OWN, describe_to_people, Content(HTML)),
 )
 
 PREFIXES = {"/api/": own.OWN, "/v2/": deepl.DEEPL, "/v3/": deepl.DEEPL, "/v1/": openai.OPENAI}

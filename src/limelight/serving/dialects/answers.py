@@ -1,24 +1,25 @@
-"""What `/api/v1/translate` answers, for the OpenAPI document and for those who read it."""
+"""The answers of our own API, for the OpenAPI document and for those who read it."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from limelight.serving.call import Result, of_page
+
+FORMAT = 1
+Format = Literal[1]
 
 
-class _Object(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class Word(_Object):
+class Word(Result):
     """A word of a translation, as the model gave it."""
 
     text: str
     confidence: float
 
 
-class Hypothesis(_Object):
+class Hypothesis(Result):
     """A translation of a sentence."""
 
     text: str
@@ -50,14 +51,14 @@ class Sentence(Hypothesis):
     unused: list[str] = Field([], description="Terms that the translation does not have.")
 
 
-class Detected(_Object):
+class Detected(Result):
     """A source language, and how likely it is."""
 
     language: str
     probability: float
 
 
-class Translation(_Object):
+class Translation(Result):
     """A text."""
 
     text: str
@@ -70,8 +71,128 @@ class Translation(_Object):
     sentences: list[Sentence]
 
 
-class Translated(_Object):
+class Translated(Result):
     """The answer; with `stream` the data of the event `done`."""
 
-    format: Literal[1]
+    format: Format
     translations: list[Translation] = Field(description="One for each text, in their order.")
+
+
+class Problem(Result):
+    """Why there is no answer."""
+
+    code: str = Field(description="For programs.")
+    message: str = Field(description="For people: the value, the bound and what to change.")
+
+
+class Failure(Result):
+    """An error; with `stream` the data of the event `error`."""
+
+    format: Format
+    error: Problem
+
+
+class Way(Result):
+    """A direction; languages without names are empty."""
+
+    source: str
+    target: str
+
+
+class Served(Result):
+    """A model."""
+
+    name: str
+    ready: bool = Field(description="Whether all its engines are there.")
+    use: Literal["translate", "generate", "fill"]
+    snapshots: int = Field(description="How many snapshots of its run there are.")
+    directions: list[Way]
+    decoding: dict[str, Any] = Field(
+        description="What a request has that names no search settings; empty while loading."
+    )
+
+
+class Bounds(Result):
+    """What a request may have at most."""
+
+    characters: int
+    texts: int
+    beam: int
+    n_best: int
+
+
+class Models(Result):
+    """What is served."""
+
+    format: Format
+    models: list[Served]
+    limits: Bounds
+
+
+class Live(Result):
+    """Whether the process answers."""
+
+    format: Format
+    live: bool
+
+
+class Ready(Result):
+    """Whether requests can be answered."""
+
+    format: Format
+    ready: bool
+    models: dict[str, bool] = Field(description="By their names.")
+
+
+class _Explained(Result):
+    format: Format
+    model: str
+    translation: Annotated[Any, of_page("translation")]
+
+
+class Attention(Result):
+    """The weights of a translation, and its tokens."""
+
+    format: Format
+    attention: Annotated[Any, of_page("document")] = Field(description="Without `steps` and `beam`.")
+
+
+class Steps(_Explained):
+    """The probability of every token of a translation."""
+
+    steps: Annotated[Any, of_page("steps")]
+
+
+class Beam(_Explained):
+    """The search for a translation."""
+
+    beam: Annotated[Any, of_page("beam")] | None = Field(description="Null where the translation was given.")
+
+
+class Explained(Result):
+    """The document of the page."""
+
+    format: Format
+    document: Annotated[Any, of_page("document")]
+
+
+class Matrix(Result):
+    """The weights of one head."""
+
+    format: Format
+    matrix: Annotated[Any, of_page("array")]
+
+
+class LookUps(Result):
+    """The numbers of one computation of attention."""
+
+    format: Format
+    look_up: Annotated[Any, of_page("look_up")]
+
+
+class Snapshots(Result):
+    """The snapshots of a run."""
+
+    format: Format
+    updates: list[int] = Field(description="After how many updates they were taken.")
+    curve: list[dict[str, float]] = Field(description="The validations of the run, by `update`.")

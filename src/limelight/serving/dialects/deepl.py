@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
-from limelight.serving.call import Call, Dialect, Reply, Route
+from limelight.serving.call import Call, Dialect, Reply, Result, Route
 from limelight.serving.dialects.tags import Names, Tagging
 from limelight.serving.languages import language_name
 from limelight.serving.refusal import Refusal, bad_request
@@ -30,7 +30,14 @@ def error(refusal: Refusal) -> Reply:
     return Reply({"message": refusal.message, "code": refusal.code})
 
 
-DEEPL = Dialect("deepl", error, denied=403)
+class Failure(Result):
+    """An error."""
+
+    message: str
+    code: str
+
+
+DEEPL = Dialect("deepl", error, Failure, denied=403)
 
 
 def as_list(value: Any) -> Any:
@@ -78,8 +85,23 @@ class Translate(Tagging, WithGlossary):
     tag_handling_version: Literal["v1", "v2"] | None = None
 
 
+class Translation(Result):
+    """A translated text."""
+
+    detected_source_language: str
+    text: str
+    billed_characters: int = Field(0, description="Where they are asked for.")
+    model_type_used: str = Field("", description="Where the request has `model_type`: the same.")
+
+
+class Translated(Result):
+    """The answer."""
+
+    translations: list[Translation] = Field(description="One for each text, in their order.")
+
+
 async def translate(service: Service, call: Call) -> Reply:
-    """`POST /v2/translate`."""
+    """Translate texts."""
     asked = call.read(Translate)
     refuse_settings(call)
     ask = Ask(
@@ -119,8 +141,16 @@ class Languages(BaseModel):
     type: Literal["source", "target"] = "source"
 
 
+class Language(Result):
+    """A language."""
+
+    language: str
+    name: str
+    supports_formality: bool = Field(False, description="Of targets alone.")
+
+
 async def languages(service: Service, call: Call) -> Reply:
-    """`GET /v2/languages`."""
+    """List the source or the target languages."""
     kind = call.read(Languages).type
     found = dict.fromkeys(getattr(direction, kind) for direction in service.catalog.directions)
     if kind == "source":
@@ -145,8 +175,25 @@ class LanguagesOf(BaseModel):
     ] = Field("translate_text", validation_alias=AliasChoices("resource", "product"))
 
 
+class Feature(Result):
+    """What a language can have."""
+
+    status: Literal["stable"]
+
+
+class LanguageOf(Result):
+    """A language, and what can be done with it."""
+
+    lang: str
+    name: str
+    usable_as_source: bool
+    usable_as_target: bool
+    status: Literal["stable"]
+    features: dict[str, Feature]
+
+
 async def languages_of(service: Service, call: Call) -> Reply:
-    """`GET /v3/languages`: each language once, whether as a source, as a target, or as both."""
+    """List each language once, whether as a source, as a target, or as both."""
     resource = call.read(LanguagesOf).resource
     if resource not in FEATURES:
         return Reply([])
@@ -178,16 +225,23 @@ def _language(code: str, resource: str, *, source: bool, target: bool) -> dict[s
     }
 
 
+class Usage(Result):
+    """What was translated since the start of the service."""
+
+    character_count: int
+    character_limit: int
+
+
 async def usage(service: Service, call: Call) -> Reply:
-    """`GET /v2/usage`: since the start of the service."""
+    """How many characters were translated since the start of the service."""
     return Reply({"character_count": service.used.get(call.client.key, 0), "character_limit": UNLIMITED})
 
 
 ROUTES = (
-    Route("POST", "/v2/translate", DEEPL, translate, form=Translate),
-    Route("GET", "/v2/languages", DEEPL, languages),
-    Route("POST", "/v2/languages", DEEPL, languages),
-    Route("GET", "/v3/languages", DEEPL, languages_of),
-    Route("GET", "/v2/usage", DEEPL, usage),
-    Route("POST", "/v2/usage", DEEPL, usage),
+    Route("POST", "/v2/translate", DEEPL, translate, Translated, form=Translate),
+    Route("GET", "/v2/languages", DEEPL, languages, list[Language], form=Languages),
+    Route("POST", "/v2/languages", DEEPL, languages, list[Language], form=Languages),
+    Route("GET", "/v3/languages", DEEPL, languages_of, list[LanguageOf], form=LanguagesOf),
+    Route("GET", "/v2/usage", DEEPL, usage, Usage),
+    Route("POST", "/v2/usage", DEEPL, usage, Usage),
 )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 from pathlib import PurePosixPath
+from typing import Literal
 from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from limelight.serving.call import Call, Reply, Route
+from limelight.serving.call import Call, Content, Reply, Result, Route
 from limelight.serving.dialects.deepl import DEEPL, WithGlossary, refuse_settings
 from limelight.serving.dialects.libretranslate import LIBRETRANSLATE
 from limelight.serving.documents import OpenDocument, Order, open_document, sent_file, translate_document
@@ -46,8 +47,34 @@ class LibreDocument(BaseModel):
     target: str = Field(min_length=1, max_length=20)
 
 
+class Sent(Result):
+    """What a document is fetched with."""
+
+    document_id: str
+    document_key: str
+
+
+class Status(Result):
+    """How far it is."""
+
+    document_id: str
+    status: Literal["translating", "done", "error"]
+    billed_characters: int = Field(0, description="When it is done.")
+    error_message: str = Field("", description="Why there is no translation.")
+    seconds_remaining: int = Field(0, description="While it is being translated.")
+
+
+class Finished(Result):
+    """Where the translation is fetched, once."""
+
+    translatedFileUrl: str  # noqa: N815  # LibreTranslate's name
+
+
+FILE = Content("application/octet-stream", binary=True)
+
+
 async def upload(service: Service, call: Call) -> Reply:
-    """`POST /v2/document`."""
+    """Send a document to be translated."""
     asked = call.read(Document)
     refuse_settings(call)
     terms = await asked.terms_of(service, call.client, asked.source_lang, asked.target_lang)
@@ -90,7 +117,7 @@ def _added(service: Service, call: Call, name: str, opened: OpenDocument, work: 
 
 
 async def status(service: Service, call: Call) -> Reply:
-    """`POST /v2/document/{id}`."""
+    """How far the translation of a document is; waits for it, for at most three seconds."""
     document = service.uploads.find(call.path["id"], call.read(DocumentKey).document_key)
     await asyncio.wait({document.work}, timeout=STATUS_SECONDS)
     shown = {"document_id": call.path["id"], "status": document.status}
@@ -102,7 +129,7 @@ async def status(service: Service, call: Call) -> Reply:
 
 
 async def result(service: Service, call: Call) -> Reply:
-    """`POST /v2/document/{id}/result`."""
+    """Fetch the translation of a document, once."""
     name, content = service.uploads.take(call.path["id"], call.read(DocumentKey).document_key)
     return _file(name, content)
 
@@ -113,7 +140,7 @@ def _file(name: str, content: bytes) -> Reply:
 
 
 async def translate_file(service: Service, call: Call) -> Reply:
-    """`POST /translate_file`."""
+    """Translate a document, and say where it is fetched."""
     for name in ("source", "target"):
         if not call.fields.get(name):
             raise bad_request(f"Invalid request: missing {name} parameter")
@@ -135,16 +162,16 @@ async def translate_file(service: Service, call: Call) -> Reply:
 
 
 async def download(service: Service, call: Call) -> Reply:
-    """`GET /download_file/{name}`: the name is known to who has sent the file alone."""
+    """Fetch a translated document, once. Only the client that has sent it knows its name."""
     known = call.path["name"].partition(".")[0]
     name, content = service.uploads.take(known[:32], known[32:])
     return _file(name, content)
 
 
 ROUTES = (
-    Route("POST", "/v2/document", DEEPL, upload, form=Document, upload=True),
-    Route("POST", "/v2/document/{id}", DEEPL, status, form=DocumentKey),
-    Route("POST", "/v2/document/{id}/result", DEEPL, result, form=DocumentKey),
-    Route("POST", "/translate_file", LIBRETRANSLATE, translate_file, form=LibreDocument, upload=True),
-    Route("GET", "/download_file/{name}", LIBRETRANSLATE, download, public=True),
+    Route("POST", "/v2/document", DEEPL, upload, Sent, form=Document, upload=True),
+    Route("POST", "/v2/document/{id}", DEEPL, status, Status, form=DocumentKey),
+    Route("POST", "/v2/document/{id}/result", DEEPL, result, FILE, form=DocumentKey),
+    Route("POST", "/translate_file", LIBRETRANSLATE, translate_file, Finished, form=LibreDocument, upload=True),
+    Route("GET", "/download_file/{name}", LIBRETRANSLATE, download, FILE, public=True),
 )

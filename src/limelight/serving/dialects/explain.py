@@ -12,7 +12,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from limelight.serving.call import Call, Reply, Route
-from limelight.serving.dialects.own import FORMAT, OWN
+from limelight.serving.dialects.answers import FORMAT, Attention, Beam, Steps
+from limelight.serving.dialects.own import OWN
 from limelight.serving.service import Ask, Service
 
 CHARACTERS = 2000
@@ -44,7 +45,7 @@ async def _document(service: Service, call: Call) -> dict[str, Any]:
 
 
 async def attention(service: Service, call: Call) -> Reply:
-    """`POST /api/v1/attention`: see `docs/schema/page-1.json`."""
+    """The attention of a sentence and its translation: the document of docs/schema/page-1.json."""
     document = await _document(service, call)
     return Reply(
         {"format": FORMAT, "attention": {key: document[key] for key in document if key not in ("steps", "beam")}}
@@ -52,7 +53,7 @@ async def attention(service: Service, call: Call) -> Reply:
 
 
 async def steps(service: Service, call: Call) -> Reply:
-    """`POST /api/v1/steps`."""
+    """Every token of a translation with its probability, and what else could have stood there."""
     document = await _document(service, call)
     return Reply(
         {
@@ -65,7 +66,7 @@ async def steps(service: Service, call: Call) -> Reply:
 
 
 async def beam(service: Service, call: Call) -> Reply:
-    """`POST /api/v1/beam`; `beam` is null where a target was given, as nothing is searched then."""
+    """The search for a translation, as a tree of hypotheses."""
     document = await _document(service, call)
     return Reply(
         {
@@ -78,7 +79,7 @@ async def beam(service: Service, call: Call) -> Reply:
 
 
 ROUTES = (
-    Route("POST", "/api/v1/attention", OWN, attention, form=Explain),
-    Route("POST", "/api/v1/steps", OWN, steps, form=Explain),
-    Route("POST", "/api/v1/beam", OWN, beam, form=Explain),
+    Route("POST", "/api/v1/attention", OWN, attention, Attention, form=Explain),
+    Route("POST", "/api/v1/steps", OWN, steps, Steps, form=Explain),
+    Route("POST", "/api/v1/beam", OWN, beam, Beam, form=Explain),
 )

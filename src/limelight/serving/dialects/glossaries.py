@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from limelight.serving.call import Call, Reply, Route
+from limelight.serving.call import Call, Content, Reply, Result, Route
 from limelight.serving.dialects.deepl import DEEPL
 from limelight.serving.glossaries import Dictionary, Entries, StoredGlossary, not_found, read_entries
 from limelight.serving.refusal import bad_request
@@ -62,6 +62,74 @@ class Pair(BaseModel):
     target_lang: Language
 
 
+class Glossary(Result):
+    """A glossary of version 2."""
+
+    glossary_id: str
+    name: str
+    ready: bool
+    source_lang: str
+    target_lang: str
+    creation_time: str
+    entry_count: int
+
+
+class Glossaries(Result):
+    """Those of a client that have one direction."""
+
+    glossaries: list[Glossary]
+
+
+class LanguagePair(Result):
+    """A direction."""
+
+    source_lang: str
+    target_lang: str
+
+
+class Pairs(Result):
+    """The directions that glossaries can have."""
+
+    supported_languages: list[LanguagePair]
+
+
+class Counted(LanguagePair):
+    """The terms of one direction."""
+
+    entry_count: int
+
+
+class Multilingual(Result):
+    """A glossary of version 3."""
+
+    glossary_id: str
+    name: str
+    creation_time: str
+    dictionaries: list[Counted]
+
+
+class Multilinguals(Result):
+    """Those of a client."""
+
+    glossaries: list[Multilingual]
+
+
+class Listed(LanguagePair):
+    """The terms of one direction."""
+
+    entries: str
+    entries_format: Literal["tsv"]
+
+
+class ListedEntries(Result):
+    """The terms of one direction."""
+
+    dictionaries: list[Listed]
+
+
+TSV = Content("text/tab-separated-values; charset=utf-8")
+
+
 def _one(glossary: StoredGlossary) -> dict[str, Any]:
     """Of version 2."""
     (only,) = glossary.dictionaries
@@ -93,60 +161,60 @@ def _single(service: Service, call: Call) -> StoredGlossary:
 
 
 async def create(service: Service, call: Call) -> Reply:
-    """`POST /v2/glossaries`."""
+    """Create a glossary of one direction."""
     asked = call.read(NewGlossary)
     dictionary = await asyncio.to_thread(asked.read, service)
     return Reply(_one(await service.glossaries.add(call.client.key, asked.name, [dictionary])), 201)
 
 
 async def several(service: Service, call: Call) -> Reply:
-    """`GET /v2/glossaries`: those with one direction."""
+    """List the glossaries of one direction."""
     found = service.glossaries.list(call.client.key)
     return Reply({"glossaries": [_one(each) for each in found if len(each.dictionaries) == 1]})
 
 
 async def details(service: Service, call: Call) -> Reply:
-    """`GET /v2/glossaries/{id}`."""
+    """A glossary of one direction."""
     return Reply(_one(_single(service, call)))
 
 
 async def entries(service: Service, call: Call) -> Reply:
-    """`GET /v2/glossaries/{id}/entries`."""
+    """The terms of a glossary of one direction."""
     (only,) = _single(service, call).dictionaries
-    return Reply(content=only.entries.encode(), media_type="text/tab-separated-values; charset=utf-8")
+    return Reply(content=only.entries.encode(), media_type=TSV.media_type)
 
 
 async def delete(service: Service, call: Call) -> Reply:
-    """`DELETE /v2/glossaries/{id}` and `DELETE /v3/glossaries/{id}`."""
+    """Delete a glossary."""
     await service.glossaries.delete(call.client.key, call.path["id"])
     return Reply(status=204)
 
 
 async def pairs(service: Service, call: Call) -> Reply:
-    """`GET /v2/glossary-language-pairs`."""
+    """List the directions that glossaries can have."""
     found = [{"source_lang": each.source, "target_lang": each.target} for each in service.catalog.directions]
     return Reply({"supported_languages": found})
 
 
 async def create_many(service: Service, call: Call) -> Reply:
-    """`POST /v3/glossaries`."""
+    """Create a glossary."""
     asked = call.read(NewMultilingual)
     dictionaries = [await asyncio.to_thread(each.read, service) for each in asked.dictionaries]
     return Reply(_many(await service.glossaries.add(call.client.key, asked.name, dictionaries)), 201)
 
 
 async def several_many(service: Service, call: Call) -> Reply:
-    """`GET /v3/glossaries`."""
+    """List the glossaries."""
     return Reply({"glossaries": [_many(each) for each in service.glossaries.list(call.client.key)]})
 
 
 async def details_many(service: Service, call: Call) -> Reply:
-    """`GET /v3/glossaries/{id}`."""
+    """A glossary."""
     return Reply(_many(_found(service, call)))
 
 
 async def change(service: Service, call: Call) -> Reply:
-    """`PATCH /v3/glossaries/{id}`: another name, or more terms of a direction; one that is there gets a new target."""
+    """Rename a glossary, or add terms of a direction; a term that is there gets the new target."""
     asked = call.read(Changed)
 
     def changed(glossary: StoredGlossary) -> StoredGlossary:
@@ -161,7 +229,7 @@ async def change(service: Service, call: Call) -> Reply:
 
 
 async def entries_many(service: Service, call: Call) -> Reply:
-    """`GET /v3/glossaries/{id}/entries`."""
+    """The terms of one direction of a glossary."""
     asked = call.read(Pair)
     found = _found(service, call).dictionary(asked.source_lang, asked.target_lang)
     shown = {"source_lang": found.source, "target_lang": found.target}
@@ -169,7 +237,7 @@ async def entries_many(service: Service, call: Call) -> Reply:
 
 
 async def put_dictionary(service: Service, call: Call) -> Reply:
-    """`PUT /v3/glossaries/{id}/dictionaries`: instead of what there is for the direction."""
+    """Replace the terms of a direction."""
     asked = call.read(GivenEntries)
     new = await asyncio.to_thread(asked.read, service)
     await service.glossaries.change(call.client.key, call.path["id"], lambda glossary: glossary.with_dictionary(new))
@@ -177,7 +245,7 @@ async def put_dictionary(service: Service, call: Call) -> Reply:
 
 
 async def delete_dictionary(service: Service, call: Call) -> Reply:
-    """`DELETE /v3/glossaries/{id}/dictionaries`."""
+    """Delete the terms of a direction."""
     asked = call.read(Pair)
 
     def without(glossary: StoredGlossary) -> StoredGlossary:
@@ -192,18 +260,18 @@ async def delete_dictionary(service: Service, call: Call) -> Reply:
 
 
 ROUTES = (
-    Route("POST", "/v2/glossaries", DEEPL, create, form=NewGlossary),
-    Route("GET", "/v2/glossaries", DEEPL, several),
-    Route("GET", "/v2/glossaries/{id}", DEEPL, details),
-    Route("GET", "/v2/glossaries/{id}/entries", DEEPL, entries),
-    Route("DELETE", "/v2/glossaries/{id}", DEEPL, delete),
-    Route("GET", "/v2/glossary-language-pairs", DEEPL, pairs),
-    Route("POST", "/v3/glossaries", DEEPL, create_many, form=NewMultilingual),
-    Route("GET", "/v3/glossaries", DEEPL, several_many),
-    Route("GET", "/v3/glossaries/{id}", DEEPL, details_many),
-    Route("PATCH", "/v3/glossaries/{id}", DEEPL, change, form=Changed),
-    Route("DELETE", "/v3/glossaries/{id}", DEEPL, delete),
-    Route("GET", "/v3/glossaries/{id}/entries", DEEPL, entries_many),
-    Route("PUT", "/v3/glossaries/{id}/dictionaries", DEEPL, put_dictionary, form=GivenEntries),
-    Route("DELETE", "/v3/glossaries/{id}/dictionaries", DEEPL, delete_dictionary),
+    Route("POST", "/v2/glossaries", DEEPL, create, Glossary, form=NewGlossary, statuses=(201,)),
+    Route("GET", "/v2/glossaries", DEEPL, several, Glossaries),
+    Route("GET", "/v2/glossaries/{id}", DEEPL, details, Glossary),
+    Route("GET", "/v2/glossaries/{id}/entries", DEEPL, entries, TSV),
+    Route("DELETE", "/v2/glossaries/{id}", DEEPL, delete, None, statuses=(204,)),
+    Route("GET", "/v2/glossary-language-pairs", DEEPL, pairs, Pairs),
+    Route("POST", "/v3/glossaries", DEEPL, create_many, Multilingual, form=NewMultilingual, statuses=(201,)),
+    Route("GET", "/v3/glossaries", DEEPL, several_many, Multilinguals),
+    Route("GET", "/v3/glossaries/{id}", DEEPL, details_many, Multilingual),
+    Route("PATCH", "/v3/glossaries/{id}", DEEPL, change, Multilingual, form=Changed),
+    Route("DELETE", "/v3/glossaries/{id}", DEEPL, delete, None, statuses=(204,)),
+    Route("GET", "/v3/glossaries/{id}/entries", DEEPL, entries_many, ListedEntries, form=Pair),
+    Route("PUT", "/v3/glossaries/{id}/dictionaries", DEEPL, put_dictionary, Counted, form=GivenEntries),
+    Route("DELETE", "/v3/glossaries/{id}/dictionaries", DEEPL, delete_dictionary, None, form=Pair, statuses=(204,)),
 )

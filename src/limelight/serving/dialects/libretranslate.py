@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from limelight.serving.call import Call, Dialect, Reply, Route
+from limelight.serving.call import Call, Dialect, Reply, Result, Route
 from limelight.serving.documents import SUFFIXES
 from limelight.serving.languages import language_name
 from limelight.serving.refusal import Refusal, bad_request
@@ -22,7 +22,13 @@ def error(refusal: Refusal) -> Reply:
     return Reply({"error": refusal.message})
 
 
-LIBRETRANSLATE = Dialect("libretranslate", error, denied=403, key_field="api_key")
+class Failure(Result):
+    """An error."""
+
+    error: str
+
+
+LIBRETRANSLATE = Dialect("libretranslate", error, Failure, denied=403, key_field="api_key")
 
 
 class Translate(BaseModel):
@@ -37,8 +43,23 @@ class Translate(BaseModel):
     alternatives: int = Field(0, ge=0)
 
 
+class Detected(Result):
+    """A language, and how likely it is."""
+
+    confidence: float = Field(ge=0, le=100, description="In percent.")
+    language: str
+
+
+class Translated(Result):
+    """The answer; its fields are lists where `q` is one."""
+
+    translatedText: str | list[str]  # noqa: N815  # LibreTranslate's name
+    detectedLanguage: Detected | list[Detected] = Field([], description="With the source `auto`.")  # noqa: N815
+    alternatives: list[str] | list[list[str]] = Field([], description="Where they are asked for.")
+
+
 async def translate(service: Service, call: Call) -> Reply:
-    """`POST /translate`."""
+    """Translate a text, or a list of them."""
     for name in ("q", "source", "target"):
         if not call.fields.get(name):
             raise bad_request(f"Invalid request: missing {name} parameter")
@@ -73,8 +94,16 @@ def _percent(probability: float) -> float:
     return round(100 * probability, 1)
 
 
+class Language(Result):
+    """A source language, and its targets."""
+
+    code: str
+    name: str
+    targets: list[str]
+
+
 async def languages(service: Service, call: Call) -> Reply:
-    """`GET /languages`."""
+    """List the source languages with their targets."""
     targets: dict[str, list[str]] = {}
     for direction in service.catalog.directions:
         targets.setdefault(direction.source, []).append(direction.target)
@@ -88,7 +117,7 @@ class Detect(BaseModel):
 
 
 async def detect(service: Service, call: Call) -> Reply:
-    """`POST /detect`."""
+    """Detect the language of a text."""
     if not call.fields.get("q"):
         raise bad_request("Invalid request: missing q parameter")
     asked = call.read(Detect)
@@ -97,13 +126,46 @@ async def detect(service: Service, call: Call) -> Reply:
     return Reply([{"confidence": _percent(likely), "language": code} for code, likely in found.items()])
 
 
+class Health(Result):
+    """That the process runs."""
+
+    status: Literal["ok"]
+
+
 async def health(service: Service, call: Call) -> Reply:
-    """`GET /health`: whether the process runs."""
+    """Succeeds while the process answers."""
     return Reply({"status": "ok"})
 
 
+class Named(Result):
+    """A language."""
+
+    code: str
+    name: str
+
+
+class Pair(Result):
+    """What a form begins with."""
+
+    source: Named
+    target: Named
+
+
+class Settings(Result):
+    """What LibreTranslate's own pages ask for."""
+
+    apiKeys: bool  # noqa: N815  # these are LibreTranslate's names
+    charLimit: int  # noqa: N815
+    filesTranslation: bool  # noqa: N815
+    frontendTimeout: int  # noqa: N815
+    keyRequired: bool  # noqa: N815
+    language: Pair
+    suggestions: bool
+    supportedFilesFormat: list[str]  # noqa: N815
+
+
 async def settings(service: Service, call: Call) -> Reply:
-    """`GET /frontend/settings`."""
+    """The limits of the service and what it can do, for pages."""
     directions = service.catalog.directions
     first = directions[0] if directions else None
     shown: Literal[""] | str = first.source if first else ""
@@ -126,9 +188,9 @@ async def settings(service: Service, call: Call) -> Reply:
 
 
 ROUTES = (
-    Route("POST", "/translate", LIBRETRANSLATE, translate, form=Translate),
-    Route("GET", "/languages", LIBRETRANSLATE, languages),
-    Route("POST", "/detect", LIBRETRANSLATE, detect, form=Detect),
-    Route("GET", "/health", LIBRETRANSLATE, health, public=True, counted=False),
-    Route("GET", "/frontend/settings", LIBRETRANSLATE, settings),
+    Route("POST", "/translate", LIBRETRANSLATE, translate, Translated, form=Translate),
+    Route("GET", "/languages", LIBRETRANSLATE, languages, list[Language]),
+    Route("POST", "/detect", LIBRETRANSLATE, detect, list[Detected], form=Detect),
+    Route("GET", "/health", LIBRETRANSLATE, health, Health, public=True, counted=False),
+    Route("GET", "/frontend/settings", LIBRETRANSLATE, settings, Settings),
 )

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from limelight.serving.call import Call, Dialect, Reply, Route
+from limelight.serving.call import Call, Dialect, Reply, Result, Route
 from limelight.serving.dialects.events import Following, Progress, event, follow
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.service import Answer, Ask, Service
@@ -28,7 +28,22 @@ def error(refusal: Refusal) -> Reply:
     return Reply({"error": {"message": refusal.message, "type": kind, "param": None, "code": refusal.code}})
 
 
-OPENAI = Dialect("openai", error)
+class Problem(Result):
+    """Why there is no answer."""
+
+    message: str
+    type: Literal["invalid_request_error", "server_error"]
+    param: None
+    code: str
+
+
+class Failure(Result):
+    """An error."""
+
+    error: Problem
+
+
+OPENAI = Dialect("openai", error, Failure)
 
 
 class Part(BaseModel):
@@ -68,8 +83,43 @@ class Completion(BaseModel):
     n: int = 1
 
 
+class Said(Result):
+    """A translation."""
+
+    role: Literal["assistant"]
+    content: str
+
+
+class Choice(Result):
+    """One of the best translations."""
+
+    index: int
+    message: Said
+    finish_reason: Literal["stop"]
+    logprobs: None
+
+
+class Usage(Result):
+    """What was counted: characters of the source, tokens of the translation."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+
+
+class Completed(Result):
+    """The answer, where it is no stream."""
+
+    id: str
+    object: Literal["chat.completion"]
+    created: int = Field(description="Seconds since 1970.")
+    model: str
+    choices: list[Choice]
+    usage: Usage
+
+
 async def completions(service: Service, call: Call) -> Reply:
-    """`POST /v1/chat/completions`."""
+    """Translate the last message of the user."""
     asked = call.read(Completion)
     users = [message for message in asked.messages if message.role == "user"]
     if not users:
@@ -147,13 +197,29 @@ def model_names(service: Service) -> list[str]:
     ]
 
 
+class Listed(Result):
+    """A model and one of its directions."""
+
+    id: str
+    object: Literal["model"]
+    created: int
+    owned_by: str
+
+
+class Models(Result):
+    """The names of models."""
+
+    object: Literal["list"]
+    data: list[Listed]
+
+
 async def models(service: Service, call: Call) -> Reply:
-    """`GET /v1/models`."""
+    """List the names that a request may have as its `model`: a model and a direction."""
     data = [{"id": name, "object": "model", "created": 0, "owned_by": "limelight"} for name in model_names(service)]
     return Reply({"object": "list", "data": data})
 
 
 ROUTES = (
-    Route("POST", "/v1/chat/completions", OPENAI, completions, form=Completion),
-    Route("GET", "/v1/models", OPENAI, models),
+    Route("POST", "/v1/chat/completions", OPENAI, completions, Completed, form=Completion, streams=True),
+    Route("GET", "/v1/models", OPENAI, models, Models),
 )

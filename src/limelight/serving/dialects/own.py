@@ -14,8 +14,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from limelight.serving.call import Call, Dialect, Reply, Route
-from limelight.serving.dialects.answers import Translated
+from limelight.serving.call import Call, Content, Dialect, Reply, Route
+from limelight.serving.dialects.answers import FORMAT, Failure, Live, Models, Ready, Translated
 from limelight.serving.dialects.deepl import as_list
 from limelight.serving.dialects.events import Following, Progress, event, follow
 from limelight.serving.dialects.tags import Tagging, glossary_in
@@ -24,15 +24,13 @@ from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.segments import Split
 from limelight.serving.service import Answer, Ask, Service
 
-FORMAT = 1
-
 
 def error(refusal: Refusal) -> Reply:
     """`{"format": 1, "error": {"code": ..., "message": ...}}`."""
     return Reply({"format": FORMAT, "error": {"code": refusal.code, "message": refusal.message}})
 
 
-OWN = Dialect("limelight", error)
+OWN = Dialect("limelight", error, Failure)
 
 
 class Sampling(BaseModel):
@@ -100,7 +98,7 @@ class Translate(Tagging):
 
 
 async def translate(service: Service, call: Call) -> Reply:
-    """`POST /api/v1/translate`."""
+    """Translate texts, with n-best lists, scores and what each sentence became."""
     asked = call.read(Translate)
     if asked.stream:
         following = await follow(service, call.client, asked.ask())
@@ -138,7 +136,7 @@ def shown(answer: Answer) -> dict[str, Any]:
 
 
 async def models(service: Service, call: Call) -> Reply:
-    """`GET /api/v1/models`."""
+    """List the models and the limits of the service."""
     found = [
         {
             "name": model.name,
@@ -156,19 +154,19 @@ async def models(service: Service, call: Call) -> Reply:
 
 
 async def live(service: Service, call: Call) -> Reply:
-    """`GET /api/v1/health/live`."""
+    """Succeeds while the process answers."""
     return Reply({"format": FORMAT, "live": True})
 
 
 async def ready(service: Service, call: Call) -> Reply:
-    """`GET /api/v1/health/ready`: 503 while a model loads, without an engine, and while the service ends."""
+    """Whether every model can translate: 503 while one loads or has no engine, and while the service ends."""
     models = {model.name: model.pool.ready for model in service.catalog.models}
     state = {"format": FORMAT, "ready": service.ready, "models": models}
     return Reply(state, 200 if service.ready else 503)
 
 
 async def metrics(service: Service, call: Call) -> Reply:
-    """`GET /metrics`."""
+    """The metrics for Prometheus."""
     for model in service.catalog.models:
         service.metrics.waiting.labels(model.name).set(model.pool.waiting)
         service.metrics.decoding.labels(model.name).set(model.pool.decoding)
@@ -177,9 +175,9 @@ async def metrics(service: Service, call: Call) -> Reply:
 
 
 ROUTES = (
-    Route("POST", "/api/v1/translate", OWN, translate, form=Translate, answer=Translated),
-    Route("GET", "/api/v1/models", OWN, models),
-    Route("GET", "/api/v1/health/live", OWN, live, public=True, counted=False),
-    Route("GET", "/api/v1/health/ready", OWN, ready, public=True, counted=False),
-    Route("GET", "/metrics", OWN, metrics, counted=False),
+    Route("POST", "/api/v1/translate", OWN, translate, Translated, form=Translate, streams=True),
+    Route("GET", "/api/v1/models", OWN, models, Models),
+    Route("GET", "/api/v1/health/live", OWN, live, Live, public=True, counted=False),
+    Route("GET", "/api/v1/health/ready", OWN, ready, Ready, public=True, counted=False, statuses=(200, 503)),
+    Route("GET", "/metrics", OWN, metrics, Content(MEDIA_TYPE), counted=False),
 )
