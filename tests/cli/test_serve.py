@@ -129,6 +129,35 @@ def test_it_translates_and_drains_at_sigterm(trained: Path) -> None:
         assert not any(Path(f"/proc/{child}").exists() for child in children)
 
 
+def test_each_line_of_standard_error_is_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without --model, from the first line to the last one, and with a warning of a library."""
+    monkeypatch.setenv("PYTHONWARNINGS", "always")
+    code = (
+        "import asyncio, sys, warnings; from limelight.serving import run; begin = run.listen\n"
+        "run.listen = lambda *place: (warnings.warn('a sentence of a user'), begin(*place))[1]\n"
+        "from limelight.cli.app import main; sys.argv = ['limelight', 'serve', '--port', '0', '--in-process']; main()"
+    )
+    path = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]))
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path}
+    ) as process:
+        assert process.stderr is not None
+        lines = []
+        for line in process.stderr:
+            lines.append(json.loads(line))
+            if lines[-1]["event"] == "listening":  # before the model is loaded, which takes longer
+                process.send_signal(signal.SIGINT)
+        assert process.stdout is not None
+        assert process.stdout.read() == ""
+        assert process.wait(60) == 0
+    events = [line["event"] for line in lines]
+    assert events[:2] == ["warning", "listening"]
+    assert events[-1] == "drained"
+    assert lines[1]["models"] == ["tatoeba-en-de-fr"]
+    assert "sentence" not in json.dumps(lines)
+
+
 def test_glossaries_outlive_the_service(trained: Path, tmp_path: Path) -> None:
     """Killed without a word, and started again: what was answered for is there, and its terms are used."""
     words = ["--model", f"tiny={trained}", "--in-process", "--glossaries", str(tmp_path / "kept")]

@@ -142,7 +142,7 @@ def test_deepl_has_errors_it_understands(place: Place, deepl_client: "deepl.Deep
         wrong.get_usage()
     with pytest.raises(deepl.DeepLException, match="FR is not supported"):
         deepl_client.translate_text("a", target_lang="FR")
-    with pytest.raises(deepl.DeepLException, match="exceeds text limit"):
+    with pytest.raises(deepl.DeepLException, match="--max-characters"):
         deepl_client.translate_text("a" * 5001, target_lang="DE")
     with pytest.raises(deepl.DeepLException, match="formality"):
         deepl_client.translate_text("a", target_lang="DE", formality="more")

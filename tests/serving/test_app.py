@@ -152,8 +152,7 @@ def test_too_much_is_refused_in_the_words_of_each_dialect() -> None:
         for path, body in asked.items():
             answer = service.post(path, body)
             assert answer.status == 413
-            assert "24" in message_of(answer.value)
-            assert "20" in message_of(answer.value)
+            assert "24 characters, and at most 20 are accepted" in message_of(answer.value)
             fitting = {key: value if value not in (long, [long]) else "dab " * 5 for key, value in body.items()}
             assert service.post(path, fitting).status == 200
         for wrong in (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import os
 import re
 import sys
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 
 import typer
 
+from limelight.box import DEFAULT, bundled_models
 from limelight.cli import options, serving_options
 from limelight.cli.models import find_models
 from limelight.errors import UserError
@@ -75,8 +75,8 @@ def serve(
     models = _named(model)
     require_access(host, keys, no_keys=no_keys)
     require_origins(cors or ())
-    if sys.stderr.isatty() and port:
-        typer.echo(GREETING.format(host=host, port=port), err=True)
+    if sys.stdout.isatty() and port:  # standard error is the log, of which each line is JSON
+        typer.echo(GREETING.format(host=host, port=port))
     limits = {
         "characters": max_characters,
         "texts": max_texts,
@@ -101,19 +101,22 @@ def _run(models: list[Named], limits: dict[str, Any], computing: dict[str, Any],
     try:
         from limelight.serving.limits import Limits
         from limelight.serving.load import Loading
+        from limelight.serving.logs import Log, log_warnings
         from limelight.serving.run import Plan, run_service
     except ImportError as error:
         raise UserError(f"serving needs more packages ({error.name}): pip install 'limelight[serve]'") from None
     loadings = {each.name: Loading(each.folder, name=each.name, **computing) for each in models}
     bounds = Limits(**limits, client_queue=limits["queue"] // 2)
-    asyncio.run(run_service(Plan(loadings, bounds, **plan)))
+    log = Log(quiet=plan["quiet"])
+    log_warnings(log)
+    asyncio.run(run_service(Plan(loadings, bounds, **plan), log))
 
 
 def _named(words: list[str] | None) -> list[Named]:
     """The models of `--model`, validated. Raises `UserError` for an invalid model, and for two with the same name."""
-    if not words:
-        folders, _ = find_models(None, bundled=True)
-        return [Named(os.path.basename(folder), folder) for folder in folders]
+    if not words and DEFAULT in bundled_models():  # the log names it
+        return [Named(DEFAULT, DEFAULT)]
+    words = words or []
     models = [named_model(word) for word in words]
     find_models([each.folder for each in models])
     for place, each in enumerate(models):

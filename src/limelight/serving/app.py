@@ -115,8 +115,11 @@ class Endpoint:
     async def _reply(self, request: Request) -> Reply:
         service, route = self._service, self._route
         client = identify(service, request, route.dialect) if not route.public else Client("")
-        limit = service.limits.document if route.upload else service.limits.body
-        body = await read_body(request.receive, request.headers, limit=limit, seconds=service.limits.body_seconds)
+        limits, option = service.limits, "--max-upload" if route.upload else "--max-body"
+        limit = limits.document if route.upload else limits.body
+        body = await read_body(
+            request.receive, request.headers, limit=limit, seconds=limits.body_seconds, option=option
+        )
         fields, uploads = await read_fields(body, request.headers)
         fields = {**read_query(request.scope["query_string"]), **fields}
         if client is None:

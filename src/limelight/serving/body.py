@@ -16,7 +16,7 @@ from starlette.datastructures import Headers, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from limelight.serving.call import Upload
-from limelight.serving.refusal import Refusal, bad_request
+from limelight.serving.refusal import Refusal, bad_request, beyond
 
 MAX_FIELDS = 1000
 MAX_KEYS = 10_000
@@ -37,12 +37,17 @@ class ClientLeftError(Exception):
     """The client has closed its connection."""
 
 
-async def read_body(receive: Receive, headers: Mapping[str, str], *, limit: int, seconds: float) -> bytes:
-    """The whole body, decompressed. Raises `Refusal`: 413 above `limit` bytes, 408 when it takes too long, 415 for a
-    compression that is not known, 400 for a damaged one; `ClientLeftError` when the client is gone."""
+async def read_body(
+    receive: Receive, headers: Mapping[str, str], *, limit: int, seconds: float, option: str = "--max-body"
+) -> bytes:
+    """The whole body, decompressed; `option` of the service raises the limit.
+
+    Raises `Refusal`: 413 above `limit` bytes, 408 when it takes too long, 415 for a compression that is not known, 400
+    for a damaged one; `ClientLeftError` when the client is gone.
+    """
     announced = headers.get("content-length", "0")
     if announced.isdecimal() and int(announced) > limit:
-        raise _too_large(limit)
+        raise _too_large(f"the body has {announced} bytes", limit, option)
     inflate = _inflater(headers.get("content-encoding", "identity").strip().lower())
     parts, size = [], 0
     chunks = _chunks(receive)
@@ -54,10 +59,12 @@ async def read_body(receive: Receive, headers: Mapping[str, str], *, limit: int,
                 if size > limit:
                     if closes(headers):
                         await _discard(chunks)
-                    raise _too_large(limit)
+                    raise _too_large(f"the body has more than {limit} bytes", limit, option)
                 parts.append(part)
     except TimeoutError:
-        raise Refusal(408, "slow_body", f"the body did not arrive within {seconds:g} s") from None
+        raise Refusal(
+            408, "slow_body", f"the body did not arrive within {seconds:g} s: send it without pauses"
+        ) from None
     return b"".join(parts)
 
 
@@ -89,8 +96,9 @@ async def _chunks(receive: Receive) -> AsyncIterator[bytes]:
         more = message.get("more_body", False)
 
 
-def _too_large(limit: int) -> Refusal:
-    return Refusal(413, "too_large", f"the body has more than {limit} bytes: send less at a time")
+def _too_large(what: str, limit: int, option: str) -> Refusal:
+    remedy = "divide the document" if option == "--max-upload" else "send less at a time"
+    return Refusal(413, "too_large", beyond(what, limit, option, remedy))
 
 
 def _inflater(encoding: str) -> Callable[[bytes, int], bytes]:
@@ -146,7 +154,7 @@ def _pairs(text: bytes) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise bad_request("the text is not UTF-8") from None
     except ValueError:
-        raise bad_request(f"the form has more than {MAX_FIELDS} fields") from None
+        raise bad_request(f"the form has more than {MAX_FIELDS} fields: send less at a time") from None
     return fields
 
 
@@ -161,7 +169,7 @@ def _object(body: bytes) -> dict[str, Any]:
         if len(found) < len(pairs):
             raise bad_request("the JSON has the same key twice")
         if keys > MAX_KEYS:
-            raise bad_request(f"the JSON has more than {MAX_KEYS} keys")
+            raise bad_request(f"the JSON has more than {MAX_KEYS} keys: send less at a time")
         return found
 
     def no_constant(name: str) -> Any:

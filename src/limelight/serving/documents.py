@@ -112,7 +112,9 @@ async def _answer(process: asyncio.subprocess.Process, header: dict[str, Any], d
                 raise bad_request(str(found["error"]), "document")
             return await process.stdout.readexactly(found["size"])
     except (asyncio.IncompleteReadError, TimeoutError):
-        raise Refusal(413, "document", "this document takes too much time or memory to read: divide it") from None
+        raise Refusal(
+            413, "document", "this document takes more than 60 s of CPU time, or 1 GiB of memory, to read: divide it"
+        ) from None
 
 
 class Order(NamedTuple):

@@ -155,7 +155,9 @@ class Glossaries:
             new = new.with_dictionary(each)
         async with self._writing:
             if len(self.list(owner)) >= MAX_OWN or len(self._all) >= MAX_GLOSSARIES:
-                message = f"there are {len(self.list(owner))} glossaries of yours, of at most {MAX_OWN}: delete one"
+                mine = len(self.list(owner))
+                count, bound = (f"{mine} glossaries of yours", MAX_OWN) if mine >= MAX_OWN else ("all", MAX_GLOSSARIES)
+                message = f"there are {count} already, of at most {bound}: delete one"
                 raise Refusal(429, "too_many_glossaries", message, retry_after=60)
             await self._put(new)
         return new

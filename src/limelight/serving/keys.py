@@ -127,7 +127,10 @@ class Keys:
             spent.popleft()
         left = limit - sum(count for _, count in spent)
         if characters > left:
-            message = f"this key may translate {limit} characters a minute, and {max(left, 0)} are left: wait"
+            message = (
+                f"these are {characters} characters, and this key may translate {limit} a minute, of which "
+                f"{max(left, 0)} are left: wait, or ask the operator for a key with more --characters-per-minute"
+            )
             wait = _until_free(spent, characters - left, now)
             raise Refusal(429, "quota", message, retry_after=max(1, min(61, math.ceil(wait))))
         forgotten = (now // GRAIN + 1) * GRAIN + MINUTE

@@ -4,7 +4,9 @@ import json
 import logging
 import sys
 import traceback
+import warnings
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 
@@ -48,3 +50,12 @@ class UvicornLog(logging.Handler):
         kind = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else None
         self._log("server", level=record.levelname.lower(), message=record.msg if isinstance(record.msg, str) else "",
                   kind=kind)  # fmt: skip
+
+
+def log_warnings(log: Log) -> None:
+    """Log the warnings of this process from now on: their kind and place, as a message may quote a text."""
+
+    def show(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any) -> None:
+        log("warning", kind=category.__name__, where=f"{Path(filename).name}:{lineno}")
+
+    warnings.showwarning = show

@@ -224,7 +224,8 @@ def _tables(operation: dict[str, Any], schemas: dict[str, Any]) -> list[str]:
         asked |= content["schema"]["properties"]
         required |= set(content["schema"].get("required", ()))
     (answer,) = [each for status, each in operation["responses"].items() if status in ("200", "201", "204")]
-    given, some = {}, "Answer"
+    given: dict[str, Any] = {}
+    some = "Answer"
     for media_type, content in answer.get("content", {}).items():
         schema = _whole(content["schema"], schemas)
         if schema.get("type") == "array":

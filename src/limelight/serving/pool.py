@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from limelight.serving.fair_queue import FairQueue
 from limelight.serving.limits import Limits
 from limelight.serving.links import Heard, Link
-from limelight.serving.refusal import Refusal
+from limelight.serving.refusal import Refusal, beyond
 from limelight.serving.tasks import Report, Task
 
 WINDOW = 64
@@ -153,7 +153,10 @@ class Pool:
             async with asyncio.timeout(self._limits.deadline):
                 return list(await asyncio.gather(*(job.done for job in jobs)))
         except TimeoutError:
-            message = f"this took longer than the deadline of {self._limits.deadline:g} s: send less at a time"
+            seconds = self._limits.deadline
+            message = (
+                f"this took longer than {seconds:g} s: send less at a time, or ask the operator to raise --deadline"
+            )
             raise Refusal(504, "deadline", message, retry_after=self.retry_after()) from None
         finally:
             impatient.cancel()
@@ -184,14 +187,14 @@ class Pool:
         if self.closing or not self.usable:
             raise Refusal(503, "unavailable", "the model is not available at the moment", retry_after=5)
         if self.waiting + more > self._limits.queue:
-            message = f"{self.waiting} sentences wait already, of at most {self._limits.queue}: try again later"
+            what = f"{self.waiting} sentences wait already, and these are {more} more"
+            message = beyond(what, self._limits.queue, "--max-queue", "try again later")
             raise Refusal(503, "overloaded", message, retry_after=self.retry_after())
         mine = sum(queue.waiting(client) for queue in self._queues.values())
         if mine + more > self._limits.client_queue:
-            message = (
-                f"{mine} of your sentences wait already, and these are {more}, with at most "
-                f"{self._limits.client_queue} together: wait for answers, or send less at a time"
-            )
+            what = f"{mine} of your sentences wait already, and these are {more} more"
+            remedy = "wait for answers, or send less at a time"
+            message = beyond(what, self._limits.client_queue, "--max-queue", remedy)
             raise Refusal(429, "too_many_requests", message, retry_after=self.retry_after())
 
     def _jobs(self, client: str, sentences: Sequence[Sentence], partial: Partial | None) -> list[Job]:
@@ -211,7 +214,10 @@ class Pool:
         """Its turn has not come for too long."""
         if job.engine is None and not job.done.done():
             seconds = self._limits.queue_seconds
-            message = f"this waited for {seconds:g} s and its turn had not come: try again later"
+            message = (
+                f"this waited for {seconds:g} s and its turn had not come: try again later, or ask the operator to "
+                "raise --queue-seconds or --engines"
+            )
             job.done.set_exception(Refusal(503, "queue_timeout", message, retry_after=self.retry_after()))
 
     def _dispatch(self) -> None:

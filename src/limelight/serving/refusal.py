@@ -20,6 +20,17 @@ class Refusal(Exception):  # noqa: N818  # it is an answer, not a fault
         self.status, self.code, self.message, self.retry_after = status, code, message, retry_after
 
 
+def beyond(what: str, bound: int | float, option: str, remedy: str) -> str:
+    """The message of a limit: what was asked for, the bound, what a client changes, and what the operator does.
+
+    Args:
+        what: names the value, as `there are 129 texts`.
+        option: of `limelight serve`, which raises the bound.
+        remedy: of the client.
+    """
+    return f"{what}, and at most {bound:g} are accepted: {remedy}, or ask the operator to raise {option}"
+
+
 def bad_request(message: str, code: str = "invalid_request") -> Refusal:
     """The caller's mistake."""
     return Refusal(400, code, message)

@@ -18,7 +18,7 @@ from limelight.serving.limits import Limits
 from limelight.serving.logs import Log
 from limelight.serving.metrics import Metrics
 from limelight.serving.pool import Partial, Sentence
-from limelight.serving.refusal import Refusal, bad_request
+from limelight.serving.refusal import Refusal, bad_request, beyond
 from limelight.serving.segments import Plain, Segment, SegmentedText, Split, TagHandling, segment_task, segmented
 from limelight.serving.uploads import Uploads
 from limelight.text.glossary import Glossary
@@ -196,16 +196,20 @@ class Service:
         self.require_open()
         limits = self.limits
         if len(ask.texts) > limits.texts:
-            message = f"there are {len(ask.texts)} texts, and a request has at most {limits.texts}: divide them"
-            raise Refusal(413, "too_many_texts", message)
+            what = f"there are {len(ask.texts)} texts"
+            raise Refusal(413, "too_many_texts", beyond(what, limits.texts, "--max-texts", "divide them"))
         characters = sum(map(len, ask.texts))
         if characters > limits.characters:
-            message = f"request ({characters}) exceeds text limit ({limits.characters} characters): send less at a time"
+            what = f"the texts have {characters} characters"
+            message = beyond(what, limits.characters, "--max-characters", "send less at a time")
             raise Refusal(413, "too_long", message)
-        for name, most in (("beam_size", limits.beam), ("n_best", limits.n_best)):
+        for name, most, option in (
+            ("beam_size", limits.beam, "--max-beam"),
+            ("n_best", limits.n_best, "--max-n-best"),
+        ):
             asked = ask.options.get(name)
             if asked is not None and not 1 <= asked <= most:
-                raise bad_request(f"{name} must be from 1 to {most}, not {asked}")
+                raise bad_request(f"{name} must be from 1 to {most}, not {asked}; {option} of the service is its limit")
         if self.keys is not None:
             self.keys.spend(client.key, characters)
 

@@ -71,11 +71,14 @@ class Uploads:
         for some, most in ((opened, MAX_OPEN), (kept, MAX_DOCUMENTS)):
             mine = sum(each.client == client for each in some)
             if len(some) >= most or mine >= most // 2:
-                count = f"{mine} of your" if mine >= most // 2 else str(len(some))
-                message = f"there are {count} documents already: fetch their translations first, or try again later"
+                count, bound = (f"{mine} of your", most // 2) if mine >= most // 2 else (str(len(some)), most)
+                message = (
+                    f"there are {count} documents already, of at most {bound}: fetch their translations first, or try "
+                    "again later"
+                )
                 raise Refusal(429, "too_many_documents", message, retry_after=10)
         if sum(each.size for each in kept) + size > MAX_BYTES:
-            message = f"the documents that are kept have {MAX_BYTES} bytes together: try again later"
+            message = f"the documents that are kept would have more than {MAX_BYTES} bytes together: try again later"
             raise Refusal(503, "overloaded", message, retry_after=30)
 
     def add(self, name: str, characters: int, work: Awaitable[bytes], *, client: str = "", size: int = 0) -> tuple[

@@ -1,0 +1,124 @@
+"""What is refused for a limit: each message names the value, the bound and the remedy, in each dialect's format."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from limelight.serving import glossaries, uploads
+from limelight.serving.keys import Key, Keys, digest
+from limelight.serving.limits import Limits
+from limelight.serving.refusal import Refusal
+from limelight.serving.uploads import Uploads
+from tests.serving.helpers import Answered, Running, running, table, translator, wait_until
+from tests.serving.test_app import message_of
+
+LIMITS = Limits(characters=20, texts=3, beam=4, n_best=2, body=4000, document=1024, queue=6, client_queue=6)
+LONG = "dab " * 6
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[Running]:
+    with running({"one": translator(table(1))}, limits=LIMITS) as started:
+        yield started
+
+
+def told(answer: Answered, status: int, *words: str) -> None:
+    assert answer.status == status, answer
+    message = message_of(answer.value)
+    assert all(word in message for word in words), message
+
+
+def sent(path: str, text: Any) -> dict[str, Any]:
+    """A request of each dialect for these texts."""
+    texts = text if isinstance(text, list) else [text]
+    bodies: dict[str, dict[str, Any]] = {
+        "/api/v1/translate": {"text": texts},
+        "/v2/translate": {"text": texts, "target_lang": "DE"},
+        "/translate": {"q": texts, "source": "en", "target": "de"},
+        "/v1/chat/completions": {"model": "one", "messages": [{"role": "user", "content": texts[0]}]},
+    }
+    return bodies[path]
+
+
+DIALECTS = ["/api/v1/translate", "/v2/translate", "/translate", "/v1/chat/completions"]
+
+
+@pytest.mark.parametrize("path", DIALECTS)
+def test_characters_and_bytes(service: Running, path: str) -> None:
+    told(service.post(path, sent(path, LONG)), 413, "24 characters", "at most 20", "send less", "--max-characters")
+    told(service.post(path, sent(path, "a" * 5000)), 413, "bytes", "at most 4000", "send less", "--max-body")
+    chunked = service.send("POST", path, iter([b"a" * 4001]), {"Content-Type": "application/json"})
+    told(chunked, 413, "more than 4000 bytes", "--max-body")
+
+
+@pytest.mark.parametrize("path", DIALECTS[:3])
+def test_texts(service: Running, path: str) -> None:
+    told(service.post(path, sent(path, ["a"] * 4)), 413, "4 texts", "at most 3", "divide", "--max-texts")
+
+
+@pytest.mark.parametrize("path", ["/v2/document", "/translate_file"])
+def test_uploads(service: Running, path: str) -> None:
+    body = b"a" * 1025
+    answer = service.post(path, body, **{"Content-Type": "multipart/form-data; boundary=x"})
+    told(answer, 413, "1025 bytes", "at most 1024", "divide the document", "--max-upload")
+
+
+@pytest.mark.parametrize(
+    ("path", "changed", "words"),
+    [
+        ("/api/v1/translate", {"beam_size": 5}, ["beam_size", "from 1 to 4", "not 5", "--max-beam"]),
+        ("/api/v1/translate", {"n_best": 3}, ["n_best", "from 1 to 2", "not 3", "--max-n-best"]),
+        ("/api/v1/steps", {"text": "a", "beam_size": 5}, ["beam_size", "from 1 to 4", "not 5", "--max-beam"]),
+        ("/api/v1/page/explain", {"text": "a", "beam_size": 0}, ["beam_size", "from 1 to 4", "not 0", "--max-beam"]),
+        ("/translate", {"alternatives": 2}, ["n_best", "from 1 to 2", "not 3", "--max-n-best"]),
+        ("/v1/chat/completions", {"n": 3}, ["n_best", "from 1 to 2", "not 3", "--max-n-best"]),
+    ],
+)
+def test_widths(service: Running, path: str, changed: dict[str, Any], words: list[str]) -> None:
+    body = sent(path, "a") if path in DIALECTS else {}
+    told(service.post(path, {**body, **changed}), 400, *words)
+
+
+def test_the_queue_and_the_deadline() -> None:
+    """The queue of one client and of all, the time in it, and the time in all."""
+    model = table(8)
+    limits = Limits(queue=130, client_queue=130, queue_seconds=0.2, deadline=0.6, texts=200)
+    with running({"one": translator(model)}, limits=limits) as service:
+        pool = service.service.catalog.models[0].pool
+        model.gate.clear()
+        answers: list[Answered] = []
+        many, one = sent("/translate", ["a"] * 100), sent("/translate", ["a"])
+        first = threading.Thread(target=lambda: answers.append(service.post("/translate", many)))
+        first.start()
+        wait_until(lambda: pool.waiting == 36)  # an engine has the others
+        told(service.post("/translate", many), 503, "36 sentences wait", "these are 100", "at most 130", "--max-queue")
+        told(service.post("/translate", {**one, "q": ["a"] * 9}), 503, "waited for 0.2 s", "--queue-seconds")
+        first.join()
+        model.gate.set()
+        told(answers[0], 504, "longer than 0.6 s", "send less", "--deadline")
+    with running({"one": translator(model)}, limits=Limits(queue=130, client_queue=50)) as service:
+        told(service.post("/translate", many), 429, "0 of your", "these are 100", "at most 50", "wait", "--max-queue")
+
+
+def test_the_limit_of_a_key() -> None:
+    keys = Keys([Key("slow", digest("s"), "", 10)])
+    keys.spend("slow", 4)
+    with pytest.raises(Refusal) as caught:
+        keys.spend("slow", 8)
+    for word in ("these are 8 characters", "10 a minute", "6 are left", "wait", "--characters-per-minute"):
+        assert word in caught.value.message
+
+
+def test_documents_and_glossaries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(glossaries, "MAX_OWN", 0)
+    monkeypatch.setattr(uploads, "MAX_BYTES", 5)
+    with pytest.raises(Refusal, match="more than 5 bytes together: try again later"):
+        Uploads().require_room("a", 6)
+    with pytest.raises(Refusal, match="0 glossaries of yours already, of at most 0: delete one"):
+        asyncio.run(glossaries.Glossaries().add("a", "b", []))
+    monkeypatch.setattr(uploads, "MAX_DOCUMENTS", 0)
+    with pytest.raises(Refusal, match="there are 0 of your documents already, of at most 0: fetch"):
+        Uploads().require_room("a", 1)
