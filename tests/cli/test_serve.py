@@ -129,9 +129,8 @@ def test_it_translates_and_drains_at_sigterm(trained: Path) -> None:
         assert not any(Path(f"/proc/{child}").exists() for child in children)
 
 
-def test_each_line_of_standard_error_is_json(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_line_of_standard_error_is_json() -> None:
     """Without --model, from the first line to the last one, and with a warning of a library."""
-    monkeypatch.setenv("PYTHONWARNINGS", "always")
     code = (
         "import asyncio, sys, warnings; from limelight.serving import run; begin = run.listen\n"
         "run.listen = lambda *place: (warnings.warn('a sentence of a user'), begin(*place))[1]\n"
