@@ -6,14 +6,15 @@ from pathlib import Path
 import pytest
 
 from benchmarks import scaling
+from limelight.config import BatchingConfig, RunConfig
 from tests.training.helpers import write_pairs
 
 
 def test_processes_and_threads_are_measured_on_the_same_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(scaling, "ROWS", ((1, 1), (1, 2), (2, 1)))
-    monkeypatch.setattr(scaling, "TOKENS", 60)
+    monkeypatch.setattr(scaling, "ROWS", ((1, 1), (2, 1)))
+    monkeypatch.setattr(scaling, "find_recipe", lambda _: RunConfig(batching=BatchingConfig(tokens=120)))
     monkeypatch.setattr(scaling, "EVERY", 1)
     results: dict[str, dict] = {}
     monkeypatch.setattr(scaling, "write_result", lambda name, found: results.update({name: found}))
@@ -21,12 +22,12 @@ def test_processes_and_threads_are_measured_on_the_same_run(
     scaling.main([text], tmp_path / "runs", recipe="tiny", updates=6, rounds=1)
     assert "against as many threads" in capsys.readouterr().out
     speeds = results["scaling"]["target_tokens_per_second"]
-    assert set(speeds) == {"1x1", "1x2", "2x1"}
+    assert set(speeds) == {"1x1x1", "1x1x2", "2x1x2"}
     assert min(speeds.values()) > 0
     lines = {
         name: [json.loads(line) for line in (tmp_path / "runs" / f"{name}-0" / "log.jsonl").read_text().splitlines()]
         for name in speeds
     }
-    first, *others = ([line["loss"] for line in each if line["event"] == "training"] for each in lines.values())
+    _, first, other = ([line["loss"] for line in each if line["event"] == "training"] for each in lines.values())
     assert len(first) == 6
-    assert all(other == pytest.approx(first, rel=1e-2) for other in others)
+    assert other == pytest.approx(first, rel=1e-2)

@@ -11,7 +11,7 @@ def test_the_model_and_how_it_is_used_are_the_parents() -> None:
         found = finetune(parent)
         assert (found.model, found.tokens, found.decoding) == (parent.model, parent.tokens, parent.decoding)
         assert (found.batching.block, found.batching.max_length) == (parent.batching.block, parent.batching.max_length)
-        assert found.batching.tokens <= parent.batching.tokens
+        assert found.batching.tokens <= parent.batching.tokens * parent.training.accumulate
         assert found.training.learning_rate < parent.training.learning_rate
         assert (found.data, found.begin_with) == (RunConfig().data, "")
 

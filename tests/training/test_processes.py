@@ -14,16 +14,16 @@ import torch
 from torch import nn
 
 from limelight.cli.app import run as command
-from limelight.config import RunConfig
+from limelight.config import RunConfig, load_config
 from limelight.errors import RunError, UserError
 from limelight.signals import Stopped
 from limelight.training import processes
-from limelight.training.distributed import PeerEndedError, shared
-from limelight.training.processes import Choice, choose_processes
+from limelight.training.distributed import ALONE, PeerEndedError, shared
+from limelight.training.processes import Choice, choose_processes, divided, with_batches
 from limelight.training.report import Report
 from limelight.training.run import train
 from tests.torture.processes import PROCESSES
-from tests.training.helpers import checkpoints_of, go, tiny_run, with_training
+from tests.training.helpers import RECURRENT, checkpoints_of, go, tiny_run, with_training
 from tests.training.test_distributed import furthest, losses_of
 
 WITHIN = 60.0
@@ -184,6 +184,44 @@ def test_processes_are_chosen_where_they_pay(
     config = with_training(tiny_run(tmp_path), **{"max_steps": None, "threads": threads, **training})
     config = config.model_copy(update={"batching": config.batching.model_copy(update={"tokens": tokens})})
     assert choose_processes(config, MODEL)[:2] == chosen
+
+
+def test_updates_are_divided_where_processes_shall_share_them(tmp_path: Path) -> None:
+    """Into batches of 2,048 tokens or more, and not where there is one already that somebody asked for."""
+    config = with_batches(with_training(tiny_run(tmp_path), max_steps=None, threads=2), accumulate=1, tokens=4097)
+    found = divided(config, MODEL)
+    assert (found.batching.tokens, found.training.accumulate) == (2048, 2)
+    assert with_batches(found, accumulate=1, tokens=4097) == config
+    four = divided(with_training(with_batches(config, accumulate=1, tokens=9000), threads=4), MODEL)
+    assert (four.batching.tokens, four.training.accumulate) == (2250, 4)
+    for other in (
+        with_batches(config, accumulate=1, tokens=4095),
+        with_batches(config, accumulate=2, tokens=4097),
+        with_training(config, threads=1),
+        with_training(config, max_minutes=4),
+        with_training(config, processes=2),
+        config.model_copy(update={"model": RECURRENT}),
+    ):
+        assert divided(other, MODEL) == other
+
+
+def test_a_run_keeps_its_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command that began it continues it, also where its batches would not be divided."""
+    config = with_training(tiny_run(tmp_path / "text", max_steps=1, accumulate=1), threads=2)
+    config = with_batches(config, accumulate=1, tokens=181)
+    run = tmp_path / "run"
+    for name, value in {"PART": 90, "TOKENS": 90, "MINUTES": 0.0}.items():
+        monkeypatch.setattr(processes, name, value)
+    monkeypatch.setattr(processes.Launcher, "start", lambda *_: ALONE)
+    train(config, run, quiet=True, may_divide=True)
+    monkeypatch.setattr(processes, "MINUTES", 5.0)
+    assert train(with_training(config, max_steps=2), run, quiet=True, may_divide=True).step == 2
+    there = load_config(run / "config.yaml")
+    assert (there.batching.tokens, there.training.accumulate) == (90, 2)
+    with pytest.raises(UserError, match=r"batching.tokens is 90 there, 181 here"):
+        train(with_training(config, max_steps=3), run, quiet=True)
+    train(config, tmp_path / "alone", quiet=True, may_divide=True)
+    assert load_config(tmp_path / "alone" / "config.yaml").batching.tokens == 181
 
 
 def test_processes_are_not_chosen_where_memory_is_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,9 @@
 BOUNDS = ("training.max_steps", "training.max_minutes")
 OF_THE_RATE = {"training.schedule", "training.warmup", "training.decay_steps", "training.fit_to_budget"}
 
+OF_THE_BATCHES = {"batching.tokens", "training.accumulate"}
+"""Settings with which the batches of a run are those that were asked for."""
+
 
 def with_budget(settings: list[str], *, fit: bool) -> list[str]:
     """The settings, and those implied by a bound: it replaces the other bound of the recipe; with `fit` the learning

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from limelight.cli import options
 from limelight.cli.arguments import corpora
-from limelight.cli.bounds import has_bound, with_budget
+from limelight.cli.bounds import OF_THE_BATCHES, has_bound, with_budget
 from limelight.errors import UserError
 from limelight.signals import Stopped
 
@@ -96,7 +96,8 @@ def train(
         short = override(_start_from("quick", None, None, None).model_copy(update={"data": resolved.data}), given)
     if preview is not None:
         return _preview(override(resolved, given), preview, quiet=quiet)
-    _train(override(resolved, given), short, out, quiet=quiet)
+    may_divide = config is None and not {setting.partition("=")[0].strip() for setting in given} & OF_THE_BATCHES
+    _train(override(resolved, given), short, out, quiet=quiet, may_divide=may_divide)
 
 
 def _preview(resolved: RunConfig, count: int, *, quiet: bool) -> None:
@@ -115,7 +116,7 @@ def _preview(resolved: RunConfig, count: int, *, quiet: bool) -> None:
             write(f"{source}\t{target}\t{', '.join(applied) or '-'}")
 
 
-def _train(resolved: RunConfig, short: RunConfig | None, out: Path | None, *, quiet: bool) -> None:
+def _train(resolved: RunConfig, short: RunConfig | None, out: Path | None, *, quiet: bool, may_divide: bool) -> None:
     """Train in this process, which does nothing else."""
     if out is None:
         raise UserError("missing option '--out'; see `limelight train --help`")
@@ -126,7 +127,7 @@ def _train(resolved: RunConfig, short: RunConfig | None, out: Path | None, *, qu
     from limelight.training.run import train as run
 
     try:
-        run(resolved, out, quiet=quiet, short=short)
+        run(resolved, out, quiet=quiet, short=short, may_divide=may_divide)
     except PeerEndedError:
         if os.environ.get("RANK", "0") != "0":
             raise SystemExit(1) from None  # the first process reports it

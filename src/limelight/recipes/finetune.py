@@ -22,10 +22,11 @@ def finetune(parent: RunConfig | None = None) -> RunConfig:
     parent = parent or RunConfig()
     learns_from = parent.model.learns_from
     translates = "pairs" in learns_from
+    tokens = parent.batching.tokens * parent.training.accumulate
     return RunConfig(
         recipe="finetune",
         tokens=parent.tokens,
-        batching=parent.batching.model_copy(update={"tokens": min(parent.batching.tokens, 4096)}),
+        batching=parent.batching.model_copy(update={"tokens": min(tokens, 4096)}),
         model=parent.model,
         training=TrainingConfig(
             schedule="inverse_sqrt",

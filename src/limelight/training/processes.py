@@ -25,10 +25,11 @@ from typing import IO, NamedTuple, cast
 import torch
 from torch import distributed, nn
 
-from limelight.config import RunConfig
+from limelight.config import RunConfig, load_config
 from limelight.errors import RunError
 from limelight.memory import physical_memory
 from limelight.models.build import choose_device, count_parameters
+from limelight.storage.layout import CONFIG
 from limelight.training.carry import ReadsOn
 from limelight.training.distributed import WAIT, Group, PeerEndedError
 
@@ -42,6 +43,9 @@ RATE = 50e9
 """Floating-point operations per second of a core, for an estimate of the length of a run of so many updates."""
 TOKENS = 1000
 """Minimum tokens that each process computes in an update (`batching.tokens` times its batches)."""
+PART = 2048
+"""Minimum tokens of a batch that an update is divided into for processes: below this, computing several batches takes
+notably longer than one."""
 BYTES = 28
 """Bytes for each parameter and process: weights, gradients, two moments, steps, a part of the shared memory."""
 MEMORY = 0.5
@@ -89,6 +93,37 @@ def choose_processes(config: RunConfig, model: nn.Module) -> Choice:
     )
 
 
+def divided(config: RunConfig, model: nn.Module) -> RunConfig:
+    """The same updates in as many smaller batches as processes shall share them, where this pays; else `config`."""
+    training, tokens = config.training, config.batching.tokens
+    threads = training.threads or torch.get_num_threads()
+    parts = min(threads, tokens // PART)
+    measured = config.model.family == "transformer"
+    if not measured or training.accumulate > 1 or training.processes is not None or parts < 2:
+        return config
+    smaller = with_batches(config, accumulate=parts, tokens=tokens // parts)
+    return smaller if choose_processes(smaller, model).number > 1 else config
+
+
+def with_batches(config: RunConfig, *, accumulate: int, tokens: int) -> RunConfig:
+    """The configuration with another division of its updates into batches."""
+    training = config.training.model_copy(update={"accumulate": accumulate})
+    return config.model_copy(
+        update={"training": training, "batching": config.batching.model_copy(update={"tokens": tokens})}
+    )
+
+
+def batches_of_run(config: RunConfig, folder: Path) -> RunConfig:
+    """The configuration with the batches of the run in the folder, if there is one and they are `config`'s, divided."""
+    if not (folder / CONFIG).exists():
+        return config
+    there = load_config(folder / CONFIG)
+    parts, tokens = there.training.accumulate, there.batching.tokens
+    if config.training.accumulate > 1 or tokens != config.batching.tokens // parts:
+        return config
+    return with_batches(config, accumulate=parts, tokens=tokens)
+
+
 def _threads(count: int) -> str:
     return f"{count} thread{'s' * (count > 1)}"
 
@@ -118,7 +153,9 @@ class Place(NamedTuple):
 class Launcher:
     """Starts the further processes of a run. Use it in `further_processes`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, may_divide: bool = False) -> None:
+        self.may_divide = may_divide
+        """Whether the updates of a new run may be divided into more batches."""
         self._leave = ExitStack()
         self._started: list[subprocess.Popen[bytes]] = []
         self._store: distributed.TCPStore | None = None
@@ -180,9 +217,9 @@ class Launcher:
 
 
 @contextmanager
-def further_processes() -> Iterator[Launcher]:
+def further_processes(*, may_divide: bool) -> Iterator[Launcher]:
     """A context at whose end no process is left that was started in it."""
-    launcher = Launcher()
+    launcher = Launcher(may_divide=may_divide)
     try:
         yield launcher
     except BaseException as error:

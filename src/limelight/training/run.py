@@ -36,7 +36,7 @@ from limelight.training.optimizer import make_optimizer
 from limelight.training.parent import parent_warnings, require_same_function
 from limelight.training.precision import HALVES, choose_precision, fp32_products
 from limelight.training.preflight import check_run
-from limelight.training.processes import Launcher, choose_processes, further_processes
+from limelight.training.processes import Launcher, batches_of_run, choose_processes, divided, further_processes
 from limelight.training.report import Report
 from limelight.training.run_state import Run
 from limelight.training.tasks import Tokenized, build_task, fresh_model, prepare_data
@@ -53,11 +53,21 @@ MADE_BEFORE = {"config", "data", "tokenizer", Path(PARENT).stem}
 """Names of files and folders that an interrupted start may leave in a folder before it is a run, without suffixes."""
 
 
-def train(config: RunConfig, folder: str | Path, *, quiet: bool = False, short: RunConfig | None = None) -> Progress:
+def train(
+    config: RunConfig,
+    folder: str | Path,
+    *,
+    quiet: bool = False,
+    short: RunConfig | None = None,
+    may_divide: bool = False,
+) -> Progress:
     """Train in a run folder, or resume the run in it; returns its progress.
 
     If the budget is too short for `config`, `short` is trained instead, if given (see `choose_by_budget`). Both use the
     same text with the same vocabulary.
+
+    With `may_divide` a new run may have the same tokens per update in several smaller batches, which processes share
+    (see `divided`). A run that exists keeps its batches.
 
     A run owns its process while it lasts: it seeds torch's generator, changes torch's number of threads (restored at
     the end) and handles signals. Raises `UserError` for invalid settings or input, `RunError` if the work fails,
@@ -69,7 +79,7 @@ def train(config: RunConfig, folder: str | Path, *, quiet: bool = False, short: 
     with joined_group() as group:
         if not group.is_first:
             return follow(Path(folder), group)
-        with further_processes() as launcher:
+        with further_processes(may_divide=may_divide) as launcher:
             return _lead(config, Path(folder), group, launcher, quiet=quiet, short=short)
 
 
@@ -78,6 +88,8 @@ def _lead(
 ) -> Progress:
     """Prepare the run and train it: the only process, or the first."""
     config = config.model_copy(update={"weights": "fp32"})  # also where it came from the folder of a smaller form
+    if launcher.may_divide:
+        config = batches_of_run(config, folder)
     _require_end(config)
     _require_run_or_nothing(folder)
     if config.begin_with and not (folder / CONFIG).exists():
@@ -140,7 +152,7 @@ def _prepared(
         if short is not None:
             config = choose_by_budget(config, short, prepared, report.say)
         if group.size == 1:
-            group = _begin_processes(config, folder, prepared, report, launcher)
+            config, group = _begin_processes(config, folder, prepared, report, launcher)
         for line in group_warnings(config.training.accumulate, group):
             report.say(line)
         run = _set_up(config, folder, prepared, report, stop, group)
@@ -153,17 +165,22 @@ def _prepared(
         return run
 
 
-def _begin_processes(config: RunConfig, folder: Path, prepared: Tokenized, report: Report, launcher: Launcher) -> Group:
-    """The group of this process and those that it starts, if any: they begin while the run is prepared."""
+def _begin_processes(
+    config: RunConfig, folder: Path, prepared: Tokenized, report: Report, launcher: Launcher
+) -> tuple[RunConfig, Group]:
+    """The group of this process and those that it starts, if any: they begin while the run is prepared. The batches of
+    a new run may be divided for them."""
     with torch.device("meta"):
         model = fresh_model(config, prepared)
+    if launcher.may_divide and not (folder / CONFIG).exists():
+        config = divided(config, model)
     choice = choose_processes(config, model)
     if choice.number == 1:
-        return ALONE
+        return config, ALONE
     require_apart(model, choice.number)
     report.say(choice.reason)
     torch.set_num_threads(choice.threads)
-    return launcher.start(choice, folder)
+    return config, launcher.start(choice, folder)
 
 
 def _trained(run: Run) -> Progress:
