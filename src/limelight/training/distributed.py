@@ -60,6 +60,8 @@ class Group:
     ) -> None:
         """`memory` is the descriptor of memory that all processes share, if they are on one machine and compute on the
         CPU. `threads` is the number for each process if it is not that of the configuration."""
+        self.is_started_here = False
+        """Whether this process has started all others, and ends them when it ends."""
         self.rank, self.size, self.local_rank, self.threads = rank, size, local_rank, threads
         self._descriptor, self._memory = memory, None  # type: int | None, SharedMemory | None
 

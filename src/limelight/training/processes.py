@@ -181,7 +181,9 @@ class Launcher:
             self._leave.callback(os.close, memory)
         for rank in range(1, choice.number):
             self._started.append(_start(folder, Place(rank, choice.number, choice.threads, port, memory)))
-        return Group(0, choice.number, threads=choice.threads, memory=memory)
+        group = Group(0, choice.number, threads=choice.threads, memory=memory)
+        group.is_started_here = True
+        return group
 
     def join(self) -> None:
         """Wait for the started processes and connect with them; nothing to do if there are none.
@@ -200,7 +202,7 @@ class Launcher:
         self._leave.callback(distributed.destroy_process_group)
 
     def close(self, error: BaseException | None = None) -> None:
-        """Wait until the processes have ended, after an error not for long, and say with it how one ended first."""
+        """Wait until the processes have ended; after an error or a signal end them, and say with it how one ended."""
         if isinstance(error, PeerEndedError):
             ended = [process for process in self._started if process.poll() not in (None, 0)]
             for process in ended[:1]:
@@ -208,7 +210,7 @@ class Launcher:
         self._leave.close()
         for process in self._started:
             with suppress(subprocess.TimeoutExpired):
-                process.wait(LEAVE if error is None or not isinstance(error, Exception) else 0.0)
+                process.wait(LEAVE if error is None else 0.0)
             process.kill()
             process.wait()
             for pipe in (process.stdin, process.stdout):
