@@ -5,7 +5,7 @@ WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-wheel test-browser test-clients test-ray test-portable torture bench bench-serve check format lock
+.PHONY: help demo test test-wheel test-browser test-clients test-ray test-portable torture bench bench-serve check format lock sbom
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
@@ -68,6 +68,9 @@ format: .venv/.ready-dev ## put every file into the common form
 
 lock: .venv/.ready-dev ## write the versions installed in .venv into the requirement files
 	@$(BIN)/python .ci/lock.py
+
+sbom: .venv/.ready ## write limelight.cdx.json: the packages of requirements.txt, their versions and licenses (CycloneDX)
+	@$(BIN)/python .ci/sbom.py
 
 .venv/.ready: requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Limelight needs Python 3.11 or newer; choose one with make PYTHON=python3.12")'

@@ -82,6 +82,16 @@ def test_widths(service: Running, path: str, changed: dict[str, Any], words: lis
     told(service.post(path, {**body, **changed}), 400, *words)
 
 
+def test_characters_of_a_wide_search_count_for_more() -> None:
+    """For all of its cost: a beam of 8 may have half as many as one of 4."""
+    with running({"one": translator(table(1))}, limits=Limits(characters=20, beam=8, n_best=8)) as service:
+        for wide in ({"beam_size": 8}, {"beam_size": 8, "n_best": 8}):
+            told(service.post("/api/v1/translate", {"text": "a" * 11, **wide}), 413, "11 characters", "8 hypotheses",
+                 "count as 22", "at most 20", "smaller beam_size", "--max-characters")  # fmt: skip
+            assert service.post("/api/v1/translate", {"text": "a" * 10, **wide}).status == 200
+        assert service.post("/api/v1/translate", {"text": "a" * 20, "beam_size": 4}).status == 200
+
+
 def test_the_queue_and_the_deadline() -> None:
     """The queue of one client and of all, the time in it, and the time in all."""
     model = table(8)
@@ -100,7 +110,7 @@ def test_the_queue_and_the_deadline() -> None:
         model.gate.set()
         told(answers[0], 504, "longer than 0.6 s", "send less", "--deadline")
     with running({"one": translator(model)}, limits=Limits(queue=130, client_queue=50)) as service:
-        told(service.post("/translate", many), 429, "0 of your", "these are 100", "at most 50", "wait", "--max-queue")
+        told(service.post("/translate", many), 413, "100 sentences", "at most 50", "divide the text", "--max-queue")
 
 
 def test_the_limit_of_a_key() -> None:

@@ -30,6 +30,7 @@ from limelight.serving.load import Loading
 from limelight.serving.logs import Log
 from limelight.serving.pool import NewLink, Pool
 from limelight.serving.run import Plan, run_service
+from limelight.serving.service import Service
 from limelight.serving.worker import Worker
 from tests.interop.helpers import ENGLISH, make_stored, make_tokenizers, transformer
 from tests.serving.helpers import Running, loader, running, table, translator, wait_until, worker_of
@@ -291,6 +292,17 @@ def test_ready_is_said_only_when_all_is_there(measured: Measured) -> None:
     expected = [(200, 503), (200, 200), (200, 503), (200, 503)]
     held = sum(found == right for found, right in zip(told, expected, strict=True))
     measured("S6", "alive while loading, without an engine and with a bad model, and not ready", held=held, of=4)
+
+
+def test_control_a_service_that_is_ready_without_an_engine_is_seen(
+    monkeypatch: pytest.MonkeyPatch, measured: Measured
+) -> None:
+    """Readiness that looks at the process alone."""
+    monkeypatch.setattr(Service, "ready", True)
+    with running({"bad": None}, start=lambda _: broken, ready=False) as service:
+        wait_until(lambda: bool(service.service.catalog.models[0].pool.trouble), FOR_ALL)
+        status = service.get("/api/v1/health/ready").status
+    measured("S6", "control: readiness without an engine is seen", held=int(status != 503), of=1)
 
 
 def broken(heard: Any) -> ThreadLink:

@@ -137,7 +137,8 @@ class Pool:
     async def run(self, client: str, sentences: Sequence[Sentence], partial: Partial | None = None) -> list[Any]:
         """The results of sentences, in their order. Cancelled, or when the time is over, it takes them all back.
 
-        Raises `Refusal`: 400 for what the model refuses, 429 for too many of one client, 503 for too many of all, where
+        Raises `Refusal`: 400 for what the model refuses, 413 for more than ever fit, 429 for too many of one client,
+        503 for too many of all, where
         there is no engine, or one that ended, or a wait that was too long, 504 after the deadline.
         """
         self._require_room(client, len(sentences))
@@ -186,6 +187,9 @@ class Pool:
     def _require_room(self, client: str, more: int) -> None:
         if self.closing or not self.usable:
             raise Refusal(503, "unavailable", "the model is not available at the moment", retry_after=5)
+        if more > self._limits.client_queue:  # which no waiting would change
+            message = beyond(f"there are {more} sentences", self._limits.client_queue, "--max-queue", "divide the text")
+            raise Refusal(413, "too_many_sentences", message)
         if self.waiting + more > self._limits.queue:
             what = f"{self.waiting} sentences wait already, and these are {more} more"
             message = beyond(what, self._limits.queue, "--max-queue", "try again later")

@@ -27,6 +27,9 @@ from limelight.text.units.unit import FormatError
 QUICK = 2000
 """Characters that are split into sentences within the event loop; more are split in a thread."""
 
+WIDTH = 4
+"""Hypotheses above which the characters of a request count for more: twice as many take twice as long."""
+
 _TAG = re.compile("<[^<>]*>")
 """What is no language of a text with tags."""
 Shown = Callable[[int, str, str, str], None]
@@ -210,6 +213,11 @@ class Service:
             asked = ask.options.get(name)
             if asked is not None and not 1 <= asked <= most:
                 raise bad_request(f"{name} must be from 1 to {most}, not {asked}; {option} of the service is its limit")
+        width = max(ask.options.get("beam_size") or 1, ask.options.get("n_best") or 1)
+        if (counted := characters * width // WIDTH) > limits.characters:
+            what = f"{characters} characters with {width} hypotheses each count as {counted} characters"
+            remedy = "send less at a time, or a smaller beam_size and n_best"
+            raise Refusal(413, "too_expensive", beyond(what, limits.characters, "--max-characters", remedy))
         if self.keys is not None:
             self.keys.spend(client.key, characters)
 
