@@ -48,12 +48,15 @@ class Gated(TableModel):
         self.gate = threading.Event()
         self.gate.set()
         self.steps = 0
+        self.begun = 0.0
+        """When the last step began."""
         self.pause = 0.0
 
     def step_some(self, ids, state, active):
         assert self.gate.wait(60)
         time.sleep(self.pause)
         self.steps += 1
+        self.begun = time.monotonic()
         return super().step_some(ids, state, active)
 
 

@@ -3,14 +3,18 @@
 Controls break a mechanism: its check has to fail.
 """
 
-import random
+import json
+import select
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
@@ -21,13 +25,14 @@ from tests.serving.helpers import TEXTS, Running, running, table, translator
 from tests.torture.conftest import Measured
 from tests.torture.test_flat import resident_megabytes
 from tests.torture.test_service import FOR_ALL
-from tests.torture.test_serving import adds_up, at_once
+from tests.torture.test_serving import adds_up
 
 ALONE = {text: translator(table(1)).translate(text).text for text in TEXTS}
 SENTENCES = 6
 """Of a request."""
 QUEUE = 48
 QUEUE_SECONDS = 5.0
+FLOOD = str(Path(__file__).with_name("flood.py"))
 
 
 # ---- S1: overload
@@ -37,61 +42,69 @@ QUEUE_SECONDS = 5.0
 class Load:
     """What became of the requests of many clients."""
 
+    statuses: Counter[int] = field(default_factory=Counter)
     right: int = 0
     """Answered rightly, or refused with `Retry-After`."""
-    sent: int = 0
-    statuses: Counter[int] = field(default_factory=Counter)
     seconds: list[float] = field(default_factory=list)
     """How long the answers took that were no refusals."""
+    refused: list[float] = field(default_factory=list)
+    """How long the others took."""
     waiting: int = 0
     """The most sentences that waited."""
     took: float = 0.0
+    asked: float = 0.0
+    """Seconds in which requests were sent."""
+    late: float = 0.0
+    """How many seconds behind its time a request was sent, at most."""
+    clients: float = 0.0
+    """CPU seconds of the clients."""
+    own: float = 0.0
+    """CPU seconds of the service."""
+
+    @property
+    def sent(self) -> int:
+        """Requests."""
+        return self.statuses.total()
 
     @property
     def goodput(self) -> float:
         """Requests that were answered, a second."""
         return self.statuses[200] / self.took
 
-    def late(self, share: float) -> float:
-        """The seconds within which such a share was answered."""
-        return sorted(self.seconds)[min(len(self.seconds) - 1, int(share * len(self.seconds)))]
+
+def within(seconds: list[float], share: float) -> float:
+    """The seconds within which such a share was answered."""
+    return sorted(seconds)[min(len(seconds) - 1, int(share * len(seconds)))]
 
 
-def load(service: Running, clients: int, seconds: float, *, rate: float = float("inf")) -> Load:
-    """So many clients for so long, which together send `rate` requests a second, whether or not they are answered in
-    time; each at once again where it is left out."""
-    found, lock, start = Load(), threading.Lock(), time.monotonic()
+def load(service: Running, seconds: float, **how: float) -> Load:
+    """Clients in a process of their own for so long: `clients=N` of them, or at `rate=N` requests a second."""
     pool = service.service.catalog.models[0].pool
-
-    def client(number: int) -> None:
-        draw, turn = random.Random(number), 0
-        while time.monotonic() < start + seconds:
-            text, begun = draw.choice(TEXTS), time.monotonic()
-            body = {"q": [text] * SENTENCES, "source": "en", "target": "de"}
-            answer = service.send("POST", "/translate", body, seconds=FOR_ALL)
-            ended = time.monotonic()
-            with lock:
-                found.sent += 1
-                found.statuses[answer.status] += 1
-                found.waiting = max(found.waiting, pool.waiting)
-                if answer.status == 200:
-                    found.seconds.append(ended - begun)
-                    found.right += answer.value["translatedText"] == [ALONE[text]] * SENTENCES
-                else:
-                    found.right += answer.status in (429, 503) and int(answer.headers["retry-after"]) >= 1
-            turn += 1
-            time.sleep(max(0.0, start + turn * clients / rate - time.monotonic()))
-
-    at_once(clients, client)
-    found.took = time.monotonic() - start
-    return found
+    cases = [
+        ({"q": [text] * SENTENCES, "source": "en", "target": "de"}, {"translatedText": [alone] * SENTENCES})
+        for text, alone in ALONE.items()
+    ]
+    asked = {"port": service.port, "path": "/translate", "cases": cases, "seed": 1, "seconds": seconds,
+             "patience": FOR_ALL, **how}  # fmt: skip
+    waiting, own = 0, time.process_time()
+    process = subprocess.Popen([sys.executable, FLOOD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps(asked))
+    process.stdin.close()
+    while not select.select([process.stdout], [], [], 0.02)[0]:
+        waiting = max(waiting, pool.waiting)
+    told = json.loads(process.stdout.read())
+    assert process.wait(FOR_ALL) == 0
+    statuses = Counter({int(status): count for status, count in told.pop("statuses").items()})
+    return Load(statuses, **told, waiting=waiting, asked=seconds, own=time.process_time() - own)
 
 
 def test_overload_is_refused_and_nothing_is_lost(measured: Measured) -> None:
     model = table(1)
     with running({"one": translator(model)}, limits=Limits(queue=24, client_queue=16)) as service:
         model.pause = 0.02
-        found = load(service, 24, 0.5)
+        found = load(service, 0.5, clients=24)
         assert set(found.statuses) == {200, 429}
         assert found.waiting <= 24
         assert adds_up(service)
@@ -103,37 +116,38 @@ def test_control_a_queue_without_bound_is_seen(monkeypatch: pytest.MonkeyPatch, 
     model = table(1)
     with running({"one": translator(model)}, limits=Limits(queue=6, client_queue=6)) as service:
         model.pause = 0.02
-        found = load(service, 24, 0.2)
+        found = load(service, 0.2, clients=24)
     measured("S1", "control: a queue without bound is seen", held=int(found.waiting > 6), of=1)
 
 
 @pytest.mark.usefixtures("in_full_only")
 def test_three_and_ten_times_what_it_can_do(measured: Measured) -> None:
     """The load that it can do is measured first; three times as much for ten minutes, then ten times for one. The steps
-    take time that is no computation, so that clients in the same process take none of it."""
+    take time that is no computation, so that they are as fast beside the handling of requests."""
     model = table(1)
     limits = Limits(queue=QUEUE, client_queue=2 * QUEUE, queue_seconds=QUEUE_SECONDS)
     with running({"one": translator(model)}, limits=limits) as service:
         model.pause = 0.05
-        alone = load(service, 1, 5.0).late(0.5)
-        peak = load(service, 16, 20.0)
+        alone = within(load(service, 5.0, clients=1).seconds, 0.5)
+        peak = load(service, 20.0, clients=16)
         before = resident_megabytes()
         for times, seconds in ((3, 600.0), (10, 60.0)):
-            found = load(service, 64, seconds, rate=times * peak.goodput)
+            found = load(service, seconds, rate=times * peak.goodput)
             grown = resident_megabytes() - before
             assert adds_up(service)
-            offered = found.sent / found.took / peak.goodput
             note = (
-                f"{offered:.1f}x offered, answered {found.statuses[200]:,}, "
+                f"{found.sent / seconds / peak.goodput:.1f}x offered, answered {found.statuses[200]:,}, "
                 f"refused {found.sent - found.statuses[200]:,}; "
                 f"goodput {found.goodput / peak.goodput:.0%} of the peak of {peak.goodput:.1f}/s, "
-                f"p99 {found.late(0.99):.2f} s, alone {alone:.2f} s, {grown:+.1f} MB"
+                f"p99 {within(found.seconds, 0.99):.2f} s, of refusals {within(found.refused, 0.99):.2f} s, "
+                f"alone {alone:.2f} s, {grown:+.1f} MB; "
+                f"CPU of service {found.own / found.took:.0%}, of clients {found.clients / found.took:.0%}"
             )
             print(note)
             assert set(found.statuses) <= {200, 429, 503}, found.statuses
             assert found.waiting <= QUEUE
             assert grown < 32, note
-            assert found.late(0.99) <= QUEUE_SECONDS + 2 * alone, note
+            assert within(found.seconds, 0.99) <= QUEUE_SECONDS + 2 * alone, note
             assert found.goodput >= 0.95 * peak.goodput, note
             measured(
                 "S1", f"{times}x overload: answered rightly, or refused", held=found.right, of=found.sent, note=note

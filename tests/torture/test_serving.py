@@ -185,6 +185,37 @@ def test_who_leaves_stops_its_work_within_a_step(full: bool, measured: Measured)
     measured("S3", "clients after whose leaving no step was begun", held=held, of=number)
 
 
+def seconds_of_work_after_leaving(number: int) -> list[float]:
+    """For how long steps are still begun after each client has left, without a gate."""
+    model, found = table(4, endless=True), []
+    body = b'{"text": "eggbeef"}'
+    head = b"POST /api/v1/translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 19\r\n\r\n"
+    with running({"one": translator(model, max_length_extra=900)}) as service:
+        pool = service.service.catalog.models[0].pool
+        model.pause = 0.001
+        for _ in range(number):
+            before = model.steps
+            with socket.create_connection(("127.0.0.1", service.port)) as connection:
+                connection.sendall(head + body)
+                wait_until(lambda: model.steps > before + 2)  # noqa: B023
+            left = time.monotonic()
+            wait_until(lambda: not pool.decoding)
+            last = -1
+            while model.steps > last:  # until it stands still
+                last = model.steps
+                time.sleep(0.02)
+            found.append(max(0.0, model.begun - left))
+    return found
+
+
+@pytest.mark.usefixtures("in_full_only")
+def test_who_leaves_stops_its_work_in_time(measured: Measured) -> None:
+    found = sorted(seconds_of_work_after_leaving(1000))
+    note = f"p50 {1000 * found[500]:.0f} ms, the longest {1000 * found[-1]:.0f} ms"
+    held = sum(seconds <= 0.2 for seconds in found)
+    measured("S3", "clients that left and whose work ended within 200 ms", held=held, of=1000, note=note)
+
+
 def test_control_steps_that_go_on_are_seen(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
     monkeypatch.setattr(ThreadLink, "send", forgetting(ThreadLink.send))
     measured("S3", "control: steps after leaving are seen", held=int(max(steps_after_leaving(1)) > 1), of=1)
