@@ -29,6 +29,38 @@ def test_requests_of_one_client_take_turns() -> None:
     assert (len(queue), queue.waiting("proxy"), queue.waiting("other")) == (96, 96, 0)
 
 
+def test_whole_requests_of_one_client_come_one_after_the_other_and_clients_still_take_turns() -> None:
+    queue = FairQueue[str](whole=True)
+    for request in (1, 2):
+        for number in range(3):
+            queue.put("proxy", request, f"{request}.{number}")
+    queue.put("other", 3, "other")
+    assert [queue.take() for _ in range(6)] == ["1.0", "other", "1.1", "1.2", "2.0", "2.1"]
+
+
+@given(
+    st.booleans(),
+    st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3), st.integers(1, 5)), max_size=12),
+    st.integers(1, 5),
+    st.integers(0, 9),
+)
+def test_what_is_ahead_is_known(whole: bool, waiting: list[tuple[str, int, int]], more: int, taken: int) -> None:
+    """Up to whose turn it is: at most one more for each other client."""
+    queue = FairQueue[str](whole=whole)
+    for client, request, size in waiting:
+        for _ in range(size):
+            queue.put(client, request, "")
+    for _ in range(min(taken, len(queue))):
+        queue.take()
+    told = queue.ahead("a", more)
+    for place in range(more):
+        queue.put("a", 99, f"new {place}")
+    last, number = f"new {more - 1 if whole else 0}", 0
+    while queue.take() != last:
+        number += 1
+    assert told - 2 <= number <= told
+
+
 def test_nobody_waits() -> None:
     queue = FairQueue[int]()
     with pytest.raises(IndexError):

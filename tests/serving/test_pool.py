@@ -8,6 +8,7 @@ import pytest
 
 from limelight.serving.limits import Limits
 from limelight.serving.links import Heard, Link
+from limelight.serving.pace import Pace
 from limelight.serving.pool import SHORT_CHARACTERS, SHORT_SENTENCES, WINDOW, Pool, Sentence
 from limelight.serving.refusal import Refusal
 from limelight.serving.tasks import Report, Task
@@ -299,5 +300,46 @@ def test_a_reload_that_fails_keeps_what_there_is() -> None:
         assert not bench.links[0].closed
         assert bench.pool.ready
         assert len(bench.links) == 2
+
+    in_loop(main)
+
+
+def test_who_would_wait_too_long_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the pace of what waits. Another client, whose turn comes sooner, is not; nor is anyone when nothing waits."""
+
+    async def main() -> None:
+        bench = await Bench(queue_seconds=2.0).loaded()
+        monkeypatch.setattr(Pace, "seconds", lambda self, now: 0.1 if self._times else 0.0)
+        busy = [bench.ask("me", *"abcdefgh") for _ in range(WINDOW // 8)]
+        await check_resumable()
+        waiting = [bench.ask("me", *"abcdefgh") for _ in range(2)]
+        await check_resumable()
+        assert (bench.pool.waiting, bench.pool.decoding) == (16, WINDOW)
+        bench.pool._paces[False].taken(0.0)
+        refusal = await refused(bench.ask("me", *"abcdef"))
+        assert (refusal.status, refusal.code, refusal.retry_after) == (503, "overloaded", 2)
+        assert "about 2.1 s, and at most 2" in refusal.message
+        work = [bench.ask("me", *"abcde"), bench.ask("other", *"abcdefgh")]
+        await check_resumable()
+        assert not any(each.done() for each in work)
+        while bench.pool.decoding:
+            bench.links[0].answer(*"abcdefgh")
+            await check_resumable()
+        assert len(await asyncio.gather(*busy, *waiting, *work)) == len(busy) + 4
+        assert bench.pool._pace(long=False) == 0, "nothing waits"
+
+    in_loop(main)
+
+
+def test_a_short_request_that_has_begun_is_not_delayed_by_the_next_ones_of_its_client() -> None:
+    async def main() -> None:
+        bench = await Bench().loaded()
+        work = [bench.ask("me", *(f"{number}{letter}" for letter in "abcdefgh")) for number in range(WINDOW // 8 + 2)]
+        await check_resumable()
+        bench.links[0].answer(*(f"0{letter}" for letter in "abcdefgh"))
+        await check_resumable()
+        assert bench.links[0].texts()[WINDOW:] == [f"{WINDOW // 8}{letter}" for letter in "abcdefgh"]
+        for each in work:
+            each.cancel()
 
     in_loop(main)

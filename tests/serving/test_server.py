@@ -1,13 +1,17 @@
 """The connections of the web server."""
 
 import socket
+import time
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
-from limelight.serving.server import PatientProtocol
+from limelight.serving import server
+from limelight.serving.limits import Limits
+from limelight.serving.server import ACCEPTED_AT_A_TIME, PatientProtocol
 from tests.serving import helpers
-from tests.serving.helpers import running, table, translator
+from tests.serving.helpers import running, table, translator, wait_until
 
 
 def without_delay(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -37,3 +41,54 @@ def test_control_a_socket_that_names_no_protocol_is_seen(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(helpers, "listen", listen)
     assert not any(without_delay(monkeypatch))
+
+
+def accepted_at_a_time(monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many of a hundred connections, which came while the event loop was busy, it takes at most before other things
+    have their turn."""
+    made, counts = PatientProtocol.connection_made, [0]
+
+    def connection_made(self: PatientProtocol, transport: Any) -> None:
+        made(self, transport)
+        counts[-1] += 1
+
+    monkeypatch.setattr(PatientProtocol, "connection_made", connection_made)
+    with running({"one": translator(table(1))}) as service, ExitStack() as connections:
+
+        def turn() -> None:
+            counts.append(0)
+            if sum(counts) < 100:
+                service.loop.call_soon(turn)
+
+        service.loop.call_soon_threadsafe(time.sleep, 0.2)
+        for _ in range(100):
+            connections.enter_context(socket.create_connection(("127.0.0.1", service.port)))
+        service.loop.call_soon_threadsafe(turn)
+        wait_until(lambda: sum(counts) >= 100)
+    return max(counts)
+
+
+def test_many_connections_at_once_leave_turns_to_other_things(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert accepted_at_a_time(monkeypatch) <= ACCEPTED_AT_A_TIME
+
+
+def test_control_all_at_once_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "ACCEPTED_AT_A_TIME", 1024)
+    assert accepted_at_a_time(monkeypatch) > ACCEPTED_AT_A_TIME
+
+
+def test_too_many_connections_are_refused_in_the_words_of_the_api() -> None:
+    """They are counted, and probes are answered."""
+    limits = Limits(connections=3)
+    with running({"one": translator(table(1))}, limits=limits) as service, ExitStack() as connections:
+        body = {"q": "dab", "source": "en", "target": "de"}
+        assert service.post("/translate", body).status == 200
+        for _ in range(3):
+            connections.enter_context(socket.create_connection(("127.0.0.1", service.port)))
+        answer = service.post("/translate", body)
+        assert answer.status == 503
+        assert "and at most 3 are accepted" in answer.value["error"]
+        assert int(answer.headers["retry-after"]) >= 1
+        assert answer.headers["connection"] == "close"
+        assert service.get("/api/v1/health/live").status == 200
+        assert (service.counts()["rejected"], service.received()) == (1, 2)

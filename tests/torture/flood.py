@@ -29,34 +29,37 @@ class Flood:
         self.right = 0
         self.seconds: list[float] = []
         self.refused: list[float] = []
+        self.ended: list[float] = []
+        """When each answer that was no refusal had come, after the start."""
+        self.start = time.monotonic()
         self.late = 0.0
         """How far behind its time a request was sent, at most."""
 
     async def run(self) -> dict[str, Any]:
         """Ask; returns what became of it."""
-        start = time.monotonic()
         if self.asked.get("rate"):
-            await self._at_a_rate(start, self.asked["rate"])
+            await self._at_a_rate(self.asked["rate"])
         else:
-            await asyncio.gather(*(self._again(start) for _ in range(self.asked["clients"])))
+            await asyncio.gather(*(self._again() for _ in range(self.asked["clients"])))
         return {
             "statuses": dict(self.statuses), "right": self.right, "seconds": self.seconds, "refused": self.refused,
-            "took": time.monotonic() - start, "late": self.late, "clients": time.process_time(),
+            "ended": self.ended, "took": time.monotonic() - self.start, "late": self.late,
+            "clients": time.process_time(),
         }  # fmt: skip
 
-    async def _at_a_rate(self, start: float, rate: float) -> None:
+    async def _at_a_rate(self, rate: float) -> None:
         tasks: set[asyncio.Task[None]] = set()
         for number in range(int(rate * self.asked["seconds"])):
-            now = time.monotonic() - start
+            now = time.monotonic() - self.start
             await asyncio.sleep(max(0.0, number / rate - now))
-            self.late = max(self.late, time.monotonic() - start - number / rate)
+            self.late = max(self.late, time.monotonic() - self.start - number / rate)
             task = asyncio.create_task(self._ask())
             tasks.add(task)
             task.add_done_callback(tasks.discard)
         await asyncio.gather(*tasks)
 
-    async def _again(self, start: float) -> None:
-        while time.monotonic() < start + self.asked["seconds"]:
+    async def _again(self) -> None:
+        while time.monotonic() < self.start + self.asked["seconds"]:
             await self._ask()
 
     async def _ask(self) -> None:
@@ -68,6 +71,7 @@ class Flood:
         self.statuses[status] += 1
         if status == 200:
             self.seconds.append(seconds)
+            self.ended.append(time.monotonic() - self.start)
             self.right += value == right
         else:
             self.refused.append(seconds)

@@ -247,7 +247,7 @@ def test_a_killed_engine_is_replaced_and_others_do_not_notice(
             right = (200, expected[ENGLISH[0]])
             held += Counter(answers) == {(503, "engine_ended"): lost, right: 8 - lost}
         assert adds_up(service)
-    note = f"the slowest 503 after {max(told):.2f} s, replaced after {max(back):.1f} s, p50 {sorted(back)[number // 2]:.1f}"
+    note = f"the slowest 503 after {max(told):.2f} s; replaced after {max(back):.1f} s"
     if full:
         assert max(told) <= 1, note
         assert max(back) <= 10, note

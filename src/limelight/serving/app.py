@@ -99,6 +99,7 @@ class Endpoint:
         except Refusal as refusal:
             reply = _refused(self._route.dialect, refusal)
             close = refusal.status in (408, 413, 415) and closes(request.headers)
+            close = close or refusal.code == "too_many_connections"
         except (ClientLeftError, asyncio.CancelledError):
             raise
         except Exception as error:
@@ -114,6 +115,8 @@ class Endpoint:
 
     async def _reply(self, request: Request) -> Reply:
         service, route = self._service, self._route
+        if route.counted:
+            service.require_connection()
         client = identify(service, request, route.dialect) if not route.public else Client("")
         limits, option = service.limits, "--max-upload" if route.upload else "--max-body"
         limit = limits.document if route.upload else limits.body

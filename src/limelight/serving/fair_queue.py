@@ -1,5 +1,4 @@
-"""A queue in which clients take turns, and the requests of each: one with ten thousand sentences delays one with a
-single sentence by one."""
+"""A queue in which clients take turns: one with ten thousand sentences delays one with a single sentence by one."""
 
 from collections import OrderedDict, deque
 from typing import Generic, TypeVar
@@ -8,10 +7,14 @@ Item = TypeVar("Item")
 
 
 class FairQueue(Generic[Item]):
-    """Items of several clients. The clients take turns, and so do the requests of one client; the items of a request
-    keep their order."""
+    """Items of several clients, which take turns; the items of a request keep their order.
 
-    def __init__(self) -> None:
+    Args:
+        whole: whether a client's requests are taken one after the other; otherwise they take turns, too.
+    """
+
+    def __init__(self, *, whole: bool = False) -> None:
+        self._whole = whole
         self._of: OrderedDict[str, OrderedDict[int, deque[Item]]] = OrderedDict()
         self._size = 0
 
@@ -21,6 +24,14 @@ class FairQueue(Generic[Item]):
     def waiting(self, client: str) -> int:
         """How many of this client wait."""
         return sum(map(len, self._of.get(client, {}).values()))
+
+    def ahead(self, client: str, more: int) -> int:
+        """How many items are taken before the last of a new request with so many items of this client; where requests
+        take turns, before its first."""
+        own = self._of.get(client, {})
+        mine = self.waiting(client) + more - 1 if self._whole else len(own)
+        others = (sum(map(len, requests.values())) for name, requests in self._of.items() if name != client)
+        return mine + sum(min(waiting, mine + 1) for waiting in others)
 
     def put(self, client: str, request: int, item: Item) -> None:
         """Behind the request's other items."""
@@ -34,7 +45,8 @@ class FairQueue(Generic[Item]):
         client, requests = next(iter(self._of.items()))
         request, items = next(iter(requests.items()))
         item = items.popleft()
-        requests.move_to_end(request)
+        if not self._whole:
+            requests.move_to_end(request)
         self._of.move_to_end(client)
         self._shrink(client, request)
         return item

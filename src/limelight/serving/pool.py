@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 from limelight.serving.fair_queue import FairQueue
 from limelight.serving.limits import Limits
 from limelight.serving.links import Heard, Link
+from limelight.serving.pace import Pace
 from limelight.serving.refusal import Refusal, beyond
 from limelight.serving.tasks import Report, Task
 
@@ -83,12 +83,13 @@ class Pool:
         self._new_link, self._limits, self._log = new_link, limits, log
         self._size = engines
         self._numbers = count(1)
-        self._queues: dict[bool, FairQueue[Job]] = {False: FairQueue(), True: FairQueue()}
-        """What waits, by whether it belongs to long requests."""
+        self._queues: dict[bool, FairQueue[Job]] = {False: FairQueue(whole=True), True: FairQueue()}
+        """What waits, by whether it belongs to long requests. Short ones are taken as a whole: what has begun is soon
+        done."""
+        self._paces = {False: Pace(), True: Pace()}
         self._engines: list[Engine] = []
         self._generation = 0
         self._ended_in_a_row = 0
-        self._finished: deque[float] = deque(maxlen=200)
         self.info: dict[str, Any] = {}
         """What the model is: of the last report `loaded`."""
         self.trouble = ""
@@ -141,10 +142,11 @@ class Pool:
         503 for too many of all, where
         there is no engine, or one that ended, or a wait that was too long, 504 after the deadline.
         """
-        self._require_room(client, len(sentences))
+        long = _is_long(sentences)
+        self._require_room(client, len(sentences), long=long)
         if not sentences:
             return []
-        jobs = self._jobs(client, sentences, partial)
+        jobs = self._jobs(client, sentences, partial, long=long)
         loop = asyncio.get_running_loop()
         impatient = loop.call_later(self._limits.queue_seconds, self._waited, jobs[0])
         for job in jobs:
@@ -165,12 +167,14 @@ class Pool:
                 self._take_back(job)
             self._dispatch()
 
+    def require_room(self, client: str) -> None:
+        """Raises `Refusal` where there is no room for a single sentence of this client."""
+        self._require_room(client, 1, long=False)
+
     def retry_after(self) -> int:
         """Seconds in which about what waits now will have been done, 1 to 30."""
-        if len(self._finished) < 2:
-            return 1
-        rate = len(self._finished) / max(asyncio.get_running_loop().time() - self._finished[0], 0.001)
-        return max(1, min(30, math.ceil(self.waiting / rate)))
+        seconds = sum(len(queue) * self._pace(long=long) for long, queue in self._queues.items())
+        return max(1, min(30, math.ceil(seconds)))
 
     def reload(self, new_link: NewLink) -> None:
         """Start engines anew; the present ones end when these are there, and stay if these fail."""
@@ -184,7 +188,7 @@ class Pool:
         new = [engine for engine in ready if engine.generation == self._generation]
         return new if len(new) >= self._size else ready
 
-    def _require_room(self, client: str, more: int) -> None:
+    def _require_room(self, client: str, more: int, *, long: bool) -> None:
         if self.closing or not self.usable:
             raise Refusal(503, "unavailable", "the model is not available at the moment", retry_after=5)
         if more > self._limits.client_queue:  # which no waiting would change
@@ -194,6 +198,10 @@ class Pool:
             what = f"{self.waiting} sentences wait already, and these are {more} more"
             message = beyond(what, self._limits.queue, "--max-queue", "try again later")
             raise Refusal(503, "overloaded", message, retry_after=self.retry_after())
+        seconds, most = self._queues[long].ahead(client, more) * self._pace(long=long), self._limits.queue_seconds
+        if seconds > most:
+            message = beyond(f"this would wait for about {seconds:.1f} s", most, "--queue-seconds", "try again later")
+            raise Refusal(503, "overloaded", message, retry_after=self.retry_after())
         mine = sum(queue.waiting(client) for queue in self._queues.values())
         if mine + more > self._limits.client_queue:
             what = f"{mine} of your sentences wait already, and these are {more} more"
@@ -201,10 +209,12 @@ class Pool:
             message = beyond(what, self._limits.client_queue, "--max-queue", remedy)
             raise Refusal(429, "too_many_requests", message, retry_after=self.retry_after())
 
-    def _jobs(self, client: str, sentences: Sequence[Sentence], partial: Partial | None) -> list[Job]:
+    def _pace(self, *, long: bool) -> float:
+        """Seconds that a sentence of this class takes, as far as that can be told."""
+        return self._paces[long].seconds(asyncio.get_running_loop().time())
+
+    def _jobs(self, client: str, sentences: Sequence[Sentence], partial: Partial | None, *, long: bool) -> list[Job]:
         """A job for each sentence of a request."""
-        characters = sum(len(sentence.text) for sentence in sentences)
-        long = len(sentences) > SHORT_SENTENCES or characters > SHORT_CHARACTERS
         request, loop = next(self._numbers), asyncio.get_running_loop()
 
         def job(place: int, sentence: Sentence) -> Job:
@@ -226,15 +236,19 @@ class Pool:
 
     def _dispatch(self) -> None:
         """Give waiting sentences to the engines that have room, the emptiest first."""
+        now = asyncio.get_running_loop().time()
         for long, queue in self._queues.items():
             while len(queue) and (engine := self._emptiest(long=long)) is not None:
                 job = queue.take()
                 if job.done.done():
                     continue
+                self._paces[long].taken(now)
                 job.engine = engine
                 engine.jobs[job.task.id] = job
                 assert engine.link is not None
                 engine.link.send(job.task)
+            if not len(queue):
+                self._paces[long].nothing_waits()
 
     def _emptiest(self, *, long: bool) -> Engine | None:
         """None where no engine has room for more of this class."""
@@ -276,7 +290,6 @@ class Pool:
                     job.partial(text, settled, False)
                 return
             del engine.jobs[report.id]
-            self._finished.append(asyncio.get_running_loop().time())
             if not job.done.done():
                 if job.partial is not None and report.kind == "done":
                     job.partial(report.value["text"], report.value["text"], True)
@@ -328,6 +341,11 @@ class Pool:
     def _replace(self) -> None:
         if not self.closing and sum(each.generation == self._generation for each in self._engines) < self._size:
             self._start_engine()
+
+
+def _is_long(sentences: Sequence[Sentence]) -> bool:
+    characters = sum(len(sentence.text) for sentence in sentences)
+    return len(sentences) > SHORT_SENTENCES or characters > SHORT_CHARACTERS
 
 
 def _settle(done: asyncio.Future[Any], report: Report) -> None:

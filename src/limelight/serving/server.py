@@ -23,6 +23,11 @@ HEADER_BYTES = 16 * 1024
 MAX_CHUNKS = 16_384
 """Maximum number of chunks of a body. A chunk costs as much time as a small request, however few bytes it has."""
 KEEP_ALIVE_SECONDS = 15
+BACKLOG = 1024
+"""Connections that wait to be accepted."""
+ACCEPTED_AT_A_TIME = 16
+"""Connections that are accepted before what else there is to do has its turn: many that come at once would keep answers
+from clients, and sentences from engines."""
 CLOSING_SECONDS = 2.0
 """How long connections may take to end when all is answered."""
 
@@ -100,6 +105,12 @@ class QuietServer(uvicorn.Server):
         """Nothing is captured."""
         yield
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """See `uvicorn.Server`. Its `backlog` is also how many are accepted at a time, and only that is to be small."""
+        await super().startup(sockets)
+        for each in sockets or ():
+            each.listen(BACKLOG)
+
 
 def listen(host: str, port: int) -> socket.socket:
     """A socket that listens, before anything is loaded. Raises `RunError` where the address is taken or not ours."""
@@ -134,13 +145,14 @@ def web_server(service: Service, app: Any, *, proxies: str = "") -> QuietServer:
         server_header=False,
         proxy_headers=bool(proxies),
         forwarded_allow_ips=proxies or None,
-        backlog=1024,
-        limit_concurrency=service.limits.connections,
+        backlog=ACCEPTED_AT_A_TIME,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=int(CLOSING_SECONDS),
         h11_max_incomplete_event_size=HEADER_BYTES,
     )
-    return QuietServer(config)
+    server = QuietServer(config)
+    service.connections = lambda: len(server.server_state.connections)
+    return server
 
 
 async def serve(

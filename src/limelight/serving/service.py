@@ -114,6 +114,8 @@ class Service:
         """Whether the service is about to end: not ready for more, though it still takes what comes."""
         self.draining = False
         """Whether nothing more is taken."""
+        self.connections: Callable[[], int] = lambda: 0
+        """How many there are; the server sets it."""
         self.uploads = Uploads()
         self.glossaries = glossaries or Glossaries()
         self.used: dict[str, int] = {}
@@ -126,8 +128,8 @@ class Service:
 
     async def translate(self, client: Client, ask: Ask, shown: Shown | None = None) -> list[Answer]:
         """The answers, in the order of the texts. Raises `Refusal`."""
-        self._check(client, ask)
         ways = self.catalog.ways(ask.source, ask.target, ask.model)
+        self._check(client, ask, ways)
         seen = ask.texts if ask.tags is None else [unescape(_TAG.sub(" ", text)) for text in ask.texts]
         found = [{} if ask.source else await self._detected(client, ways, text) for text in seen]
         chosen = [_way(ways, likely) for likely in found]
@@ -164,6 +166,14 @@ class Service:
         self._count(client, characters, len(some))
         return [result["text"] for result in found]
 
+    def require_connection(self) -> None:
+        """Raises `Refusal` where there are too many connections."""
+        if self.connections() > self.limits.connections:
+            message = beyond(
+                "there are more connections", self.limits.connections, "--max-connections", "try again later"
+            )
+            raise Refusal(503, "too_many_connections", message, retry_after=5)
+
     def require_open(self) -> None:
         """Raises `Refusal` where nothing more is taken."""
         if self.draining:
@@ -194,7 +204,7 @@ class Service:
         self._count(client, len(sentence.text), 1)
         return answer
 
-    def _check(self, client: Client, ask: Ask) -> None:
+    def _check(self, client: Client, ask: Ask, ways: Sequence[Way] = ()) -> None:
         """Raises `Refusal` for what is beyond a limit, before any work."""
         self.require_open()
         limits = self.limits
@@ -218,6 +228,8 @@ class Service:
             what = f"{characters} characters with {width} hypotheses each count as {counted} characters"
             remedy = "send less at a time, or a smaller beam_size and n_best"
             raise Refusal(413, "too_expensive", beyond(what, limits.characters, "--max-characters", remedy))
+        if any(map(len, ask.texts)):
+            _require_room(client, ways)
         if self.keys is not None:
             self.keys.spend(client.key, characters)
 
@@ -320,6 +332,20 @@ def _of_one(shown: Shown) -> Partial:
 def _way(ways: Sequence[Way], likely: Mapping[str, float]) -> Way:
     """The one from the likeliest language."""
     return max(ways, key=lambda way: likely.get(way.direction.source, 0.0))
+
+
+def _require_room(client: Client, ways: Sequence[Way]) -> None:
+    """Raises `Refusal` where none of them has room: before the texts are split, and before a key pays for them."""
+    refusals = []
+    for way in ways:
+        try:
+            way.model.pool.require_room(client.id)
+        except Refusal as refusal:
+            refusals.append(refusal)
+        else:
+            return
+    if refusals:
+        raise refusals[0]
 
 
 def _options(ask: Ask, way: Way, first: int) -> dict[str, Any]:
