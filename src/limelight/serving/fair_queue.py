@@ -28,8 +28,7 @@ class FairQueue(Generic[Item]):
     def ahead(self, client: str, more: int) -> int:
         """How many items are taken before the last of a new request with so many items of this client; where requests
         take turns, before its first."""
-        own = self._of.get(client, {})
-        mine = self.waiting(client) + more - 1 if self._whole else len(own)
+        mine = self.waiting(client) + more - 1 if self._whole else len(self._of.get(client, ()))
         others = (sum(map(len, requests.values())) for name, requests in self._of.items() if name != client)
         return mine + sum(min(waiting, mine + 1) for waiting in others)
 
