@@ -178,6 +178,7 @@ def test_forms_and_queries() -> None:
         assert refusal(bad, FORM).status == 400
     assert refusal(b"&".join(b"a=1" for _ in range(MAX_FIELDS + 1)), FORM).status == 400
     assert refusal(b"a", Headers({"content-type": "text/csv"})).status == 415
+    assert "Content-Type: application/json" in refusal(b'{"a": 1}', FORM).message
 
 
 def multipart(*parts: bytes) -> tuple[bytes, Headers]:

@@ -133,6 +133,8 @@ async def read_fields(body: bytes, headers: Headers) -> tuple[dict[str, Any], di
     if kind == JSON or kind.endswith("+json"):
         return _object(body), {}
     if kind == FORM:
+        if body.lstrip().startswith(b"{"):  # curl sends JSON so, unless it is told otherwise
+            raise bad_request(f"the body looks like JSON, and comes as a form: add the header Content-Type: {JSON}")
         return _pairs(body), {}
     if kind == MULTIPART:
         return await _multipart(body, headers)

@@ -53,6 +53,8 @@ def read_keys(path: Path) -> list[Key]:
         if stored["format"] != FORMAT:
             raise UserError(f"{path}: this is a file of keys of format {stored['format']!r}, and {FORMAT} is known")
         return [Key(**each) for each in stored["keys"]]
+    except OSError as error:
+        raise UserError(f"{path}: it cannot be read: {(error.strerror or str(error)).lower()}") from None
     except (ValueError, KeyError, TypeError) as error:
         if isinstance(error, UserError):
             raise

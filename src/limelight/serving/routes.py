@@ -1,5 +1,7 @@
 """Every path of the service. The dialects do not collide, so one port speaks all of them."""
 
+import json
+from functools import cache
 from typing import Any
 
 from limelight.serving import page
@@ -23,16 +25,22 @@ APIS: tuple[Route, ...] = (
 HTML = "text/html; charset=utf-8"
 
 
+@cache
+def _documentation() -> tuple[bytes, bytes]:
+    """The document and the page of it: made once, as this takes a while."""
+    document = openapi_document(APIS)
+    return json.dumps(document).encode(), openapi_page(document).encode()
+
+
 async def describe(service: Service, call: Call) -> Reply:
     """This document."""
-    return Reply(openapi_document(APIS))
+    return Reply(content=_documentation()[0])
 
 
 async def describe_to_people(service: Service, call: Call) -> Reply:
     """This document, for people."""
     headers = {"Content-Security-Policy": POLICY}
-    content = openapi_page(openapi_document(APIS)).encode()
-    return Reply(content=content, media_type=HTML, headers=headers)
+    return Reply(content=_documentation()[1], media_type=HTML, headers=headers)
 
 
 ROUTES = (
