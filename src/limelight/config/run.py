@@ -137,6 +137,9 @@ class TrainingConfig(Section):
     learn are fp32 in any case."""
     device: Device = Field("auto", examples=["auto", "cpu", "cuda", "cuda:1", "mps"])
     """`auto` takes the first CUDA GPU where there is one, and the CPU else."""
+    compile: bool = False
+    """Train a Transformer with code that torch.compile makes of it, where the machine can: the same updates but for
+    rounding, faster on a GPU, after a minute or two of compiling at each start."""
     threads: int | None = Field(None, ge=1)
     """CPU threads; all cores when not given."""
     processes: int | None = Field(None, ge=1)

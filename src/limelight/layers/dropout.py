@@ -76,5 +76,8 @@ def _thin(values: Tensor, kept: Tensor) -> Tensor:
 def _random_bytes(count: int) -> Tensor:
     """`count` independent uniform bytes from torch's generator, eight per draw."""
     words = torch.empty((count + 7) // 8, dtype=torch.int64)
-    words.random_(-(2**63), None)
+    if torch.compiler.is_compiling():  # torch.compile has no `random_`; the same numbers, in twice the time
+        words = torch.randint(-(2**63), 2**63 - 1, words.shape) ^ -(2**63)
+    else:
+        words.random_(-(2**63), None)
     return words.view(torch.uint8)[:count]

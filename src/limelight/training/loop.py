@@ -21,6 +21,7 @@ from limelight.training.budget import (
 )
 from limelight.training.carry import FORGET, Carrying, ReadsOn
 from limelight.training.checkpoint import CHECKPOINTS, Progress, save_checkpoint
+from limelight.training.compiled import compiled_or_none
 from limelight.training.distributed import Division
 from limelight.training.keep import drop_snapshots, finish_model, keep_snapshot, save_if_best, score_of_best
 from limelight.training.loss import Learner
@@ -41,8 +42,9 @@ def run_training(run: Run) -> str:
     """
     progress, first = run.progress, run.progress.step
     progress.model_score = score_of_best(run.folder)
-    run.clock = Clock(progress.seconds)
     run.model.train()
+    _compile_if_asked(run)
+    run.clock = Clock(progress.seconds)
     drop_later_snapshots(run)
     try:
         with closing(run.task.batches(progress.position)) as batches:
@@ -74,6 +76,13 @@ def run_training(run: Run) -> str:
     progress.finished = _why_over(run)
     _save(run)
     return progress.finished
+
+
+def _compile_if_asked(run: Run) -> None:
+    if run.config.training.compile:
+        computing = run.model if run.half is None else run.half.refreshed()
+        with run.interruptible():
+            run.compiled = compiled_or_none(computing, run.device, run.report.say)
 
 
 def why_over(training: TrainingConfig, progress: Progress, *, epoch: float) -> str:
@@ -168,6 +177,8 @@ def _one_update(run: Run, batches: Iterator[tuple[Batch, Position]]) -> int:
 def _computing(run: Run) -> Learner:
     """The module that computes this update: the model or its half-precision copy, possibly with a carried state."""
     model = run.model if run.half is None else run.half.refreshed()
+    if run.compiled is not None:
+        return run.compiled  # of this very module
     return Carrying(model, run.carried, forget=FORGET) if isinstance(model, ReadsOn) else model
 
 

@@ -28,6 +28,7 @@ from limelight.tokens import BACK_TRANSLATED, Tokenizer, Tokenizers, language_ta
 from limelight.tokens.marked import require_marks
 from limelight.tokens.tokenizer import reserved_pieces
 from limelight.tokens.vocabulary import require_size
+from limelight.training.compiled import require_compilable
 from limelight.training.precision import choose_precision
 from limelight.training.tasks.language import require_block
 from limelight.training.tasks.task import require_positions
@@ -219,6 +220,8 @@ def _check_model(config: RunConfig, tokenizers: Tokenizers) -> None:
     """Raise `UserError` if no model can be built with these settings, or sequences may be too long for it."""
     with torch.device("meta"):
         model = build_model(config.model, tokenizers, LABELS if config.data.train else ())
+    if config.training.compile:
+        require_compilable(model)
     longest = longest_sequence(model)
     if config.data.text and not isinstance(model, MaskedModel):
         require_block(config, longest)

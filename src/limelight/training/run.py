@@ -46,6 +46,7 @@ MAY_CHANGE = {
     "max_steps", "max_minutes", "fit_to_budget", "schedule", "learning_rate", "warmup", "decay_steps", "patience",
     "patience_epochs", "validate_every", "validate_epochs", "checkpoint_every", "keep_checkpoints", "log_every",
     "threads", "processes", "device", "data_workers", "average", "average_of", "keep_snapshots",
+    "compile",
 }  # fmt: skip
 """Settings of `training` that may change when a run is resumed."""
 

@@ -13,6 +13,7 @@ from limelight.signals import StopRequest
 from limelight.tokens import Tokenizers
 from limelight.training.budget import Clock, Pace
 from limelight.training.checkpoint import Progress
+from limelight.training.compiled import Compiled
 from limelight.training.distributed import ALONE, Group, Sharing
 from limelight.training.half import HalfCopy
 from limelight.training.report import Report
@@ -36,6 +37,8 @@ class Run:
     stop: StopRequest
     half: HalfCopy | None = None
     """The copy that computes updates in half precision; None if the model itself does."""
+    compiled: Compiled | None = None
+    """Computes updates in place of the model or its copy, with `training.compile`."""
     carried: Carried = ()
     """The state of a recurrent language model before the next batch."""
     epoch: float = 1.0

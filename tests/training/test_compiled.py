@@ -1,0 +1,144 @@
+"""Compiled passes: the same numbers for any sizes, from code that the sample batch alone decides, or none at all."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from limelight.batching.batch import Batch, make_batch
+from limelight.config import RecurrentConfig
+from limelight.errors import UserError
+from limelight.layers import dropout
+from limelight.models.interface import Model
+from limelight.training import compiled, loop
+from limelight.training.compiled import Compiled, compiled_or_none, require_compilable, sample_batch
+from tests.models.helpers import decoder_only, make_model, transformer
+from tests.training.helpers import go, log_of, tiny_run
+
+ROOT = Path(__file__).parents[2]
+CPU = torch.device("cpu")
+
+
+class Plain(Model):
+    """What the checks of shapes do not wrap, as they do all models of Limelight."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(9, 3)
+
+    def forward(self, batch: Batch, *, keep_heads: object = None) -> Tensor:
+        return self.table(batch.target_in).relu()
+
+
+def of_rows(rows: int) -> Batch:
+    return make_batch([[1] * 4] * rows, [[2] * 6] * rows, start=0, end=1, source_padding=8, target_padding=8)
+
+
+def test_a_transformer_is_one_graph_whatever_comes_after_the_sample(seed: int) -> None:
+    """The random numbers of dropout are the model's, too. Sizes for which the code does not hold compile nothing."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+    command = [sys.executable, "-m", "tests.training.compiled_steps"]
+    found = json.loads(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+    assert found["graphs"] == [1, 1]
+    assert found["apart"] < 1e-5
+
+
+def test_a_batch_for_which_the_code_does_not_hold_is_computed_without() -> None:
+    calls = []
+
+    def backend(graph: torch.fx.GraphModule, _: list[Tensor]):
+        def run(*given: Tensor):
+            calls.append(given)
+            return graph.forward(*given)
+
+        return run
+
+    model = Plain()
+    learner = Compiled(model, backend=backend)
+    learner.compile(of_rows(5))
+    calls.clear()
+    for rows, compiled_calls in ((7, 1), (1, 1), (4, 2)):
+        torch.testing.assert_close(learner(of_rows(rows)), model(of_rows(rows)))
+        assert len(calls) == compiled_calls
+
+
+@pytest.mark.parametrize("name", ["transformer", "decoder_only"])
+def test_the_sample_has_sizes_that_differ_and_both_passes_take_it(name: str) -> None:
+    model = make_model(transformer() if name == "transformer" else decoder_only())
+    batch = sample_batch(model)
+    sizes = [*batch.target_in.shape, *batch.source.shape[1:]]
+    sizes = [size for size in sizes if size]
+    assert len({*sizes}) == len(sizes)
+    assert min(sizes) > 8  # fewer queries take another way in `attend`
+    features = model(batch)
+    assert features.shape[:2] == batch.target_out.shape
+
+
+def test_a_machine_that_cannot_compile_trains_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line says why; the weights are those of a run that did not ask."""
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("no C++ compiler\nand much more")
+
+    monkeypatch.setattr(compiled.Compiled, "compile", broken)
+    said: list[str] = []
+    assert compiled_or_none(make_model(transformer()), CPU, said.append) is None
+    assert said[1:] == [
+        "training.compile: the model cannot be compiled on this machine (RuntimeError: no C++ compiler); training "
+        "continues without"
+    ]
+    config = tiny_run(tmp_path / "text", max_steps=2, validate_every=2)
+    go(config, tmp_path / "asked", compile=True)
+    go(config, tmp_path / "plain")
+    losses = [[line["loss"] for line in log_of(tmp_path / name) if "loss" in line] for name in ("asked", "plain")]
+    assert losses[0] == losses[1] != []
+
+
+def test_a_backend_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(graph: torch.fx.GraphModule, inputs: list[Tensor]) -> None:
+        raise OSError("g++: not found")
+
+    monkeypatch.setattr(compiled, "sample_batch", lambda _: of_rows(5))
+    monkeypatch.setattr(compiled, "Compiled", lambda model: Compiled(model, backend=failing))
+    said: list[str] = []
+    assert compiled_or_none(Plain(), CPU, said.append) is None
+    assert "(OSError: g++: not found)" in said[1]
+    assert len(said) == 2
+
+
+def test_an_update_is_computed_by_what_is_compiled() -> None:
+    computing = object()
+    run = SimpleNamespace(model=make_model(transformer()), half=None, compiled=computing, carried=())
+    assert loop._computing(run) is computing  # type: ignore[arg-type]
+    run.compiled = None
+    assert loop._computing(run) is run.model  # type: ignore[arg-type]
+
+
+def test_a_model_that_cannot_be_compiled_as_a_whole_is_refused(tmp_path: Path) -> None:
+    model = RecurrentConfig(embedding=7, hidden=8, score_size=5)
+    with pytest.raises(UserError, match=r"training\.compile=true is for .* and this is a Recurrent"):
+        go(tiny_run(tmp_path / "text", model), tmp_path / "run", compile=True)
+    assert not (tmp_path / "run" / "config.yaml").exists()
+    require_compilable(make_model(decoder_only()))
+
+
+def test_dropout_draws_the_same_bytes_where_it_is_traced(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for traced in (False, True):
+        monkeypatch.setattr(torch.compiler, "is_compiling", lambda traced=traced: traced)
+        torch.manual_seed(seed)
+        found.append(dropout._random_bytes(1003))
+    assert torch.equal(*found)
+
+
+def test_a_batch_is_what_its_features_are_for() -> None:
+    model = make_model(transformer())
+    learner = Compiled(model)
+    assert learner.output_weights()[0] is model.output_weights()[0]
+    assert isinstance(sample_batch(model), Batch)
