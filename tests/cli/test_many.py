@@ -73,6 +73,7 @@ def test_pairs_to_train_on_are_written(limelight: Limelight, one: Path, folder: 
         (["--workers", 2, "a", "b"], r"2 inputs: name the folder for their translations, -o OUT/; a text of several"),
         (["--shard", "3/2", "in", "-o", "out"], "--shard 3/2: give I/N"),
         (["--engine", "ray", "-o", "out"], "which files? Name files, folders or URLs"),
+        (["in", "in", "-o", "s3://bucket/out"], "-o s3://bucket/out: results are written to a local folder"),
         (["--json", "in", "in", "-o", "out"], "--json and --n-best are for one file"),
         (["--sample", "--workers", 2, "in", "-o", "out"], "--sample over many files needs --seed N"),
         (["--workers", 2, "in", "missing", "-o", "out"], "missing: there is no such file"),

@@ -2,4 +2,5 @@
 
 from importlib.util import find_spec
 
-collect_ignore = [] if find_spec("ray") and find_spec("pyarrow") else ["test_ray.py"]
+NEEDS = {"test_ray.py": ("ray", "pyarrow"), "test_urls.py": ("aiohttp", "pyarrow")}
+collect_ignore = [name for name, packages in NEEDS.items() if not all(map(find_spec, packages))]

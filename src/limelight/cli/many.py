@@ -175,6 +175,8 @@ def translate_corpus(many: Many, asked: Asked, form: str) -> None:
             f"{len(many.inputs)} inputs: name the folder for their translations, -o OUT/; a text of several words is "
             "written in quotes"
         )
+    if "://" in many.output:
+        raise UserError(f"-o {many.output}: results are written to a local folder; name one, and copy it afterwards")
     if form != "text":
         raise UserError(
             "--json and --n-best are for one file: of many the translations are written, in their own format"

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
-from io import BufferedIOBase, BufferedReader
+from io import BufferedIOBase, BufferedReader, RawIOBase
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, NamedTuple, cast
 
@@ -23,6 +24,7 @@ from limelight.text.readers.lines import scan_lines
 FIELDS = ("text", "source")
 """Where the text of an object is, unless a field is named."""
 RESULT = "translation"
+HTTP = ("http://", "https://")
 OWN = (".partial", ".partial.json", ".skipped.jsonl")
 """What Limelight itself leaves beside its results."""
 
@@ -127,6 +129,11 @@ def find_shards(inputs: Sequence[str], part: tuple[int, int] = (1, 1)) -> list[S
 def read_items(shard: Shard, form: Form) -> Iterator[Item | BadLine]:
     """One item for each line or row: the text, or what is wrong with it. Raises `UserError` for a file that cannot be
     read at all."""
+    with _told(shard.path):
+        yield from _items(shard, form)
+
+
+def _items(shard: Shard, form: Form) -> Iterator[Item | BadLine]:
     if shard.kind == "parquet":
         from limelight.corpus.parquet import read_rows
 
@@ -169,10 +176,29 @@ def _opened(shard: Shard) -> BufferedIOBase:
     import fsspec
 
     suffix = PurePosixPath(shard.name).suffix.lower()
-    raw = cast(BinaryIO, fsspec.open(shard.path, "rb").open())
+    # One stream: not every server of HTTP gives parts of a file, which fsspec asks for otherwise.
+    how = {"block_size": 0} if shard.path.startswith(HTTP) else {}
+    raw = cast(BinaryIO, fsspec.open(shard.path, "rb", **how).open())
     if suffix in COMPRESSIONS:
         return BufferedReader(ArchiveReader(Path(shard.name), suffix, file=raw))
-    return cast(BufferedIOBase, raw)
+    return BufferedReader(cast(RawIOBase, raw))  # fsspec's own `readline` takes no limit
+
+
+@contextmanager
+def _told(place: str) -> Iterator[None]:
+    """A context that turns the errors of a remote place, of which each file system has its own, into `UserError`."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        if "://" not in place:
+            raise
+        # "Not found" of fsspec's HTTP has the true reason as its cause, such as a host that is not reachable.
+        cause = error.__cause__ if isinstance(error, FileNotFoundError) else error
+        if cause is None or isinstance(cause, FileNotFoundError):
+            raise UserError(f"{place}: not found") from None
+        raise UserError(f"{place}: cannot be read: {str(cause) or type(cause).__name__}") from None
 
 
 def _remote(url: str) -> list[Shard]:
@@ -180,19 +206,29 @@ def _remote(url: str) -> list[Shard]:
     _require("fsspec", url)
     import fsspec
 
-    try:
+    with _told(url):
         system, root = fsspec.core.url_to_fs(url)
-        names = sorted(system.glob(root)) if "*" in root else sorted(system.find(root))
-    except (OSError, ValueError, ImportError) as error:
-        raise UserError(f"{url}: cannot be read: {error}") from None
-    if not names:
-        raise UserError(f"{url}: there are no files")
-    folder = root.partition("*")[0].rpartition("/")[0] if "*" in root or names == [root] else root.rstrip("/")
-    return [
-        Shard(system.unstrip_protocol(name), name.removeprefix(folder).lstrip("/"), int(system.size(name) or 0))
-        for name in names
-        if not name.endswith(OWN)
-    ]
+        if "*" in root:
+            names = sorted(system.glob(root))
+        else:
+            names = [root] if not root.endswith("/") and system.isfile(root) else sorted(system.find(root))
+        if not names:
+            system.info(root.partition("*")[0])  # which may know why
+            raise UserError(f"{url}: there are no files")
+        folder = root.partition("*")[0].rpartition("/")[0] if "*" in root or names == [root] else root.rstrip("/")
+        return [
+            Shard(system.unstrip_protocol(name), _below(name, folder, url), int(system.size(name) or 0))
+            for name in names
+            if not name.endswith(OWN)
+        ]
+
+
+def _below(name: str, folder: str, url: str) -> str:
+    """The name of a file below its folder. Raises `UserError` where it would lie elsewhere."""
+    below = name.removeprefix(folder).lstrip("/")
+    if not below or "://" in below or ".." in PurePosixPath(below).parts:
+        raise UserError(f"{url}: {name} does not lie in {folder}; name the files one by one")
+    return below
 
 
 def _require(package: str, place: str) -> None:

@@ -1,0 +1,93 @@
+"""Inputs that are URLs: their files, what stands in them, and errors that say which place and what to do."""
+
+import gzip
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from limelight.corpus import shards
+from limelight.corpus.shards import Form, Item, find_shards, read_items
+from limelight.errors import UserError
+from tests.corpus.fakes import job_of, run, said
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "in" / "deep").mkdir(parents=True)
+    (tmp_path / "in" / "a.txt").write_text("one\ntwo\n")
+    (tmp_path / "in" / "deep" / "b.txt.gz").write_bytes(gzip.compress(b"three\n"))
+    (tmp_path / "in" / "c.jsonl").write_text(json.dumps({"id": 7, "text": "four"}) + "\n")
+    return tmp_path / "in"
+
+
+def texts(url: str) -> dict[str, list[str]]:
+    return {
+        shard.name: [each.text for each in read_items(shard, Form()) if isinstance(each, Item)]
+        for shard in find_shards([url])
+    }
+
+
+def test_a_url_of_files_is_what_the_files_are(folder: Path) -> None:
+    a, b, c = {"a.txt": ["one", "two"]}, {"b.txt.gz": ["three"]}, {"c.jsonl": ["four"]}
+    assert texts(f"file://{folder}") == texts(f"file://{folder}/") == {**a, **c, "deep/b.txt.gz": ["three"]}
+    assert texts(f"file://{folder}/a.txt") == a
+    assert texts(f"file://{folder}/deep/*.gz") == b
+    assert texts(f"file://{folder}/*.jsonl") == c
+    sizes = [shard.size for shard in find_shards([f"file://{folder}"])]
+    assert sizes == [shard.size for shard in find_shards([str(folder)])]
+
+
+def test_it_is_translated_and_resumed_as_a_folder_is(folder: Path, tmp_path: Path) -> None:
+    job = job_of(folder, tmp_path / "out")
+    object.__setattr__(job, "inputs", (f"file://{folder}",))
+    report = run(job)
+    assert (report.files, report.counts.read, report.counts.written) == (3, 4, 4)
+    assert (tmp_path / "out" / "a.txt").read_text() == "".join(f"{said(text)}\n" for text in ("one", "two"))
+    assert run(job).former == 3
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("nope://a/b", r"nope://a/b: cannot be read: Protocol not known: nope"),
+        ("s3://bucket/a", r"s3://bucket/a: cannot be read: Install s3fs"),
+        ("file:///there/is/none.txt", r"file:///there/is/none.txt: not found"),
+        ("file:///*.there-is-none", r"file:///\*.there-is-none: there are no files"),
+    ],
+)
+def test_a_url_without_files_is_told(url: str, message: str) -> None:
+    if url.startswith("s3"):
+        pytest.importorskip("fsspec")
+        if "s3fs" in sys.modules:
+            pytest.skip("s3fs is installed")
+    with pytest.raises(UserError, match=message):
+        find_shards([url])
+
+
+def test_a_file_that_fails_while_it_is_read_stops_no_other(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """File systems raise errors of their own kinds, such as those of aiohttp."""
+    opened = shards._opened
+
+    def failing(shard: shards.Shard) -> object:
+        if shard.name == "a.txt":
+            raise LookupError("connection lost")
+        return opened(shard)
+
+    monkeypatch.setattr(shards, "_opened", failing)
+    job = job_of(folder, tmp_path / "out")
+    object.__setattr__(job, "inputs", (f"file://{folder}",))
+    report = run(job)
+    assert report.faults == [f"file://{folder}/a.txt: cannot be read: connection lost"]
+    assert report.files == 2
+
+
+@pytest.mark.parametrize("name", ["/in/../../etc/passwd", "http://elsewhere/a", "/in"])
+def test_a_name_outside_of_its_folder_is_refused(name: str) -> None:
+    """What a server lists is not trusted: results are written under that name."""
+    with pytest.raises(UserError, match="does not lie in /in"):
+        shards._below(name, "/in", "http://host/in/")
+    assert shards._below("/in/deep/a.txt", "/in", "http://host/in/") == "deep/a.txt"
