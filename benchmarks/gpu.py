@@ -9,11 +9,13 @@ which no time is left, or which fails, leaves a reason in place of its figures; 
 
 Training counts target tokens per second, and floating-point operations as 6 (N_enc + N_dec + N_out) for each target
 token and its share of source tokens, plus those of attention; what is left out (embeddings, norms, the optimizer) is
-small. The share is that of a large bf16 product on the same device, measured first. `compiled` has the model's forward
-under torch.compile with free sizes; `graphs` replays CUDA graphs of it, on batches of one shape.
+small. The share is that of a large bf16 product on the same device, measured first. `compiled` is `training.compile`;
+`graphs` replays CUDA graphs of the forward pass, on batches of one shape. `graphed` is decoding with
+LIMELIGHT_CUDA_GRAPHS=1.
 """
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -31,11 +33,13 @@ from benchmarks.machine import describe_machine, product_rate
 from benchmarks.output import RESULTS, table, write_result
 from limelight.batching.batch import Batch, cut_batches, make_batch
 from limelight.config import DecodingConfig, TransformerConfig
+from limelight.inference.graphs import ASKED
 from limelight.models.build import build_model, choose_device, count_parameters
 from limelight.models.interface import Seq2Seq
 from limelight.pipelines.translator import Translator
 from limelight.recipes import find_recipe
 from limelight.tokens import Tokenizers, suggest_vocabulary_size
+from limelight.training.compiled import Compiled, sample_batch
 from limelight.training.half import HalfCopy
 from limelight.training.optimizer import make_optimizer, set_rate
 from limelight.training.precision import HALVES, choose_precision
@@ -44,8 +48,10 @@ from limelight.training.update import update
 SIZES = ("tiny", "base", "big")
 WHOLE_SECONDS = 460.0
 """All parts together, so that the whole ends within 8 minutes."""
-STARTING = {"eager": 25.0, "compiled": 75.0, "graphs": 75.0, "decoding": 25.0}
-"""Seconds a part may take beside those it measures: importing torch, waking the device, compiling."""
+STARTING = {"eager": 25.0, "decoding": 25.0, "graphed": 25.0, "compiled": 150.0, "graphs": 75.0}
+"""Seconds a part may take beside those it measures: importing torch, waking the device, compiling. What comes last is
+left out where the time is up."""
+DECODING = ("decoding", "graphed")
 WARM_UP, DIFFERENT = 3, 8
 CAPTIONS = 29_000
 
@@ -75,7 +81,7 @@ def main(
     seconds: Annotated[float, typer.Option(help="How long each part measures.")] = 10.0,
     way: Annotated[
         list[str] | None,
-        typer.Option(help="Any of eager, compiled, graphs, decoding; on a CPU the first and the last."),
+        typer.Option(help=f"Any of {', '.join(STARTING)}; on a CPU the first two unless named."),
     ] = None,
     tokens: Annotated[int, typer.Option(help="Budget of a training batch; the recipe's when 0.")] = 0,
     results: Annotated[Path, typer.Option(help="Folder for gpu.json.")] = RESULTS,
@@ -83,10 +89,11 @@ def main(
 ) -> None:
     """Measure in processes of their own; `--alone` is one of them."""
     where = choose_device(device)
-    sizes, ways = size or list(SIZES), way or (list(STARTING) if where.type == "cuda" else ["eager", "decoding"])
+    sizes, ways = size or list(SIZES), way or list(STARTING)[: None if where.type == "cuda" else 2]
     if alone:
         torch.manual_seed(1)
-        measure = decoding(sizes[0], where, seconds) if ways[0] == "decoding" else None
+        os.environ[ASKED] = str(int(ways[0] == "graphed"))  # for `prepare`
+        measure = decoding(sizes[0], where, seconds) if ways[0] in DECODING else None
         print(json.dumps(measure or training(sizes[0], where, seconds, way=ways[0], tokens=tokens)))
         return
     over = time.monotonic() + WHOLE_SECONDS
@@ -140,15 +147,20 @@ def training(size: str, device: torch.device, seconds: float, *, way: str, token
         batches = batches[:1]
     precision = choose_precision("auto", device)
     half = HalfCopy(model, HALVES[precision]) if precision in HALVES else None
-    if way != "eager":
-        graphs = {"mode": "reduce-overhead", "dynamic": False}
-        (model if half is None else half.refreshed()).compile(**(graphs if way == "graphs" else {"dynamic": True}))
+    compiled = Compiled(model if half is None else half.refreshed()) if way == "compiled" else None
+    began = time.perf_counter()
+    if compiled is not None:
+        compiled.compile(sample_batch(model).to(device))
+    elif way == "graphs":
+        (model if half is None else half.refreshed()).compile(mode="reduce-overhead", dynamic=False)
+    compiling = time.perf_counter() - began
     optimizer = make_optimizer(model, beta1=0.9, beta2=0.98, epsilon=1e-9, weight_decay=0.0)
     set_rate(optimizer, 1e-4)
 
     def step(batch: Batch) -> None:
+        computing = model if half is None else half.refreshed()
         update(
-            model if half is None else half.refreshed(), [batch], optimizer, label_smoothing=0.1, clip_norm=1.0,
+            compiled or computing, [batch], optimizer, label_smoothing=0.1, clip_norm=1.0,
             interruptible=nullcontext(),
         )  # fmt: skip
 
@@ -162,6 +174,7 @@ def training(size: str, device: torch.device, seconds: float, *, way: str, token
         "parameters": count_parameters(model),
         "precision": precision,
         "updates": done,
+        "seconds_of_compiling": round(compiling, 1),
         "milliseconds_per_update": round(1e3 * took / done, 2),
         "target_tokens_per_second": round(sum(batch.target_tokens for batch in work) / took, 1),
         "tflops": round(operations / took / 1e12, 3),
@@ -207,11 +220,15 @@ def decoding(size: str, device: torch.device, seconds: float) -> dict[str, Any]:
     """Texts through the one way from text to text; the model knows nothing, so most run to their limit."""
     model, _ = _model(size, device)
     words = Words(model.output_size + 1)
+    precision = choose_precision("auto", device)
+    precision = precision if precision in ("fp32", "bf16") else "fp32"
     settings = DecodingConfig(max_length_factor=1.0, max_length_extra=1)
-    translator = Translator(model.eval(), Tokenizers(words, words), settings)  # type: ignore[arg-type]
+    translator = Translator(
+        model.eval(), Tokenizers(words, words), settings, precision=precision  # type: ignore[arg-type]
+    )  # fmt: skip
     rows = 256 if device.type == "cuda" else 8
     texts = [words.decode(row) for row in _rows(lengths(rows)[0], model.output_size)]
-    figures: dict[str, Any] = {"sentences_at_once": rows}
+    figures: dict[str, Any] = {"sentences_at_once": rows, "precision": precision}
     for name, beam in (("greedy", 1), ("beam 4", 4)):
         made = 0
 
@@ -301,8 +318,10 @@ def _training_table(found: dict[tuple[str, str], dict[str, Any]]) -> str:
 
 def _decoding_table(found: dict[tuple[str, str], dict[str, Any]]) -> str:
     names = ("sentences_at_once", "greedy: tokens_per_second", "beam 4: tokens_per_second")
-    rows = [(size, *(figures[name] for name in names)) for (size, _), figures in found.items() if names[0] in figures]
-    return table(["decoding", "sentences at once", "greedy, tokens/s", "beam 4, tokens/s"], rows) if rows else ""
+    rows = [
+        (size, way, *(figures[name] for name in names)) for (size, way), figures in found.items() if names[0] in figures
+    ]
+    return table(["decoding", "way", "sentences at once", "greedy, tokens/s", "beam 4, tokens/s"], rows) if rows else ""
 
 
 if __name__ == "__main__":
