@@ -6,6 +6,7 @@ and not on which batch came first: a resumed run computes with the same code.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -32,7 +33,7 @@ class Compiled:
     def __init__(self, model: Model, backend: str | Callable[..., object] = BACKEND) -> None:
         self._model = model
         # Random numbers of torch's own kernels, not of generated code, which draws others.
-        options = {"fallback_random": True} if backend == "inductor" else None
+        options: dict[str, Any] | None = {"fallback_random": True} if backend == "inductor" else None
         self._forward = torch.compile(model, dynamic=True, fullgraph=True, backend=backend, options=options)
 
     def __call__(self, batch: Batch) -> Float[Tensor, "batch length features"]:
