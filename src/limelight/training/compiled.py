@@ -27,7 +27,7 @@ class Compiled:
     """Replaces a model while losses are computed; weights and gradients are the model's.
 
     The random numbers of dropout are those of the model, so losses and gradients are equal but for rounding. Validation
-    and the saved model know nothing of it.
+    and the saved model are independent of it.
     """
 
     def __init__(self, model: Model, backend: str | Callable[..., object] = BACKEND) -> None:
