@@ -157,7 +157,7 @@ class FixedState(State):
     def __init__(self, model: Transformer, record: Record, fresh: TransformerState, width: int) -> None:
         self._model, self._record, self._width = model, record, width
         self._fresh: TransformerState | None = fresh
-        self._buffers: Buffers | None = None
+        self._held: Buffers | None = None
         self._rows = len(fresh.ages)
         self._oldest = 0
         """No sentence is older; the true age is asked for, and waited for, only where there might be no room."""
@@ -171,69 +171,69 @@ class FixedState(State):
         return buffers.features[: self._rows].clone()
 
     def reorder(self, parents: Int[Tensor, "batch width"]) -> "FixedState":
-        if self._buffers is not None:
-            permitted = self._buffers.permitted[: self._rows]
+        if self._held is not None:
+            permitted = self._held.permitted[: self._rows]
             permitted.copy_(permitted.gather(1, parents[:, :, None].expand_as(permitted)))
         return self
 
     def keep(self, sentences: Int[Tensor, " kept"]) -> "FixedState":
         self._rows = len(sentences)
-        if self._buffers is None:
+        if self._held is None:
             assert self._fresh is not None
             self._fresh = self._fresh.keep(sentences)
         else:
-            sizes = self._buffers.sizes
-            self._buffers = self._moved(Sizes(_up(self._rows), sizes.width, sizes.room, sizes.source), sentences)
+            sizes = self._held.sizes
+            self._held = self._moved(Sizes(_up(self._rows), sizes.width, sizes.room, sizes.source), sentences)
         return self
 
     def admit(self, fresh: "FixedState", places: Int[Tensor, " fresh"]) -> "FixedState":
         begun = fresh._fresh
         assert begun is not None
         rows = max(self._rows, int(places.max()) + 1)
-        if self._buffers is None:
+        if self._held is None:
             assert self._fresh is not None
             self._fresh, self._rows = self._fresh.admit(begun, places), rows
             return self
-        sizes = self._buffers.sizes
+        sizes = self._held.sizes
         source = max(sizes.source, _up(begun.sources[0].keys.shape[2], FIRST_SOURCE))
         sizes = Sizes(max(sizes.batch, _up(rows)), sizes.width, sizes.room, source)
-        if sizes != self._buffers.sizes:
-            self._buffers = self._moved(sizes, torch.arange(self._rows, device=places.device))
-        self._buffers.begin(places, begun)
+        if sizes != self._held.sizes:
+            self._held = self._moved(sizes, torch.arange(self._rows, device=places.device))
+        self._held.begin(places, begun)
         self._rows = rows
         return self
 
     def release(self, places: Int[Tensor, " places"]) -> "FixedState":
-        if self._buffers is not None:
-            self._buffers.ages.index_fill_(0, places, 0)
+        if self._held is not None:
+            self._held.ages.index_fill_(0, places, 0)
         return self
 
     def _with_room(self) -> Buffers:
         """Buffers in which the next position can be written."""
-        if self._buffers is None:
+        if self._held is None:
             assert self._fresh is not None
             room = _bounded(FIRST_ROOM, self._model)
             source = _up(self._fresh.sources[0].keys.shape[2], FIRST_SOURCE)
-            self._buffers = Buffers(self._model, Sizes(_up(self._rows), self._width, room, source), self._fresh)
-            self._buffers.begin(torch.arange(self._rows, device=self._fresh.ages.device), self._fresh)
+            self._held = Buffers(self._model, Sizes(_up(self._rows), self._width, room, source), self._fresh)
+            self._held.begin(torch.arange(self._rows, device=self._fresh.ages.device), self._fresh)
             self._fresh = None
-        sizes = self._buffers.sizes
+        sizes = self._held.sizes
         if self._oldest >= sizes.room:
-            self._oldest = int(self._buffers.ages[: self._rows].max())
+            self._oldest = int(self._held.ages[: self._rows].max())
         if self._oldest < sizes.room:
-            return self._buffers
+            return self._held
         room = _bounded(2 * sizes.room, self._model)
         if room == sizes.room:
             raise UserError(
                 f"a sequence of {room + 1} tokens is longer than the {room} learned positions of this model"
             )
-        everything = torch.arange(self._rows, device=self._buffers.ages.device)
-        self._buffers = self._moved(Sizes(sizes.batch, sizes.width, room, sizes.source), everything)
-        return self._buffers
+        everything = torch.arange(self._rows, device=self._held.ages.device)
+        self._held = self._moved(Sizes(sizes.batch, sizes.width, room, sizes.source), everything)
+        return self._held
 
     def _moved(self, sizes: Sizes, rows: Int[Tensor, " rows"]) -> Buffers:
         """Buffers of these sizes that begin with these rows: the same ones where they fit."""
-        old = self._buffers
+        old = self._held
         assert old is not None
         buffers = old if sizes == old.sizes else Buffers(self._model, sizes, old.state)
         buffers.take(old, rows)
