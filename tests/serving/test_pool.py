@@ -138,7 +138,7 @@ def test_engines_share_the_sentences() -> None:
 
 def test_a_full_queue_refuses_and_one_client_cannot_fill_it() -> None:
     async def main() -> None:
-        bench = await Bench(queue=10, client_queue=6).loaded()
+        bench = await Bench(queue=8, client_queue=6).loaded()
         filling = bench.ask("other", *["x"] * 6)
         await check_resumable()
         for _ in range(WINDOW // 6):
@@ -154,7 +154,7 @@ def test_a_full_queue_refuses_and_one_client_cannot_fill_it() -> None:
         modest = bench.ask("modest", "m")
         await check_resumable()
         assert not modest.done()
-        refusal = await refused(bench.ask("third", *["x"] * 10))
+        refusal = await refused(bench.ask("third", *["x"] * 6))
         assert (refusal.status, refusal.code) == (503, "overloaded")
         filling.cancel()
         modest.cancel()
