@@ -145,7 +145,9 @@ class _Unknown:
         dialect = self._of_path(request.url.path)
         refusal = Refusal(404, "not_found", "there is nothing at this path")
         if status == 405:
-            refusal = Refusal(405, "method_not_allowed", "this path does not take this method")
+            allowed = (error.headers or {}).get("Allow", "") if isinstance(error, HTTPException) else ""
+            message = f"this path takes {allowed or 'other methods'}, and not {request.method}"
+            refusal = Refusal(405, "method_not_allowed", message)
         try:
             if identify(self._service, request, dialect) is None:
                 raise Refusal(dialect.denied, "no_key", "a key is needed")
