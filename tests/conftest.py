@@ -30,7 +30,7 @@ def modules_with_shapes() -> list[str]:
 install_import_hook(modules_with_shapes(), "beartype.beartype")
 
 
-COMPILED = {f"limelight.inference.cpu.{name}" for name in ("attention", "int8", "largest_sums", "simd")}
+COMPILED = {f"limelight.inference.cpu.{name}" for name in ("attention", "best_tokens", "int8", "largest_sums", "simd")}
 
 
 class AsItIs(MetaPathFinder):

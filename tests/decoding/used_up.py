@@ -65,6 +65,9 @@ class UsedUpModel(Seq2Seq):
     def forward_with_attention(self, batch, *, keep_heads=None):
         return self.model.forward_with_attention(batch)
 
+    def rank(self, features):
+        return self.model.rank(features)
+
     def project(self, features):
         return self.model.project(features)
 

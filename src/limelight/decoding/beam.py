@@ -36,7 +36,7 @@ from limelight.decoding.request import Request
 from limelight.decoding.search import Search, common_start, gains
 from limelight.decoding.settings import penalties_at
 from limelight.decoding.top import best_continuations, top_logits_with_ties
-from limelight.models.interface import Active
+from limelight.models.interface import Active, Ranking
 from limelight.shapes import Float
 
 NUMBERS = np.dtype([(name, "f8") for name in ("n_best", "enough", "prune", "alpha", "offset", "at_limit")])
@@ -95,7 +95,7 @@ class BeamSearch(Search):
         return Active.of(np.where(self.open, there, 0))
 
     def advance(
-        self, log_probabilities: Float[Tensor, "rows vocab"], active: Active, ids: Integers | None = None
+        self, log_probabilities: Float[Tensor, "rows vocab"] | Ranking, active: Active, ids: Integers | None = None
     ) -> tuple[Integers | None, Integers]:
         slots = np.flatnonzero(self.open)
         gained, parents, columns = self._continuations(log_probabilities, active, ids)  # (2)
@@ -121,7 +121,7 @@ class BeamSearch(Search):
         return moved, decided
 
     def _continuations(
-        self, log_probabilities: Tensor, active: Active, ids: Integers | None
+        self, log_probabilities: Tensor | Ranking, active: Active, ids: Integers | None
     ) -> tuple[Numbers, Integers, Integers]:
         """(2) The best 2 * beam_size continuations of each request: log-probability, parent, column; best first.
 
@@ -131,7 +131,7 @@ class BeamSearch(Search):
         forced, among = self.forced(ids), active.among(self.width)
         before = self.log_probabilities.ravel() if among is None else self.log_probabilities.ravel()[among]
         gained, parents, columns, tied = best_continuations(
-            log_probabilities, torch.from_numpy(before).to(log_probabilities), active, 2 * self.width
+            log_probabilities, torch.from_numpy(before), active, 2 * self.width
         )
         allotted = {slot for slot, each in enumerate(self.allocations) if each is not None and self.open[slot]}
         for slot in sorted({*np.flatnonzero(tied).tolist(), *forced, *allotted}):

@@ -23,7 +23,6 @@ from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request, check_request
 from limelight.decoding.search import Search
 from limelight.decoding.shortlist import Output, ShortOutput
-from limelight.decoding.top import normalized
 from limelight.errors import UserError
 from limelight.models.interface import Seq2Seq, State, longest_sequence
 from limelight.models.language_model import LanguageModel
@@ -74,7 +73,7 @@ class Lane:
         make = BeamSearch if kind.search == "beam" else PathSearch
         self.model, self.width, self._short = model, kind.width, short
         self.search: Search = make(kind.width, start_id=model.start_id, end_id=model.end_id, classes=model.output_size)
-        self._output = Output(model.project)
+        self._output = Output(model.project, rank=model.rank if kind.search == "beam" else None)
         self._device = next((weight.device for weight in model.parameters()), torch.device("cpu"))
         self._slots: list[Entry | None] = []
         """The request in each slot; None if it is free."""
@@ -198,11 +197,12 @@ def take_step(
     for failed ones, which are no longer open."""
     active = search.active()
     features, state = model.step_some(torch.from_numpy(search.ids).to(device), state, active)
-    log_probabilities = normalized(output.logits(features, active))
+    log_probabilities = output.predictions(features, active, as_table=search.has_rules)
     failed = search.follow_rules(log_probabilities, active, output.ids)
     try:
         parents, decided = search.advance(log_probabilities, active, output.ids)
     except NotANumberError as error:
+        assert isinstance(log_probabilities, torch.Tensor)
         for slot in np.unique(active.sentences[log_probabilities[:, 0].isnan().cpu().numpy()]).tolist():
             failed.setdefault(slot, error)
         search.open[list(failed)] = False

@@ -13,7 +13,7 @@ from limelight.decoding.request import Request
 from limelight.decoding.sampling import Cuts, draw
 from limelight.decoding.search import Search, common_start, gains
 from limelight.decoding.top import most_probable
-from limelight.models.interface import Active
+from limelight.models.interface import Active, Ranking
 from limelight.shapes import Float
 
 
@@ -49,8 +49,10 @@ class PathSearch(Search):
         self.generators = [self.generators[slot] for slot in slots]
 
     def advance(
-        self, log_probabilities: Float[Tensor, "rows vocab"], active: Active, ids: Integers | None = None
+        self, log_probabilities: Float[Tensor, "rows vocab"] | Ranking, active: Active, ids: Integers | None = None
     ) -> tuple[Integers | None, Integers]:
+        if isinstance(log_probabilities, Ranking):
+            log_probabilities = log_probabilities[:]
         slots = np.flatnonzero(self.open)
         columns, gained = self._chosen(log_probabilities, active, slots, self.forced(ids))
         tokens = columns if ids is None else np.take_along_axis(ids[slots], columns, axis=1)

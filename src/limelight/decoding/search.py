@@ -11,7 +11,7 @@ from limelight.decoding.host import Integers, Numbers
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
 from limelight.decoding.rules import RULES, Rule, without
-from limelight.models.interface import Active
+from limelight.models.interface import Active, Ranking
 from limelight.shapes import Float
 
 
@@ -68,7 +68,7 @@ class Search(ABC):
 
     @abstractmethod
     def advance(
-        self, log_probabilities: Float[Tensor, "rows vocab"], active: Active, ids: Integers | None = None
+        self, log_probabilities: Float[Tensor, "rows vocab"] | Ranking, active: Active, ids: Integers | None = None
     ) -> tuple[Integers | None, Integers]:
         """Choose the next tokens, given log-probabilities (at least fp32) after each active hypothesis.
 
@@ -109,10 +109,16 @@ class Search(ABC):
             return tokens
         return {slot: int(np.searchsorted(ids[slot], token)) for slot, token in tokens.items()}
 
+    @property
+    def has_rules(self) -> bool:
+        """Whether any request that is not decided has a rule."""
+        return any(rules and self.open[slot] for slot, rules in enumerate(self.rules))
+
     def follow_rules(
-        self, log_probabilities: Float[Tensor, "rows vocab"], active: Active, ids: Integers | None
+        self, log_probabilities: Float[Tensor, "rows vocab"] | Ranking, active: Active, ids: Integers | None
     ) -> dict[int, Exception]:
         """Set the log-probabilities of tokens that a request's rules forbid to -inf, in place; `ids` as for `advance`.
+        If any request has rules, they must be a table.
 
         Returns slot -> exception for rules that raised. The rows of these slots are no longer valid.
         """
@@ -120,6 +126,7 @@ class Search(ABC):
         for slot, rules in enumerate(self.rules):
             if not rules or not self.open[slot] or self.positions[slot] < len(self.request(slot).prefix):
                 continue
+            assert isinstance(log_probabilities, Tensor)
             own = log_probabilities[active.firsts[slot] : active.firsts[slot + 1]]
             permitted = np.ones((len(own), self.classes), dtype=np.bool_)
             try:

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from limelight.decoding.host import Integers, NotANumberError, Numbers, Truths
-from limelight.models.interface import Active
+from limelight.models.interface import Active, Best, Ranking
 from limelight.shapes import Float, Int
 
 try:
@@ -61,7 +61,10 @@ def normalized(logits: Float[Tensor, "*rows vocab"]) -> Float[Tensor, "*rows voc
 
 
 def best_continuations(
-    log_probabilities: Float[Tensor, "rows vocab"], before: Float[Tensor, " rows"], active: Active, count: int
+    log_probabilities: Float[Tensor, "rows vocab"] | Ranking,
+    before: Float[Tensor, " rows"],
+    active: Active,
+    count: int,
 ) -> Continuations:
     """The `count` continuations of each sentence with the largest sums of log-probabilities.
 
@@ -70,15 +73,18 @@ def best_continuations(
 
     Raises `RunError` if the log-probabilities of a hypothesis are NaN.
     """
-    fast = loops is not None and log_probabilities.device.type == "cpu" and log_probabilities.dtype == torch.float32
-    found = (_best_in_loops if fast else _best_in_torch)(log_probabilities, before, active, count + 1)
+    if isinstance(log_probabilities, Ranking):
+        found = log_probabilities.best(before.numpy(), active.firsts, count + 1)
+    else:
+        found = _best_of_table(log_probabilities, before.to(log_probabilities), active, count + 1)
     sums, gained, parents, ids = found
     tied = ((sums[:, 1:] == sums[:, :-1]) & (sums[:, 1:] > -np.inf)).any(axis=1)
     return Continuations(gained[:, :-1], parents[:, :-1], ids[:, :-1], tied)
 
 
-Best = tuple[Numbers, Numbers, Integers, Integers]
-"""Sums, log-probabilities, parents and ids of the best continuations, (batch, rank) each; ties in any order."""
+def _best_of_table(log_probabilities: Tensor, before: Tensor, active: Active, count: int) -> Best:
+    fast = loops is not None and log_probabilities.device.type == "cpu" and log_probabilities.dtype == torch.float32
+    return (_best_in_loops if fast else _best_in_torch)(log_probabilities, before, active, count)
 
 
 def _best_in_loops(log_probabilities: Tensor, before: Tensor, active: Active, count: int) -> Best:
@@ -91,7 +97,7 @@ def _best_in_loops(log_probabilities: Tensor, before: Tensor, active: Active, co
     parents, ids = np.divmod(places, vocab)
     rows = np.minimum(active.firsts[:-1, None] + parents, len(table) - 1)  # the last sentence may have no rows
     gained = np.where(sums > -np.inf, table[rows, ids], -np.inf)
-    return sums.astype(np.float64), gained.astype(np.float64), parents, ids
+    return Best(sums.astype(np.float64), gained.astype(np.float64), parents, ids)
 
 
 def _best_in_torch(log_probabilities: Tensor, before: Tensor, active: Active, count: int) -> Best:
@@ -113,7 +119,7 @@ def _best_in_torch(log_probabilities: Tensor, before: Tensor, active: Active, co
     on_the_host = torch.stack([part.to(sums.dtype) for part in parts]).cpu().double().numpy()
     if np.isnan(on_the_host[0]).any():  # top-k sorts NaN as the largest value
         raise NotANumberError
-    return on_the_host[0], on_the_host[1], on_the_host[2].astype(np.int64), on_the_host[3].astype(np.int64)
+    return Best(on_the_host[0], on_the_host[1], *on_the_host[2:].astype(np.int64))
 
 
 def _largest(logits: Float[Tensor, "rows vocab"], count: int) -> tuple[Tensor, Tensor]:

@@ -26,7 +26,7 @@ from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request, check_request
 from limelight.decoding.shortlist import Output
 from limelight.inspection.steps import candidate
-from limelight.models.interface import Active, KeepHeads, Seq2Seq, eval_mode
+from limelight.models.interface import Active, KeepHeads, Ranking, Seq2Seq, eval_mode
 from limelight.tokens import Tokenizer
 
 
@@ -42,7 +42,7 @@ class TracedBeam(BeamSearch):
         self._kept: Numbers
 
     def advance(
-        self, log_probabilities: Tensor, active: Active, ids: Integers | None = None
+        self, log_probabilities: Tensor | Ranking, active: Active, ids: Integers | None = None
     ) -> tuple[Integers | None, Integers]:
         before, length = self.log_probabilities[0].copy(), int(self.positions[0]) + 1
         moved, decided = super().advance(log_probabilities, active, ids)
@@ -93,7 +93,7 @@ class TracedBeam(BeamSearch):
         return {"state": "outscored", "reason": reason}
 
     def _continuations(
-        self, log_probabilities: Tensor, active: Active, ids: Integers | None
+        self, log_probabilities: Tensor | Ranking, active: Active, ids: Integers | None
     ) -> tuple[Numbers, Integers, Integers]:
         self._offered = super()._continuations(log_probabilities, active, ids)
         return self._offered
@@ -118,7 +118,7 @@ def beam_tree(
     source, valid = pad_rows([request.source], model.source_padding)
     with eval_mode(model) as device, torch.inference_mode():
         memory = model.encode(source.to(device), valid.to(device), keep_heads=keep_heads)
-        state, output = model.start(memory, request.width), Output(model.project)
+        state, output = model.start(memory, request.width), Output(model.project, rank=model.rank)
         while search.open[0]:
             state, _, failed = take_step(model, search, state, output, device)
             for error in failed.values():

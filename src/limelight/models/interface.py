@@ -22,6 +22,7 @@ from limelight.layers.embedding import LearnedPositions
 from limelight.shapes import Bool, Float, Int
 
 Integers = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.float64]
 
 KeepHeads = Mapping[str, Tensor]
 """How much each attention head contributes, by `encoder.0.self`, `decoder.1.self`, `decoder.1.cross`: a vector of one
@@ -122,6 +123,43 @@ class Active(NamedTuple):
         return sentences * width + np.arange(len(sentences)) - self.firsts[sentences]
 
 
+class Best(NamedTuple):
+    """The best continuations of each sentence, over all its hypotheses, best first, ties in any order; on the host. If
+    there are fewer, the rest have a sum of -inf."""
+
+    sums: Numbers
+    """(batch, rank): the log-probability of the hypothesis and of the token together."""
+    log_probabilities: Numbers
+    """(batch, rank): of the token alone, given the hypothesis."""
+    parents: Integers
+    """(batch, rank): the index of the hypothesis that is continued."""
+    ids: Integers
+    """(batch, rank): the id of the new token."""
+
+
+class Ranking(ABC):
+    """The log-probabilities of all tokens after each active hypothesis, which nobody has written down: the best are
+    found without a table, and the rows of the table are made when they are asked for."""
+
+    @property
+    @abstractmethod
+    def is_sound(self) -> bool:
+        """Whether no row has a NaN. Else its tables show which row has."""
+
+    @abstractmethod
+    def best(self, before: Numbers, firsts: Integers, count: int) -> Best:
+        """The `count` continuations of each sentence with the largest sums.
+
+        Args:
+            before: (rows,): the log-probability of each hypothesis; sums are made in single precision.
+            firsts: (batch + 1,): where the rows of each sentence begin, see `Active`.
+        """
+
+    @abstractmethod
+    def __getitem__(self, rows: slice) -> Float[Tensor, "some vocab"]:
+        """The log-probabilities of these rows, with the same bits as those of the best."""
+
+
 @dataclass(frozen=True, slots=True)
 class AttentionWeights:
     """Every weight a model attended with, a tensor per layer; empty where a model has no such attention."""
@@ -217,6 +255,11 @@ class Seq2Seq(Model, Generic[MemoryT, StateT]):
     @abstractmethod
     def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:
         """The final linear layer: features to logits. Softmax is left to who asks, as many do not need all of it."""
+
+    def rank(self, features: Float[Tensor, "rows features"]) -> Ranking | None:
+        """The log-probabilities of all tokens, for a search that needs the best of them; None for a model that writes
+        all of them down: `project`."""
+        return None
 
 
 @contextmanager

@@ -13,20 +13,15 @@ import torch
 from torch import Tensor
 
 from limelight.attention.attend import attend
+from limelight.inference.cpu.exponential import exponential
 from limelight.inference.cpu.jit import Integers, Numbers, compiled
-from limelight.inference.cpu.simd import maximum, power_of_two
+from limelight.inference.cpu.simd import maximum
 from limelight.shapes import Float
-
-LOG2_E, LN_2 = np.float32(math.log2(math.e)), np.float32(math.log(2))
 
 
 @compiled
 def _exponentials(scores: Numbers, totals: Numbers) -> None:
-    """exp(s - max s) of each head over all positions, in place, and their totals; (positions, heads) and (heads,).
-
-    The library's exp takes one number at a time. This is a loop that takes sixteen: 2^x is 2^n, with n whole, times 2^f
-    with f between -1/2 and 1/2, by its series. A softmax has the digits of single precision all the same.
-    """
+    """exp(s - max s) of each head over all positions, in place, and their totals; (positions, heads) and (heads,)."""
     positions, heads = scores.shape
     for head in range(heads):
         totals[head] = scores[0, head]
@@ -38,13 +33,7 @@ def _exponentials(scores: Numbers, totals: Numbers) -> None:
             scores[position, head] -= totals[head]
     flat = scores.reshape(-1)
     for each in range(len(flat)):
-        exponent = maximum(flat[each] * LOG2_E, np.float32(-126))
-        whole = np.int32(exponent - np.float32(0.5))  # towards zero, and so to the nearest: no exponent is above zero
-        part = (exponent - np.float32(whole)) * LN_2
-        series = np.float32(1 / 720)
-        for factor in (1 / 120, 1 / 24, 1 / 6, 1 / 2, 1.0, 1.0):
-            series = series * part + np.float32(factor)
-        flat[each] = series * power_of_two(whole)
+        flat[each] = exponential(flat[each])
     totals[:] = 0
     for position in range(positions):
         for head in range(heads):

@@ -80,7 +80,7 @@ def select_outputs(linear: Int8Weights, ids: npt.NDArray[np.int64]) -> Int8Weigh
     return Int8Weights(aligned(ordered.view(np.int8)), scales, sums, biases, len(ids))
 
 
-@compiled
+@partial(compiled, exact=True)
 def multiply(inputs: Numbers, linear: Int8Weights, outputs: Numbers) -> None:
     """Fill the outputs, (rows, out), with x W^T + b of the inputs, (rows, in)."""
     rows = to_bytes(inputs, linear)

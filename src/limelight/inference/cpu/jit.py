@@ -23,8 +23,8 @@ Integers = npt.NDArray[np.int64]
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
-SHARED = Path(__file__).with_name("simd.py")
-"""What compiled functions of several files are made of."""
+SHARED = Path(__file__).parent
+"""The folder whose files compiled functions are made of."""
 
 
 def _compile_for_permitted_instructions() -> None:
@@ -46,7 +46,7 @@ def compiled(function: Callable[Given, Result], *, exact: bool = False) -> Calla
 
     It adds up in any order, as matrix products do, too, and assumes that there are no infinities, unless it is `exact`;
     and it releases Python's lock meanwhile. What is kept is compiled anew when the function's own file changes, or
-    `SHARED`: so it must not call what is compiled in a third.
+    any file in `SHARED`: a function may call those of the others.
 
     What it calls is inlined. Else there would be a copy of the callee in each caller, optimized in its own way, and the
     copy that was loaded first would serve all: the last digits would depend on what else had run, and on whether it was
@@ -74,4 +74,4 @@ class Cache(FunctionCache):
 
 @cache
 def _shared_version() -> str:
-    return hashlib.sha256(SHARED.read_bytes()).hexdigest()
+    return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(SHARED.glob("*.py")))).hexdigest()

@@ -39,7 +39,7 @@ def find_largest_sums(
                     elif not total > sums[sentence, -1]:
                         continue
                     index = (row - first) * vocab + start + inside
-                    _insert(total, index, sums[sentence, :found], indices[sentence, :found])
+                    insert(total, index, sums[sentence, :found], indices[sentence, :found])
 
 
 @partial(compiled, exact=True)
@@ -51,10 +51,11 @@ def _largest(values: Numbers) -> float:
 
 
 @partial(compiled, exact=True)
-def _insert(value: float, index: int, values: Numbers, indices: Integers) -> None:
-    """Insert into values in falling order, in place of the last."""
+def insert(value: float, index: int, values: Numbers, indices: Integers) -> int:
+    """Insert into values in falling order, in place of the last; returns where."""
     rank = len(values) - 1
     while rank > 0 and values[rank - 1] < value:
         values[rank], indices[rank] = values[rank - 1], indices[rank - 1]
         rank -= 1
     values[rank], indices[rank] = value, index
+    return rank

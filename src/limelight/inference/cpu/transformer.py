@@ -14,13 +14,14 @@ from torch.nn import functional
 
 from limelight.batching.batch import Batch
 from limelight.inference.cpu.attention import attend_past, attend_ragged, attend_source, rotate
+from limelight.inference.cpu.best_tokens import Int8Ranking
 from limelight.inference.cpu.int8_layers import Int8Layers
 from limelight.inference.cpu.jit import Integers, Numbers
 from limelight.inference.cpu.linear import CompiledInt8Linear
 from limelight.inference.cpu.state import CompiledState, changed
 from limelight.inference.transformer import PackedSelfAttention
 from limelight.layers.embedding import RotaryPositions
-from limelight.models.interface import Active, AttentionWeights, KeepHeads, Seq2Seq
+from limelight.models.interface import Active, AttentionWeights, KeepHeads, Ranking, Seq2Seq
 from limelight.models.transformer import DecoderLayer, EncoderLayer, Transformer, TransformerMemory, TransformerState
 from limelight.shapes import Bool, Float, Int
 
@@ -179,6 +180,10 @@ class CompiledTransformer(Seq2Seq[TransformerMemory, TransformerState | Compiled
         self, batch: Batch, *, keep_heads: KeepHeads | None = None
     ) -> tuple[Float[Tensor, "batch target features"], AttentionWeights]:
         return self.packed.forward_with_attention(batch, keep_heads=keep_heads)
+
+    def rank(self, features: Float[Tensor, "rows features"]) -> Ranking | None:
+        output = self.packed.output
+        return Int8Ranking(features, output.packed) if isinstance(output, CompiledInt8Linear) else None
 
     def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:
         return self.packed.project(features)
