@@ -23,6 +23,7 @@ from limelight.attention import attend, scaled_dot
 from limelight.decoding import top
 from limelight.inference import torch_int8
 from limelight.inference.cpu.attention import attend_past, attend_source
+from limelight.inference.cpu.best_tokens import Int8Ranking
 from limelight.inference.linear import Bf16Linear, Fp32Linear, TorchInt8Linear, linear_of
 from limelight.layers.dropout import Dropout
 from limelight.memory import hold_memory_for_work
@@ -169,6 +170,23 @@ def best_of_many() -> dict[str, float]:
     }
 
 
+@torch.inference_mode()
+def output_layer(sentences: int) -> dict[str, float]:
+    """The best 9 of 4 hypotheses' 12,000 continuations after 256 features, in int8: by a table of all log-probabilities
+    and without it."""
+    features, before, active = (
+        torch.randn(4 * sentences, 256),
+        torch.randn(4 * sentences),
+        Active.of(np.full(sentences, 4)),
+    )
+    layer = linear_of("int8")(torch.randn(12_000, 256) / 16, None)
+    return {
+        "product": median_us(lambda: layer(features)),
+        "with a table": median_us(lambda: top.best_continuations(top.normalized(layer(features)), before, active, 8)),
+        "without": median_us(lambda: top.best_continuations(Int8Ranking(features, layer.packed), before, active, 8)),
+    }
+
+
 def decoding() -> dict[str, dict[str, float]]:
     """What a step of decoding consists of, in one thread."""
     with one_thread():
@@ -181,6 +199,7 @@ def decoding() -> dict[str, dict[str, float]]:
                 for rows in (1, 4, 64, 256)
             },
             "best continuations": best_of_many(),
+            **{f"output layer in int8, {count} sentences": output_layer(count) for count in (1, 32)},
         }
 
 
