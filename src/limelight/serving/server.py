@@ -151,7 +151,8 @@ def web_server(service: Service, app: Any, *, proxies: str = "") -> QuietServer:
         h11_max_incomplete_event_size=HEADER_BYTES,
     )
     server = QuietServer(config)
-    service.connections = lambda: len(server.server_state.connections)
+    connections = server.server_state.connections  # and not the server, which would keep the application with it
+    service.connections = lambda: len(connections)
     return server
 
 
