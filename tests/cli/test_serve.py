@@ -152,7 +152,7 @@ def test_each_line_of_standard_error_is_json() -> None:
         assert process.wait(60) == 0
     events = [line["event"] for line in lines]
     assert events[:2] == ["warning", "listening"]
-    assert events[-1] == "drained"
+    assert "drained" in events  # the engine may become ready after that
     assert lines[1]["models"] == ["tatoeba-en-de-fr"]
     assert "sentence" not in json.dumps(lines)
 

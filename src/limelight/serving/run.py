@@ -72,7 +72,8 @@ async def run_service(plan: Plan, log: Log | None = None) -> None:
 
     app = build_app(service, ROUTES, dialect_of, plan.cors)
     host, port = listening.getsockname()[:2]
-    log(
+    listens = partial(
+        log,
         "listening",
         host=host,
         port=port,
@@ -89,6 +90,7 @@ async def run_service(plan: Plan, log: Log | None = None) -> None:
             drain_delay=plan.drain_delay,
             reload=reload,
             proxies=plan.proxies,
+            begun=listens,
         )
     finally:
         end_engines(service)

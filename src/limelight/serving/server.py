@@ -165,6 +165,7 @@ async def serve(
     drain_delay: float = 0.0,
     reload: Callable[[], None] | None = None,
     proxies: str = "",
+    begun: Callable[[], None] = lambda: None,
 ) -> None:
     """Answer requests until SIGTERM or SIGINT; then finish what has been accepted, for at most `drain_seconds`.
 
@@ -173,6 +174,7 @@ async def serve(
             what a load balancer needs to notice.
         reload: is called at SIGHUP.
         proxies: addresses whose `X-Forwarded-For` is believed, with commas between; none where it is empty.
+        begun: is called when a signal would drain: before, it ends the process.
     """
     server = web_server(service, app, proxies=proxies)
     loop = asyncio.get_running_loop()
@@ -187,6 +189,7 @@ async def serve(
         loop.add_signal_handler(number, stop)
     if reload is not None:
         loop.add_signal_handler(signal.SIGHUP, reload)
+    begun()
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     stopping = asyncio.create_task(asked.wait())
     await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
