@@ -15,6 +15,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from importlib.util import find_spec
 from itertools import chain, islice
 from pathlib import Path
@@ -41,6 +42,9 @@ def main(
     source: str = "en",
     target: str = "de",
     workers: Annotated[int, typer.Option(help="The larger number of workers.")] = 2,
+    row: Annotated[
+        list[str] | None, typer.Option(help="Such as processes-2 or actors-killed; all if left out.")
+    ] = None,
 ) -> None:
     """Measure and print."""
     options = {
@@ -51,15 +55,20 @@ def main(
     with TemporaryDirectory() as place:
         folder = Path(place)
         write_files(folder / "in", list(islice(chain.from_iterable(map(read, text)), lines)))
-        rows = [processes(folder, opening, number) for number in dict.fromkeys((1, workers))]
-        rows.append(processes(folder, opening, workers, kill=True))
-        if find_spec("ray"):
-            rows += [actors(folder, opening, number) for number in dict.fromkeys((1, workers))]
-            rows.append(actors(folder, opening, workers, kill=True))
-        rows.append(driver(folder))
+        ways = {
+            "processes-1": partial(processes, folder, opening, 1),
+            f"processes-{workers}": partial(processes, folder, opening, workers),
+            "processes-killed": partial(processes, folder, opening, workers, kill=True),
+            "actors-1": partial(actors, folder, opening, 1),
+            f"actors-{workers}": partial(actors, folder, opening, workers),
+            "actors-killed": partial(actors, folder, opening, workers, kill=True),
+            "driver": partial(driver, folder),
+        }
+        chosen = row or [name for name in ways if find_spec("ray") or not name.startswith("actors")]
+        rows = [way() for name, way in ways.items() if name in chosen]
     head = ("way", "workers", "lines/s", "seconds in all", "until the first chunk", "MiB for each worker", "ended")
     print(table(head, [[row[name] for name in NAMES] for row in rows]))
-    write_result("corpus", {
+    write_result(f"corpus-{lines}", {
         "benchmark": "a corpus", "lines": lines, "beam": beam, "machine": describe_machine(), "rows": rows,
     })  # fmt: skip
 
