@@ -320,7 +320,8 @@ def find_app(service: Running):
     return next(
         app
         for app in gc.get_objects()
-        if isinstance(app, Starlette) and app.routes and app.routes[0].app._service is service.service
+        # not isinstance: it asks objects for their `__class__`, at which deprecated names of libraries warn
+        if issubclass(type(app), Starlette) and app.routes and app.routes[0].app._service is service.service
     )
 
 
