@@ -245,6 +245,6 @@ def _table(caption: str, fields: dict[str, Any], required: set[str]) -> list[str
     rows = [
         f"<tr><td><code>{escape(name)}</code>{' (required)' if name in required else ''}"
         f"<td>{escape(field.get('description', ''))}"
-        for name, field in fields.items()
+        for name, field in sorted(fields.items(), key=lambda item: item[0] not in required)  # required ones first
     ]
     return [f"<table><caption>{caption}</caption>", *rows, "</table>"] if rows else []

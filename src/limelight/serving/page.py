@@ -59,12 +59,12 @@ class Explain(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     text: str = Field(description="One sentence.")
-    source_lang: str = Field("", max_length=20, description="Found out where it is left out.")
+    source_lang: str = Field("", max_length=20, description="Source language; detected if omitted.")
     target_lang: str = Field("", max_length=20)
     model: str = Field("", max_length=200)
     beam_size: int | None = None
-    prefix: Ids = Field([], description="Target tokens that the translation begins with.")
-    target: Ids | None = Field(None, description="The target tokens to look at, instead of a search.")
+    prefix: Ids = Field([], description="Target tokens with which the translation begins.")
+    target: Ids | None = Field(None, description="Target tokens to inspect instead of those of a search.")
     off: dict[str, list[int]] = Field({}, description="Heads that are switched off: `decoder.0.cross: [1]`.")
 
     temperature: dict[str, dict[int, float]] = Field({}, description="Of single heads: `decoder.0.cross: {1: 0.5}`.")
@@ -99,7 +99,7 @@ class File(Explain):
 
     theme: str = "dark"
     beside: list[str] = Field([], max_length=MAX_BESIDE, description="Models whose maps stand beside this one.")
-    training: bool = Field(False, description="Whether the snapshots of the model's run are to be in it.")
+    training: bool = Field(False, description="Whether to include the snapshots of the model's run.")
 
     def plain(self, **changed: Any) -> Explain:
         """The same sentence without anything forced or switched off."""
@@ -133,7 +133,9 @@ class Write(Text):
     """A request of `/api/v1/page/write`."""
 
     max_tokens: int = Field(40, ge=1, le=MAX_WRITTEN)
-    sampling: Sampling | None = Field(None, description="How to draw; the most probable tokens where it is left out.")
+    sampling: Sampling | None = Field(
+        None, description="Settings of sampling; if omitted, the most probable tokens are searched for."
+    )
 
 
 async def explain(service: Service, call: Call) -> Reply:

@@ -23,13 +23,13 @@ class Hypothesis(Result):
     """A translation of a sentence."""
 
     text: str
-    score: float | None = Field(description="What hypotheses are ranked by; sampled ones are not normalized.")
+    score: float | None = Field(description="Score by which hypotheses are ranked; not normalized for samples.")
     tokens: list[str] = Field(description="As the model gave them, before a guard changed the text.")
     log_probability: float | None = Field(description="The sum over the tokens and the end, natural logarithm.")
     source: str
     finished: bool = Field(description="Whether the model ended it by itself, before the length limit.")
     confidence: float | None = Field(description="Null where the model has not learned to estimate it.")
-    warnings: list[str] = Field(description="What the guards found, see docs/translation.md.")
+    warnings: list[str] = Field(description="Warnings of the guards, see docs/translation.md.")
     source_lang: str
     target_lang: str
     source_lang_confidence: float | None
@@ -46,8 +46,8 @@ class Sentence(Hypothesis):
     """The best translation of a sentence, or of a segment between tags."""
 
     alternatives: list[Other] = Field(description="The others of the n-best list, best first.")
-    moved: list[str] = Field([], description="Of text with tags or terms: what was placed by attention.")
-    failed: list[str] = Field([], description="Of text with tags or terms: what has no place of its own.")
+    moved: list[str] = Field([], description="For text with tags or terms: what was placed by attention.")
+    failed: list[str] = Field([], description="For text with tags or terms: what could not be placed.")
     unused: list[str] = Field([], description="Terms that the translation does not have.")
 
 
@@ -103,9 +103,9 @@ class Served(Result):
     """A model."""
 
     name: str
-    ready: bool = Field(description="Whether all its engines are there.")
+    ready: bool = Field(description="Whether all its engines are ready.")
     use: Literal["translate", "generate", "fill"]
-    snapshots: int = Field(description="How many snapshots of its run there are.")
+    snapshots: int = Field(description="Number of snapshots of its run.")
     directions: list[Way]
     decoding: dict[str, Any] = Field(
         description="What a request has that names no search settings; empty while loading."
@@ -141,7 +141,7 @@ class Ready(Result):
 
     format: Format
     ready: bool
-    models: dict[str, bool] = Field(description="By their names.")
+    models: dict[str, bool] = Field(description="Readiness of each model, by name.")
 
 
 class _Explained(Result):

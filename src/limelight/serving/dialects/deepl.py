@@ -90,7 +90,7 @@ class Translation(Result):
 
     detected_source_language: str
     text: str
-    billed_characters: int = Field(0, description="Where they are asked for.")
+    billed_characters: int = Field(0, description="Present if requested.")
     model_type_used: str = Field("", description="Where the request has `model_type`: the same.")
 
 

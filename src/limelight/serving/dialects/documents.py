@@ -59,9 +59,9 @@ class Status(Result):
 
     document_id: str
     status: Literal["translating", "done", "error"]
-    billed_characters: int = Field(0, description="When it is done.")
-    error_message: str = Field("", description="Why there is no translation.")
-    seconds_remaining: int = Field(0, description="While it is being translated.")
+    billed_characters: int = Field(0, description="Present when the translation is finished.")
+    error_message: str = Field("", description="The reason why there is no translation.")
+    seconds_remaining: int = Field(0, description="Present during the translation.")
 
 
 class Finished(Result):

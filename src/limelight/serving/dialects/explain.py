@@ -25,15 +25,17 @@ class Explain(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     text: str = Field(min_length=1, max_length=CHARACTERS, description="One sentence.")
-    source_lang: str = Field("", max_length=20, description="Found out where it is left out.")
-    target_lang: str = Field("", max_length=20, description="May be left out where the models have a single one.")
-    model: str = Field("", max_length=200, description="The name of a model.")
-    beam_size: int | None = Field(None, description="Hypotheses side by side.")
-    prefix: str = Field("", max_length=CHARACTERS, description="What the translation begins with.")
-    target: str | None = Field(
-        None, max_length=CHARACTERS, description="A translation to look at, instead of the model's own."
+    source_lang: str = Field("", max_length=20, description="Source language; detected if omitted.")
+    target_lang: str = Field(
+        "", max_length=20, description="Target language; may be omitted if the models have only one."
     )
-    every_head: bool = Field(False, description="Whether the weights of each head are wanted, not the means alone.")
+    model: str = Field("", max_length=200, description="Name of a model.")
+    beam_size: int | None = Field(None, description="Beam size.")
+    prefix: str = Field("", max_length=CHARACTERS, description="Beginning of the translation.")
+    target: str | None = Field(
+        None, max_length=CHARACTERS, description="A translation to inspect instead of the model's own."
+    )
+    every_head: bool = Field(False, description="Whether to return the weights of each head, and not only their means.")
 
 
 async def _document(service: Service, call: Call) -> dict[str, Any]:

@@ -55,7 +55,7 @@ class Translated(Result):
 
     translatedText: str | list[str]  # noqa: N815  # LibreTranslate's name
     detectedLanguage: Detected | list[Detected] = Field([], description="With the source `auto`.")  # noqa: N815
-    alternatives: list[str] | list[list[str]] = Field([], description="Where they are asked for.")
+    alternatives: list[str] | list[list[str]] = Field([], description="Present if requested.")
 
 
 async def translate(service: Service, call: Call) -> Reply:

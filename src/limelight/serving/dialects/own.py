@@ -1,6 +1,6 @@
 """Limelight's own API, `/api/v1`: what the other dialects cannot say. Every answer has a `format`.
 
-POST /api/v1/translate      texts, with n-best lists, scores and what each sentence became
+POST /api/v1/translate      texts, with n-best lists, scores and the translation of each sentence
 GET  /api/v1/models         what is served
 GET  /api/v1/health/live    whether the process answers
 GET  /api/v1/health/ready   whether it can translate
@@ -59,18 +59,28 @@ class Translate(Tagging):
     model_config = ConfigDict(extra="forbid")
 
     text: Annotated[list[str], BeforeValidator(as_list)] = Field(description="A text, or a list of texts.")
-    source_lang: str = Field("", max_length=20, description="Found out where it is left out.")
-    target_lang: str = Field("", max_length=20, description="May be left out where the models have a single one.")
-    model: str = Field("", max_length=200, description="The name of a model; the first that fits where it is left out.")
-    beam_size: int | None = Field(None, description="Hypotheses side by side; 1 is greedy search.")
-    n_best: int | None = Field(None, description="How many translations of each sentence.")
-    length_penalty: float | None = Field(None, description="How much longer translations are preferred.")
-    sampling: Sampling | None = Field(None, description="Draw translations instead of searching.")
-    prefix: str = Field("", max_length=10_000, description="What the translation begins with, for a single sentence.")
-    guards: bool = Field(True, description="Whether translations are looked at, and searched again where it helps.")
-    split_sentences: bool = Field(True, description="Whether each sentence is translated alone.")
-    terms: list[OwnTerm] = Field([], max_length=1000, description="Terms, and what they have to become.")
-    stream: bool = Field(False, description="Whether the answer comes as server-sent events while words appear.")
+    source_lang: str = Field("", max_length=20, description="Source language; detected if omitted.")
+    target_lang: str = Field(
+        "", max_length=20, description="Target language; may be omitted if the models have only one."
+    )
+    model: str = Field(
+        "", max_length=200, description="Name of a model; if omitted, the first model for the direction."
+    )
+    beam_size: int | None = Field(None, description="Beam size; 1 is greedy search.")
+    n_best: int | None = Field(None, description="Number of translations of each sentence.")
+    length_penalty: float | None = Field(
+        None, description="Exponent of the length penalty; larger values prefer longer translations."
+    )
+    sampling: Sampling | None = Field(
+        None, description="Sample translations instead of searching for the most probable one."
+    )
+    prefix: str = Field("", max_length=10_000, description="Beginning of the translation; for a single sentence only.")
+    guards: bool = Field(
+        True, description="Whether translations are checked for errors, and searched for again if that helps."
+    )
+    split_sentences: bool = Field(True, description="Whether texts are split into sentences.")
+    terms: list[OwnTerm] = Field([], max_length=1000, description="Source terms and their required translations.")
+    stream: bool = Field(False, description="Whether the answer is sent as server-sent events while the text grows.")
 
     def ask(self) -> Ask:
         """What the service is asked for."""
@@ -98,7 +108,7 @@ class Translate(Tagging):
 
 
 async def translate(service: Service, call: Call) -> Reply:
-    """Translate texts, with n-best lists, scores and what each sentence became."""
+    """Translate texts, with n-best lists, scores and the translation of each sentence."""
     asked = call.read(Translate)
     if asked.stream:
         following = await follow(service, call.client, asked.ask())

@@ -37,14 +37,12 @@ class Tagging(BaseModel):
     """The fields of a request."""
 
     tag_handling: Literal["xml", "html", ""] | None = Field(
-        None, description="Which tags texts have; without it, what looks like a tag is text."
+        None, description="The kind of tags in the texts; if omitted, tags are translated as text."
     )
-    ignore_tags: Names = Field([], description="Elements whose content is not translated.")
-    splitting_tags: Names = Field([], description="Tags that no sentence goes across.")
-    non_splitting_tags: Names = Field([], description="Tags that stand within sentences.")
-    outline_detection: bool = Field(
-        True, description="Whether tags of XML also split where no text stands beside their element."
-    )
+    ignore_tags: Names = Field([], description="Names of elements whose content is not translated.")
+    splitting_tags: Names = Field([], description="Names of tags that end a sentence.")
+    non_splitting_tags: Names = Field([], description="Names of tags that do not end a sentence.")
+    outline_detection: bool = Field(True, description="Whether XML tags without adjacent text also end a sentence.")
 
     def handling(self) -> TagHandling | None:
         """How tags are read; None for text without. Raises `Refusal` for names of tags in such a text."""
