@@ -3,8 +3,8 @@
 BOUNDS = ("training.max_steps", "training.max_minutes")
 OF_THE_RATE = {"training.schedule", "training.warmup", "training.decay_steps", "training.fit_to_budget"}
 
-OF_THE_BATCHES = {"batching.tokens", "training.accumulate"}
-"""Settings with which the batches of a run are those that were asked for."""
+BATCH_SETTINGS = {"batching.tokens", "training.accumulate"}
+"""If one of these is given, the updates of a run are not divided into smaller batches."""
 
 
 def with_budget(settings: list[str], *, fit: bool) -> list[str]:

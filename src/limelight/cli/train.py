@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from limelight.cli import options
 from limelight.cli.arguments import corpora
-from limelight.cli.bounds import OF_THE_BATCHES, has_bound, with_budget
+from limelight.cli.bounds import BATCH_SETTINGS, has_bound, with_budget
 from limelight.errors import UserError
 from limelight.signals import Stopped
 
@@ -96,7 +96,7 @@ def train(
         short = override(_start_from("quick", None, None, None).model_copy(update={"data": resolved.data}), given)
     if preview is not None:
         return _preview(override(resolved, given), preview, quiet=quiet)
-    may_divide = config is None and not {setting.partition("=")[0].strip() for setting in given} & OF_THE_BATCHES
+    may_divide = config is None and not {setting.partition("=")[0].strip() for setting in given} & BATCH_SETTINGS
     _train(override(resolved, given), short, out, quiet=quiet, may_divide=may_divide)
 
 

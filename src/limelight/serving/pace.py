@@ -1,30 +1,30 @@
-"""How fast a queue is worked off."""
+"""The rate at which items leave a queue."""
 
 from collections import deque
 
 RECENT = 64
-"""Items from which the pace is found."""
+"""Number of items from which the rate is estimated."""
 
 FEWEST = 16
-"""With fewer, nothing is said: a batch of several may be taken at the same moment."""
+"""Minimum number of items for an estimate: a batch of several may be taken at the same time."""
 
 
 class Pace:
-    """The pace at which items are taken out of a queue that is never empty meanwhile. An idle queue has none."""
+    """Estimates the rate at which items are taken from a queue while it is not empty."""
 
     def __init__(self) -> None:
         self._times: deque[float] = deque(maxlen=RECENT)
 
     def taken(self, now: float) -> None:
-        """An item has been taken, at this second."""
+        """Record that an item was taken at the time `now`, in seconds."""
         self._times.append(now)
 
     def nothing_waits(self) -> None:
-        """The queue is empty."""
+        """Discard the recorded times: the queue is empty."""
         self._times.clear()
 
     def seconds(self, now: float) -> float:
-        """Seconds for each item until now; 0 where too few have been taken to tell."""
+        """The mean time per item up to `now`, in seconds; 0 if fewer than `FEWEST` items were taken."""
         if len(self._times) < FEWEST:
             return 0.0
         return (now - self._times[0]) / len(self._times)
