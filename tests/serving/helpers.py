@@ -183,11 +183,9 @@ def wait_until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
 
 
 @contextmanager
-def at_work(service: Running, number: int, body: Any, **headers: str) -> Iterator[None]:
+def at_work(number: int, send: Callable[[], object]) -> Iterator[None]:
     """So many requests at a time, all answered by the end of the block."""
-    threads = [
-        threading.Thread(target=service.post, args=("/api/v1/translate", body), kwargs=headers) for _ in range(number)
-    ]
+    threads = [threading.Thread(target=send) for _ in range(number)]
     for thread in threads:
         thread.start()
     try:

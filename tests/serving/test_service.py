@@ -1,5 +1,7 @@
 """What is refused before any work."""
 
+from functools import partial
+
 import pytest
 
 from limelight.serving import service as services
@@ -16,7 +18,8 @@ def test_a_full_queue_refuses_before_texts_are_split_and_before_a_key_pays(monke
     with running({"one": translator(model)}, limits=limits, keys=keys) as service:
         pool = service.service.catalog.models[0].pool
         model.gate.clear()
-        with at_work(service, WINDOW // 8 + 1, {"text": ["dab"] * 8}, authorization="Bearer secret"):
+        send = partial(service.post, "/api/v1/translate", {"text": ["dab"] * 8}, authorization="Bearer secret")
+        with at_work(WINDOW // 8 + 1, send):
             wait_until(lambda: pool.waiting == 8)
             real = services.segmented
             monkeypatch.setattr(services, "segmented", lambda *given: (split.append(given), real(*given))[1])

@@ -33,7 +33,7 @@ from limelight.serving.run import Plan, run_service
 from limelight.serving.service import Service
 from limelight.serving.worker import Worker
 from tests.interop.helpers import ENGLISH, make_stored, make_tokenizers, transformer
-from tests.serving.helpers import Running, loader, running, table, translator, wait_until, worker_of
+from tests.serving.helpers import Running, at_work, loader, running, table, translator, wait_until, worker_of
 from tests.torture.conftest import Measured
 from tests.torture.processes import PROCESSES
 from tests.torture.test_serving import adds_up
@@ -235,7 +235,7 @@ def test_a_killed_engine_is_replaced_and_others_do_not_notice(
             os.kill(pid, signal.SIGSTOP)  # so that it has not answered before it is killed
             answers: list[tuple[int, str]] = []
             refused: list[float] = []
-            with at_work(service, 8, answers, refused):
+            with at_work(8, asking(service, answers, refused)):
                 wait_until(lambda: len(victim.jobs) >= 2, FOR_ALL)  # noqa: B023
                 wait_until(lambda: len(answers) + len(victim.jobs) >= 8, FOR_ALL)  # noqa: B023
                 lost = len(victim.jobs)
@@ -256,12 +256,8 @@ def test_a_killed_engine_is_replaced_and_others_do_not_notice(
     )
 
 
-@contextmanager
-def at_work(
-    service: Running, number: int, answers: list[tuple[int, str]], refused: list[float] | None = None
-) -> Iterator[None]:
-    """So many requests at a time, each answered by the end of the block: status, and text or code; and the times at
-    which any got 503."""
+def asking(service: Running, answers: list[tuple[int, str]], refused: list[float] | None = None) -> Callable[[], None]:
+    """What sends a request and notes its answer: status, and text or code; and the time at which it got 503."""
 
     def ask() -> None:
         answer = service.send("POST", "/api/v1/translate", {"text": ENGLISH[0]}, seconds=FOR_ALL)
@@ -272,14 +268,7 @@ def at_work(
             (answer.status, answer.value["translations"][0]["text"] if good else answer.value["error"]["code"])
         )
 
-    threads = [threading.Thread(target=ask) for _ in range(number)]
-    for thread in threads:
-        thread.start()
-    try:
-        yield
-    finally:
-        for thread in threads:
-            thread.join(FOR_ALL)
+    return ask
 
 
 def test_control_an_engine_whose_end_is_not_heard_is_seen(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
@@ -290,7 +279,7 @@ def test_control_an_engine_whose_end_is_not_heard_is_seen(monkeypatch: pytest.Mo
         pool = service.service.catalog.models[0].pool
         model.gate.clear()
         answers: list[tuple[int, str]] = []
-        with at_work(service, 2, answers):
+        with at_work(2, asking(service, answers)):
             wait_until(lambda: pool.decoding == 2)
             engine = pool._engines[0]
             service.loop.call_soon_threadsafe(pool._closed, engine, "killed")

@@ -152,17 +152,22 @@ def test_who_leaves_costs_nothing(full: bool, measured: Measured) -> None:
     measured("S3", "clients that left and whose work ended", held=number - behind, of=number, note=note)
 
 
+ENDLESS = (
+    b"POST /api/v1/translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 19\r\n\r\n"
+    b'{"text": "eggbeef"}'
+)
+"""A request whose translation has no end of its own."""
+
+
 def steps_after_leaving(number: int) -> list[int]:
     """How many steps are begun after each client has left. It leaves in the middle of one, which goes to its end."""
     model, found = table(4, endless=True), []
-    body = b'{"text": "eggbeef"}'
-    head = b"POST /api/v1/translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 19\r\n\r\n"
     with running({"one": translator(model, max_length_extra=900)}) as service:
         pool = service.service.catalog.models[0].pool
         for _ in range(number):
             before, canceled = model.steps, service.counts()["canceled"]
             with socket.create_connection(("127.0.0.1", service.port)) as connection:
-                connection.sendall(head + body)
+                connection.sendall(ENDLESS)
                 wait_until(lambda: model.steps > before + 2)  # noqa: B023
                 model.gate.clear()
             wait_until(lambda: service.counts()["canceled"] > canceled and not pool.decoding)  # noqa: B023
@@ -188,15 +193,13 @@ def test_who_leaves_stops_its_work_within_a_step(full: bool, measured: Measured)
 def seconds_of_work_after_leaving(number: int) -> list[float]:
     """For how long steps are still begun after each client has left, without a gate."""
     model, found = table(4, endless=True), []
-    body = b'{"text": "eggbeef"}'
-    head = b"POST /api/v1/translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 19\r\n\r\n"
     with running({"one": translator(model, max_length_extra=900)}) as service:
         pool = service.service.catalog.models[0].pool
         model.pause = 0.001
         for _ in range(number):
             before = model.steps
             with socket.create_connection(("127.0.0.1", service.port)) as connection:
-                connection.sendall(head + body)
+                connection.sendall(ENDLESS)
                 wait_until(lambda: model.steps > before + 2)  # noqa: B023
             left = time.monotonic()
             wait_until(lambda: not pool.decoding)
