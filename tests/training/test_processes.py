@@ -5,6 +5,8 @@ They are real processes: each start takes some seconds, so each test looks at se
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -117,8 +119,21 @@ def _train(config: RunConfig, folder: Path) -> None:
     train(config, folder, quiet=True)
 
 
+def test_a_further_process_ends_when_its_pipe_closes() -> None:
+    """Also one that computes and does not look at its connections. Without the watch this one would sleep on."""
+    code = "import time; from limelight.training.processes import end_with_first as f; f(); time.sleep(600)"
+    path = {**os.environ, "PYTHONPATH": str(processes.PACKAGES)}
+    with subprocess.Popen([sys.executable, "-c", code], env=path, stdin=subprocess.PIPE) as other:
+        try:
+            assert other.stdin is not None
+            other.stdin.close()
+            assert other.wait(WITHIN) == 1
+        finally:
+            other.kill()
+
+
 def test_no_process_survives_the_first_one(tmp_path: Path) -> None:
-    """Killed before the other has joined: later its connections would tell."""
+    """The first one is killed before the other has joined."""
     config = with_training(run_of(tmp_path, max_steps=100_000), processes=2)
     first = PROCESSES.Process(target=_train, args=(config, tmp_path / "run"))
     first.start()
