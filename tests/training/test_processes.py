@@ -1,4 +1,4 @@
-"""Further processes that `limelight train` starts by itself: the run of one process, and none that is left behind.
+"""Further processes that `limelight train` starts: the run of one process, and none that is left behind.
 
 They are real processes: each start takes some seconds, so each test looks at several things.
 """
@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 import torch
-from torch import nn
 
 from limelight.cli.app import run as command
 from limelight.config import RunConfig, load_config
@@ -21,11 +20,11 @@ from limelight.errors import RunError, UserError
 from limelight.signals import Stopped
 from limelight.training import processes, update
 from limelight.training.distributed import ALONE, PeerEndedError, shared
-from limelight.training.processes import Choice, choose_processes, divided, with_batches
+from limelight.training.processes import divided, with_batches
 from limelight.training.report import Report
 from limelight.training.run import train
 from tests.torture.processes import PROCESSES
-from tests.training.helpers import RECURRENT, checkpoints_of, go, tiny_run, with_training
+from tests.training.helpers import checkpoints_of, go, tiny_run, with_training
 from tests.training.test_distributed import furthest, losses_of
 
 WITHIN = 60.0
@@ -178,81 +177,34 @@ def test_a_mistake_is_found_before_a_process_is_started(
     assert not started
 
 
-MODEL = nn.Linear(1000, 1000)
-
-
-@pytest.mark.parametrize(
-    ("threads", "training", "tokens", "chosen"),
-    [
-        (2, {"accumulate": 2}, 2048, (2, 1)),
-        (4, {"accumulate": 4}, 2048, (4, 1)),
-        (4, {"accumulate": 2}, 2048, (2, 2)),
-        (3, {"accumulate": 4}, 2048, (2, 1)),
-        (8, {"accumulate": 4}, 2048, (4, 2)),
-        (2, {"accumulate": 1}, 2048, (1, 2)),
-        (1, {"accumulate": 4}, 2048, (1, 1)),
-        (2, {"accumulate": 2}, 512, (1, 2)),
-        (2, {"accumulate": 4}, 512, (2, 1)),
-        (2, {"accumulate": 2, "max_minutes": 4}, 2048, (1, 2)),
-        (2, {"accumulate": 2, "max_minutes": 5}, 2048, (2, 1)),
-        (2, {"accumulate": 2, "max_steps": 10}, 2048, (1, 2)),
-        (2, {"accumulate": 2, "max_steps": 100_000}, 2048, (2, 1)),
-        (2, {"accumulate": 2, "processes": 1}, 2048, (1, 2)),
-        (4, {"accumulate": 1, "processes": 3, "max_steps": 1}, 90, (3, 1)),
-    ],
-)
-def test_processes_are_chosen_where_they_pay(
-    threads: int, training: dict[str, Any], tokens: int, chosen: tuple[int, int], tmp_path: Path
-) -> None:
-    config = with_training(tiny_run(tmp_path), **{"max_steps": None, "threads": threads, **training})
-    config = config.model_copy(update={"batching": config.batching.model_copy(update={"tokens": tokens})})
-    assert choose_processes(config, MODEL)[:2] == chosen
-
-
-def test_updates_are_divided_where_processes_shall_share_them(tmp_path: Path) -> None:
-    """Into batches of 2,048 tokens or more, and not where there is one already that somebody asked for."""
-    config = with_batches(with_training(tiny_run(tmp_path), max_steps=None, threads=2), accumulate=1, tokens=4097)
-    found = divided(config, MODEL)
-    assert (found.batching.tokens, found.training.accumulate) == (2048, 2)
-    assert with_batches(found, accumulate=1, tokens=4097) == config
-    four = divided(with_training(with_batches(config, accumulate=1, tokens=9000), threads=4), MODEL)
-    assert (four.batching.tokens, four.training.accumulate) == (2250, 4)
+def test_updates_are_divided_for_the_processes_that_share_them(tmp_path: Path) -> None:
+    """Not if the configuration divides them, or no processes are asked for."""
+    config = with_batches(with_training(tiny_run(tmp_path), processes=2), accumulate=1, tokens=181)
+    found = divided(config)
+    assert (found.batching.tokens, found.training.accumulate) == (90, 2)
+    assert with_batches(found, accumulate=1, tokens=181) == config
     for other in (
-        with_batches(config, accumulate=1, tokens=4095),
-        with_batches(config, accumulate=2, tokens=4097),
-        with_training(config, threads=1),
-        with_training(config, max_minutes=4),
-        with_training(config, processes=2),
-        config.model_copy(update={"model": RECURRENT}),
+        with_batches(config, accumulate=2, tokens=181),
+        with_training(config, processes=None),
+        with_training(config, processes=1),
     ):
-        assert divided(other, MODEL) == other
+        assert divided(other) == other
 
 
 def test_a_run_keeps_its_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command that began it continues it, also where its batches would not be divided."""
-    config = with_training(tiny_run(tmp_path / "text", max_steps=1, accumulate=1), threads=2)
+    """The command that began it continues it, also with another number of processes."""
+    config = with_training(tiny_run(tmp_path / "text", max_steps=1, accumulate=1), processes=2, threads=2)
     config = with_batches(config, accumulate=1, tokens=181)
     run = tmp_path / "run"
-    for name, value in {"PART": 90, "TOKENS": 90, "MINUTES": 0.0}.items():
-        monkeypatch.setattr(processes, name, value)
-    monkeypatch.setattr(processes.Launcher, "start", lambda *_: ALONE)
+    monkeypatch.setattr(processes.Launcher, "start", lambda *_, **__: ALONE)
     train(config, run, quiet=True, may_divide=True)
-    monkeypatch.setattr(processes, "MINUTES", 5.0)
-    assert train(with_training(config, max_steps=2), run, quiet=True, may_divide=True).step == 2
+    assert train(with_training(config, max_steps=2, processes=None), run, quiet=True, may_divide=True).step == 2
     there = load_config(run / "config.yaml")
     assert (there.batching.tokens, there.training.accumulate) == (90, 2)
     with pytest.raises(UserError, match=r"batching.tokens is 90 there, 181 here"):
         train(with_training(config, max_steps=3), run, quiet=True)
-    train(config, tmp_path / "alone", quiet=True, may_divide=True)
+    train(with_training(config, processes=None), tmp_path / "alone", quiet=True, may_divide=True)
     assert load_config(tmp_path / "alone" / "config.yaml").batching.tokens == 181
-
-
-def test_processes_are_not_chosen_where_memory_is_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = with_training(tiny_run(tmp_path), max_steps=None, threads=2, accumulate=2)
-    config = config.model_copy(update={"batching": config.batching.model_copy(update={"tokens": 2048})})
-    assert "--processes 1 trains with one" in choose_processes(config, MODEL).reason
-    monkeypatch.setattr(processes, "physical_memory", lambda: 10**8)
-    assert choose_processes(config, MODEL) == Choice(1, 2)
 
 
 def test_batches_are_shared_evenly_by_their_size() -> None:

@@ -63,7 +63,7 @@ Processes = Annotated[
     int | None,
     typer.Option(
         "--processes",
-        help="Processes that train together on a CPU. Default: as many as are faster than threads; 1: none but this.",
+        help="Processes that share the batches of an update on a CPU. Default: 1, with all threads.",
         parser=whole_number(1),
         metavar="N",
         rich_help_panel=COMPUTING,

@@ -143,8 +143,8 @@ class TrainingConfig(Section):
     threads: int | None = Field(None, ge=1)
     """CPU threads; all cores when not given."""
     processes: int | None = Field(None, ge=1)
-    """Processes of one machine that share the batches of an update on a CPU; when not given as many as are faster than
-    threads. The results are the same."""
+    """Processes of one machine that share the batches of an update on a CPU, with the same results; one when not
+    given."""
     data_workers: int | None = Field(None, ge=0)
     """Processes that draw subwords and augmented pairs; when not given none on a CPU, and up to eight for a GPU, which
     would wait otherwise. The batches are the same."""

@@ -1,7 +1,7 @@
-"""Further processes of one run on the CPU of this machine: when they pay, their start and their end.
+"""Further processes of one run on the CPU of this machine (`training.processes`): their start and their end.
 
-Several processes of one thread train faster than one process with as many threads: threads wait for one another in
-every product, processes only twice or so in an update. The results are those of one process (`distributed.py`).
+Threads wait for one another in every product, processes only a few times in an update; docs/scale.md measures both.
+The results are those of one process (`distributed.py`).
 
 The first process prepares the run and starts the others, which join it when it is prepared. They talk over loopback,
 share memory for the sums of gradients, print nothing, and end with the first process however that ends: their standard
@@ -22,87 +22,28 @@ from datetime import timedelta
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
-import torch
-from torch import distributed, nn
+from torch import distributed
 
 from limelight.config import RunConfig, load_config
 from limelight.errors import RunError
-from limelight.memory import physical_memory
-from limelight.models.build import choose_device, count_parameters
 from limelight.storage.layout import CONFIG
-from limelight.training.carry import ReadsOn
 from limelight.training.distributed import WAIT, Group, PeerEndedError
 
 PACKAGES = Path(__file__).parents[2]
 ENTRY = "limelight.cli.join"
 """What a further process runs."""
 READY = b"ready\n"
-MINUTES = 5.0
-"""Minimum length of a run for which further processes are started: a start takes some seconds."""
-RATE = 50e9
-"""Floating-point operations per second of a core, for an estimate of the length of a run of so many updates."""
-TOKENS = 1000
-"""Minimum tokens that each process computes in an update (`batching.tokens` times its batches)."""
-PART = 2048
-"""Minimum tokens of a batch that an update is divided into for processes: below this, computing several batches takes
-notably longer than one."""
-BYTES = 28
-"""Bytes for each parameter and process: weights, gradients, two moments, steps, a part of the shared memory."""
-MEMORY = 0.5
-"""The share of the memory of this machine that they may take."""
 CONNECT, LEAVE = timedelta(minutes=5), 10.0
 """How long processes that are ready may take to connect, and to end by themselves."""
 
 
-class Choice(NamedTuple):
-    """How many processes train, and with how many threads each."""
-
-    number: int
-    threads: int
-    reason: str = ""
-    """What to say of it."""
-
-
-def choose_processes(config: RunConfig, model: nn.Module) -> Choice:
-    """The processes of a new or resumed run; `model` may have no memory (`meta`).
-
-    `training.processes` determines their number. If it is not given, there are as many as threads and batches of an
-    update, where this is faster (docs/scale.md). The choice depends on the settings and the machine, not on the
-    progress of the run: a run that is resumed with the same settings has as many processes.
-    """
-    training, parameters = config.training, count_parameters(model)
-    threads = training.threads or torch.get_num_threads()
-    if training.processes is not None:
-        count, each = training.processes, max(1, threads // training.processes)
-        return Choice(count, each, f"{count} processes of {_threads(each)} train together")
-    alone = Choice(1, threads)
-    if choose_device(training.device).type != "cpu" or isinstance(model, ReadsOn) or os.name != "posix":
-        return alone
-    rounds = -(-training.accumulate // threads)
-    count = -(-training.accumulate // rounds)  # no more than needed for so many rounds
-    if count == 1 or rounds * config.batching.tokens < TOKENS or not _is_long(config, parameters, threads):
-        return alone
-    if count * parameters * BYTES > MEMORY * (physical_memory() or 0):
-        return alone
-    each = threads // count
-    return Choice(
-        count,
-        each,
-        f"{count} processes of {_threads(each)} share the {training.accumulate} batches of an update: faster than one "
-        "process, with the same result; --processes 1 trains with one",
-    )
-
-
-def divided(config: RunConfig, model: nn.Module) -> RunConfig:
-    """The same updates in as many smaller batches as processes shall share them, where this pays; else `config`."""
-    training, tokens = config.training, config.batching.tokens
-    threads = training.threads or torch.get_num_threads()
-    parts = min(threads, tokens // PART)
-    measured = config.model.family == "transformer"
-    if not measured or training.accumulate > 1 or training.processes is not None or parts < 2:
+def divided(config: RunConfig) -> RunConfig:
+    """The same updates in as many smaller batches as processes shall share them; `config` if it divides them itself."""
+    training = config.training
+    count = training.processes or 1
+    if count == 1 or training.accumulate > 1 or config.batching.tokens < count:
         return config
-    smaller = with_batches(config, accumulate=parts, tokens=tokens // parts)
-    return smaller if choose_processes(smaller, model).number > 1 else config
+    return with_batches(config, accumulate=count, tokens=config.batching.tokens // count)
 
 
 def with_batches(config: RunConfig, *, accumulate: int, tokens: int) -> RunConfig:
@@ -122,21 +63,6 @@ def batches_of_run(config: RunConfig, folder: Path) -> RunConfig:
     if config.training.accumulate > 1 or tokens != config.batching.tokens // parts:
         return config
     return with_batches(config, accumulate=parts, tokens=tokens)
-
-
-def _threads(count: int) -> str:
-    return f"{count} thread{'s' * (count > 1)}"
-
-
-def _is_long(config: RunConfig, parameters: int, threads: int) -> bool:
-    """Whether the bounds of a run leave time for the start of processes."""
-    training, minutes = config.training, [float("inf")]
-    if training.max_minutes is not None:
-        minutes.append(training.max_minutes)
-    if training.max_steps is not None:
-        operations = 6 * parameters * training.accumulate * config.batching.tokens * training.max_steps
-        minutes.append(operations / (RATE * threads) / 60)
-    return min(minutes) >= MINUTES
 
 
 class Place(NamedTuple):
@@ -160,8 +86,8 @@ class Launcher:
         self._started: list[subprocess.Popen[bytes]] = []
         self._store: distributed.TCPStore | None = None
 
-    def start(self, choice: Choice, folder: Path) -> Group:
-        """Start the processes but this one; `join` is to be called when the run in `folder` is prepared."""
+    def start(self, number: int, folder: Path, *, threads: int) -> Group:
+        """Start so many processes with this one; `join` is to be called when the run in `folder` is prepared."""
         with socket.socket() as listening:
             listening.bind(("127.0.0.1", 0))
             listening.listen()
@@ -169,7 +95,7 @@ class Launcher:
             self._store = distributed.TCPStore(
                 "127.0.0.1",
                 port,
-                choice.number,
+                number,
                 True,
                 CONNECT,
                 wait_for_workers=False,
@@ -179,9 +105,9 @@ class Launcher:
         if hasattr(os, "memfd_create"):
             memory = os.memfd_create("limelight")
             self._leave.callback(os.close, memory)
-        for rank in range(1, choice.number):
-            self._started.append(_start(folder, Place(rank, choice.number, choice.threads, port, memory)))
-        group = Group(0, choice.number, threads=choice.threads, memory=memory)
+        for rank in range(1, number):
+            self._started.append(_start(folder, Place(rank, number, threads, port, memory)))
+        group = Group(0, number, threads=threads, memory=memory)
         group.is_started_here = True
         return group
 

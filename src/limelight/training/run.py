@@ -36,7 +36,7 @@ from limelight.training.optimizer import make_optimizer
 from limelight.training.parent import parent_warnings, require_same_function
 from limelight.training.precision import HALVES, choose_precision, fp32_products
 from limelight.training.preflight import check_run
-from limelight.training.processes import Launcher, batches_of_run, choose_processes, divided, further_processes
+from limelight.training.processes import Launcher, batches_of_run, divided, further_processes
 from limelight.training.report import Report
 from limelight.training.run_state import Run
 from limelight.training.tasks import Tokenized, build_task, fresh_model, prepare_data
@@ -171,17 +171,17 @@ def _begin_processes(
 ) -> tuple[RunConfig, Group]:
     """The group of this process and those that it starts, if any: they begin while the run is prepared. The batches of
     a new run may be divided for them."""
-    with torch.device("meta"):
-        model = fresh_model(config, prepared)
     if launcher.may_divide and not (folder / CONFIG).exists():
-        config = divided(config, model)
-    choice = choose_processes(config, model)
-    if choice.number == 1:
+        config = divided(config)
+    number = config.training.processes or 1
+    if number == 1:
         return config, ALONE
-    require_apart(model, choice.number)
-    report.say(choice.reason)
-    torch.set_num_threads(choice.threads)
-    return config, launcher.start(choice, folder)
+    with torch.device("meta"):
+        require_apart(fresh_model(config, prepared), number)
+    threads = max(1, torch.get_num_threads() // number)
+    report.say(f"{number} processes of {threads} thread{'s' * (threads > 1)} train together")
+    torch.set_num_threads(threads)
+    return config, launcher.start(number, folder, threads=threads)
 
 
 def _trained(run: Run) -> Progress:
