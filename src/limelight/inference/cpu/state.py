@@ -100,11 +100,13 @@ class CompiledState(State):
         return replace(self, past=past, ancestors=ancestors)
 
     def _widened(self, batch: int, room: int) -> tuple[Past, Int[Tensor, "{batch} width {room}"]]:
-        """Past and ancestors of more sentences, or with room for more positions."""
+        """Past and ancestors of more sentences, or with room for more positions. Only what has been written is copied:
+        the room takes several times as long."""
+        used = int(self.ages.max())
 
         def widened(part: Tensor) -> Tensor:
             wide = part.new_empty(batch, part.shape[1], room, *part.shape[3:])
-            wide[: len(part), :, : part.shape[2]] = part
+            wide[: len(part), :, :used] = part[:, :, :used]
             return wide
 
         ancestors = self.ancestors.new_zeros(batch, self.ancestors.shape[1], room)
