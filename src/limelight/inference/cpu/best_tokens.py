@@ -17,65 +17,41 @@ from limelight.inference.cpu.exponential import exponential
 from limelight.inference.cpu.int8 import Int8Weights, multiply, to_bytes
 from limelight.inference.cpu.jit import Integers, Numbers, compiled
 from limelight.inference.cpu.largest_sums import insert
-from limelight.inference.cpu.simd import GROUP, LANES, TILE, maximum, multiply_tile
+from limelight.inference.cpu.simd import GROUP, LANES, TILE, multiply_tile
+from limelight.inference.cpu.simd_softmax import add_exponentials, largest_logit
 from limelight.models.interface import Best, Ranking
 from limelight.shapes import Float
+
+LOWEST = np.float32(-1e38)
+"""Below every logit, and far enough from the least number for differences."""
 
 
 @partial(compiled, exact=True)
 def survey(inputs: Numbers, linear: Int8Weights, largest: Numbers, totals: Numbers) -> None:
     """The largest logit of each tile, (rows, tiles), and the logarithm of the sum of the exponentials of all logits of
-    each row, (rows,): NaN where a logit is infinite or NaN. Both are written to."""
+    each row, (rows,): NaN where a logit is infinite or NaN. Both are written to.
+
+    The exponentials are of the difference to the largest logit so far; when a larger one comes, their sums are scaled
+    (Milakov and Gimelshein 2018, "Online normalizer calculation for softmax", algorithm 3).
+    """
     bytes_of = to_bytes(inputs, linear)
-    found, parts = np.empty((GROUP, TILE * LANES), dtype=np.float32), np.empty_like(largest)
+    found, sums = np.empty((GROUP, TILE * LANES), np.float32), np.zeros((len(inputs), LANES), np.float32)
+    most = np.full(len(inputs), LOWEST, np.float32)
     for tile in range(largest.shape[1]):
         block = tile * TILE
         blocks, count = min(TILE, len(linear.values) - block), min(TILE * LANES, linear.outputs - block * LANES)
         for first in range(0, len(inputs), GROUP):
             multiply_tile(bytes_of, first, linear, block, blocks, found)
-            for row in range(min(GROUP, len(inputs) - first)):
-                logits = found[row, :count]
-                largest[first + row, tile], parts[first + row, tile] = _summarized(logits)
+            for inside in range(min(GROUP, len(inputs) - first)):
+                row = first + inside
+                found[inside, count:] = LOWEST
+                largest[row, tile] = largest_logit(found, inside)
+                if largest[row, tile] > most[row]:
+                    sums[row] *= exponential(most[row] - largest[row, tile])
+                    most[row] = largest[row, tile]
+                add_exponentials(found, inside, most[row], sums, row)
     for row in range(len(inputs)):
-        most = _largest(largest[row])
-        totals[row] = most + math.log(_scaled_sum(parts[row], largest[row], most))
-
-
-@partial(compiled, exact=True)
-def _summarized(logits: Numbers) -> tuple[np.float32, np.float32]:
-    """The largest logit, and the sum of exp(logit - largest): NaN where one is infinite or NaN."""
-    most, wrong = _largest(logits), 0
-    for index in range(len(logits)):
-        wrong += not abs(logits[index]) < np.inf
-    total = _sum_exponentials(logits, most)
-    return most, np.float32(np.nan) if wrong else total
-
-
-@compiled
-def _sum_exponentials(logits: Numbers, most: np.float32) -> np.float32:
-    total = np.float32(0)
-    for index in range(len(logits)):
-        total += exponential(logits[index] - most)
-    return total
-
-
-@partial(compiled, exact=True)
-def _scaled_sum(parts: Numbers, largest: Numbers, most: np.float32) -> np.float32:
-    """The sum of the tiles' sums, each scaled to the largest logit of the row."""
-    for tile in range(len(parts)):
-        parts[tile] *= exponential(largest[tile] - most)
-    total = np.float32(0)
-    for tile in range(len(parts)):
-        total += parts[tile]
-    return total
-
-
-@partial(compiled, exact=True)
-def _largest(values: Numbers) -> np.float32:
-    most = values[0]
-    for index in range(1, len(values)):
-        most = maximum(most, values[index])
-    return most
+        totals[row] = most[row] + math.log(sums[row].sum())
 
 
 @partial(compiled, exact=True)

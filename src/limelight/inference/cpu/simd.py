@@ -94,7 +94,7 @@ class _Tile(NamedTuple):
             for number, of_row in enumerate(sums):
                 row = builder.mul(builder.add(self.first, _index(number)), self.groups)
                 start = builder.mul(builder.add(row, loop.index), _index(GROUP))
-                given = _in_all_lanes(builder, self._load(builder, "Int8Rows.values", start, ir.IntType(32)))
+                given = in_all_lanes(builder, self._load(builder, "Int8Rows.values", start, ir.IntType(32)))
                 for one, weight in zip(of_row, weights, strict=True):
                     builder.store(self.add(builder, builder.load(one), given, weight), one)
         for number, of_row in enumerate(sums):
@@ -103,8 +103,8 @@ class _Tile(NamedTuple):
     def _store(self, builder: Any, number: int, sums: list[Any], block: Any, place: Any) -> None:
         """Write the outputs of a row of the tile."""
         row = builder.add(self.first, _index(number))
-        scale = _in_all_lanes(builder, self._load(builder, "Int8Rows.scales", row, ir.FloatType()))
-        zero_point = _in_all_lanes(builder, self._load(builder, "Int8Rows.zero_points", row, ir.FloatType()))
+        scale = in_all_lanes(builder, self._load(builder, "Int8Rows.scales", row, ir.FloatType()))
+        zero_point = in_all_lanes(builder, self._load(builder, "Int8Rows.zero_points", row, ir.FloatType()))
         for inside, total in enumerate(sums):
             lane = builder.mul(builder.add(block, _index(inside)), _index(LANES))
             excess = builder.fmul(zero_point, self._load(builder, "Int8Weights.sums", lane, NUMBERS))
@@ -119,7 +119,8 @@ class _Tile(NamedTuple):
         return builder.load(builder.bitcast(builder.gep(self.at[name], [index]), kind.as_pointer()), align=1)
 
 
-def _in_all_lanes(builder: Any, value: Any) -> Any:
+def in_all_lanes(builder: Any, value: Any) -> Any:
+    """A vector of `LANES` equal values."""
     empty = ir.Constant(ir.VectorType(value.type, LANES), ir.Undefined)
     first = builder.insert_element(empty, value, ir.Constant(ir.IntType(32), 0))
     return builder.shuffle_vector(first, empty, ir.Constant(SUMS, [0] * LANES))
