@@ -1,12 +1,18 @@
 """Checks of translations: what each finds, and what it leaves alone."""
 
+import random
+import re
+
 import pytest
 
+from limelight.text import checks
 from limelight.text.checks import (
     find_addresses,
     find_loop,
     find_numbers,
+    is_capitals,
     is_copied,
+    is_title,
     is_too_long,
     is_too_short,
     lost_addresses,
@@ -33,6 +39,26 @@ from limelight.text.checks import (
 )
 def test_loops(source: str, output: str, loop: tuple[str, ...]) -> None:
     assert find_loop(source, output) == loop
+
+
+def test_quick_checks_exclude_nothing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text of few repeated words has no loop, one without certain characters no address, one of few capitals is in
+    lower case: the same is found without these shortcuts."""
+    numbers = random.Random(seed)
+    parts = ["ab", "c", "De", "FGH", "IJ", "www.", "http://", "a@b", "x.de", ".", " ", " ", " ", "Ä", "7"]
+    texts = ["".join(numbers.choices(parts, k=numbers.randint(0, 14))) for _ in range(400)]
+    texts += [" ".join(numbers.choices(["ab", "c", "d"], k=numbers.randint(0, 14))) for _ in range(400)]
+
+    def found() -> list[object]:
+        of_one = [(find_addresses(text), is_capitals(text), is_title(text)) for text in texts]
+        return [*of_one, *(find_loop(*pair) for pair in zip(texts, texts[1:], strict=False))]
+
+    with_shortcuts = found()
+    assert len({str(each) for each in with_shortcuts}) > 10
+    monkeypatch.setattr(checks, "_PART_OF_ADDRESS", re.compile(""))
+    monkeypatch.setattr(checks, "_count_capitals", len)
+    monkeypatch.setattr(checks, "Counter", lambda _: {"": checks.FEWEST_TIMES})
+    assert found() == with_shortcuts
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -18,7 +18,7 @@ from limelight.pipelines.explain import ANSWERS, Question, explain
 from limelight.pipelines.job import Job
 from limelight.pipelines.protected import protect_text, protected_jobs
 from limelight.pipelines.snapshots import Snapshots
-from limelight.pipelines.translation import Translation
+from limelight.pipelines.translation import Translation, Word
 from limelight.pipelines.translator import Translator
 from limelight.serving.tasks import Report, Task
 from limelight.serving.turns import Turns
@@ -272,17 +272,21 @@ def whole_words(text: str) -> str:
 
 def plain(translation: Translation) -> dict[str, Any]:
     """A translation as JSON takes it."""
-    found: dict[str, Any] = finite(asdict(translation))
+    found: dict[str, Any] = finite(translation)
     return found
 
 
 def finite(value: Any) -> Any:
-    """The same with None for numbers that JSON does not have."""
+    """The same with None for numbers that JSON does not have, and an object for a translation and a word."""
     match value:
+        case str() | None | bool():  # most of a translation: its tokens
+            return value
         case float():
             return value if math.isfinite(value) else None
         case dict():
             return {key: finite(each) for key, each in value.items()}
         case list() | tuple():
             return [finite(each) for each in value]
+        case Translation() | Word():
+            return {name: finite(getattr(value, name)) for name in value.__slots__}
     return value
