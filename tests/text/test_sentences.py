@@ -1,9 +1,11 @@
 """Sentences of a text, and the text of its sentences."""
 
 import pytest
-from hypothesis import given
+import sentencex
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from limelight.text import sentences
 from limelight.text.sentences import split_sentences
 
 PARTS = [
@@ -67,3 +69,33 @@ def test_translations_stand_where_their_sentences_stood() -> None:
 def test_another_number_of_translations_is_refused() -> None:
     with pytest.raises(ValueError, match="1 sentences given, 2 expected"):
         split_sentences("One. Two.").join(["Eins."])
+
+
+ORDINARY = [
+    "He came in. ", "Who is it? ", 'She said: "It is me. Open." ', "Dr. Smith met Mr. Jones. ", "Am 3. Mai kam er. ",
+    "他来了。", "「我走了。」", "(A remark. Another one.) ", "1.5 km, e.g. there! ", "aaa aaa aaa ", "„Nein. Doch.“ ",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(ORDINARY), max_size=40).map("".join), st.sampled_from(["en", "de", "zh"]))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_long_line_has_the_sentences_of_a_short_one(
+    monkeypatch: pytest.MonkeyPatch, text: str, language: str
+) -> None:
+    whole = split_sentences(text, language)
+    with monkeypatch.context() as patch:
+        patch.setattr(sentences, "WINDOW", 240)
+        assert split_sentences(text, language) == whole
+
+
+def test_the_work_for_a_line_grows_with_its_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    """sentencex itself takes quadratic time for a line without spaces; so it sees a part of it at a time."""
+    segment, seen = sentencex.segment, list[int]()
+    monkeypatch.setattr(sentencex, "segment", lambda language, text: seen.append(len(text)) or segment(language, text))
+    for unit in ("a", "犬猫。", "a. ", "\"'", "<!--"):
+        seen.clear()
+        text = unit * (40_000 // len(unit))
+        found = split_sentences(text)
+        assert found.join(found.texts) == text
+        assert max(seen) <= 2000
+        assert sum(seen) <= 3 * len(text)

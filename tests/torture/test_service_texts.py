@@ -20,6 +20,7 @@ from limelight.errors import UserError
 from limelight.pipelines.explain import Question, explain
 from limelight.serving import page
 from limelight.serving.run import Plan
+from limelight.text import sentences
 from limelight.text.sentences import split_sentences
 from limelight.text.units.html import html_units
 from tests.browser.helpers import untrained
@@ -107,6 +108,14 @@ def test_control_quadratic_work_is_seen(measured: Measured) -> None:
 
     ratio = calls(quadratic, "a" * 5000) / calls(quadratic, "a" * 500)
     measured("X9", "control: quadratic work is seen", held=int(ratio > 12), of=1)
+
+
+@pytest.mark.usefixtures("in_full_only")
+def test_control_a_line_in_one_piece_takes_quadratic_time(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
+    """Without `sentences.WINDOW`."""
+    monkeypatch.setattr(sentences, "WINDOW", 10**9)
+    few, many = (seconds_of(text_work, repeated(HARD["no spaces"], size)) for size in (10_000, 100_000))
+    measured("X9", "control: a line in one piece is seen", held=int(many > 12 * few), of=1, note=f"{many / few:.0f}x")
 
 
 # ---- X10: markup

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 _LINE = re.compile(r"[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
@@ -19,6 +20,9 @@ _MONTHS = {
     "de": re.compile(r"(Jan|Jän|Feb|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)"),
 }
 """Names of months in languages that write ordinals with a full stop: `3. Mai` does not end a sentence."""
+WINDOW = 2000
+"""Characters of a line that sentencex sees at a time. It takes quadratic time for a line without spaces (a second for
+50,000 characters of Chinese), and other threads wait meanwhile."""
 
 
 class Sentences(NamedTuple):
@@ -62,19 +66,43 @@ def _spans(line: str, offset: int, language: str) -> Iterator[tuple[int, int]]:
 
 def _lengths(text: str, language: str) -> list[int]:
     """The length of each sentence, including the white space after it."""
-    from sentencex import segment
-
-    parts = segment(_base(language), _SURROGATE.sub("\ufffd", text))
-    if sum(map(len, parts)) != len(text):  # guards against a change of sentencex, which is lossless so far
-        return [len(text)]
     month, lengths, before = _MONTHS.get(_base(language)), [0], ""
-    for part in parts:
+    for part in _parts(text, language):
         if month and _ORDINAL.search(before) and month.match(part):
             lengths[-1] += len(part)
         else:
             lengths.append(len(part))
         before = part
     return lengths[1:]
+
+
+def _parts(line: str, language: str) -> Iterator[str]:
+    """The sentences of a line. A window begins where a sentence does. What ends in its second half is left to the next
+    one, so a quotation of up to half a window is one sentence, as in a short line."""
+    begun, place = list[str](), 0
+    while place < len(line):
+        window = line[place : place + WINDOW]
+        parts = _segmented(window, language)
+        if place + WINDOW < len(line):
+            if len(parts) == 1:  # the next window goes on with this sentence
+                begun.append(window)
+                place += WINDOW
+                continue
+            parts = parts[: max(1, sum(end <= WINDOW // 2 for end in accumulate(map(len, parts))))]
+        place += sum(map(len, parts))
+        yield "".join([*begun, parts[0]])
+        yield from parts[1:]
+        begun = []
+
+
+def _segmented(text: str, language: str) -> list[str]:
+    """The sentences that sentencex finds."""
+    from sentencex import segment
+
+    parts = segment(_base(language), _SURROGATE.sub("\ufffd", text))
+    if sum(map(len, parts)) != len(text):  # guards against a change of sentencex, which is lossless so far
+        return [text]
+    return parts
 
 
 def _base(language: str) -> str:
