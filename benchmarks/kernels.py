@@ -24,6 +24,7 @@ from limelight.decoding import top
 from limelight.inference import torch_int8
 from limelight.inference.cpu.attention import attend_past, attend_source
 from limelight.inference.cpu.best_tokens import Int8Ranking
+from limelight.inference.cpu.int8 import multiply
 from limelight.inference.linear import Bf16Linear, Fp32Linear, TorchInt8Linear, linear_of
 from limelight.layers.dropout import Dropout
 from limelight.memory import hold_memory_for_work
@@ -159,6 +160,17 @@ def linear(rows: int, outputs: int) -> dict[str, float]:
 
 
 @torch.inference_mode()
+def int8_product(inputs: int, outputs: int) -> dict[str, float]:
+    """A product of the bundled model, for several numbers of rows."""
+    layer = linear_of("int8")(torch.randn(outputs, inputs) / 16, None).packed
+    times = {}
+    for rows in (1, 4, 5, 20, 128):
+        given, found = torch.randn(rows, inputs).numpy(), np.empty((rows, outputs), np.float32)
+        times[f"{rows} rows"] = median_us(lambda given=given, found=found: multiply(given, layer, found), repeats=41)
+    return times
+
+
+@torch.inference_mode()
 def best_of_many() -> dict[str, float]:
     """The best 5 of 4 hypotheses' 32,000 continuations, for 64 sentences; and what it takes to normalize them."""
     logits, before, active = torch.randn(256, 32_000), torch.randn(256), Active.of(np.full(64, 4))
@@ -197,6 +209,10 @@ def decoding() -> dict[str, dict[str, float]]:
                 f"linear layer, {rows} rows of 512 to {outputs:,}": linear(rows, outputs)
                 for outputs in (2_048, 32_000)
                 for rows in (1, 4, 64, 256)
+            },
+            **{
+                f"int8 product, {inputs} to {outputs:,}": int8_product(inputs, outputs)
+                for inputs, outputs in ((256, 256), (256, 768), (256, 1_024), (1_024, 256), (256, 12_000))
             },
             "best continuations": best_of_many(),
             **{f"output layer in int8, {count} sentences": output_layer(count) for count in (1, 32)},

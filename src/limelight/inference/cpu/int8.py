@@ -91,8 +91,10 @@ def multiply(inputs: Numbers, linear: Int8Weights, outputs: Numbers) -> None:
         for first in range(0, len(inputs), GROUP):
             multiply_tile(rows, first, linear, block, blocks, found)
             for row in range(min(GROUP, len(inputs) - first)):
-                for inside in range(count):
-                    outputs[first + row, start + inside] = found[row, inside]
+                # A copy from view to view is vectorized; with sums as indices, which may be negative, it is not.
+                source, target = found[row], outputs[first + row, start : start + count]
+                for inside in range(len(target)):
+                    target[inside] = source[inside]
 
 
 @partial(compiled, exact=True)
