@@ -24,8 +24,10 @@ ones. Finished hypotheses never take the place of active ones. Every step is:
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -99,10 +101,10 @@ class BeamSearch(Search):
     ) -> tuple[Integers | None, Integers]:
         slots = np.flatnonzero(self.open)
         gained, parents, columns = self._continuations(log_probabilities, active, ids)  # (2)
-        scores = (gained + np.take_along_axis(self.log_probabilities, parents, axis=1))[slots]
+        scores = (gained + _chosen(self.log_probabilities, parents))[slots]
         if (self.settings["prune"][slots] < np.inf).any():
             scores[scores < self._threshold(slots, scores[:, 0])[:, None]] = -np.inf
-        tokens = (columns if ids is None else np.take_along_axis(ids, columns, axis=1))[slots]
+        tokens = (columns if ids is None else _chosen(ids, columns))[slots]
         parents = parents[slots]
         ends = tokens == self.end_id
         self._finish(slots, scores, parents, ends)  # (3)
@@ -110,13 +112,15 @@ class BeamSearch(Search):
         # At most one continuation of each parent ends. If others are too few, ends fill the beam, with -inf.
         scores = np.where(ends, -np.inf, scores)
         going_on = np.argsort(ends, axis=1, kind="stable")[:, : self.width]  # (4)
-        chosen, tokens = np.take_along_axis(parents, going_on, axis=1), np.take_along_axis(tokens, going_on, axis=1)
+        chosen, tokens, scores = (_chosen(each, going_on) for each in (parents, tokens, scores))
         at_limit = self.positions[slots] == self.limits[slots]  # these may end but not continue
-        self._go_on(slots[~at_limit], chosen[~at_limit], tokens[~at_limit], scores[~at_limit], going_on[~at_limit])
+        goes_on = ~at_limit
+        self._go_on(slots[goes_on], chosen[goes_on], tokens[goes_on], scores[goes_on])
 
         decided = slots[at_limit | self._can_gain_nothing(slots)]  # (5)
         self.open[decided] = False
-        moved = np.broadcast_to(np.arange(self.width), self.ids.shape).copy()
+        moved = np.empty_like(self.ids)
+        moved[:] = np.arange(self.width)
         moved[slots] = chosen
         return moved, decided
 
@@ -201,7 +205,7 @@ class BeamSearch(Search):
     def _finish(self, slots: Integers, scores: Numbers, parents: Integers, ends: Truths) -> None:
         """(3) Keep the best of the hypotheses that finish now and the previous ones."""
         heads = ends[:, : self.width] & (scores[:, : self.width] > -np.inf)
-        for row, rank in zip(*np.nonzero(heads), strict=True):
+        for row, rank in np.argwhere(heads) if heads.any() else ():
             slot = int(slots[row])
             length, settings = int(self.positions[slot]), self.request(slot).settings
             log_probability = float(scores[row, rank])
@@ -216,13 +220,13 @@ class BeamSearch(Search):
             if len(kept) >= settings.n_best:
                 self.worst[slot] = self.finished[slot][-1].score
 
-    def _go_on(self, slots: Integers, parents: Integers, ids: Integers, scores: Numbers, going_on: Integers) -> None:
+    def _go_on(self, slots: Integers, parents: Integers, ids: Integers, scores: Numbers) -> None:
         """(4) The active hypotheses with one more token."""
         self.tokens[slots] = self.tokens[slots[:, None], parents]
         self.tokens[slots, :, self.positions[slots]] = ids
         self.sums[slots] = self.sums[slots[:, None], parents]
-        self.log_probabilities[slots] = np.take_along_axis(scores, going_on, axis=1)
-        self.sums[slots, :, self.positions[slots]] = self.log_probabilities[slots]
+        self.log_probabilities[slots] = scores
+        self.sums[slots, :, self.positions[slots]] = scores
         self.positions[slots] += 1
         self.ids[slots] = ids
 
@@ -263,3 +267,8 @@ class BeamSearch(Search):
         score = log_probability / self.request(slot).settings.penalty.at(float(length))
         ids, sums = self.tokens[slot, rank, since:length].tolist(), self.sums[slot, rank, :length].tolist()
         return Hypothesis(tuple(ids), score, log_probability, False, gains(sums)[since:])
+
+
+def _chosen(values: npt.NDArray[Any], places: Integers) -> Any:
+    """The values of each row at its places: numpy's `take_along_axis` in a third of its time."""
+    return values[np.arange(len(places))[:, None], places]

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Generic, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -86,7 +87,8 @@ class State(ABC):
         return self
 
 
-class Active(NamedTuple):
+@dataclass(frozen=True)
+class Active:
     """Which hypotheses of a batch still matter: the first so many of each sentence, none of one that is decided.
 
     They are rows of a table, sentence by sentence. All this stands on the host, as the search does.
@@ -100,17 +102,17 @@ class Active(NamedTuple):
         """From how many of each sentence are active."""
         return cls(np.concatenate([[0], counts.cumsum()]))
 
-    @property
+    @cached_property
     def rows(self) -> int:
         """How many are active."""
         return int(self.firsts[-1])
 
-    @property
+    @cached_property
     def counts(self) -> Integers:
         """How many of each sentence are active."""
         return np.diff(self.firsts)
 
-    @property
+    @cached_property
     def sentences(self) -> Integers:
         """The sentence of each row."""
         return np.repeat(np.arange(len(self.firsts) - 1), self.counts)

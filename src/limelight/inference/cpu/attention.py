@@ -117,6 +117,24 @@ def attend_past(
 
 
 @compiled
+def follow_parents(ancestors: Integers, parents: Integers, ages: Integers) -> None:
+    """Hypothesis j of a sentence goes on from what its hypothesis parents[j] was: move its ancestors, in place.
+
+    Args:
+        ancestors: (batch, width, room), as in `attend_past`.
+        parents: (batch, width).
+        ages: (batch,): how many positions there are; the rest is left as it is.
+    """
+    batch, width, _ = ancestors.shape
+    before = np.empty(width, dtype=np.int64)
+    for sentence in range(batch):
+        for position in range(ages[sentence]):
+            before[:] = ancestors[sentence, :, position]
+            for hypothesis in range(width):
+                ancestors[sentence, hypothesis, position] = before[parents[sentence, hypothesis]]
+
+
+@compiled
 def attend_source(
     queries: Numbers, firsts: Integers, keys: Numbers, values: Numbers, lengths: Integers, context: Numbers
 ) -> None:

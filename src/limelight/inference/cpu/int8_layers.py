@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from limelight.inference.cpu.attention import attend_past, attend_ragged, attend_source, rotate
-from limelight.inference.cpu.int8 import Int8Weights, Norm, feed_forward, project_in, project_out
+from limelight.inference.cpu.int8 import Int8Weights, Norm, feed_forward, normalize, project_in, project_out
 from limelight.inference.cpu.jit import Integers, Numbers
 from limelight.inference.cpu.state import CompiledState
 from limelight.layers.feed_forward import ACTIVATIONS
@@ -36,7 +36,7 @@ class Int8Attention(NamedTuple):
     def of(cls, attention: Any, first: Any, sublayer: Sublayer) -> "Int8Attention":
         """From a packed attention, and from which of its linear layers comes first."""
         sizes = attention.heads, attention.head_size, attention.value_size
-        return cls(_norm_of(sublayer), first.packed, attention.out_proj.packed, *sizes)
+        return cls(_norm_of(sublayer.norm, first=sublayer.norm_first), first.packed, attention.out_proj.packed, *sizes)
 
     def project_in(self, rows: Numbers) -> Numbers:
         """The first product: (rows, inner)."""
@@ -68,7 +68,10 @@ class Int8Layer:
         network = cast(Any, layer.feed_forward)
         activation = list(ACTIVATIONS.values()).index(type(network.activation))
         self.network = Int8FeedForward(
-            _norm_of(layer.feed_forward_sublayer), network.inner.packed, activation, network.outer.packed
+            _norm_of(layer.feed_forward_sublayer.norm, first=layer.feed_forward_sublayer.norm_first),
+            network.inner.packed,
+            activation,
+            network.outer.packed,
         )
 
     def attend(self, rows: Numbers, firsts: Integers, turns: Numbers | None) -> None:
@@ -116,6 +119,8 @@ class Int8Layers:
     def __init__(self, packed: Transformer) -> None:
         self.encoder = [Int8Layer(layer) for layer in cast(Sequence[Layer], packed.encoder.layers)]
         self.decoder = [Int8DecoderLayer(layer) for layer in cast(Sequence[DecoderLayer], packed.decoder.layers)]
+        norm = packed.decoder.norm
+        self.last_norm = None if norm is None else _norm_of(norm, first=True)
 
     def encode(
         self, rows: Float[Tensor, "rows model"], firsts: Integers, turns: Numbers | None
@@ -131,8 +136,8 @@ class Int8Layers:
     def step(
         self, rows: Float[Tensor, "rows model"], firsts: Integers, state: CompiledState, turns: Numbers | None
     ) -> Float[Tensor, "rows model"]:
-        """The output of the decoder's layers for one position of the hypotheses, written over their input; their keys
-        and values are written to the state; `firsts` says where the hypotheses of each sentence begin, and `turns` how
+        """The output of the decoder for one position of the hypotheses, written over their input; their keys and values
+        are written to the state; `firsts` says where the hypotheses of each sentence begin, and `turns` how
         rotary positions turn each row."""
         hidden = rows.detach().numpy()
         ancestors, ages, lengths = state.ancestors.numpy(), state.ages.numpy(), state.lengths.numpy()
@@ -140,9 +145,10 @@ class Int8Layers:
             layer.attend_past(hidden, firsts, (past[0].numpy(), past[1].numpy()), ancestors, ages, turns)
             layer.attend_source(hidden, firsts, source[0].numpy(), source[1].numpy(), lengths)
             layer.feed_forward(hidden)
+        if self.last_norm is not None:
+            normalize(hidden, self.last_norm, hidden)
         return rows
 
 
-def _norm_of(sublayer: Sublayer) -> Norm:
-    norm = sublayer.norm
-    return Norm(norm.weight.detach().numpy(), norm.bias.detach().numpy(), norm.eps, sublayer.norm_first)
+def _norm_of(norm: nn.LayerNorm, *, first: bool) -> Norm:
+    return Norm(norm.weight.detach().numpy(), norm.bias.detach().numpy(), norm.eps, first)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from limelight.inference.cpu.attention import follow_parents
 from limelight.models.cache import put_rows
 from limelight.models.interface import State
 from limelight.shapes import Float, Int
@@ -53,7 +54,14 @@ class CompiledState(State):
         return cls(changed(sources, room), ancestors, torch.zeros_like(lengths), sources, lengths)
 
     def reorder(self, parents: Int[Tensor, "batch width"]) -> "CompiledState":
-        return replace(self, ancestors=self.ancestors.gather(1, parents[:, :, None].expand_as(self.ancestors)))
+        follow_parents(self.ancestors.numpy(), parents.numpy(), self.ages.numpy())
+        return self
+
+    def aged(self) -> "CompiledState":
+        """The state after a step: every hypothesis has read one more position."""
+        ages = self.ages.numpy()
+        ages += 1
+        return self
 
     def keep(self, sentences: Int[Tensor, " kept"]) -> "CompiledState":
         ages = self.ages[sentences]
@@ -94,7 +102,7 @@ class CompiledState(State):
     def with_room(self) -> "CompiledState":
         """A state in which the next position can be written."""
         room = self.ancestors.shape[2]
-        if int(self.ages.max()) < room:
+        if self.ages.numpy().max() < room:
             return self
         past, ancestors = self._widened(len(self.ages), 2 * room)
         return replace(self, past=past, ancestors=ancestors)

@@ -4,7 +4,6 @@ It is batch-invariant: sentences are encoded end to end, without padding, and no
 on the others, so that its translation and its scores are the same alone and in any batch.
 """
 
-from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -32,6 +31,7 @@ class ProductLayers:
     def __init__(self, packed: Transformer) -> None:
         self.encoder = cast(list[EncoderLayer], list(packed.encoder.layers))
         self.decoder = cast(list[DecoderLayer], list(packed.decoder.layers))
+        self.leave = packed.decoder.leave
         self.least_rows = getattr(packed.output, "least_rows", 1)
         """So many rows of a step its products fill up to; filled up here, it is done once."""
 
@@ -51,14 +51,14 @@ class ProductLayers:
     def step(
         self, rows: Float[Tensor, "rows model"], firsts: Integers, state: CompiledState, turns: Numbers | None
     ) -> Float[Tensor, "rows model"]:
-        """The output of the decoder's layers for one position of the hypotheses; their keys and values are written to
-        the state; `firsts` says where the hypotheses of each sentence begin, and `turns` how rotary positions turn each
+        """The output of the decoder for one position of the hypotheses; their keys and values are written to the state;
+        `firsts` says where the hypotheses of each sentence begin, and `turns` how rotary positions turn each
         row."""
         hidden = functional.pad(rows[None], (0, 0, 0, max(0, self.least_rows - len(rows))))
         for layer, past, source in zip(self.decoder, state.past, state.sources, strict=True):
             hidden = _attend_past(layer, hidden, firsts, past, state, turns)
             hidden = layer.apply_feed_forward(_attend_source(layer, hidden, firsts, source, state))
-        return hidden[0, : len(rows)]
+        return self.leave(hidden)[0, : len(rows)]
 
 
 def _attend_past(
@@ -117,6 +117,9 @@ class CompiledTransformer(Seq2Seq[TransformerMemory, TransformerState | Compiled
         self.decoder_layers = cast(list[DecoderLayer], list(packed.decoder.layers))
         rotary = packed.decoder.rotary
         self.rotary = None if rotary is None else RotaryTable(rotary)
+        embedding = packed.decoder.embedding
+        self.embedding: Numbers = embedding.weight.detach().numpy()
+        self.embedding_scale = np.float32(embedding.scale)
         self.start_id, self.end_id = packed.start_id, packed.end_id
         self.source_padding, self.target_padding = packed.source_padding, packed.target_padding
 
@@ -162,13 +165,13 @@ class CompiledTransformer(Seq2Seq[TransformerMemory, TransformerState | Compiled
             return self.packed.step_some(ids, state, active)
         state, decoder = state.with_room(), self.packed.decoder
         among = active.among(ids.shape[1])
-        read = ids.flatten() if among is None else ids.flatten()[torch.from_numpy(among)]
-        hidden = decoder.embedding(read)
-        ages, most = state.ages[torch.from_numpy(active.sentences)], state.ancestors.shape[2]
+        read = ids.flatten().numpy() if among is None else ids.flatten().numpy()[among]
+        hidden = torch.from_numpy(self.embedding[read] * self.embedding_scale)
+        ages, most = torch.from_numpy(state.ages.numpy()[active.sentences]), state.ancestors.shape[2]
         if decoder.positions is not None:
             hidden = decoder.positions.at(hidden[:, None], ages, most=most)[:, 0]
         hidden = self.layers.step(hidden, active.firsts, state, self._turns(ages, most))
-        return decoder.leave(hidden[None])[0], replace(state, ages=state.ages + 1)
+        return hidden, state.aged()
 
     def _turns(self, places: Int[Tensor, " rows"], most: int) -> Numbers | None:
         return None if self.rotary is None else self.rotary.at(places, most=most)
