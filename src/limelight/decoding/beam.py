@@ -32,7 +32,7 @@ import torch
 from torch import Tensor
 
 from limelight.decoding.allocation import Allocation
-from limelight.decoding.host import Integers, Numbers, Truths, numbers
+from limelight.decoding.host import Integers, Numbers, Truths, grown, numbers
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
 from limelight.decoding.search import Search, common_start, gains
@@ -69,9 +69,9 @@ class BeamSearch(Search):
         more = max(0, int(slots.max()) + 1 - len(self.finished))
         self.finished += [[] for _ in range(more)]
         self.allocations += [None] * more
-        self.endings = np.pad(self.endings, (0, more))
-        self.worst = np.pad(self.worst, (0, more))
-        self.settings = np.concatenate([self.settings, np.zeros(more, dtype=NUMBERS)])
+        batch = len(self.finished)
+        self.endings, self.worst = grown(self.endings, batch), grown(self.worst, batch)
+        self.settings = grown(self.settings, batch)
         super().admit(requests, slots)
         self.log_probabilities[slots, 1:] = -np.inf  # one empty hypothesis; the others do not exist yet
         self.endings[slots], self.worst[slots] = 0, -np.inf

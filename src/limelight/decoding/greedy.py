@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from limelight.decoding.host import Integers, NotANumberError, Numbers, numbers
+from limelight.decoding.host import Integers, NotANumberError, Numbers, grown, numbers
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
 from limelight.decoding.sampling import Cuts, draw
@@ -35,7 +35,8 @@ class PathSearch(Search):
 
     def admit(self, requests: Sequence[Request], slots: Integers) -> None:
         more = max(0, int(slots.max()) + 1 - len(self.lengths))
-        self.lengths, self.ended = (np.pad(each, ((0, more), (0, 0))) for each in (self.lengths, self.ended))
+        sizes = len(self.lengths) + more, self.width
+        self.lengths, self.ended = grown(self.lengths, *sizes), grown(self.ended, *sizes)
         self.generators += [None] * more
         super().admit(requests, slots)
         self.lengths[slots], self.ended[slots] = -1, False

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from limelight.decoding.host import Integers, Numbers
+from limelight.decoding.host import Integers, Numbers, grown
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
 from limelight.decoding.rules import RULES, Rule, without
@@ -144,15 +144,14 @@ class Search(ABC):
         return failed
 
     def _grow(self, batch: int, room: int) -> None:
-        more, longer = max(0, batch - len(self.open)), max(0, room - self.tokens.shape[2])
-        if more or longer:
-            added = ((0, more), (0, 0), (0, longer))
-            self.tokens, self.sums = np.pad(self.tokens, added), np.pad(self.sums, added)
+        more, width = max(0, batch - len(self.open)), self.width
+        batch, room = len(self.open) + more, max(room, self.tokens.shape[2])
+        if more or room > self.tokens.shape[2]:
+            self.tokens, self.sums = grown(self.tokens, batch, width, room), grown(self.sums, batch, width, room)
         if more:
-            self.open = np.pad(self.open, (0, more))
-            self.ids = np.pad(self.ids, ((0, more), (0, 0)))
-            self.positions, self.limits = np.pad(self.positions, (0, more)), np.pad(self.limits, (0, more))
-            self.log_probabilities = np.pad(self.log_probabilities, ((0, more), (0, 0)))
+            self.open, self.ids = grown(self.open, batch), grown(self.ids, batch, width)
+            self.positions, self.limits = grown(self.positions, batch), grown(self.limits, batch)
+            self.log_probabilities = grown(self.log_probabilities, batch, width)
             self.requests += [None] * more
             self.rules += [[] for _ in range(more)]
 

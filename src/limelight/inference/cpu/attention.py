@@ -9,7 +9,6 @@ contiguous for all heads, and hypotheses that share their past find it in the ca
 import math
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from limelight.attention.attend import attend
@@ -178,16 +177,20 @@ def attend_source(
 
 
 @compiled
-def attend_within(
-    queries: Numbers, keys: Numbers, values: Numbers, firsts: Integers, longest: int, context: Numbers
-) -> None:
+def attend_within(joint: Numbers, firsts: Integers, longest: int, context: Numbers) -> None:
     """Self-attention: the positions of each sentence attend to one another.
 
     Args:
-        queries, keys, values, context: (rows, heads, size): sentences end to end; `context` is written to.
+        joint: (rows, inner): queries, keys and values of all heads, side by side; sentences end to end.
         firsts: (sentences + 1,): where the rows of each sentence begin, and where the last ones end.
         longest: longer sentences are left out.
+        context: (rows, heads, value_size): written to.
     """
+    rows, heads, value_size = context.shape
+    inner = (joint.shape[1] - heads * value_size) // 2
+    queries = np.ascontiguousarray(joint[:, :inner]).reshape(rows, heads, inner // heads)
+    keys = np.ascontiguousarray(joint[:, inner : 2 * inner]).reshape(rows, heads, inner // heads)
+    values = np.ascontiguousarray(joint[:, 2 * inner :]).reshape(rows, heads, value_size)
     for sentence in range(len(firsts) - 1):
         begin, end = firsts[sentence], firsts[sentence + 1]
         length = end - begin
@@ -215,14 +218,13 @@ def attend_ragged(
     if turns is not None:
         rotate(joint.numpy(), turns, heads)
     inner = heads * head_size
-    parts = joint.split([inner, inner, joint.shape[1] - 2 * inner], dim=1)
-    # (rows, heads * size) -> (rows, heads, size)
-    queries, keys, values = (part.unflatten(1, (heads, -1)).contiguous() for part in parts)
-    context = torch.empty_like(values)
-    attend_within(queries.numpy(), keys.numpy(), values.numpy(), firsts, SHORT, context.numpy())
+    sizes = inner, inner, joint.shape[1] - 2 * inner
+    context = joint.new_empty(len(joint), heads, sizes[2] // heads)
+    attend_within(joint.numpy(), firsts, SHORT, context.numpy())
     for begin, end in zip(firsts[:-1].tolist(), firsts[1:].tolist(), strict=True):
         if end - begin > SHORT:
-            # (length, heads, size) -> (1, heads, length, size)
-            one = (part[begin:end].transpose(0, 1)[None] for part in (queries, keys, values))
+            # (length, heads * size) -> (1, heads, length, size)
+            parts = joint[begin:end].split(sizes, dim=1)
+            one = (part.unflatten(1, (heads, -1)).transpose(0, 1)[None].contiguous() for part in parts)
             context[begin:end] = attend(*one)[0][0].transpose(0, 1)
     return context.flatten(1)

@@ -119,18 +119,21 @@ class Int8Layers:
     def __init__(self, packed: Transformer) -> None:
         self.encoder = [Int8Layer(layer) for layer in cast(Sequence[Layer], packed.encoder.layers)]
         self.decoder = [Int8DecoderLayer(layer) for layer in cast(Sequence[DecoderLayer], packed.decoder.layers)]
-        norm = packed.decoder.norm
-        self.last_norm = None if norm is None else _norm_of(norm, first=True)
+        encoder, decoder = packed.encoder.norm, packed.decoder.norm
+        self.encoder_norm = None if encoder is None else _norm_of(encoder, first=True)
+        self.decoder_norm = None if decoder is None else _norm_of(decoder, first=True)
 
     def encode(
         self, rows: Float[Tensor, "rows model"], firsts: Integers, turns: Numbers | None
     ) -> Float[Tensor, "rows model"]:
-        """The output of the encoder's layers for sentences end to end, written over their input; `firsts` says where
-        each begins, and `turns` how rotary positions turn each row."""
+        """The output of the encoder for sentences end to end, written over their input; `firsts` says where each
+        begins, and `turns` how rotary positions turn each row."""
         hidden = rows.detach().numpy()
         for layer in self.encoder:
             layer.attend(hidden, firsts, turns)
             layer.feed_forward(hidden)
+        if self.encoder_norm is not None:
+            normalize(hidden, self.encoder_norm, hidden)
         return rows
 
     def step(
@@ -145,8 +148,8 @@ class Int8Layers:
             layer.attend_past(hidden, firsts, (past[0].numpy(), past[1].numpy()), ancestors, ages, turns)
             layer.attend_source(hidden, firsts, source[0].numpy(), source[1].numpy(), lengths)
             layer.feed_forward(hidden)
-        if self.last_norm is not None:
-            normalize(hidden, self.last_norm, hidden)
+        if self.decoder_norm is not None:
+            normalize(hidden, self.decoder_norm, hidden)
         return rows
 
 

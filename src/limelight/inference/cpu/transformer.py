@@ -31,14 +31,14 @@ class ProductLayers:
     def __init__(self, packed: Transformer) -> None:
         self.encoder = cast(list[EncoderLayer], list(packed.encoder.layers))
         self.decoder = cast(list[DecoderLayer], list(packed.decoder.layers))
-        self.leave = packed.decoder.leave
+        self.leave_encoder, self.leave_decoder = packed.encoder.leave, packed.decoder.leave
         self.least_rows = getattr(packed.output, "least_rows", 1)
         """So many rows of a step its products fill up to; filled up here, it is done once."""
 
     def encode(
         self, rows: Float[Tensor, "rows model"], firsts: Integers, turns: Numbers | None
     ) -> Float[Tensor, "rows model"]:
-        """The output of the encoder's layers for sentences end to end; `firsts` says where each begins, and `turns` how
+        """The output of the encoder for sentences end to end; `firsts` says where each begins, and `turns` how
         rotary positions turn each row."""
         hidden = rows[None]
         for layer in self.encoder:
@@ -46,7 +46,7 @@ class ProductLayers:
             joint = attention.joint_proj(layer.attention_sublayer.before(hidden))[0].detach()
             context = attend_ragged(joint, firsts, attention.heads, attention.head_size, turns)
             hidden = layer.apply_feed_forward(layer.attention_sublayer.after(hidden, attention.out_proj(context[None])))
-        return hidden[0]
+        return self.leave_encoder(hidden)[0]
 
     def step(
         self, rows: Float[Tensor, "rows model"], firsts: Integers, state: CompiledState, turns: Numbers | None
@@ -58,7 +58,7 @@ class ProductLayers:
         for layer, past, source in zip(self.decoder, state.past, state.sources, strict=True):
             hidden = _attend_past(layer, hidden, firsts, past, state, turns)
             hidden = layer.apply_feed_forward(_attend_source(layer, hidden, firsts, source, state))
-        return self.leave(hidden)[0, : len(rows)]
+        return self.leave_decoder(hidden)[0, : len(rows)]
 
 
 def _attend_past(
@@ -139,7 +139,7 @@ class CompiledTransformer(Seq2Seq[TransformerMemory, TransformerState | Compiled
         places = torch.arange(source.shape[1]).expand_as(source)[source_valid]
         rows = self.layers.encode(rows, firsts, self._turns(places, source.shape[1]))
         features = torch.zeros_like(hidden)
-        features[source_valid] = encoder.leave(rows[None])[0].detach()
+        features[source_valid] = rows.detach()
         return TransformerMemory(features, source_valid)
 
     def start(self, memory: TransformerMemory, width: int = 1) -> TransformerState | CompiledState:
