@@ -13,9 +13,11 @@ import pytest
 
 from limelight.corpus.pool import Pool
 from limelight.corpus.processes import Processes, _Process
+from limelight.corpus.results import MANIFEST, SHARDS
 from limelight.corpus.shards import Form
 from limelight.corpus.translate import Report, translate_corpus
 from limelight.errors import RunError, UserError
+from limelight.files import PARTIAL
 from tests.corpus.fakes import DIE, HANG, REFUSE, ROOT, contents, job_of, opening, run, said, write_shards
 
 
@@ -183,6 +185,15 @@ def test_a_job_that_is_killed_goes_on_without_loss_or_doubles(spoil: str, tmp_pa
     assert set(codes) <= {0, -signal.SIGKILL}
     assert -signal.SIGKILL in codes
     assert (contents(tmp_path / "out") == contents(tmp_path / "whole")) is (spoil == "no")
+
+
+def test_a_job_that_is_killed_while_it_makes_its_folder_begins_anew(tmp_path: Path) -> None:
+    given, output = write_shards(tmp_path / "in", shards=1, lines=2), tmp_path / "out"
+    (output / SHARDS).mkdir(parents=True)
+    (output / (MANIFEST + PARTIAL)).write_text("{")
+    run(job_of(given, output))
+    run(job_of(given, tmp_path / "whole"))
+    assert contents(output) == contents(tmp_path / "whole")
 
 
 def test_other_settings_and_other_files_are_refused(tmp_path: Path) -> None:

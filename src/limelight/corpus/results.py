@@ -23,7 +23,7 @@ from limelight.corpus.shards import RESULT, Form, Item, Shard
 from limelight.corpus.worker import Outcome
 from limelight.differences import describe_differences, differences
 from limelight.errors import RunError, UserError
-from limelight.files import fill_file, sync_file, write_all, write_whole, writing
+from limelight.files import PARTIAL, fill_file, sync_file, write_all, write_whole, writing
 from limelight.resumable import ResumableFile, places_of, resumable
 from limelight.text.archive import compress
 from limelight.text.pair import BadLine
@@ -60,7 +60,8 @@ def open_results(folder: Path, made_of: Mapping[str, Any]) -> None:
     try:
         (folder / SHARDS).mkdir(parents=True, exist_ok=True)
         if not manifest.exists():
-            if any(path.name != SHARDS for path in folder.iterdir()):
+            begun = {SHARDS, MANIFEST + PARTIAL}  # of a process that was killed here
+            if any(path.name not in begun for path in folder.iterdir()):
                 raise UserError(
                     f"{folder}: there are other files in it, and no {MANIFEST}; give -o a folder of its own"
                 )
