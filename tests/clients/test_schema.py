@@ -1,6 +1,7 @@
 """Requests that schemathesis makes from our OpenAPI document, such as fit it and such as do not: none gets 5xx (X1)."""
 
 import re
+from collections import Counter
 
 import hypothesis
 import pytest
@@ -20,14 +21,16 @@ EXAMPLES = 8
 TELLTALE = re.compile(r"Traceback|File \"|site-packages|/src/limelight", re.IGNORECASE)
 
 
-def tried(service: Running) -> tuple[int, list[str]]:
-    """How many requests there were, and those that got what nobody should get."""
-    number, bad = 0, []
+FORM = "application/x-www-form-urlencoded"
+
+
+def tried(service: Running) -> tuple[Counter[str], list[str]]:
+    """How many requests there were of each media type, and those that got what nobody should get."""
+    number, bad = Counter[str](), []
     schema = schemathesis.openapi.from_dict(openapi_document(APIS))
 
     def ask(case: "schemathesis.Case") -> None:
-        nonlocal number
-        number += 1
+        number[case.media_type or ""] += 1
         answer = case.call(base_url=service.url, timeout=120)
         if (answer.status_code >= 500 and answer.status_code != 503) or TELLTALE.search(answer.text):
             bad.append(f"{case.method} {case.formatted_path}: {answer.status_code} {answer.text[:200]}")
@@ -51,7 +54,8 @@ def test_requests_made_from_the_document_get_no_5xx() -> None:
         number, bad = tried(service)
         assert not [line for line in service.lines() if line["event"] == "fault"]
     assert bad == []
-    assert number > 100
+    assert number.total() > 100
+    assert number[FORM] > 20
 
 
 def test_control_a_fault_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -193,6 +193,11 @@ def test_files_come_with_their_names() -> None:
     assert uploads["file"] == ("a.txt", b"Hello\r\n")
 
 
+def test_a_field_that_occurs_several_times_is_a_list_in_either_form() -> None:
+    content, headers = multipart(*(f'name="text"\r\n\r\n{each}'.encode() for each in "abc"), b'name="q"\r\n\r\nd')
+    assert fields(content, headers) == fields(b"text=a&text=b&text=c&q=d", FORM) == {"text": ["a", "b", "c"], "q": "d"}
+
+
 @pytest.mark.parametrize(
     ("content", "kind"),
     [

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import jsonschema
 import pytest
@@ -13,7 +14,7 @@ from limelight.serving.dialects.answers import Translated
 from limelight.serving.openapi import openapi_document, openapi_page
 from limelight.serving.routes import APIS, ROUTES
 from tests.browser.helpers import untrained
-from tests.serving.described import require_described
+from tests.serving.described import FORM, document, require_described, require_request_described
 from tests.serving.helpers import Answered, Running, carrying, running, table, translator
 
 FILE = Path(__file__).parents[2] / "docs" / "schema" / "api-1.json"
@@ -159,6 +160,67 @@ def test_control_an_answer_that_is_not_as_described_is_seen(path: str, broken: A
         require_described(method, path, Answered(200, broken, {"Content-Type": "application/json"}))
     with pytest.raises(AssertionError, match="418 is not described"):
         require_described(method, path, Answered(418, broken, {"Content-Type": "application/json"}))
+
+
+FORMS = {
+    "/v2/translate": {"text": ["the lamp", "a"], "target_lang": "DE", "tag_handling": "xml", "outline_detection": "0",
+                      "splitting_tags": ["p", "q"], "show_billed_characters": "1"},
+    "/v2/languages": {"type": "target"},
+    "/v2/glossaries": {"name": "a", **ENTRIES},
+    "/translate": {"q": ["the lamp", "a"], "source": "auto", "target": "de", "alternatives": 1, "api_key": "any"},
+    "/detect": {"q": "the lamp"},
+}  # fmt: skip
+"""Of the fields of a request, as a form. A boolean is 0 or 1."""
+
+
+def described_as(kind: str) -> set[str]:
+    paths = document()["paths"]
+    return {
+        path
+        for path, methods in paths.items()
+        for operation in methods.values()
+        if kind in operation.get("requestBody", {}).get("content", {})
+    }
+
+
+def test_a_form_is_described_and_has_the_answer_of_json() -> None:
+    """Of every path that is described with one; the fixture of this folder holds both requests to the document."""
+    form = {"Content-Type": FORM}
+    with running({"one": carrying()}) as service:
+        for path, fields in FORMS.items():
+            as_form = service.post(path, urlencode(fields, doseq=True), **form)
+            as_json = service.post(
+                path, {key: bool(int(each)) if each in ("0", "1") else each for key, each in fields.items()}
+            )
+            assert (as_form.status, as_json.status) in ((200, 200), (201, 201)), as_form.value
+            if path != "/v2/glossaries":  # which has an id of its own
+                assert as_form.value == as_json.value
+        identity = service.post("/v3/glossaries", {"name": "b", "dictionaries": [ENTRIES]}).value["glossary_id"]
+        put = service.send("PUT", f"/v3/glossaries/{identity}/dictionaries", urlencode(ENTRIES), form)
+        assert put.value["entry_count"] == 1
+        sent = sent_document(service, "/v2/document", {"target_lang": "de"}).value
+        for name in ("", "/result"):
+            key = urlencode({"document_key": sent["document_key"]})
+            while service.post(path := f"/v2/document/{sent['document_id']}{name}", key, **form).status != 200:
+                pass
+    tried = {*FORMS, "/v3/glossaries/{id}/dictionaries", "/v2/document/{id}", "/v2/document/{id}/result"}
+    assert described_as(FORM) == tried
+    assert described_as("multipart/form-data") == {"/v2/document", "/translate_file"}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "kind"),
+    [
+        ("/v2/translate", "text=a", FORM),  # without a target
+        ("/v2/translate", "text=a&target_lang=de&outline_detection=no", FORM),
+        ("/translate", "q=a&source=en&source=de&target=de", FORM),
+        ("/translate", {"q": "a", "source": "en", "target": 1}, ""),
+        ("/api/v1/translate", "text=a", FORM),
+    ],
+)
+def test_control_a_request_that_is_not_as_described_is_seen(path: str, body: Any, kind: str) -> None:
+    with pytest.raises((AssertionError, jsonschema.ValidationError)):
+        require_request_described("POST", path, body, kind)
 
 
 def test_answers_of_a_translation_are_those_of_the_type() -> None:

@@ -76,7 +76,7 @@ def test_random_tags_come_out_once_and_nested(service: Running, seed: int) -> No
         return draw.choice(["", " "]).join(parts)
 
     texts = [element(3) for _ in range(12)]
-    more = {"outline_detection": "0"} if draw.random() < 0.5 else {}
+    more = {"outline_detection": False} if draw.random() < 0.5 else {}
     body = {"text": texts, "target_lang": "DE", "tag_handling": "xml", "source_lang": "EN", **more}
     answer = service.post("/v2/translate", body)
     for text, found in zip(texts, answer.value["translations"], strict=True):

@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, MutableMapping
 from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qsl
@@ -145,19 +145,20 @@ def _pairs(text: bytes) -> dict[str, Any]:
     try:
         decoded = text.decode("ascii", errors="surrogateescape")
         pairs = parse_qsl(decoded, keep_blank_values=True, max_num_fields=MAX_FIELDS, errors="strict")
-        fields: dict[str, Any] = {}
-        for key, value in pairs:
-            _require_text(value)
-            if key in fields:
-                present = fields[key]
-                fields[key] = [*(present if isinstance(present, list) else [present]), value]
-            else:
-                fields[key] = value
     except UnicodeDecodeError:
         raise bad_request("the text is not UTF-8") from None
     except ValueError:
         raise bad_request(f"the form has more than {MAX_FIELDS} fields: send less at a time") from None
-    return fields
+    return _collected(pairs)
+
+
+def _collected(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """The fields; one that stands there several times is a list."""
+    found: dict[str, list[str]] = {}
+    for key, value in pairs:
+        _require_text(value)
+        found.setdefault(key, []).append(value)
+    return {key: values[0] if len(values) == 1 else values for key, values in found.items()}
 
 
 def _object(body: bytes) -> dict[str, Any]:
@@ -202,7 +203,7 @@ async def _multipart(body: bytes, headers: Headers) -> tuple[dict[str, Any], dic
     async def stream() -> AsyncIterator[bytes]:
         yield body
 
-    fields: dict[str, Any] = {}
+    pairs: list[tuple[str, str]] = []
     uploads: dict[str, Upload] = {}
     try:
         parser = MultiPartParser(
@@ -217,9 +218,8 @@ async def _multipart(body: bytes, headers: Headers) -> tuple[dict[str, Any], dic
             if isinstance(value, UploadFile):
                 uploads[key] = Upload(value.filename or "", await value.read())
             else:
-                _require_text(value)
-                fields[key] = value
+                pairs.append((key, value))
         await form.close()
     except (MultiPartException, FormParserError, KeyError, ValueError, AttributeError, LookupError):
         raise bad_request("the body is no form with at most one file") from None
-    return fields, uploads
+    return _collected(pairs), uploads

@@ -94,6 +94,8 @@ class Dialect(NamedTuple):
     """The status for a key that is missing or unknown."""
     key_field: str = ""
     """The field of a request that may hold the key; only a header where it is empty."""
+    forms: bool = False
+    """Whether its clients send forms, too: the OpenAPI document describes them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
 from limelight import __version__
+from limelight.serving.body import FORM, JSON, MULTIPART
 from limelight.serving.call import PAGE, Content, Dialect, Route
 
 STYLE = (
@@ -35,7 +36,7 @@ ERRORS = {
     504: "The request took longer than the deadline.",
 }
 STATUSES = {200: "The answer.", 201: "It is created.", 204: "It is deleted.", 503: "The same, not ready."}
-JSON, EVENTS = "application/json", "text/event-stream"
+EVENTS = "text/event-stream"
 COMPONENTS = "#/components/schemas/"
 NAMES = {"limelight": "Limelight", "deepl": "DeepL", "libretranslate": "LibreTranslate", "openai": "OpenAI"}
 INTRODUCTION = (
@@ -90,7 +91,7 @@ def _operation(route: Route, schemas: _Schemas) -> dict[str, Any]:
         if route.method in ("GET", "DELETE"):
             parameters += _in_query(schema)
         else:
-            operation["requestBody"] = _body(schema, upload=route.upload)
+            operation["requestBody"] = _body(schema, route)
     if parameters:
         operation["parameters"] = parameters
     if not route.public:
@@ -107,11 +108,45 @@ def _in_query(schema: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _body(schema: dict[str, Any], *, upload: bool) -> dict[str, Any]:
-    if upload:
-        schema["properties"]["file"] = {"type": "string", "format": "binary", "description": "The document."}
-        schema.setdefault("required", []).append("file")
-    return {"required": True, "content": {"multipart/form-data" if upload else JSON: {"schema": schema}}}
+def _body(schema: dict[str, Any], route: Route) -> dict[str, Any]:
+    key = route.dialect.key_field
+    if key:
+        said = "The key, where it is not in the header Authorization."
+        schema = {**schema, "properties": {**schema["properties"], key: {"type": "string", "description": said}}}
+    if route.upload:
+        file = {"type": "string", "format": "binary", "description": "The document."}
+        fields = {**_form(schema)["properties"], "file": file}
+        required = [*schema.get("required", ()), "file"]
+        return {
+            "required": True,
+            "content": {MULTIPART: {"schema": {**schema, "properties": fields, "required": required}}},
+        }
+    content = {JSON: {"schema": schema}}
+    if route.dialect.forms and not any(_is_nested(each) for each in schema["properties"].values()):
+        content[FORM] = {"schema": _form(schema)}
+    return {"required": True, "content": content}
+
+
+def _is_nested(schema: dict[str, Any]) -> bool:
+    """Whether a field holds objects, which a form cannot have."""
+    parts = [schema, *schema.get("anyOf", ()), schema.get("items", {})]
+    return any("$ref" in part or part.get("type") == "object" for part in parts)
+
+
+def _form(schema: dict[str, Any]) -> dict[str, Any]:
+    """The fields as those of a form, where a list is a field that stands there several times, and nothing is null."""
+    return {**schema, "properties": {name: _filled(each) for name, each in schema["properties"].items()}}
+
+
+def _filled(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a field as text."""
+    kinds = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
+    found = {key: each for key, each in schema.items() if key != "anyOf" and not (key == "default" and each is None)}
+    found |= kinds[0] if len(kinds) == 1 else {"anyOf": kinds} if kinds else {}
+    if found.get("type") == "boolean":
+        found |= {"type": "string", "enum": ["0", "1", "false", "true"]}
+        found |= {"default": str(int(found["default"]))} if "default" in found else {}
+    return found
 
 
 def _responses(route: Route, schemas: _Schemas) -> dict[str, Any]:

@@ -37,7 +37,7 @@ class Failure(Result):
     code: str
 
 
-DEEPL = Dialect("deepl", error, Failure, denied=403)
+DEEPL = Dialect("deepl", error, Failure, denied=403, forms=True)
 
 
 def as_list(value: Any) -> Any:
@@ -45,7 +45,8 @@ def as_list(value: Any) -> Any:
     return value if isinstance(value, list) else [value]
 
 
-Texts = Annotated[list[str], BeforeValidator(as_list), Field(min_length=1)]
+OneOrMore = BeforeValidator(as_list, json_schema_input_type=str | list[str])
+Texts = Annotated[Annotated[list[str], Field(min_length=1)], OneOrMore]
 SPLIT: dict[str, Split] = {"0": "never", "1": "sentences", "nonewlines": "across lines"}
 Formality = Literal["default", "more", "less", "prefer_more", "prefer_less"]
 

@@ -28,7 +28,7 @@ class Failure(Result):
     error: str
 
 
-LIBRETRANSLATE = Dialect("libretranslate", error, Failure, denied=403, key_field="api_key")
+LIBRETRANSLATE = Dialect("libretranslate", error, Failure, denied=403, key_field="api_key", forms=True)
 
 
 class Translate(BaseModel):

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from limelight.serving.call import Call, Content, Dialect, Reply, Route
 from limelight.serving.dialects.answers import FORMAT, Failure, Live, Models, Ready, Translated
-from limelight.serving.dialects.deepl import as_list
+from limelight.serving.dialects.deepl import OneOrMore
 from limelight.serving.dialects.events import Following, Progress, event, follow
 from limelight.serving.dialects.tags import Tagging, glossary_in
 from limelight.serving.metrics import MEDIA_TYPE
@@ -58,7 +58,7 @@ class Translate(Tagging):
 
     model_config = ConfigDict(extra="forbid")
 
-    text: Annotated[list[str], BeforeValidator(as_list)] = Field(description="A text, or a list of texts.")
+    text: Annotated[list[str], OneOrMore] = Field(description="A text, or a list of texts.")
     source_lang: str = Field("", max_length=20, description="Source language; detected if omitted.")
     target_lang: str = Field(
         "", max_length=20, description="Target language; may be omitted if the models have only one."

@@ -22,7 +22,9 @@ def as_names(value: Any) -> Any:
 
 
 Name = Annotated[str, Field(min_length=1, max_length=100)]
-Names = Annotated[list[Name], BeforeValidator(as_names), Field(max_length=100)]
+Names = Annotated[
+    Annotated[list[Name], Field(max_length=100)], BeforeValidator(as_names, json_schema_input_type=str | list[Name])
+]
 
 
 def glossary_in(terms: Sequence[tuple[str, str]], source: str) -> Glossary | None:
