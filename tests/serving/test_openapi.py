@@ -15,7 +15,7 @@ from limelight.serving.openapi import openapi_document, openapi_page
 from limelight.serving.routes import APIS, ROUTES
 from tests.browser.helpers import untrained
 from tests.serving.described import FORM, document, require_described, require_request_described
-from tests.serving.helpers import Answered, Running, carrying, running, table, translator
+from tests.serving.helpers import Answered, Running, carrying, running, table, translator, wait_until
 
 FILE = Path(__file__).parents[2] / "docs" / "schema" / "api-1.json"
 
@@ -200,9 +200,8 @@ def test_a_form_is_described_and_has_the_answer_of_json() -> None:
         assert put.value["entry_count"] == 1
         sent = sent_document(service, "/v2/document", {"target_lang": "de"}).value
         for name in ("", "/result"):
-            key = urlencode({"document_key": sent["document_key"]})
-            while service.post(path := f"/v2/document/{sent['document_id']}{name}", key, **form).status != 200:
-                pass
+            key, path = urlencode({"document_key": sent["document_key"]}), f"/v2/document/{sent['document_id']}{name}"
+            wait_until(lambda path=path, key=key: service.post(path, key, **form).status == 200)
     tried = {*FORMS, "/v3/glossaries/{id}/dictionaries", "/v2/document/{id}", "/v2/document/{id}/result"}
     assert described_as(FORM) == tried
     assert described_as("multipart/form-data") == {"/v2/document", "/translate_file"}
