@@ -32,10 +32,10 @@ import torch
 from torch import Tensor
 
 from limelight.decoding.allocation import Allocation
-from limelight.decoding.host import Integers, Numbers, Truths, grown, numbers
+from limelight.decoding.host import Integers, Numbers, Truths, numbers
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
-from limelight.decoding.search import Search, common_start, gains
+from limelight.decoding.search import Search, common_start, gains, grown
 from limelight.decoding.settings import penalties_at
 from limelight.decoding.top import best_continuations, top_logits_with_ties
 from limelight.models.interface import Active, Ranking

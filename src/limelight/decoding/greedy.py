@@ -7,11 +7,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from limelight.decoding.host import Integers, NotANumberError, Numbers, grown, numbers
+from limelight.decoding.host import Integers, NotANumberError, Numbers, numbers
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
 from limelight.decoding.sampling import Cuts, draw
-from limelight.decoding.search import Search, common_start, gains
+from limelight.decoding.search import Search, common_start, gains, grown
 from limelight.decoding.top import most_probable
 from limelight.models.interface import Active, Ranking
 from limelight.shapes import Float

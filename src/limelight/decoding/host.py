@@ -4,8 +4,6 @@ A step of a search needs about twenty operations on a few hundred numbers, each 
 and five to ten in torch; and a step has to wait for the device once in any case.
 """
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 from torch import Tensor
@@ -26,13 +24,6 @@ class NotANumberError(RunError):
             "precision, or from a training that diverged; use another checkpoint, or train again with a lower "
             "training.learning_rate"
         )
-
-
-def grown(values: npt.NDArray[Any], *sizes: int) -> Any:
-    """The values in the corner of a larger array of zeros: numpy's `pad` in a tenth of its time."""
-    larger = np.zeros(sizes, dtype=values.dtype)
-    larger[tuple(map(slice, values.shape))] = values
-    return larger
 
 
 def numbers(values: Tensor) -> Numbers:

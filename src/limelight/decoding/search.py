@@ -2,12 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from limelight.decoding.host import Integers, Numbers, grown
+from limelight.decoding.host import Integers, Numbers
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
 from limelight.decoding.rules import RULES, Rule, without
@@ -166,3 +168,10 @@ def common_start(several: Sequence[Sequence[int]]) -> tuple[int, ...]:
 def gains(sums: Sequence[float]) -> tuple[float, ...]:
     """The difference of each sum to the one before."""
     return tuple(now - before for before, now in zip([0.0, *sums], sums, strict=False))
+
+
+def grown(values: npt.NDArray[Any], *sizes: int) -> Any:
+    """The values in the corner of a larger array of zeros: numpy's `pad` in a tenth of its time."""
+    larger = np.zeros(sizes, dtype=values.dtype)
+    larger[tuple(map(slice, values.shape))] = values
+    return larger
