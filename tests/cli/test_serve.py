@@ -29,6 +29,7 @@ ROOT = Path(__file__).parents[2]
         (["--host", "0.0.0.0"], "--keys FILE"),
         (["--host", "example.org"], "is reachable from other machines"),
         (["--keys", "no-such-file"], "limelight keys add"),
+        (["--keys", "."], "is a directory"),
         (["--keys", "a", "--no-keys"], "exclude each other"),
         (["--port", "70000"], "from 0 to 65535"),
         (["--engines", "0"], "whole number"),

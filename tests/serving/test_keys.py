@@ -1,6 +1,8 @@
 """Keys: kept as hashes, found in constant time, limited one by one."""
 
 import hmac
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +42,67 @@ def test_keys_are_revoked_by_name(tmp_path: Path) -> None:
     assert read_keys(tmp_path / "other.json") == []
 
 
-@pytest.mark.parametrize("content", ["", "{}", '{"format": 2, "keys": []}', '{"format": 1, "keys": [{"no": 1}]}', "[]"])
-def test_a_file_that_holds_no_keys_is_refused(tmp_path: Path, content: str) -> None:
+def stored(**changed: Any) -> str:
+    """A file of one key with these fields instead."""
+    key = {"name": "a", "sha256": digest("s"), "created": "2026-01-01", "characters_per_minute": None, **changed}
+    return json.dumps({"format": 1, "keys": [key]})
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("", "not valid JSON, line 1, column 1"),
+        (b"\xff", "not valid JSON"),
+        ("[" * 100_000, "not valid JSON"),
+        ("[]", "no list `keys`"),
+        ('"keys"', "no list `keys`"),
+        ("{}", "no list `keys`"),
+        ('{"format": 1, "keys": {}}', "no list `keys`"),
+        ('{"format": 2, "keys": []}', "format 2"),
+        ('{"format": 1, "keys": ["a"]}', "key 1: it must be an object"),
+        ('{"format": 1, "keys": [{"no": 1}]}', "key 1: created is missing"),
+        (stored(more=1), "key 1: more is not known"),
+        (stored(name=3), "key 1: name"),
+        (stored(name=" "), "key 1: name"),
+        (stored(sha256=5), "key 1: sha256"),
+        (stored(sha256="ü" * 64), "key 1: sha256"),
+        (stored(created=None), "key 1: created"),
+        (stored(characters_per_minute="9"), "characters_per_minute must be a whole number from 1, not '9'"),
+        (stored(characters_per_minute=True), "characters_per_minute"),
+        (stored(characters_per_minute=0), "characters_per_minute"),
+        (stored().replace("}]", "}, {}]").replace("{}", stored()[stored().index("[") + 1 : -2]), "key 2: two keys"),
+    ],
+)
+def test_a_file_that_holds_no_keys_is_refused(tmp_path: Path, content: str | bytes, says: str) -> None:
     path = tmp_path / "keys.json"
-    path.write_text(content)
-    with pytest.raises(UserError, match=r"keys\.json"):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(UserError, match=r"keys\.json") as caught:
         read_keys(path)
+    assert says in str(caught.value)
+    assert digest("s") not in str(caught.value)
+
+
+@pytest.mark.parametrize("error", [PermissionError(13, "Permission denied"), OSError(5, "Input/output error")])
+def test_a_file_that_cannot_be_read_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: OSError) -> None:
+    path = tmp_path / "keys.json"
+    path.write_text(stored())
+    monkeypatch.setattr(Path, "read_text", raising(error))
+    with pytest.raises(UserError, match=rf"keys\.json: .* cannot be read: {error.strerror}".lower()):
+        read_keys(path)
+
+
+def test_a_folder_and_a_missing_file_are_no_keys(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="is a directory"):
+        read_keys(tmp_path)
+    with pytest.raises(UserError, match="limelight keys add NAME --keys"):
+        read_keys(tmp_path / "none.json", required=True)
+
+
+def raising(error: OSError) -> Callable[..., str]:
+    def read_text(*_: object, **__: object) -> str:
+        raise error
+
+    return read_text
 
 
 def test_every_hash_is_compared_whichever_fits(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -137,8 +137,10 @@ def require_access(host: str, keys: Path | None, *, no_keys: bool) -> None:
     """Raise `UserError` for a service that is reachable from other machines without keys, unless `no_keys` is set."""
     if keys is not None and no_keys:
         raise UserError("--keys and --no-keys exclude each other")
-    if keys is not None and not keys.is_file():
-        raise UserError(f"{keys}: there is no such file; `limelight keys add NAME --keys {keys}` makes it")
+    if keys is not None:
+        from limelight.serving.keys import read_keys
+
+        read_keys(keys, required=True)  # before anything is loaded
     if keys is None and not no_keys and not is_loopback(host):
         raise UserError(
             f"--host {host} is reachable from other machines: give --keys FILE (see `limelight keys`), or --no-keys to "

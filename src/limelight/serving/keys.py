@@ -9,11 +9,12 @@ import hashlib
 import hmac
 import json
 import math
+import re
 import secrets
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -44,21 +45,54 @@ def digest(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def read_keys(path: Path) -> list[Key]:
-    """The keys of a file; none where there is no file. Raises `UserError` for a file that is not one of keys."""
-    if not path.exists():
-        return []
+def read_keys(path: Path, *, required: bool = False) -> list[Key]:
+    """The keys of a file; none where there is no file and none is required. Raises `UserError` for a file that cannot
+    be read, or is not one of keys."""
+    wrong = f"{path}: this is no file of keys"
+    remedy = "restore it, or make another one with `limelight keys add`"
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
-        if stored["format"] != FORMAT:
-            raise UserError(f"{path}: this is a file of keys of format {stored['format']!r}, and {FORMAT} is known")
-        return [Key(**each) for each in stored["keys"]]
+    except FileNotFoundError:
+        if required:
+            raise UserError(
+                f"{path}: there is no such file; `limelight keys add NAME --keys {path}` makes it"
+            ) from None
+        return []
     except OSError as error:
-        raise UserError(f"{path}: it cannot be read: {(error.strerror or str(error)).lower()}") from None
-    except (ValueError, KeyError, TypeError) as error:
-        if isinstance(error, UserError):
-            raise
-        raise UserError(f"{path}: this is no file of keys; `limelight keys add` makes one") from None
+        raise UserError(f"{path}: the file of keys cannot be read: {(error.strerror or str(error)).lower()}") from None
+    except (ValueError, RecursionError) as error:
+        place = f", line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise UserError(f"{wrong}: it is not valid JSON{place}; {remedy}") from None
+    if not isinstance(stored, dict) or not isinstance(stored.get("keys"), list):
+        raise UserError(f"{wrong}: it has no list `keys`; {remedy}")
+    if stored.get("format") != FORMAT:
+        raise UserError(f"{path}: this is a file of keys of format {stored.get('format')!r}, and {FORMAT} is known")
+    keys: dict[str, Key] = {}
+    for number, each in enumerate(stored["keys"], start=1):
+        fault = _fault_of(each) or ("two keys have this name" if each["name"] in keys else "")
+        if fault:
+            raise UserError(f"{wrong}: key {number}: {fault}; {remedy}")
+        keys[each["name"]] = Key(**each)
+    return list(keys.values())
+
+
+def _fault_of(value: Any) -> str:
+    """What is wrong with a key of a file; empty for nothing. The hash is not shown."""
+    if not isinstance(value, dict):
+        return "it must be an object"
+    known = {each.name for each in fields(Key)}
+    if wrong := sorted({"name", "sha256", "created"} - value.keys() or value.keys() - known):
+        return f"{wrong[0]} is {'not known' if wrong[0] not in known else 'missing'}"
+    per_minute = value.get("characters_per_minute")
+    if not isinstance(value["name"], str) or not value["name"].strip():
+        return "name must be a text"
+    if not isinstance(value["sha256"], str) or not re.fullmatch("[0-9a-f]{64}", value["sha256"]):
+        return "sha256 must be 64 hexadecimal digits"
+    if not isinstance(value["created"], str):
+        return "created must be a date"
+    if per_minute is not None and (type(per_minute) is not int or per_minute < 1):
+        return f"characters_per_minute must be a whole number from 1, not {per_minute!r}"
+    return ""
 
 
 def write_keys(path: Path, keys: Sequence[Key]) -> None:

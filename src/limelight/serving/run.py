@@ -46,10 +46,10 @@ class Plan:
 
 
 async def run_service(plan: Plan, log: Log | None = None) -> None:
-    """Serve until a signal comes. Raises `UserError` for a file of keys that is none, `RunError` for an address that
-    is taken."""
+    """Serve until a signal comes. Raises `UserError` for a file of keys that is missing or none, `RunError` for an
+    address that is taken."""
     log = log or Log(quiet=plan.quiet)
-    keys = None if plan.keys is None else Keys(read_keys(plan.keys))
+    keys = None if plan.keys is None else Keys(read_keys(plan.keys, required=True))
     glossaries = Glossaries(plan.glossaries)
     listening = listen(plan.host, plan.port)
     start = thread_link if plan.in_process else process_link
@@ -66,7 +66,7 @@ async def run_service(plan: Plan, log: Log | None = None) -> None:
             pools[name].reload(partial(start, loading))
         if keys is not None and plan.keys is not None:
             try:
-                keys.replace(read_keys(plan.keys))
+                keys.replace(read_keys(plan.keys, required=True))
             except UserError as error:
                 log("reload_failed", reason=str(error))
 

@@ -1,0 +1,114 @@
+"""A running service that is told to read its keys again."""
+
+import asyncio
+import http.client
+import json
+import os
+import signal
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from limelight.errors import UserError
+from limelight.serving.keys import add_key, read_keys, write_keys
+from limelight.serving.logs import Log
+from limelight.serving.run import Plan, run_service
+from tests.serving.test_keys import raising
+
+
+class Signalled:
+    """A service of no model in this process."""
+
+    def __init__(self, keys: Path) -> None:
+        self._log, self._keys, self.secret = StringIO(), keys, add_key(keys, "alice")
+
+    def events(self, name: str) -> list[dict[str, Any]]:
+        lines = [json.loads(line) for line in self._log.getvalue().splitlines()]
+        return [line for line in lines if line["event"] == name]
+
+    async def status(self) -> int:
+        """Of a request with the first key."""
+        return await asyncio.to_thread(self._asked, self.events("listening")[0]["port"])
+
+    def _asked(self, port: int) -> int:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection.request("GET", "/v2/usage", headers={"Authorization": f"DeepL-Auth-Key {self.secret}"})
+        status = connection.getresponse().status
+        connection.close()
+        return status
+
+    async def reload(self) -> None:
+        number = len(self.events("reload"))
+        os.kill(os.getpid(), signal.SIGHUP)
+        await until(lambda: len(self.events("reload")) > number)
+
+    def run(self, work: Callable[[], Any]) -> None:
+        """The service, while `work` is done."""
+
+        async def main() -> None:
+            serving = asyncio.create_task(run_service(Plan({}, port=0, keys=self._keys), Log(self._log)))
+            await until(lambda: bool(self.events("listening")))
+            try:
+                await work()
+            finally:
+                os.kill(os.getpid(), signal.SIGTERM)
+                await asyncio.wait_for(serving, 30)
+
+        asyncio.run(main())
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not holds():
+            await asyncio.sleep(0.002)
+
+
+def test_a_reload_that_finds_no_keys_keeps_the_former_ones(tmp_path: Path) -> None:
+    """Whatever is wrong with the file, it is logged with the reason; the next reload reads it again."""
+    path = tmp_path / "keys.json"
+    service = Signalled(path)
+    good = path.read_text()
+    broken = ["", "{", "[]", good.replace('"sha256": "', '"sha256": "x'), good.replace("}", ', "more": 1}', 1)]
+
+    async def work() -> None:
+        assert await service.status() == 200
+        for content in broken:
+            path.write_text(content)
+            await service.reload()
+            assert await service.status() == 200, content
+        path.unlink()
+        await service.reload()
+        assert await service.status() == 200, "without a file"
+        path.mkdir()
+        await service.reload()
+        assert await service.status() == 200, "with a folder"
+        path.rmdir()
+        path.write_text(good)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Path, "read_text", raising(PermissionError(13, "Permission denied")))
+            await service.reload()
+        assert await service.status() == 200, "without permission"
+        reasons = [each["reason"] for each in service.events("reload_failed")]
+        assert len(reasons) == len(broken) + 3
+        assert all(str(path) in reason for reason in reasons)
+        for says, reason in zip(("no such file", "is a directory", "permission denied"), reasons[-3:], strict=True):
+            assert says in reason
+        write_keys(path, [])
+        await service.reload()
+        assert await service.status() == 403, "control: keys that are read are used"
+
+    service.run(work)
+
+
+@pytest.mark.parametrize("content", [None, "{", "[]"])
+def test_a_service_does_not_begin_without_the_keys_it_is_to_have(tmp_path: Path, content: str | None) -> None:
+    path = tmp_path / "keys.json"
+    if content is not None:
+        path.write_text(content)
+        with pytest.raises(UserError):
+            read_keys(path)
+    with pytest.raises(UserError, match=r"keys\.json"):
+        asyncio.run(run_service(Plan({}, port=0, keys=path), Log(StringIO())))
