@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -288,5 +288,5 @@ def finite(value: Any) -> Any:
         case list() | tuple():
             return [finite(each) for each in value]
         case Translation() | Word():
-            return {name: finite(getattr(value, name)) for name in value.__slots__}
+            return {each.name: finite(getattr(value, each.name)) for each in fields(value)}  # of a subclass, too
     return value
