@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -15,6 +15,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Match
 from starlette.routing import Route as Path
 from starlette.types import Message, Receive, Scope, Send
 
@@ -54,13 +55,32 @@ def build_app(
                 max_age=86400,
             )
         ]
+    endpoints = {(route.method, route.path): Endpoint(service, route) for route in routes}
+    paths = [Path(path, endpoint, methods=[method]) for (method, path), endpoint in endpoints.items()]
     app = Starlette(
-        routes=[Path(route.path, Endpoint(service, route), methods=[route.method]) for route in routes],
+        routes=[_FixedPaths(endpoints), *paths],
         middleware=middleware,
         exception_handlers={404: unknown, 405: unknown},
     )
     app.router.redirect_slashes = False
     return app
+
+
+class _FixedPaths(BaseRoute):
+    """Finds a path without variable parts at once. One route after the other is tried for what is not found here: for
+    the last of the routes that takes a fifth of the time of a refusal."""
+
+    def __init__(self, endpoints: Mapping[tuple[str, str], Endpoint]) -> None:
+        self._endpoints = {place: each for place, each in endpoints.items() if "{" not in place[1]}
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """See `BaseRoute`."""
+        endpoint = self._endpoints.get((scope["method"], scope["path"]))
+        return (Match.NONE, {}) if endpoint is None else (Match.FULL, {"endpoint": endpoint, "path_params": {}})
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See `BaseRoute`."""
+        await scope["endpoint"](scope, receive, send)
 
 
 class Endpoint:
@@ -129,7 +149,8 @@ class Endpoint:
             client = of_key(service, fields.pop(route.dialect.key_field, ""), route.dialect)
         else:
             fields.pop(route.dialect.key_field, None)
-        call = Call(client, fields, request.path_params, uploads, str(request.base_url).rstrip("/"))
+        base_url = str(request.base_url).rstrip("/") if route.upload else ""
+        call = Call(client, fields, request.path_params, uploads, base_url)
         return await _while_there(route.handler(service, call), request.receive)
 
 
@@ -201,14 +222,17 @@ def _response(reply: Reply, headers: dict[str, str]) -> Response:
 
 async def _while_there(work: Awaitable[Reply], receive: Receive) -> Reply:
     """The result of `work`, which is canceled when the client leaves. Raises `ClientLeftError` then."""
-    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_left(receive))
+    tasks: list[asyncio.Future[Any]] = [working := asyncio.ensure_future(work)]
     try:
-        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.sleep(0)  # enough for a refusal, which needs no watch over its client
         if not working.done():
-            raise ClientLeftError
+            tasks.append(asyncio.ensure_future(_left(receive)))
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                raise ClientLeftError
         return working.result()
     finally:
-        await _end(working, leaving)
+        await _end(*tasks)
 
 
 async def _stream(reply: Reply, headers: dict[str, str], receive: Receive, send: Send) -> None:

@@ -33,6 +33,7 @@ class Call:
     """The variable parts of the address."""
     uploads: Mapping[str, Upload] = field(default_factory=dict)
     base_url: str = ""
+    """Of the service, where a document is sent; its making takes time."""
 
     def read(self, form: type[Fields]) -> Fields:
         """The fields in this form. Raises `Refusal` that names the first one that does not fit."""
