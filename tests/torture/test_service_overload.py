@@ -21,7 +21,7 @@ import pytest
 from limelight.serving import server
 from limelight.serving.limits import Limits
 from limelight.serving.pool import Pool
-from tests.serving.helpers import TEXTS, Running, running, table, translator
+from tests.serving.helpers import TEXTS, Running, at_work, running, table, translator, wait_until
 from tests.torture.conftest import Measured
 from tests.torture.test_flat import resident_megabytes
 from tests.torture.test_service import FOR_ALL
@@ -123,6 +123,27 @@ def test_control_a_queue_without_bound_is_seen(monkeypatch: pytest.MonkeyPatch, 
         model.pause = 0.02
         found = load(service, 0.2, clients=24)
     measured("S1", "control: a queue without bound is seen", held=int(found.waiting > 6), of=1)
+
+
+@pytest.mark.usefixtures("in_full_only")
+def test_what_a_refusal_costs(measured: Measured) -> None:
+    """The queue is full, and no sentence leaves it meanwhile."""
+    model = table(1)
+    limits = Limits(queue=100, client_queue=100, queue_seconds=FOR_ALL, deadline=FOR_ALL)
+    with running({"one": translator(model)}, limits=limits) as service:
+        pool = service.service.catalog.models[0].pool
+        model.gate.clear()
+        texts = {"q": ["dab"] * 100, "source": "en", "target": "de"}
+        with at_work(1, lambda: service.post("/translate", texts)):
+            wait_until(lambda: pool.waiting > 0)
+            more = {**texts, "q": ["dab"] * (100 - pool.waiting)}
+            with at_work(1, lambda: service.post("/translate", more)):
+                wait_until(lambda: pool.waiting == 100)
+                found = load(service, 6.0, clients=16)
+                model.gate.set()
+    note = f"{1000 * found.own / found.sent:.2f} ms of CPU time each, {found.sent / found.took:,.0f} a second"
+    measured("S1", "requests refused with Retry-After by a full queue", held=found.right, of=found.sent, note=note)
+    assert set(found.statuses) == {503}
 
 
 @pytest.mark.usefixtures("in_full_only")
