@@ -147,3 +147,20 @@ def test_a_full_disk_is_told_and_costs_nothing(tmp_path: Path, monkeypatch: pyte
             write(tmp_path / "out")
     assert write(tmp_path / "out") == [2, 3, 4]
     assert (tmp_path / "out").read_text() == "".join(f"line {number}\n" for number in range(5))
+
+
+def test_without_locks_the_file_is_closed_before_it_is_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows has none, and moves no open file."""
+    monkeypatch.setattr("limelight.resumable.fcntl", None)
+    replace, moved = os.replace, []
+
+    def look(source: Path, target: Path) -> None:
+        opened = [os.readlink(f"/proc/self/fd/{handle}") for handle in os.listdir("/proc/self/fd") if handle.isdigit()
+                  and os.path.islink(f"/proc/self/fd/{handle}")]  # fmt: skip
+        moved.append((Path(source).name, str(source) in opened))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", look)
+    write(tmp_path / "a")
+    assert moved[-1] == ("a.partial", False)
+    assert (tmp_path / "a").read_text().count("line") == 5

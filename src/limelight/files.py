@@ -1,11 +1,13 @@
 """Files that are whole or not there: written beside their place, brought to the disk, then moved."""
 
 import hashlib
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from limelight.errors import RunError
 
@@ -61,6 +63,17 @@ def fill_file(path: Path, fill: Callable[[Path], object]) -> None:
             _try_to_remove(partial)  # the first error is the one to report
             raise
         sync_folder(path.parent)
+
+
+def as_json(value: Any, **options: Any) -> str:
+    """JSON that can be encoded in UTF-8: as it is read by people, but escaped if a text has half a surrogate pair, as
+    the names of files may have."""
+    text = json.dumps(value, ensure_ascii=False, **options)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, **options)
+    return text
 
 
 def write_all(handle: int, content: bytes) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from limelight.differences import describe_differences, differences
 from limelight.errors import RunError, UserError
-from limelight.files import PARTIAL, cause, sync_folder, write_all, write_whole, writing
+from limelight.files import PARTIAL, as_json, cause, sync_folder, write_all, write_whole, writing
 
 try:
     import fcntl
@@ -74,9 +74,17 @@ class ResumableFile:
     def finish(self) -> None:
         """Move the file to its place. The journal goes after that."""
         with writing(self.path, _AFTERWARDS):
+            if fcntl is None:  # Windows moves no open file. Where there are locks, they last until it has been moved.
+                self.close()
             os.replace(self.partial, self.path)
             sync_folder(self.path.parent)
             self.journal.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._handle >= 0:
+            os.close(self._handle)
+        self._handle = -1
 
     def discard(self) -> None:
         """Remove what holds nothing."""
@@ -96,7 +104,7 @@ class ResumableFile:
     def _record(self) -> None:
         content = {"format": FORMAT, "made_of": self._made_of, "bytes": self._bytes, "state": self.state}
         with writing(self.path, _AFTERWARDS):
-            write_whole(self.journal, json.dumps(content, ensure_ascii=False, indent=1))
+            write_whole(self.journal, as_json(content, indent=1))
 
     def _read(self) -> None:
         try:
@@ -128,9 +136,8 @@ def resumable(path: Path, made_of: Mapping[str, Any]) -> Iterator[ResumableFile]
     for a path that cannot be written or that exists, and where another process writes it; see `ResumableFile.begin`.
     """
     _require_new(path)
-    handle = _locked(path)
+    file = ResumableFile(path, _locked(path), json.loads(json.dumps(made_of)))
     try:
-        file = ResumableFile(path, handle, json.loads(json.dumps(made_of)))
         file.begin()
         try:
             yield file
@@ -141,7 +148,7 @@ def resumable(path: Path, made_of: Mapping[str, Any]) -> Iterator[ResumableFile]
                 file.discard()
             raise
     finally:
-        os.close(handle)
+        file.close()
 
 
 def places_of(path: Path) -> tuple[Path, Path]:

@@ -43,7 +43,7 @@ def test_the_corpus_holds_what_the_model_translates_in_the_order_of_the_text(
     assert f"{tmp_path / 'new.tsv.gz'}: beginning: 63 lines\n" in ended.err
     report = json.loads((tmp_path / "new.tsv.gz.json").read_text())
     assert report["pairs"] == len(kept)
-    assert len(report["made_of"]["model"][str(one)]) == 64
+    assert len(report["made_of"]["models"]["1"]["model.safetensors"]) == 64
     again = limelight("distill", "--model", one, "--text", tmp_path / "a.en", "-o", tmp_path / "new.tsv.gz", "--quiet")
     assert (again.code, again.out, again.err) == (0, ended.out, "")
     other = limelight(

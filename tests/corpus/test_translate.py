@@ -59,7 +59,7 @@ def test_every_format_keeps_its_order_and_ids(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "empty.txt").read_text() == ""
     assert gzip.decompress((tmp_path / "out" / "empty.txt.gz").read_bytes()) == b""
     assert (report.files, report.counts.read, report.counts.skipped) == (7, 73, 0)
-    assert (report.warnings, report.faults, adds_up(report)) == ({"loop": 1}, [], True)
+    assert (report.counts.warnings, report.faults, adds_up(report)) == ({"loop": 1}, [], True)
     assert not list((tmp_path / "out").rglob("*.partial*"))
     assert not list((tmp_path / "out").rglob("*.skipped.jsonl"))
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from limelight.cli.models import Machine, open_translator
+from limelight.cli.models import Machine, made_with, open_translator
 from limelight.cli.options import BadLinePolicy
 from limelight.cli.output import show
 
@@ -29,20 +29,16 @@ class Opening(NamedTuple):
 
 def write_corpora(jobs: Sequence[Job], opening: Opening, *, quiet: bool) -> None:
     """Write the corpora in order. Work of an interrupted run is not repeated."""
-    from limelight.storage.layout import model_sums
     from limelight.synthesis import survey_job
 
     surveys = [survey_job(job) for job in jobs]
-    made_with = {
-        **model_sums(opening.folders, shortlist=opening.shortlist),
-        "precision": str(opening.precision or ""),
-    }
+    made_of = made_with(opening.folders, opening.machine, opening.precision, shortlist=opening.shortlist)
     translator = open_translator(opening.folders, opening.machine, opening.precision, shortlist=opening.shortlist)
     for job, found in zip(jobs, surveys, strict=True):
-        _write(job, found, translator, made_with, quiet=quiet)
+        _write(job, found, translator, made_of, quiet=quiet)
 
 
-def _write(job: Job, found: Survey, translator: Translator, made_with: Mapping[str, object], *, quiet: bool) -> None:
+def _write(job: Job, found: Survey, translator: Translator, made_of: Mapping[str, object], *, quiet: bool) -> None:
     from limelight.cli.progress import text_progress
     from limelight.synthesis import report_table, synthesize
     from limelight.synthesis.report import Tally, report_path
@@ -58,7 +54,7 @@ def _write(job: Job, found: Survey, translator: Translator, made_with: Mapping[s
         progress.show(tally.inputs, total, tokens=tally.tokens, seconds=tally.seconds)
 
     with text_progress(quiet=quiet) as progress:
-        values = synthesize(job, found, translator, made_with=made_with, show=follow)
+        values = synthesize(job, found, translator, made_with=made_of, show=follow)
         if not begun:
             progress.say(f"{job.output}: nothing left to do: it is complete")
     show(report_table(values))

@@ -7,7 +7,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from enum import StrEnum
 from itertools import chain, islice
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from limelight.cli.arguments import decimal, whole_number
-from limelight.cli.models import Machine
+from limelight.cli.models import Machine, made_with, resolved_precision
 from limelight.errors import RunError, UserError
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def translate_corpus(many: Many, asked: Asked, form: str) -> None:
     from limelight.corpus.shards import Form
     from limelight.corpus.translate import TIMEOUT, CorpusJob
     from limelight.corpus.translate import translate_corpus as translate_files
-    from limelight.storage.layout import model_sums
+    from limelight.files import sha256
 
     if not many.inputs:
         raise UserError("which files? Name files, folders or URLs, and -o OUT/ for their translations")
@@ -185,12 +185,17 @@ def translate_corpus(many: Many, asked: Asked, form: str) -> None:
     if sampling is not None and (sampling.seed is None or asked.protect or asked.glossary):
         raise UserError("--sample over many files needs --seed N, and takes neither --protect nor --glossary")
     workers, opening = _opening(many.workers, asked, form="text")
-    sums = model_sums(asked.folders, shortlist=asked.shortlist)
-    settings = asdict(opening) | {"folders": sorted(sums.pop("model").values()), **sums}
-    settings["options"].pop("batch_tokens")
+    machine = Machine(opening.device)
+    precision, _ = resolved_precision(asked.folders[0], machine, asked.precision)
+    opening = replace(opening, precision=precision)  # on all workers, whatever their machines have
+    made_of = made_with(asked.folders, machine, precision, shortlist=asked.shortlist) | {
+        "options": {name: value for name, value in asdict(opening)["options"].items() if name != "batch_tokens"},
+        "shortlist": asked.shortlist,
+        "protect": list(asked.protect),
+        "glossary": sha256(asked.glossary) if asked.glossary else "",
+    }
     job = CorpusJob(
-        tuple(many.inputs), Path(many.output),
-        {name: value for name, value in settings.items() if name not in ("threads", "device")},
+        tuple(many.inputs), Path(many.output), made_of,
         Form(many.field or "", str(many.pairs or "")), workers, _part(many.part), many.timeout or TIMEOUT,
     )  # fmt: skip
     with text_progress() as progress:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -123,6 +123,37 @@ def _require_direction(folder: str, config: RunConfig, source: str, target: str,
     told_apart = detects and not source and len(sources) > 1 and (find_model(folder) / DETECTOR).exists()
     if not told_apart:
         find_direction(directions, source, target)
+
+
+def made_with(
+    folders: Sequence[str], machine: Machine, precision: str | None = None, *, shortlist: bool = False
+) -> dict[str, Any]:
+    """What translations depend on besides text and options, as plain values for JSON: the files of the models, by their
+    SHA-256, the precision on this machine, and the version of Limelight."""
+    from limelight import __version__
+    from limelight.storage.layout import model_sums
+
+    sums = model_sums(folders, shortlist=shortlist).values()
+    models = {str(number): files for number, files in enumerate(sums, start=1)}
+    arithmetic = resolved_precision(folders[0], machine, precision)[1]
+    return {"models": models, "precision": arithmetic, "limelight": __version__}
+
+
+def resolved_precision(folder: str, machine: Machine, asked: str | None) -> tuple[str, str]:
+    """The precision that a model is searched in on this machine, and the same with the kind of its products."""
+    from limelight.config import load_config
+    from limelight.storage.layout import CONFIG, find_model
+
+    stored = load_config(find_model(folder) / CONFIG).weights
+    named = asked and str(asked)
+    if named not in (None, "int8") or stored == "fp32":  # torch need not be imported
+        return named or stored, named or stored
+    from limelight.inference.precision import arithmetic_of, search_precision
+    from limelight.models.build import choose_device
+
+    device = choose_device(machine.device or "auto", setting="--device ")
+    named = named or search_precision(stored, device)
+    return named, arithmetic_of(named, device)
 
 
 @lasting()

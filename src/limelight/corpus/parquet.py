@@ -25,6 +25,12 @@ def read_rows(path: str, fields: Sequence[str]) -> Iterator[dict[str, Any]]:
                 yield {name: value for name, value in row.items() if value is not None}
 
 
+def columns_of(path: str) -> list[str]:
+    """The names of the columns. Raises `UserError` where it is not a Parquet file."""
+    with _opened(path) as file:
+        return list(file.schema_arrow.names)
+
+
 def write_rows(path: str, translations: Path, output: Path, column: str) -> None:
     """The rows of a file whose translation is not null, with the translations as a column.
 

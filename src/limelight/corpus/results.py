@@ -14,22 +14,25 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from limelight.corpus.shards import RESULT, Form, Item, Shard
 from limelight.corpus.worker import Outcome
 from limelight.differences import describe_differences, differences
 from limelight.errors import RunError, UserError
-from limelight.files import PARTIAL, fill_file, sync_file, write_all, write_whole, writing
+from limelight.files import PARTIAL, as_json, fill_file, sync_file, sync_folder, write_all, write_whole, writing
 from limelight.resumable import ResumableFile, places_of, resumable
 from limelight.text.archive import compress
 from limelight.text.pair import BadLine
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST, REPORT, SHARDS, SKIPPED = "manifest.json", "report.json", ".shards", ".skipped.jsonl"
+_NUMBER = re.compile(r"(?<![^\W_])(?<![^\W\d_]-)\d[\d,.]*")
+"""A number that is no part of a name such as UTF-8."""
 AGAIN = "what is finished is kept: the same command continues"
 
 
@@ -44,6 +47,8 @@ class Counts:
     """Of the skipped ones."""
     aside: int = 0
     """Bytes of the file of skipped lines."""
+    warnings: dict[str, int] = field(default_factory=dict)
+    """Of the guards, in the lines that were written."""
 
     def add(self, other: Counts) -> None:
         """Count what another one has counted."""
@@ -51,6 +56,7 @@ class Counts:
         self.written += other.written
         self.skipped += other.skipped
         self.reasons = dict(Counter(self.reasons) + Counter(other.reasons))
+        self.warnings = dict(Counter(self.warnings) + Counter(other.warnings))
 
 
 def open_results(folder: Path, made_of: Mapping[str, Any]) -> None:
@@ -59,14 +65,16 @@ def open_results(folder: Path, made_of: Mapping[str, Any]) -> None:
     made_of = json.loads(json.dumps(made_of))
     try:
         (folder / SHARDS).mkdir(parents=True, exist_ok=True)
+        # Listed first: another driver may write the manifest, and results after it, at any moment.
+        others = [path for path in folder.iterdir() if path.name != SHARDS and not path.name.startswith(MANIFEST)]
         if not manifest.exists():
-            begun = {SHARDS, MANIFEST + PARTIAL}  # of a process that was killed here
-            if any(path.name not in begun for path in folder.iterdir()):
+            if others:
                 raise UserError(
                     f"{folder}: there are other files in it, and no {MANIFEST}; give -o a folder of its own"
                 )
-            write_whole(manifest, json.dumps({"format": FORMAT, "made_of": made_of}, ensure_ascii=False, indent=1))
-            return
+            _write_once(manifest, as_json({"format": FORMAT, "made_of": made_of}, indent=1))
+        for left in folder.glob(f"{MANIFEST}*{PARTIAL}"):  # of a process that was killed here
+            left.unlink(missing_ok=True)
         there = json.loads(manifest.read_text(encoding="utf-8"))
         known, former = there["format"] == FORMAT, there["made_of"]
     except UserError:
@@ -83,10 +91,30 @@ def open_results(folder: Path, made_of: Mapping[str, Any]) -> None:
         )
 
 
+def _write_once(path: Path, content: str) -> None:
+    """Write a file unless it is there. Of several processes that do so at once, one succeeds, and all go on."""
+    own = path.with_name(f"{path.name}.{uuid4().hex}{PARTIAL}")
+    try:
+        own.write_text(content, encoding="utf-8")
+        sync_file(own)
+        try:
+            os.link(own, path)
+        except OSError:  # it is there, or the file system has no links
+            if not path.exists():
+                os.replace(own, path)
+    except FileNotFoundError:  # another driver has tidied up
+        if not path.exists():
+            raise
+    finally:
+        with suppress(OSError):
+            own.unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
 class Results:
     """The results of one file.
 
-    Raises `UserError` where they were begun with a file of another size, and where another process writes them.
+    Raises `UserError` where they were begun with other content of the file, and where another process writes them.
     """
 
     def __init__(self, folder: Path, shard: Shard, form: Form) -> None:
@@ -100,14 +128,16 @@ class Results:
         self.counts = Counts()
         self.finished = self._read_finished()
         self._file: ResumableFile | None = None
+        self._digest = ""
         self._leave = ExitStack()
 
     def begin(self) -> int:
         """Begin, or go on; returns how many lines are done."""
+        self._digest = self.shard.digest()
         for place in (self.output, self._report):
             place.parent.mkdir(parents=True, exist_ok=True)
         self._place.unlink(missing_ok=True)  # rows of a Parquet file that was about to be finished
-        made_of = {"path": self.shard.path, "bytes": self.shard.size}
+        made_of = {"path": self.shard.path, "bytes": self.shard.size, "SHA-256 of the input": self._digest}
         self._file = self._leave.enter_context(resumable(self._place, made_of))
         if self._file.state:
             self.counts = Counts(**self._file.state)
@@ -115,8 +145,8 @@ class Results:
             os.truncate(self._aside, self.counts.aside)
         return self.counts.read
 
-    def commit(self, items: Sequence[Item | BadLine], outcomes: Sequence[Outcome]) -> Counter[str]:
-        """Write the results of the next lines; returns the warnings. `outcomes` are of those that are items."""
+    def commit(self, items: Sequence[Item | BadLine], outcomes: Sequence[Outcome]) -> None:
+        """Write the results of the next lines. `outcomes` are of those that are items."""
         assert self._file is not None
         warnings: Counter[str] = Counter()
         lines, left_out = [], []
@@ -134,10 +164,10 @@ class Results:
                 lines.append(self._form.line(self.shard, item, outcome[0][0]))
                 warnings.update(outcome[1])
         self._count(len(items), left_out)
+        self.counts.warnings = dict(Counter(self.counts.warnings) + warnings)
         content = "".join(lines).encode()
         suffix = self._place.suffix.lower()
         self._file.commit(compress(content, suffix) if content else b"", asdict(self.counts))
-        return warnings
 
     def finish(self) -> None:
         """Put the results in their place, and their counts beside them."""
@@ -151,8 +181,9 @@ class Results:
 
                 column, rows = self._form.pairs or RESULT, self._file.partial
                 fill_file(self.output, lambda partial: write_rows(self.shard.path, rows, partial, column))
-            values = {"format": FORMAT, "path": self.shard.path, "bytes": self.shard.size, **asdict(self.counts)}
-            write_whole(self._report, json.dumps(values, ensure_ascii=False, indent=1))
+            read = {"path": self.shard.path, "bytes": self.shard.size, "changed": self.shard.stamp}
+            values = {"format": FORMAT, **read, "sha256": self._digest, **asdict(self.counts)}
+            write_whole(self._report, as_json(values, indent=1))
         self._file.finish()
         if self._place != self.output:
             self._place.unlink(missing_ok=True)
@@ -173,11 +204,11 @@ class Results:
         counts.read += lines
         counts.skipped += len(left_out)
         counts.written += lines - len(left_out)
-        kinds = Counter(re.sub(r"\d[\d,.]*", "N", BadLine("", 0, str(each["reason"])).kind) for each in left_out)
+        kinds = Counter(_NUMBER.sub("N", BadLine("", 0, str(each["reason"])).kind) for each in left_out)
         counts.reasons = dict(Counter(counts.reasons) + kinds)
         if not left_out:
             return
-        content = "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in left_out).encode()
+        content = "".join(as_json(each) + "\n" for each in left_out).encode()
         with writing(self._aside, AGAIN):
             handle = os.open(self._aside, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
             try:
@@ -196,12 +227,17 @@ class Results:
         try:
             values = json.loads(self._report.read_text(encoding="utf-8"))
             self.counts = Counts(**{name: values[name] for name in asdict(Counts())})
-            size = values["bytes"]
+            size, stamp, digest = values["bytes"], values["changed"], values["sha256"]
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise RunError(f"{self._report}: damaged ({error}); remove it and {self.output} to begin anew") from None
         if size != self.shard.size:
             raise UserError(
                 f"{self.shard.path}: it had {size:,} bytes when it was translated, and has {self.shard.size:,} now; "
                 f"remove {self.output} to translate it again"
+            )
+        # A file that was written again may have the same content. Reading it takes a moment for each gigabyte.
+        if stamp != self.shard.stamp and digest != self.shard.digest():
+            raise UserError(
+                f"{self.shard.path}: it has changed since it was translated; remove {self.output} to translate it again"
             )
         return True

@@ -7,8 +7,8 @@ and its translation has the same name in the folder of the results.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from io import BufferedIOBase, BufferedReader, RawIOBase
@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from limelight.errors import UserError
+from limelight.files import as_json, cause, sha256
 from limelight.text.archive import COMPRESSIONS, ArchiveReader
 from limelight.text.open_text import open_text, require_file, require_lasting, text_suffix
 from limelight.text.pair import BadLine
@@ -25,6 +26,18 @@ FIELDS = ("text", "source")
 """Where the text of an object is, unless a field is named."""
 RESULT = "translation"
 HTTP = ("http://", "https://")
+STAMPS = (
+    "ETag",
+    "etag",
+    "Content-MD5",
+    "md5Hash",
+    "LastModified",
+    "Last-Modified",
+    "last_modified",
+    "updated",
+    "mtime",
+)
+"""What file systems of fsspec call the version of a file, or the time of its last change."""
 OWN = (".partial", ".partial.json", ".skipped.jsonl")
 """What Limelight itself leaves beside its results."""
 
@@ -46,13 +59,24 @@ class Shard:
     name: str
     """Below the folder of the results."""
     size: int
-    """Size in bytes, to detect a file that has changed."""
+    """In bytes. Size and stamp detect a file that has changed."""
+    stamp: str = ""
+    """When it was last changed; of a URL what the server says of its version, if anything."""
 
     @property
     def kind(self) -> str:
         """`text`, `jsonl` or `parquet`."""
         suffix = text_suffix(self.name)
         return {".jsonl": "jsonl", ".parquet": "parquet"}.get(suffix, "text")
+
+    def digest(self) -> str:
+        """The SHA-256 of its content; of a URL the stamp. Raises `UserError` where it cannot be read."""
+        if "://" in self.path:
+            return self.stamp
+        try:
+            return sha256(Path(self.path))
+        except OSError as error:
+            raise UserError(f"{self.path}: cannot be read: {cause(error).lower()}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +111,7 @@ class Form:
         added = {RESULT: translation}
         if self.pairs:
             added = {"source": item.text, "target": item.text} | {self.pairs: translation}
-        return json.dumps({**(item.record or {}), **added}, ensure_ascii=False) + "\n"
+        return as_json({**(item.record or {}), **added}) + "\n"
 
 
 def find_shards(inputs: Sequence[str], part: tuple[int, int] = (1, 1)) -> list[Shard]:
@@ -108,11 +132,11 @@ def find_shards(inputs: Sequence[str], part: tuple[int, int] = (1, 1)) -> list[S
             files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.endswith(OWN)]
             if not files:
                 raise UserError(f"{given}: there are no files in this folder")
-            found += [Shard(str(path), path.relative_to(folder).as_posix(), path.stat().st_size) for path in files]
+            found += [_local(path, path.relative_to(folder).as_posix()) for path in files]
         else:
             require_file(Path(given))
             require_lasting(Path(given))
-            found.append(Shard(given, Path(given).name, Path(given).stat().st_size))
+            found.append(_local(Path(given), Path(given).name))
     named: dict[str, str] = {}
     for shard in found:
         if shard.name in named:
@@ -124,6 +148,31 @@ def find_shards(inputs: Sequence[str], part: tuple[int, int] = (1, 1)) -> list[S
         if shard.kind == "parquet":
             _require("pyarrow", shard.path)
     return found[part[0] - 1 :: part[1]]
+
+
+def _local(path: Path, name: str) -> Shard:
+    found = path.stat()
+    return Shard(str(path), name, found.st_size, str(found.st_mtime_ns))
+
+
+def require_text_kept(shards: Sequence[Shard], form: Form) -> None:
+    """Raise `UserError` for a file with the text in a column, or field, that the translation would replace."""
+    column = form.pairs or RESULT
+    if column not in ([form.field] if form.field else FIELDS):
+        return
+    for shard in shards:
+        lost = shard.kind == "jsonl" and not form.pairs  # a pair of JSONL has both sides
+        if shard.kind == "parquet":
+            from limelight.corpus.parquet import columns_of
+
+            with suppress(UserError):  # a damaged file is reported when it is read
+                lost = column in columns_of(shard.path)
+        if lost:
+            option = f"--pairs {form.pairs}" if form.pairs else f"--field {form.field}"
+            raise UserError(
+                f"{shard.path}: {option} would replace the column {column!r}, which has the text, by the translation; "
+                "rename it, and name the new one with --field"
+            )
 
 
 def read_items(shard: Shard, form: Form) -> Iterator[Item | BadLine]:
@@ -217,10 +266,15 @@ def _remote(url: str) -> list[Shard]:
             raise UserError(f"{url}: there are no files")
         folder = root.partition("*")[0].rpartition("/")[0] if "*" in root or names == [root] else root.rstrip("/")
         return [
-            Shard(system.unstrip_protocol(name), _below(name, folder, url), int(system.size(name) or 0))
+            Shard(system.unstrip_protocol(name), _below(name, folder, url), *_state_of(system.info(name)))
             for name in names
             if not name.endswith(OWN)
         ]
+
+
+def _state_of(info: Mapping[str, Any]) -> tuple[int, str]:
+    """The size of a remote file, and what its file system says of its version, if anything."""
+    return int(info.get("size") or 0), "; ".join(f"{name} {info[name]}" for name in STAMPS if info.get(name))
 
 
 def _below(name: str, folder: str, url: str) -> str:

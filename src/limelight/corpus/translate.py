@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import islice
@@ -14,9 +12,9 @@ from typing import Any, Protocol, runtime_checkable
 from limelight.corpus.pool import Chunk, Pool, Tally
 from limelight.corpus.processes import Worker
 from limelight.corpus.results import AGAIN, REPORT, Counts, Results, open_results
-from limelight.corpus.shards import Form, Item, Shard, find_shards, read_items
+from limelight.corpus.shards import Form, Item, Shard, find_shards, read_items, require_text_kept
 from limelight.errors import RunError, UserError
-from limelight.files import write_whole, writing
+from limelight.files import as_json, write_whole, writing
 from limelight.text.pair import BadLine
 
 CHUNK = 1000
@@ -62,8 +60,6 @@ class Report:
     new: int = 0
     """Lines that this start has read."""
     seconds: float = 0.0
-    warnings: dict[str, int] = field(default_factory=dict)
-    """Of the guards, in the lines of this start."""
     workers: Tally = field(default_factory=Tally)
     faults: list[str] = field(default_factory=list)
     """Files that cannot be read to their end, and why."""
@@ -84,8 +80,8 @@ class Report:
             yield f"  {self.former:,} files were finished before"
         if self.workers.ended:
             yield f"  {self.workers.ended:,} workers ended before their time; what they had was translated by others"
-        if self.warnings:
-            named = ", ".join(f"{name} {count:,}" for name, count in sorted(self.warnings.items()))
+        if counts.warnings:
+            named = ", ".join(f"{name} {count:,}" for name, count in sorted(counts.warnings.items()))
             yield f"  warnings, in lines: {named}"
         yield f"  {self.new:,} lines in {self.seconds:.1f} s: {self.lines_per_second:,.0f} lines/s"
         yield from (f"  not finished: {fault}" for fault in self.faults)
@@ -106,6 +102,7 @@ def translate_corpus(job: CorpusJob, engine: Engine, show: Show = lambda report,
     for shard in shards:
         if "://" not in shard.path and output in Path(shard.path).resolve().parents:
             raise UserError(f"{job.output}: {shard.path} is in it; give -o another folder")
+    require_text_kept(shards, job.form)
     open_results(job.output, {**job.made_of, "form": asdict(job.form)})
     work = _Work(job, shards)
     pool = Pool(engine.start, job.workers, timeout=job.timeout)
@@ -130,7 +127,7 @@ def _checked(job: CorpusJob, report: Report) -> Report:
         raise RunError(f"{counts.read:,} lines were read, {counts.written:,} written and {counts.skipped:,} skipped")
     name = REPORT if job.part == (1, 1) else f"report-{job.part[0]}-of-{job.part[1]}.json"
     with writing(job.output / name, AGAIN):
-        write_whole(job.output / name, json.dumps(asdict(report), ensure_ascii=False, indent=1) + "\n")
+        write_whole(job.output / name, as_json(asdict(report), indent=1) + "\n")
     return report
 
 
@@ -183,8 +180,7 @@ class _Work:
         """Commit the results of a chunk; after the last one of a file, finish it."""
         about: _About = chunk.about
         if about.items:
-            warnings = about.results.commit(about.items, [each for each in chunk.outcomes if each is not None])
-            self.report.warnings = dict(Counter(self.report.warnings) + warnings)
+            about.results.commit(about.items, [each for each in chunk.outcomes if each is not None])
             self.report.new += len(about.items)
         if about.last:
             about.results.finish()

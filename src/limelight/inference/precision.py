@@ -2,8 +2,8 @@
 
 import torch
 
-from limelight.capabilities import bf16_products, multiplies_bf16
-from limelight.inference.linear import int8_kind
+from limelight.capabilities import bf16_products, has, multiplies_bf16
+from limelight.inference.linear import TorchInt8Linear, int8_kind
 
 
 def search_precision(stored: str, device: torch.device) -> str:
@@ -15,6 +15,15 @@ def search_precision(stored: str, device: torch.device) -> str:
     if stored == "int8" and device.type == "cpu":
         return "int8" if int8_kind() else "fp32"
     return "bf16" if stored != "fp32" and multiplies_bf16(device) else "fp32"
+
+
+def arithmetic_of(precision: str, device: torch.device) -> str:
+    """The precision, with the kind of int8 products: those of unlike CPUs round differently, so that some translations
+    differ."""
+    if precision != "int8" or device.type != "cpu":
+        return precision
+    compiled = "compiled, VNNI" if has("vnni") else "compiled, AVX2"
+    return f"int8 ({'torch' if int8_kind() is TorchInt8Linear else compiled})"
 
 
 def slow_precision(precision: str, device: torch.device) -> str | None:

@@ -69,12 +69,14 @@ def find_snapshots(run: Path) -> dict[int, Path]:
 
 
 def model_sums(folders: Sequence[str], *, shortlist: bool = False) -> dict[str, dict[str, str]]:
-    """The SHA-256 of the weights in each run or model folder, and of the shortlists that are used."""
-    places = {folder: find_model(folder) for folder in folders}
-    sums = {"model": {folder: sha256(place / WEIGHTS) for folder, place in places.items()}}
-    if shortlist:
-        listed = {folder: place / SHORTLIST for folder, place in places.items()}
-        sums["shortlist"] = {folder: sha256(place) for folder, place in listed.items() if place.exists()}
+    """The SHA-256 of every file of each run or model folder that a translation depends on: weights, configuration,
+    tokenizers, language detector, confidence, and the shortlist if it is used."""
+    names = [WEIGHTS, CONFIG, DETECTOR, CONFIDENCE, *([SHORTLIST] if shortlist else [])]
+    sums = {}
+    for folder in folders:
+        model = find_model(folder)
+        files = [*(model / name for name in names), *tokenizer_files(model / TOKENIZER)]
+        sums[folder] = {path.relative_to(model).as_posix(): sha256(path) for path in files if path.is_file()}
     return sums
 
 

@@ -1,0 +1,176 @@
+"""Resuming a corpus: what has changed since is noticed, and several drivers may begin at once."""
+
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+
+from limelight.corpus import results
+from limelight.corpus.results import MANIFEST, open_results
+from limelight.corpus.shards import Form
+from limelight.errors import UserError
+from tests.corpus.fakes import contents, job_of, run, write_shards
+
+
+@pytest.fixture(autouse=True)
+def as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `run` changes of this process is put back."""
+    monkeypatch.setattr("limelight.corpus.processes.PROGRAM", "limelight.corpus.worker")
+    monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+
+
+def test_an_input_that_changed_without_changing_its_size_is_refused(tmp_path: Path) -> None:
+    given = write_shards(tmp_path / "in", shards=1, lines=3)
+    path = given / "0" / "part-0.txt"
+    path.write_text("Please park your car here.\n")
+    run(job_of(given, tmp_path / "out"))
+    times = path.stat().st_atime_ns, path.stat().st_mtime_ns
+    path.write_text("Please wash your car here.\n")
+    with pytest.raises(
+        UserError, match=r"part-0\.txt: it has changed since it was translated; remove .*part-0\.txt to"
+    ):
+        run(job_of(given, tmp_path / "out"))
+    path.write_text("Please park your car here.\n")
+    assert path.stat().st_mtime_ns != times[1]
+    assert run(job_of(given, tmp_path / "out")).former == 1  # the same content, written again
+
+
+def test_a_half_done_input_that_changed_without_changing_its_size_is_refused(tmp_path: Path) -> None:
+    given = write_shards(tmp_path / "in", shards=1)
+    path = given / "0" / "part-0.txt"
+    stopped_before_the_end(given, tmp_path / "out")
+    path.write_text(path.read_text().replace("line", "life"))
+    with pytest.raises(UserError, match="SHA-256 of the input is"):
+        run(job_of(given, tmp_path / "out"))
+
+
+def stopped_before_the_end(given: Path, output: Path) -> None:
+    def stop(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(results.Results, "finish", stop)
+        with pytest.raises(KeyboardInterrupt):
+            run(job_of(given, output))
+
+
+def test_half_a_surrogate_pair_in_any_field_stays_as_it_was(tmp_path: Path) -> None:
+    given = tmp_path / "in"
+    given.mkdir()
+    lines = ['{"id": 1, "text": "ä", "title": "cut \\ud83d"}', '{"id": 2, "text": "b", "\\ude00": [{"x": "\\ud83d"}]}']
+    (given / "a.jsonl").write_text("\n".join([*lines, '{"text": "\\ud83d"}']) + "\n")
+    (given / "b.jsonl").write_text('{"text": "whole 😀"}\n')
+    report = run(job_of(given, tmp_path / "out"))
+    assert (report.counts.written, report.counts.skipped, report.faults) == (3, 1, [])
+    found = (tmp_path / "out" / "a.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in found] == [
+        {**json.loads(lines[0]), "translation": "Ä"}, {**json.loads(lines[1]), "translation": "B"}
+    ]  # fmt: skip
+    assert "😀" in (tmp_path / "out" / "b.jsonl").read_text()
+
+
+def test_a_file_whose_name_is_not_utf_8_is_translated(tmp_path: Path) -> None:
+    given = tmp_path / "in"
+    given.mkdir()
+    (Path(os.fsdecode(os.fsencode(given) + b"/a\xff.txt"))).write_text("ab\n")
+    report = run(job_of(given, tmp_path / "out"))
+    assert (report.files, report.faults) == (1, [])
+    assert run(job_of(given, tmp_path / "out")).former == 1
+
+
+def test_reasons_keep_digits_that_belong_to_a_name(tmp_path: Path) -> None:
+    given = tmp_path / "in"
+    given.mkdir()
+    (given / "a.txt").write_bytes(b"\xff one\n\xff two\n")
+    (given / "b.txt").write_text("x it refuses\n")
+    report = run(job_of(given, tmp_path / "out"))
+    assert report.counts.reasons == {"not valid UTF-8": 2, "text N: it is too long": 1}
+
+
+def test_drivers_that_start_at_once_share_a_folder(tmp_path: Path) -> None:
+    for turn in range(20):
+        begin = Barrier(4)
+
+        def drive(folder: Path = tmp_path / str(turn), begin: Barrier = begin) -> None:
+            begin.wait()
+            open_results(folder, {"model": "a"})
+
+        with ThreadPoolExecutor(4) as pool:
+            for done in [pool.submit(drive) for _ in range(4)]:
+                done.result()
+        assert [path.name for path in (tmp_path / str(turn)).iterdir() if path.is_file()] == [MANIFEST]
+
+
+def test_a_driver_that_finds_results_of_another_does_not_take_them_for_other_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one writes its manifest and its first results right after this one has looked for a manifest."""
+    exists = Path.exists
+
+    def other(path: Path) -> bool:
+        found = exists(path)
+        if path.name == MANIFEST and not found:
+            monkeypatch.undo()
+            open_results(tmp_path, {"model": "a"})
+            (tmp_path / "part-1.txt.partial").touch()
+        return found
+
+    monkeypatch.setattr(Path, "exists", other)
+    open_results(tmp_path, {"model": "a"})
+
+
+def test_drivers_of_other_settings_that_start_at_once_do_not_both_begin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = os.link
+
+    def late(source: object, target: object) -> None:
+        monkeypatch.undo()
+        open_results(tmp_path, {"model": "b"})
+        link(source, target)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(os, "link", late)
+    with pytest.raises(UserError, match="model is 'b' there, 'a' here"):
+        open_results(tmp_path, {"model": "a"})
+
+
+def test_a_file_system_without_links_is_written_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    open_results(tmp_path, {"model": "a"})
+    with pytest.raises(UserError, match="model is 'a' there, 'b' here"):
+        open_results(tmp_path, {"model": "b"})
+
+
+def test_counts_of_warnings_survive_an_interruption(tmp_path: Path) -> None:
+    given = tmp_path / "in"
+    given.mkdir()
+    (given / "a.txt").write_text("a loop\n" * 20)
+    whole = run(job_of(given, tmp_path / "whole"))
+    stopped_before_the_end(given, tmp_path / "out")
+    report = run(job_of(given, tmp_path / "out"))
+    assert report.counts == whole.counts
+    assert report.counts.warnings == {"loop": 20}
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(("field", "pairs"), [("", "source"), ("source", "source"), ("target", "target")])
+def test_a_column_with_the_text_is_not_replaced_by_the_translation(field: str, pairs: str, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    import pyarrow
+    from pyarrow import parquet
+
+    (tmp_path / "in").mkdir()
+    column = field or "source"
+    parquet.write_table(pyarrow.Table.from_pylist([{"id": 1, column: "a dog"}]), tmp_path / "in" / "a.parquet")
+    with pytest.raises(UserError, match=rf"a\.parquet: --pairs {pairs} would replace the column '{column}', which has"):
+        run(job_of(tmp_path / "in", tmp_path / "out", Form(field=field, pairs=pairs)))
+    assert not (tmp_path / "out").exists()
+    other = "target" if pairs == "source" else "source"
+    report = run(job_of(tmp_path / "in", tmp_path / "out", Form(field=field, pairs=other)))
+    assert (report.counts.written, report.faults) == (1, [])
