@@ -122,10 +122,15 @@ def test_confidence_is_learned_for_a_model_that_is_there(
     assert "at least 100 are needed to learn confidence" in few.err
 
 
-def test_a_damaged_confidence_is_told(limelight: Limelight, two_ways: Path, tmp_path: Path, typed: Typed) -> None:
+@pytest.mark.filterwarnings("default")
+def test_a_damaged_confidence_is_told_and_the_model_translates_without(
+    limelight: Limelight, two_ways: Path, tmp_path: Path, typed: Typed
+) -> None:
     own = Path(shutil.copytree(two_ways / "best", tmp_path / "model"))
     save_confidence(own / "confidence.json", Confidence({"": Logistic((), 0.0)}, {"": Logistic((), 0.0)}), {})
     typed(b"The cat.\n")
     ended = limelight("translate", "--model", own, "--from", "en")
-    assert (ended.code, ended.out) == (2, "")
-    assert f"{own / 'confidence.json'}: this is no confidence.json of a model: '' has 0 weights" in ended.err
+    assert (ended.code, ended.out.count("\n")) == (0, 1)
+    told = f"warning: {own / 'confidence.json'}: this is no confidence.json of a model: '' has 0 weights"
+    assert told in ended.err
+    assert "translations have no confidence" in ended.err

@@ -10,7 +10,8 @@ from limelight.errors import UserError
 from limelight.storage.confidence import Confidence, Logistic, read_confidence, save_confidence
 
 GIVEN = Confidence(
-    {"": Logistic((1.0, -2.5), 0.25), "en-de": Logistic((0.1, 0.2), 0.3)}, {"": Logistic((1e-9, 7.0, 3.0), -1.0)}
+    {"": Logistic((1.0, -2.5), 0.25, (-3.0, 0.0), (1.5, 1.0)), "en-de": Logistic((0.1, 0.2), 0.3)},
+    {"": Logistic((1e-9, 7.0, 3.0), -1.0)},
 )
 
 
@@ -47,6 +48,8 @@ def changed(**values: Any) -> str:
         (changed(sentence={"": {"weights": [1, None], "bias": 0}}), "this is no confidence.json"),
         (changed(sentence={"": {"weights": [1, float("nan")], "bias": 0}}), "no number from"),
         (changed(word={"": {"weights": [1, 2, 1e30], "bias": 0}}), "no number from"),
+        (changed(sentence={"": {"weights": [1, 2], "bias": 0, "least": [0], "greatest": [0]}}), "1 ranges, expected 2"),
+        (changed(sentence={"": {"weights": [1, 2], "bias": 0, "least": [0, 0]}}), "2 ranges, expected 2"),
         (changed(notes="x" * 1_000_001), "this is no confidence.json"),
     ],
 )
@@ -56,3 +59,22 @@ def test_what_is_none_is_refused(tmp_path: Path, text: str, fault: str) -> None:
     with pytest.raises(UserError, match=fault) as error:
         read_confidence(path, sentence=2, word=3)
     assert str(path) in str(error.value)
+
+
+@pytest.mark.parametrize("weight", [1e9, float("nan"), float("inf")])
+def test_weights_that_could_not_be_read_are_not_written(tmp_path: Path, weight: float) -> None:
+    with pytest.raises(ValueError, match="no number from"):
+        save_confidence(tmp_path / "confidence.json", Confidence({"": Logistic((weight,), 0.0)}, {}), {})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_without_confidence_of_words(tmp_path: Path) -> None:
+    save_confidence(tmp_path / "confidence.json", Confidence(GIVEN.sentence, {}), {})
+    found = read_confidence(tmp_path / "confidence.json", sentence=2, word=3)
+    assert found is not None
+    assert found.of("en-zh") == (GIVEN.sentence[""], None)
+
+
+def test_features_are_clamped_to_the_range_that_was_seen() -> None:
+    clamped = Logistic((2.0, 1.0), -1.0, (-1.0, 0.0), (1.0, 0.5))
+    assert clamped.probability([-50.0, 9.0]) == Logistic((2.0, 1.0), -1.0).probability([-1.0, 0.5])

@@ -47,7 +47,8 @@ def calibrate(
 
     file, errors = learn_confidence(folders[0], learned_from, test=tested_on, device=target)
     for name, (of_sentences, of_words) in errors.items():
-        typer.echo(f"expected calibration error, {name or 'test'}: sentences {of_sentences:.3f}, words {of_words:.3f}")
+        words = "none" if of_words is None else f"{of_words:.3f}"
+        typer.echo(f"expected calibration error, {name or 'test'}: sentences {of_sentences:.3f}, words {words}")
     typer.echo(f"wrote {file}", err=True)
 
 

@@ -30,7 +30,12 @@ MIN_OF_DIRECTION = 500
 """A direction with fewer has no weights of its own."""
 MAX_PAIRS = 3000
 """Of each direction, evenly from all."""
+MIN_WORDS = 100
+"""With fewer words that can be matched with tokens, words have no confidence. Chinese, Japanese and Thai have none."""
 RIDGE = 1e-2
+MIN_SPREAD = 1e-3
+"""Features are standardized by at least this. The probability of a long sentence is 1e-9 with a spread of 1e-11, and
+would get a weight of 1e9."""
 BINS = 10
 
 Numbers = npt.NDArray[np.float64]
@@ -57,25 +62,34 @@ def fit_examples(found: Mapping[str, Examples]) -> Confidence:
     chosen[""] = _together(found.values())
     return Confidence(
         {name: fit_logistic(each.sentences, each.good) for name, each in chosen.items()},
-        {name: fit_logistic(each.words, each.right) for name, each in chosen.items()},
+        {name: fit_logistic(each.words, each.right) for name, each in chosen.items() if len(each.words) >= MIN_WORDS},
     )
 
 
-def calibration_errors(confidence: Confidence, found: Mapping[str, Examples]) -> dict[str, tuple[float, float]]:
+Errors = tuple[float, float | None]
+"""Expected calibration errors of sentences and of words; None without words."""
+
+
+def calibration_errors(confidence: Confidence, found: Mapping[str, Examples]) -> dict[str, Errors]:
     """The expected calibration error of sentences and of words, in each direction and, as "all", over all of them."""
-    errors, everything = dict[str, tuple[float, float]](), (([], []), ([], []))  # type: ignore[var-annotated]
+    errors, everything = dict[str, Errors](), (([], []), ([], []))  # type: ignore[var-annotated]
     for direction, examples in found.items():
         of_sentence, of_word = confidence.of(direction)
+        words = examples if of_word else Examples([], [], [], [])
         kinds = (
             ([of_sentence.probability(row) for row in examples.sentences], examples.good),
-            ([of_word.probability(row) for row in examples.words], examples.right),
+            ([of_word.probability(row) for row in words.words] if of_word else [], words.right),
         )
-        errors[direction] = expected_calibration_error(*kinds[0]), expected_calibration_error(*kinds[1])
+        errors[direction] = _errors(*kinds)
         for whole, part in zip(everything, kinds, strict=True):
             whole[0].extend(part[0])
             whole[1].extend(part[1])
-    errors["all"] = expected_calibration_error(*everything[0]), expected_calibration_error(*everything[1])
+    errors["all"] = _errors(*everything)
     return errors
+
+
+def _errors(sentences: tuple[list[float], list[bool]], words: tuple[list[float], list[bool]]) -> Errors:
+    return expected_calibration_error(*sentences), expected_calibration_error(*words) if words[0] else None
 
 
 def _together(several: Iterable[Examples]) -> Examples:
@@ -124,7 +138,7 @@ def _bare(word: str) -> str:
 def fit_logistic(features: Sequence[Sequence[float]], outcomes: Sequence[bool]) -> Logistic:
     """The most likely weights, with a small penalty on their squares (Newton's method)."""
     table, wanted = np.array(features, dtype=np.float64), np.array(outcomes, dtype=np.float64)
-    middle, spread = table.mean(axis=0), table.std(axis=0) + 1e-9
+    middle, spread = table.mean(axis=0), np.maximum(table.std(axis=0), MIN_SPREAD)
     rows = np.hstack([(table - middle) / spread, np.ones((len(table), 1))])
     penalty = np.diag([RIDGE] * table.shape[1] + [1e-6]) * math.sqrt(len(table))
     weights = np.zeros(rows.shape[1])
@@ -137,7 +151,8 @@ def fit_logistic(features: Sequence[Sequence[float]], outcomes: Sequence[bool]) 
         if np.abs(step).max() < 1e-9:
             break
     own = weights[:-1] / spread
-    return Logistic(tuple(own.tolist()), float(weights[-1] - own @ middle))
+    ranges = (tuple(edge.tolist()) for edge in (table.min(axis=0), table.max(axis=0)))
+    return Logistic(tuple(own.tolist()), float(weights[-1] - own @ middle), *ranges)
 
 
 def expected_calibration_error(probabilities: Sequence[float], outcomes: Sequence[bool], bins: int = BINS) -> float:

@@ -85,11 +85,9 @@ def features_of(
 def estimated(
     confidence: Confidence, direction: str, tokenizer: Tokenizer, found: Translation, hypothesis: Hypothesis
 ) -> tuple[float, tuple[Word, ...]]:
-    """The confidence of a translation of one sentence, and of its words."""
+    """The confidence of a translation of one sentence, and of its words; none of words if the model has none."""
     sentence, words = features_of(tokenizer, found.source, found.text, hypothesis)
     of_sentence, of_word = confidence.of(direction)
-    each = tuple(
-        Word(text, round(of_word.probability(features), 4))
-        for text, features in zip(found.text.split(), words, strict=False)
-    )
+    texts = zip(found.text.split(), words, strict=False) if of_word else ()
+    each = tuple(Word(text, round(of_word.probability(features), 4)) for text, features in texts if of_word)
     return round(of_sentence.probability(sentence), 4), each

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from inspect import signature
 from pathlib import Path
@@ -159,7 +160,10 @@ def make_translator(
         made.knows_terms = first.config.augmentation.terms > 0
         made.detector = read_detector(first.folder / DETECTOR)
         features = {"sentence": len(SENTENCE_FEATURES), "word": len(WORD_FEATURES)}
-        made.confidence = read_confidence(first.folder / CONFIDENCE, **features)
+        try:
+            made.confidence = read_confidence(first.folder / CONFIDENCE, **features)
+        except UserError as error:
+            warnings.warn(f"{error}; translations have no confidence. `limelight calibrate` fits it", stacklevel=3)
     return made
 
 

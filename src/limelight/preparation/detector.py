@@ -8,6 +8,7 @@ import numpy as np
 
 from limelight.batching.store import TokenStore
 from limelight.config import RunConfig, directions_of
+from limelight.files import fill_file, sha256, writing
 from limelight.preparation.kept_text import DATA
 from limelight.storage.detector import save_detector
 from limelight.storage.layout import DETECTOR
@@ -31,10 +32,16 @@ def keep_detector(
 
 
 def share_detector(run: Path, model: Path) -> None:
-    """Put the run's detector, if it has one, beside its model."""
-    path = run / DATA / DETECTOR
-    if path.exists() and not (model / DETECTOR).exists():
-        shutil.copyfile(path, model / DETECTOR)
+    """Put the run's detector, if it has one, beside its model; also where the one there is incomplete or another.
+
+    Raises `RunError` naming path and cause when it cannot be written; the file there is then the former one, or none.
+    """
+    path, copy = run / DATA / DETECTOR, model / DETECTOR
+    if not path.exists() or (copy.exists() and sha256(copy) == sha256(path)):
+        return
+    model.mkdir(parents=True, exist_ok=True)
+    with writing(copy, "what was saved before is intact; after fixing the cause, the same command resumes the run"):
+        fill_file(copy, lambda partial: shutil.copyfile(path, partial))
 
 
 def _texts(config: RunConfig, stores: Sequence[TokenStore], tokenizers: Tokenizers, language: str) -> list[str]:

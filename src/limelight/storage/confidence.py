@@ -22,9 +22,16 @@ class Logistic:
 
     weights: tuple[float, ...]
     bias: float
+    least: tuple[float, ...] = ()
+    """The range of each feature in the text that the weights were fitted on, from `least` to `greatest`. Features are
+    clamped to it: far outside, a weight says nothing. Empty in files of earlier versions."""
+    greatest: tuple[float, ...] = ()
 
     def probability(self, features: Sequence[float]) -> float:
         """From 0 to 1. Raises `ValueError` for another number of features."""
+        if self.least:
+            bounds = zip(features, self.least, self.greatest, strict=True)
+            features = [min(high, max(low, each)) for each, low, high in bounds]
         logit = self.bias + sum(weight * each for weight, each in zip(self.weights, features, strict=True))
         return 1 / (1 + math.exp(-max(-50.0, min(50.0, logit))))
 
@@ -36,14 +43,18 @@ class Confidence:
     sentence: Mapping[str, Logistic]
     """By direction (`en-de`); that of the name "" is for all others."""
     word: Mapping[str, Logistic]
+    """The same for words; empty if the words of a text cannot be matched with tokens, as in Chinese."""
 
-    def of(self, direction: str) -> tuple[Logistic, Logistic]:
-        """For sentences and for words of a direction."""
-        return self.sentence.get(direction) or self.sentence[""], self.word.get(direction) or self.word[""]
+    def of(self, direction: str) -> tuple[Logistic, Logistic | None]:
+        """For sentences and, if known, for words of a direction."""
+        return self.sentence.get(direction) or self.sentence[""], self.word.get(direction) or self.word.get("")
 
 
 def save_confidence(path: Path, confidence: Confidence, notes: Mapping[str, Any]) -> None:
-    """Write it, with notes on what it was learned from. Raises `RunError` naming path and cause when that fails."""
+    """Write it, with notes on what it was learned from. Raises `RunError` naming path and cause when that fails, and
+    `ValueError` for weights that `read_confidence` would refuse."""
+    for table in (confidence.sentence, confidence.word):
+        _check(table)
     values = {"format": FORMAT, **asdict(confidence), "notes": dict(notes)}
     write_whole(path, json.dumps(values, indent=1, ensure_ascii=False) + "\n")
 
@@ -59,19 +70,37 @@ def read_confidence(path: Path, *, sentence: int, word: int) -> Confidence | Non
         values = json.loads(read_plain(path, MAX_BYTES).decode("utf-8"))
         if values["format"] != FORMAT:
             raise UserError(f"{path}: format {shown(str(values['format']))}, and this version reads {FORMAT}")
-        return Confidence(_table(values["sentence"], sentence), _table(values["word"], word))
+        of_sentence, of_word = _table(values["sentence"], sentence), _table(values["word"], word)
+        if "" not in of_sentence or (of_word and "" not in of_word):
+            raise ValueError("there is none for all directions")
+        return Confidence(of_sentence, of_word)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UserError(f"{path}: this is no confidence.json of a model: {shown(str(error))}") from None
 
 
 def _table(values: Any, features: int) -> dict[str, Logistic]:
     """By direction. Raises `ValueError` for what is no table of finite numbers, `features` weights each."""
-    found = {str(name): Logistic(tuple(map(float, row["weights"])), float(row["bias"])) for name, row in values.items()}
+    found = {
+        str(name): Logistic(
+            tuple(map(float, row["weights"])),
+            float(row["bias"]),
+            tuple(map(float, row.get("least", ()))),
+            tuple(map(float, row.get("greatest", ()))),
+        )
+        for name, row in values.items()
+    }
     for name, each in found.items():
         if len(each.weights) != features:
             raise ValueError(f"{name!r} has {len(each.weights)} weights, expected {features}")
-        if not all(abs(number) <= MAX_WEIGHT for number in (*each.weights, each.bias)):
-            raise ValueError(f"{name!r} has a weight that is no number from -{MAX_WEIGHT:g} to {MAX_WEIGHT:g}")
-    if "" not in found:
-        raise ValueError("there is none for all directions")
+    _check(found)
     return found
+
+
+def _check(table: Mapping[str, Logistic]) -> None:
+    """Raises `ValueError` for numbers that are not finite or too large, and for ranges that are not one per weight."""
+    for name, each in table.items():
+        numbers = (*each.weights, each.bias, *each.least, *each.greatest)
+        if not all(abs(number) <= MAX_WEIGHT for number in numbers):
+            raise ValueError(f"{name!r} has a weight that is no number from -{MAX_WEIGHT:g} to {MAX_WEIGHT:g}")
+        if len(each.least) != len(each.greatest) or len(each.least) not in (0, len(each.weights)):
+            raise ValueError(f"{name!r} has {len(each.least)} ranges, expected {len(each.weights)}")

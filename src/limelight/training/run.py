@@ -11,7 +11,7 @@ from limelight.errors import RunError, UserError
 from limelight.files import cause, clear_leftovers, remove, write_whole
 from limelight.inference.precision import slow_precision
 from limelight.models.build import choose_device, count_parameters
-from limelight.preparation.detector import keep_detector
+from limelight.preparation.detector import keep_detector, share_detector
 from limelight.preparation.pairs import Prepared
 from limelight.signals import StopRequest
 from limelight.storage.layout import BEST, CONFIG, WEIGHTS
@@ -150,6 +150,8 @@ def _prepared(
         prepared = prepare_data(config, folder, report.say)
         if isinstance(prepared, Prepared):
             keep_detector(config, prepared.stores, prepared.tokenizers, folder, report.say)
+            if (folder / BEST / WEIGHTS).exists():
+                share_detector(folder, folder / BEST)  # an earlier version may have left half of it there
         if short is not None:
             config = choose_by_budget(config, short, prepared, report.say)
         if group.size == 1:
