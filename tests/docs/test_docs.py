@@ -320,7 +320,7 @@ def values_of(field: FieldInfo) -> str:
     if kind is bool:
         return "`true`, `false`"
     if kind not in (int, float):
-        return "files" if kind == tuple[str, ...] else "corpora"
+        return {tuple[str, ...]: "files", tuple[tuple[str, str], ...]: "directions"}.get(kind, "corpora")
     bounds = [
         f"{sign} {getattr(bound, name):g}"
         for bound in field.metadata

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from limelight.config import Corpus, DataConfig, RunConfig
 from limelight.errors import RunError
-from limelight.preparation.detector import share_detector
+from limelight.preparation.detector import keep_detector, share_detector
 from limelight.preparation.kept_text import DATA
 from limelight.storage.detector import read_detector, save_detector
 from limelight.storage.layout import DETECTOR
@@ -65,3 +66,14 @@ def test_an_equal_one_is_left_as_it_is(run: Path) -> None:
 def test_a_run_without_a_detector_shares_none(tmp_path: Path) -> None:
     share_detector(tmp_path, tmp_path / "best")
     assert not (tmp_path / "best").exists()
+
+
+def test_a_run_takes_the_detector_of_the_model_it_begins_with(run: Path, tmp_path: Path) -> None:
+    """Its own text is of one direction, and has too little of the other languages to learn one."""
+    share_detector(run, run / "best")
+    (run / "best" / "model.safetensors").touch()
+    corpus = Corpus(files=("a.tsv",), source="en", target="de")
+    data = DataConfig(train=(corpus,), inherited=(("en", "de"), ("de", "en")))
+    config = RunConfig(begin_with=str(run), data=data)
+    keep_detector(config, [], [], tmp_path / "next", pytest.fail)  # type: ignore[arg-type]
+    assert (tmp_path / "next" / DATA / DETECTOR).read_bytes() == (run / DATA / DETECTOR).read_bytes()

@@ -13,7 +13,7 @@ from limelight.storage.layout import find_model
 from limelight.storage.model import load_model
 from limelight.storage.weights import named_weights, read_weights
 from limelight.training.run import train
-from tests.training.helpers import go, last_weights, log_of, tiny_run, trace_of, with_training
+from tests.training.helpers import NUMBERS, go, last_weights, log_of, tiny_run, trace_of, with_training
 from tests.training.readers import label_run, write_labels
 from tests.training.texts import text_run
 
@@ -179,3 +179,27 @@ def test_a_contradiction_is_refused_before_anything_is_written(begun: tuple[RunC
     with pytest.raises(UserError, match=r"model\.heads is 2 there, 4 here"):
         go(beginning_with(config, run, heads=4), tmp_path / "next")
     assert not (tmp_path / "next").exists()
+
+
+@pytest.mark.parametrize(
+    ("pair", "signs", "why"),
+    [
+        ("one {name} %s <two>\teins {name} %s <zwei>", "% < > { }", "they are signs rather than letters"),
+        ("one собака\teins собака", "а б к о с", "it was made for text in another language or script"),
+    ],
+)
+def test_characters_that_the_vocabulary_lacks_are_named(
+    pair: str, signs: str, why: str, begun: tuple[RunConfig, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before, English text with variables was said to be in another language or script."""
+    config, run = begun
+    lines = "".join(f"{pair} {number}\n".replace("\t", f" {NUMBERS[number % 11]}\t") for number in range(40))
+    (tmp_path / "new.tsv").write_text(lines, encoding="utf-8")
+    corpus = config.data.train[0].model_copy(update={"files": (str(tmp_path / "new.tsv"),)})
+    config = config.model_copy(update={"data": config.data.model_copy(update={"train": (corpus,)})})
+    train(with_training(beginning_with(config, run), max_steps=1), tmp_path / "next")
+    said = " ".join(capsys.readouterr().err.split())
+    named = said.partition("source tokens are characters")[2].partition("spelled in bytes): ")[2]
+    listed, _, reason = named.partition("; ")
+    assert set(signs.split()) <= set(listed.split())
+    assert reason.startswith(why)

@@ -80,7 +80,7 @@ def train(
         "valid": _pairs(valid, source, target, "--valid"),
     }
     if parent:
-        from limelight.training.parent import named_as_in
+        from limelight.training.directions import named_as_in
 
         pairs = {side: named_as_in(parent, each) for side, each in pairs.items()}
     lines = {"text": tuple(text or ()), "valid_text": tuple(valid_text or ())}

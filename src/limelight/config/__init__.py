@@ -9,9 +9,11 @@ from limelight.config.directions import (
     directions_of,
     find_direction,
     fitting_directions,
+    has_tags,
     known_languages,
     require_not_reversed,
     require_one_direction,
+    trained_directions,
 )
 from limelight.config.files import config_from, dump_config, known_keys, load_config, override, save_config
 from limelight.config.models import (
@@ -58,6 +60,7 @@ __all__ = [
     "dump_config",
     "find_direction",
     "fitting_directions",
+    "has_tags",
     "known_keys",
     "known_languages",
     "load_config",
@@ -65,4 +68,5 @@ __all__ = [
     "require_not_reversed",
     "require_one_direction",
     "save_config",
+    "trained_directions",
 ]

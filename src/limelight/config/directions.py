@@ -47,7 +47,21 @@ def direction_of(corpus: Corpus) -> Direction:
 
 
 def directions_of(data: DataConfig) -> tuple[Direction, ...]:
-    """The directions that a run learns, each once, in the order of its corpora."""
+    """The directions that a model translates in, each once: those it is trained on, then those that it keeps of the
+    model it began with."""
+    return tuple(dict.fromkeys((*trained_directions(data), *(Direction(*each) for each in data.inherited))))
+
+
+def has_tags(data: DataConfig) -> bool:
+    """Whether a model reads the tag of the target language before each source: if it has several directions.
+
+    Training, validation and loading follow this rule alone.
+    """
+    return len(directions_of(data)) > 1
+
+
+def trained_directions(data: DataConfig) -> tuple[Direction, ...]:
+    """The directions that a run has training text for, in the order of its corpora."""
     found = [direction_of(corpus) for corpus in data.train]
     if data.both_directions:
         found += [direction_of(corpus).reversed for corpus in data.train if not corpus.tag]
@@ -94,14 +108,15 @@ def check_directions(data: DataConfig) -> None:
 
     A run of several directions names the languages of every corpus, and its validation text is of these directions.
     """
-    if not data.both_directions and _is_one(data.train):
+    if not data.both_directions and not data.inherited and _is_one(data.train):
         require_one_direction((*data.train, *data.valid))
         return
+    kept = Direction(*data.inherited[0]) if data.inherited else Direction("en", "de")
     for corpus in (*data.train, *data.valid):
         if not _named(direction_of(corpus)):
             raise UserError(
                 f"{_files(corpus)}: a model of several directions has to know the languages of every corpus; write "
-                f"them before the file, for example en-de={corpus.files[0]}"
+                f"them before the file, for example {kept}={corpus.files[0]}, or give --source and --target"
             )
         if _known(corpus, "source") == _known(corpus, "target"):
             raise UserError(f"{_files(corpus)}: both sides are said to be {corpus.source}; name two languages")

@@ -48,6 +48,9 @@ class DataConfig(Section):
     both_directions: bool = False
     """Each corpus without a tag is read both ways: one model translates from its source to its target language and
     back."""
+    inherited: tuple[tuple[str, str], ...] = ()
+    """The directions, each as source and target language, of the model that this run begins with, if it has several.
+    The new model keeps them and their language tags. Filled in when a run begins."""
     temperature: float = Field(1.0, ge=1)
     """T of the sampling between corpora of different size: a corpus of n pairs is drawn in proportion to n^(1/T)
     (Arivazhagan et al. 2019, section 4.2). 1 draws each pair equally often; the larger, the more equal the corpora."""

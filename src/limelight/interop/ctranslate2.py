@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from limelight.config import ModelConfig, TransformerConfig, directions_of
+from limelight.config import ModelConfig, TransformerConfig, directions_of, has_tags
 from limelight.errors import UserError
 from limelight.files import write_folder, writing
 from limelight.interop.folders import CARD, NOTHING_LEFT, exported_card, require_new
@@ -70,7 +70,9 @@ def export_ctranslate2(stored: StoredModel, folder: Path, *, quantization: str =
         specification.save(str(partial))
         write_sentencepiece(stored.tokenizers, partial)
         directions = directions_of(stored.config.data)
-        use = _USE + (_TAG.replace("DIRECTIONS", ", ".join(map(str, directions))) if len(directions) > 1 else "")
+        use = _USE + (
+            _TAG.replace("DIRECTIONS", ", ".join(map(str, directions))) if has_tags(stored.config.data) else ""
+        )
         (partial / CARD).write_text(exported_card(stored, "A model for CTranslate2", use), encoding="utf-8")
 
     with writing(folder, NOTHING_LEFT):

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from limelight import __version__
-from limelight.config import TransformerConfig, directions_of
+from limelight.config import TransformerConfig, has_tags
 from limelight.errors import UserError
 from limelight.files import write_folder, writing
 from limelight.interop.folders import CARD, NOTHING_LEFT, exported_card, imported_card, require_new
@@ -65,7 +65,7 @@ def export_huggingface(stored: StoredModel, folder: Path) -> None:
     require_new(folder)
     config = stored.config.model
     reasons = [*refused_by_marian(config), *refused_tokenizers(stored.tokenizers)]
-    if len(directions_of(stored.config.data)) > 1:
+    if has_tags(stored.config.data):
         reasons.append("it translates in several directions, and Marian's tokenizer has no tags for them")
     refuse(reasons, f"{stored.folder}: this model cannot be a Marian model")
     assert isinstance(config, TransformerConfig)

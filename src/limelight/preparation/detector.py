@@ -10,8 +10,8 @@ from limelight.batching.store import TokenStore
 from limelight.config import RunConfig, directions_of
 from limelight.files import fill_file, sha256, writing
 from limelight.preparation.kept_text import DATA
-from limelight.storage.detector import save_detector
-from limelight.storage.layout import DETECTOR
+from limelight.storage.detector import read_detector, save_detector
+from limelight.storage.layout import DETECTOR, find_model
 from limelight.text.detection import MAX_TEXTS, learn_detector
 from limelight.tokens import Tokenizers
 
@@ -19,10 +19,17 @@ from limelight.tokens import Tokenizers
 def keep_detector(
     config: RunConfig, stores: Sequence[TokenStore], tokenizers: Tokenizers, run: Path, say: Callable[[str], None]
 ) -> None:
-    """Learn the detector of a run that has several source languages, where it is not there yet."""
+    """Learn the detector of a run that has several source languages, where it is not there yet. A run that begins with
+    a model takes that model's, if it knows all languages: it learned from more text."""
     path = run / DATA / DETECTOR
     languages = list(dict.fromkeys(language for direction in directions_of(config.data) for language in direction))
     if path.exists() or len({direction.source for direction in directions_of(config.data)}) < 2:
+        return
+    theirs = find_model(config.begin_with) / DETECTOR if config.begin_with else path
+    detector = read_detector(theirs)
+    if detector is not None and set(languages) <= set(detector.languages):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fill_file(path, lambda partial: shutil.copyfile(theirs, partial))
         return
     texts = {language: _texts(config, stores, tokenizers, language) for language in languages}
     if not all(texts.values()):

@@ -11,7 +11,7 @@ from pathlib import Path
 from limelight.batching.alignments import AlignmentStore
 from limelight.batching.overlap import find_overlap
 from limelight.batching.store import StoreWriter, TokenStore, open_store, store_matches
-from limelight.config import Corpus, DataConfig, RunConfig, directions_of, known_languages
+from limelight.config import Corpus, DataConfig, RunConfig, has_tags, known_languages
 from limelight.errors import UserError
 from limelight.files import write_folder
 from limelight.preparation.align import align_stores
@@ -37,6 +37,8 @@ Say = Callable[[str], None]
 OnBadLine = Callable[[BadLine], None]
 Encode = Callable[[Sequence[Pair]], tuple[list[list[int]], list[list[int]]]]
 """Pairs to the rows of both sides."""
+NO_CLEANING = {"train", "valid", "both_directions", "inherited", "temperature"}
+"""Settings of `data` that do not decide which pairs of a corpus are kept."""
 GROUP = 10_000  # pairs tokenized at once: enough to be quick, little enough to stay small
 
 
@@ -241,7 +243,7 @@ def _store(
 
 def _max_length(config: RunConfig, corpus: Corpus) -> int:
     """The most tokens of a side, its end counted, that leave room for the tags before each source."""
-    return config.batching.max_length - (len(directions_of(config.data)) > 1) - bool(corpus.tag)
+    return config.batching.max_length - has_tags(config.data) - bool(corpus.tag)
 
 
 def _tokenize(pairs: Iterator[Pair], encode: Encode, writer: StoreWriter, *, max_length: int) -> int:
@@ -273,7 +275,7 @@ def vocabulary_sums(folder: Path) -> list[tuple[str, str]]:
 
 def _fingerprint(config: RunConfig, corpus: Corpus, folder: Path) -> str:
     """What a store depends on: the files as they are, the cleaning, the length limit, the vocabulary."""
-    cleaning = config.data.model_dump(mode="json", exclude={"train", "valid", "both_directions", "temperature"})
+    cleaning = config.data.model_dump(mode="json", exclude=NO_CLEANING)
     vocabulary = vocabulary_sums(folder.parent.parent / TOKENIZER)
     parts = [_stats(corpus.files), cleaning, _max_length(config, corpus), vocabulary, *_languages(corpus)]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -1,8 +1,9 @@
 """Begin a run with the weights and the vocabulary of an existing model, instead of random weights."""
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from unicodedata import normalize
 
 import numpy as np
 from torch import Tensor
@@ -17,8 +18,8 @@ from limelight.storage.compact import expand
 from limelight.storage.layout import CARD, LABELS, WEIGHTS, find_model
 from limelight.storage.weights import named_weights, put_weights, read_weights
 from limelight.text.labels import read_labels
-from limelight.tokens import Tokenizers
-from limelight.tokens.tokenizer import UNKNOWN
+from limelight.tokens import Tokenizer, Tokenizers
+from limelight.tokens.tokenizer import UNKNOWN, byte_of
 from limelight.untrusted import read_plain
 
 PARENT = "parent.md"
@@ -26,7 +27,10 @@ PARENT = "parent.md"
 MAX_POOR = 0.02
 """Share of unknown tokens above which there is a warning."""
 COUNTED = 1_000_000
-_BYTE = re.compile("<0x[0-9A-F]{2}>")
+SAMPLED = 20_000
+"""Pairs of each corpus in which unknown characters are looked for."""
+NAMED = 12
+"""Characters that a warning names, the most frequent first."""
 MAX_CARD = 4_000_000
 """Maximum bytes of a card, which includes those of its parents."""
 HEAD = "output."
@@ -62,13 +66,41 @@ def vocabulary_warnings(begin_with: str, tokenizers: Tokenizers, stores: Sequenc
         rows = (store.sources if side == "source" else store.targets for store in stores)
         counts = np.sum([np.bincount(each.values[:COUNTED], minlength=tokenizer.size) for each in rows], axis=0)
         pieces = tokenizer.pieces(range(tokenizer.size))
-        poor = [number == UNKNOWN or bool(_BYTE.fullmatch(piece)) for number, piece in enumerate(pieces)]
+        poor = [number == UNKNOWN or bool(byte_of(piece)) for number, piece in enumerate(pieces)]
         share = counts[poor].sum() / max(1, counts.sum())
         if share > MAX_POOR:
+            signs = _missing(tokenizer, _texts(stores, side))
+            letters = sum(count for sign, count in signs.items() if sign.isalpha())
+            why = "it was made for text in another language or script"
+            if 2 * letters < signs.total():
+                why = "they are signs rather than letters; its text had few of them or none"
             yield (
                 f"warning: {100 * share:.1f} % of the {side} tokens are characters that the vocabulary of {begin_with} "
-                "does not have (unknown, or spelled in bytes): it was made for text in another language or script"
+                f"does not have (unknown, or spelled in bytes): "
+                f"{' '.join(sign for sign, _ in signs.most_common(NAMED))}; {why}"
             )
+
+
+def _texts(stores: Sequence[TokenStore], side: str) -> Iterator[str]:
+    """Texts of a side, evenly from each store."""
+    for store in stores:
+        rows = np.unique(np.linspace(0, max(0, len(store) - 1), min(len(store), SAMPLED)).astype(np.int64))
+        yield from store.texts(rows)[0 if side == "source" else 1]
+
+
+def _missing(tokenizer: Tokenizer, texts: Iterable[str]) -> Counter[str]:
+    """The characters that a tokenizer does not know, counted."""
+    found = Counter(sign for text in texts for sign in normalize("NFC", text) if sign.isprintable() and sign != " ")
+
+    def is_poor(sign: str) -> bool:
+        return any(piece == UNKNOWN or byte_of(name) for piece, name in _pieces(tokenizer, sign))
+
+    return Counter({sign: count for sign, count in found.items() if is_poor(sign)})
+
+
+def _pieces(tokenizer: Tokenizer, text: str) -> Iterator[tuple[int, str]]:
+    ids = tokenizer.encode(text)
+    return zip(ids, tokenizer.pieces(ids), strict=True)
 
 
 def keep_parent_card(begin_with: str, folder: Path) -> None:

@@ -7,13 +7,14 @@ from pathlib import Path
 import torch
 
 from limelight import __version__
-from limelight.config import Corpus, RunConfig, directions_of
+from limelight.config import Corpus, RunConfig, directions_of, has_tags
 from limelight.models.build import count_parameters
 from limelight.models.interface import Model
 from limelight.models.language_model import LanguageModel
 from limelight.models.transformer.encoder_only import Classifier, MaskedModel
 from limelight.tokens import Tokenizers
 from limelight.training.checkpoint import Progress
+from limelight.training.directions import untrained_directions
 
 
 def model_card(
@@ -37,6 +38,7 @@ def model_card(
         ("vocabulary", _vocabulary(tokenizers, config.begin_with)),
         *([("began with", _parent(config.begin_with, parent))] if config.begin_with else []),
         ("trained on", "; ".join(map(_describe, config.data.train)) or ", ".join(config.data.text)),
+        *([("directions kept", kept)] if (kept := _kept(config)) else []),
         ("validated on", _validated_on(config)),
         *([("labels", _shortened(model.labels))] if isinstance(model, Classifier) else []),
         ("weights", notes["made_from"]),
@@ -88,13 +90,19 @@ def _kind_of(model: Model, config: RunConfig, measured_by: str) -> tuple[str, st
         )
     directions = directions_of(data)
     pair = ", ".join(" -> ".join(direction) for direction in directions) or "?"
-    to, language = (" --to LANG", ', target_lang="LANG"') if len(directions) > 1 else ("", "")
+    to, language = (" --to LANG", ', target_lang="LANG"') if has_tags(data) else ("", "")
     use = (
         f"Use it with `limelight translate --model FOLDER{to}`, or "
         f'`limelight.load("FOLDER").translate(text{language})`.'
     )
     figures = {"bleu": f"BLEU ({measured_by})" if measured_by else "BLEU", "chrf": "chrF", "loss": "loss per token"}
     return f"{pair}: a {family} translation model", use, figures
+
+
+def _kept(config: RunConfig) -> str:
+    """The directions of the model it began with that it was not trained on further."""
+    kept = untrained_directions(config)
+    return f"{', '.join(map(str, kept))}: of the model it began with, not trained on further" if kept else ""
 
 
 def _validated_on(config: RunConfig) -> str:

@@ -8,21 +8,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from limelight.config import Corpus, ModelConfig, RunConfig, TokensConfig, load_config
+from limelight.config import UNNAMED, ModelConfig, RunConfig, TokensConfig, directions_of, load_config
 from limelight.differences import describe_differences
 from limelight.errors import UserError
 from limelight.recipes import find_recipe
 from limelight.recipes.finetune import SAMPLED, finetune
 from limelight.storage.layout import CONFIG, find_model
+from limelight.training.directions import kept_directions
 
 CHANGE_NOTHING = {"dropout"}
 """Settings of `model` that do not affect the function that a trained model computes."""
 
 LAYERS = {"layers", "encoder_layers", "decoder_layers"}
 """A run may have more or fewer layers: the weights that are new or left out are listed when it begins."""
-
-UNNAMED = ("source", "target")
-"""The default language names of a corpus."""
 
 SHARE_AN_ENCODER = {"transformer", "encoder_only"}
 """Families whose encoders have the same names: a classifier may begin with the encoder of a translation model."""
@@ -99,9 +97,10 @@ def _vocabulary_differences(old: TokensConfig, new: TokensConfig) -> Iterator[tu
 
 
 def parent_warnings(config: RunConfig) -> Iterator[str]:
-    """Warnings if the parent's weights are rounded, and for each direction of the new text that the parent was not
-    trained for."""
+    """What the new model keeps of the parent's directions, and warnings: if the parent's weights are rounded, and for
+    each direction of the new text that the parent was not trained for."""
     parent = read_parent(config.begin_with)
+    yield from kept_directions(config, parent)
     if parent.weights != "fp32":
         yield (
             f"warning: {config.begin_with} keeps its weights in {parent.weights}, which are rounded ones: begin with "
@@ -124,26 +123,12 @@ def parent_warnings(config: RunConfig) -> Iterator[str]:
             )
 
 
-def named_as_in(parent: RunConfig, corpora: tuple[Corpus, ...]) -> tuple[Corpus, ...]:
-    """The corpora; those without language names get the names of the parent's text."""
-    known = {(corpus.source, corpus.target) for corpus in parent.data.train}
-    if len(known) != 1 or parent.learns != "pairs":
-        return corpora
-    source, target = known.pop()
-    return tuple(
-        corpus.model_copy(update={"source": source, "target": target})
-        if (corpus.source, corpus.target) == UNNAMED
-        else corpus
-        for corpus in corpora
-    )
-
-
 def _directions(config: RunConfig) -> set[tuple[str, str]]:
     """The directions of translation whose languages are named."""
     if config.learns != "pairs":
         return set()
-    pairs = {(_plain(corpus.source), _plain(corpus.target)) for corpus in config.data.train}
-    return {pair for pair in pairs if pair != UNNAMED}
+    pairs = {(_plain(source), _plain(target)) for source, target in directions_of(config.data)}
+    return {pair for pair in pairs if pair != tuple(UNNAMED.values())}
 
 
 def _plain(language: str) -> str:

@@ -13,6 +13,7 @@ from limelight.config import (
     TokensConfig,
     check_directions,
     directions_of,
+    has_tags,
     known_languages,
 )
 from limelight.errors import UserError
@@ -177,13 +178,12 @@ def _sample(text: str, tokens: TokensConfig, languages: Sequence[str], reserved:
 def _check_tags(config: RunConfig, tokenizers: Tokenizers) -> None:
     """Raise `UserError` if the vocabulary lacks the tag of a direction or of back-translated text, or if it is not
     joint and `data.both_directions` is set."""
-    directions = directions_of(config.data)
     if config.data.both_directions and not tokenizers.one_vocabulary:
         raise UserError(
             "data.both_directions needs one vocabulary for both languages: leave tokens.joint=true, or train a model "
             "for each direction"
         )
-    for direction in directions if len(directions) > 1 else ():
+    for direction in directions_of(config.data) if has_tags(config.data) else ():
         tokenizers.source.reserved_id(language_tag(direction.target))
     if further_pieces(config.data):
         _check_back_translated(config, tokenizers.source)

@@ -15,6 +15,7 @@ from limelight.preparation.pairs import Prepared
 from limelight.text.marks import show_marks
 from limelight.tokens import Tokenizer
 from limelight.tokens.marked import decode_marked
+from limelight.training.directions import resolve_directions
 from limelight.training.preflight import check_run
 from limelight.training.tasks import prepare_data
 from limelight.training.tasks.translation import stream_of
@@ -39,6 +40,7 @@ def preview(config: RunConfig, count: int, say: Callable[[str], None]) -> list[P
     """
     with tempfile.TemporaryDirectory(prefix="limelight-") as name:
         folder = Path(name) / "run"
+        config = resolve_directions(config, folder)
         check_run(config, folder)
         if not config.data.train:
             raise UserError("--preview shows pairs: give --train FILE (or two files)")

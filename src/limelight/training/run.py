@@ -28,6 +28,7 @@ from limelight.training.checkpoint import (
 )
 from limelight.training.choose_recipe import choose_by_budget
 from limelight.training.confidence import keep_confidence
+from limelight.training.directions import resolve_directions
 from limelight.training.distributed import ALONE, Group, group_warnings, joined_group
 from limelight.training.half import HalfCopy
 from limelight.training.lock import only_trainer
@@ -93,6 +94,7 @@ def _lead(
         config = batches_of_run(config, folder)
     _require_end(config)
     _require_run_or_nothing(folder)
+    config = resolve_directions(config, folder)
     if config.begin_with and not (folder / CONFIG).exists():
         require_same_function(config)
     with only_trainer(folder) as locked, settings_put_back():

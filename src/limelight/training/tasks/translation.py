@@ -11,7 +11,16 @@ from limelight.batching.batch import Batch
 from limelight.batching.drawing import Drawing, View
 from limelight.batching.store import TokenStore
 from limelight.batching.stream import BatchStream, Position
-from limelight.config import Corpus, DataConfig, Direction, RunConfig, direction_of, directions_of
+from limelight.config import (
+    Corpus,
+    DataConfig,
+    Direction,
+    RunConfig,
+    direction_of,
+    directions_of,
+    has_tags,
+    trained_directions,
+)
 from limelight.evaluation.tokenization import target_language
 from limelight.models.interface import Model, Seq2Seq, device_of, longest_sequence
 from limelight.preparation.pairs import Prepared
@@ -34,15 +43,15 @@ class Translation(Task):
     def __init__(self, config: RunConfig, prepared: Prepared, model: Seq2Seq) -> None:
         require_positions(config, longest_sequence(model))
         self.config = config
-        self.directions = directions_of(config.data)
         self.amount = f"{sum(map(len, prepared.stores)):,} pairs"
         tagged_pairs = sum(
             len(store) for corpus, store in zip(config.data.train, prepared.stores, strict=True) if corpus.tag
         )
         if tagged_pairs:
             self.amount += f", {tagged_pairs:,} of them back-translated (tag {BACK_TRANSLATED})"
-        if len(self.directions) > 1:
-            self.amount += f" in {len(self.directions)} directions ({', '.join(map(str, self.directions))})"
+        directions = trained_directions(config.data)
+        if len(directions) > 1:
+            self.amount += f" in {len(directions)} directions ({', '.join(map(str, directions))})"
         self.stream = stream_of(
             config, prepared, processes=data_workers(config.training.data_workers, device_of(model))
         )
@@ -90,7 +99,7 @@ class Translation(Task):
 
     def _valid_sets(self, prepared: Prepared, model: Seq2Seq) -> dict[Direction, ValidSet]:
         """One for each direction that has validation text."""
-        training, several = self.config.training, len(self.directions) > 1
+        training, several = self.config.training, has_tags(self.config.data)
         return {
             direction: ValidSet(
                 some,
@@ -151,7 +160,7 @@ def views_of(
 def source_tags(data: DataConfig, corpus: Corpus, direction: Direction) -> list[str]:
     """The tokens before every source: for the target language if there are several directions, and for back-translated
     text."""
-    language = [language_tag(direction.target)] if len(directions_of(data)) > 1 else []
+    language = [language_tag(direction.target)] if has_tags(data) else []
     return language + [BACK_TRANSLATED] * bool(corpus.tag)
 
 
@@ -170,8 +179,7 @@ def valid_pairs(data: DataConfig, corpora: Sequence[Sequence[Pair]]) -> dict[Dir
     """Validation pairs by direction; `corpora` are the pairs of `data.valid`, in order. A run with one direction has
     one group."""
     found: dict[Direction, list[Pair]] = {}
-    directions = directions_of(data)
-    several = len(directions) > 1
+    directions, several = directions_of(data), has_tags(data)
     for corpus, pairs in zip(data.valid, corpora, strict=True):
         direction = direction_of(corpus) if several else direction_of(data.valid[0])
         found.setdefault(direction, []).extend(pairs)

@@ -1,0 +1,131 @@
+"""The directions of a run that begins with a model of several: it keeps them and their language tags."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from limelight.config import Corpus, DataConfig, Direction, RunConfig, directions_of, dump_config, has_tags, load_config
+from limelight.errors import UserError
+from limelight.evaluation.evaluate import evaluate
+from limelight.pipelines.load import load_translator
+from limelight.recipes.finetune import finetune
+from limelight.text.pair import Pair
+from limelight.training.directions import named_as_in, resolve_directions, untrained_directions
+from limelight.training.preview import preview
+from limelight.training.run import train
+from tests.cli.corpora import reversing_run, words, write_pairs
+from tests.training.helpers import log_of, with_training
+
+EN_DE, DE_EN = Direction("en", "de"), Direction("de", "en")
+
+
+@pytest.fixture(scope="module")
+def parent(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """It translates en-de and de-en."""
+    return reversing_run(tmp_path_factory.mktemp("parent"), both=True)
+
+
+def child_of(parent: Path, folder: Path, **data: Any) -> RunConfig:
+    """One update on text from English to German."""
+    corpora = {
+        name: (
+            Corpus(files=(str(write_pairs(folder / f"{name}.tsv", words(90, seed=seed))),), source="en", target="de"),
+        )
+        for name, seed in (("train", 91), ("valid", 92))
+    }
+    config = finetune(load_config(parent / "best" / "config.yaml"))
+    config = config.model_copy(update={"begin_with": str(parent), "data": DataConfig(**{**corpora, **data})})
+    return with_training(config, max_steps=1, device="cpu", precision="fp32")
+
+
+def test_the_first_validation_is_that_of_the_parent(
+    parent: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before the language tag was dropped, as the new text is of one direction: BLEU 36.3 became 0.4."""
+    config = child_of(parent, tmp_path)
+    train(config, tmp_path / "run")
+    first = log_of(tmp_path / "run")[0]
+    lines = Path(config.data.valid[0].files[0]).read_text(encoding="utf-8").splitlines()
+    pairs = [Pair(*line.split("\t"), "valid.tsv", number) for number, line in enumerate(lines, start=1)]
+    model = load_translator(parent, precision="fp32")
+    found = evaluate(model, pairs, direction=EN_DE, beam_size=1, guards=False)
+    assert (first["event"], first["step"]) == ("validation", 0)
+    assert first["bleu"] == pytest.approx(found.bleu.score, abs=1e-6)
+    assert first["chrf"] == pytest.approx(found.chrf.score, abs=1e-6)
+    assert first["loss"] == pytest.approx(math.log(found.perplexity), rel=1e-4)
+    assert first["chrf"] > 50  # the parent can do it
+    said = capsys.readouterr().err
+    assert f"the model keeps the other directions of {parent}" in said
+    assert "de-en (--train de-en=FILE trains one further; de-en not validated either" in said.replace("\n", " ")
+
+
+def test_the_new_model_has_all_directions_of_the_parent(parent: Path, tmp_path: Path) -> None:
+    config = child_of(parent, tmp_path)
+    train(config, tmp_path / "run", quiet=True)
+    found = load_translator(tmp_path / "run")
+    assert found.directions == (EN_DE, DE_EN)
+    assert found.translate("ABC", source_lang="de", target_lang="en", lines=True).text
+    stored = load_config(tmp_path / "run/best/config.yaml")
+    assert stored.data.inherited == (EN_DE, DE_EN)
+    assert untrained_directions(stored) == (DE_EN,)
+    assert "| directions kept | de-en: of the model it began with" in (tmp_path / "run/README.md").read_text("utf-8")
+    again = child_of(tmp_path / "run", tmp_path, train=config.data.train)
+    assert resolve_directions(again, tmp_path / "new").data.inherited == (EN_DE, DE_EN)
+    # It is resumed with the same settings, also when its parent is gone.
+    gone = config.model_copy(update={"begin_with": str(parent)})
+    assert train(with_training(gone, max_steps=2), tmp_path / "run", quiet=True).step == 2
+
+
+def test_a_kept_direction_may_be_validated(parent: Path, tmp_path: Path) -> None:
+    config = child_of(parent, tmp_path)
+    back = config.data.valid[0].model_copy(update={"source": "de", "target": "en"})
+    data = config.data.model_copy(update={"valid": (*config.data.valid, back)})
+    train(config.model_copy(update={"data": data}), tmp_path / "run", quiet=True)
+    assert set(log_of(tmp_path / "run")[0]["directions"]) == {"en-de", "de-en"}
+
+
+def test_a_run_of_an_earlier_version_is_left_without_tags(parent: Path, tmp_path: Path) -> None:
+    """Its configuration names no inherited directions, and its model was trained without tags."""
+    config = child_of(parent, tmp_path)
+    (tmp_path / "run").mkdir()
+    text = dump_config(config)
+    (tmp_path / "run/config.yaml").write_text(text.replace("  inherited: []\n", ""), encoding="utf-8")
+    assert "inherited" in text
+    found = resolve_directions(config, tmp_path / "run")
+    assert found == config
+    assert not has_tags(found.data)
+
+
+def test_the_languages_must_be_named(parent: Path, tmp_path: Path) -> None:
+    files = (str(write_pairs(tmp_path / "a.tsv", words(90, seed=9))),)
+    config = child_of(parent, tmp_path, train=(Corpus(files=files),))
+    with pytest.raises(
+        UserError, match=r"write them before the file, for example en-de=.*or give --source and --target"
+    ):
+        train(config, tmp_path / "run", quiet=True)
+
+
+def test_text_in_a_variety_gets_the_tag_of_the_language(tmp_path: Path) -> None:
+    data = DataConfig(train=(Corpus(files=("a.tsv",), source="en", target="de"),), both_directions=True)
+    parent = RunConfig(data=data)
+    new = (
+        Corpus(files=("b.tsv",), source="en-US", target="de-AT"),
+        Corpus(files=("b.tmx",), source="en-US", target="de"),
+    )
+    named = named_as_in(parent, new)
+    assert (named[0].source, named[0].target) == ("en", "de")
+    assert named[1] == new[1]  # here it says which segments are read
+
+
+def test_text_without_names_is_in_the_only_direction_that_is_named(tmp_path: Path) -> None:
+    """Before it got a tag of its own, <2target>, that nothing else uses."""
+    named = write_pairs(tmp_path / "a.tsv", words(90, seed=9))
+    unnamed = write_pairs(tmp_path / "b.tsv", words(90, seed=10))
+    corpora = (Corpus(files=(str(unnamed),)), Corpus(files=(str(named),), source="en", target="de"))
+    config = RunConfig(data=DataConfig(train=corpora))
+    resolved = resolve_directions(config, tmp_path / "run")
+    assert directions_of(resolved.data) == (EN_DE,)
+    shown = preview(config, 20, lambda _: None)
+    assert not any("<2" in each.source for each in shown)
