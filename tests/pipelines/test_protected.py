@@ -187,9 +187,8 @@ def test_whatever_the_model_says_each_span_is_there_once_and_tags_are_nested(see
     for text, found in zip(
         texts, translate_protected(Scripted(say), texts, DEFAULT, carry_tags=random.random() < 0.5), strict=True
     ):
-        spans = [text[span.begin : span.end] for span in find_spans(text, DEFAULT)]
-        there = [found.text[span.begin : span.end] for span in find_spans(found.text, DEFAULT)]
-        assert sorted(spans) == sorted(there), text
+        for span in ("<b>", "</b>", "<i>", "</i>", "<br/>", "{x}", "%s", "%d"):
+            assert found.text.count(span) == text.count(span), text
         if not _nesting(text) and not found.failed:
             assert not _nesting(found.text), text
         assert not MARK.search(found.text)

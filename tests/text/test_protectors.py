@@ -15,18 +15,30 @@ def found(text: str, *protectors: Protector) -> list[str]:
 CASES = {
     "tags": (
         ["<b>", "</b>", "<br/>", "<br />", '<a href="x>y">', "<a href='' disabled>", "<x:y z=1>", "<!-- a <b> -->",
-         "<input checked>", "<![CDATA[x]]>", "<?php x ?>", "<!DOCTYPE html>", '<p\n class="a"\n>', '<C-x (do)="go()">'],
-        ["a < b > c", "x<y and y>z", "<3", "a <b and c> d", "<>", "< b>", "<1>", '<a href="x'],
+         "<input checked>", "<![CDATA[x]]>", "<?php x ?>", "<!DOCTYPE html>", '<p\n class="a"\n>', '<C-x (do)="go()">',
+         "<a {x}>", "<a %(x)s>", "<a %{x}>", "<b {{x}}>", "<b {...x}>", "<a href={x}>", "<a href={{ x }}>", "<1/>",
+         '<a href="{{ x }}" {{ y }}>', "<a <%= x %>>", r'<a href=\"x\">', "<a{x}>",
+         "<p class=a {% if x %}b{% endif %}>"],
+        ["a < b > c", "x<y and y>z", "<3", "a <b and c> d", "<>", "< b>", "<1>", '<a href="x', "<your name here>"],
     ),
     "entities": (["&nbsp;", "&#160;", "&#xA0;", "&lt;"], ["&;", "R&1;", "&longerthananyentitythatthereeveris;"]),
+    "templates": (
+        ["{{x}}", "{{ x | upper }}", "{{a-b}}", "{{{x}}}", "{{- x }}", "{{ x | date:'short' }}", "{{> x}}", "{{#if x}}",
+         "{{/if}}", "{{else}}", "{{!-- x --}}", "{{ x | translate: {a: b} }}", "{% if x %}", "{%- x -%}", "{# x #}",
+         "{!! $x !!}", "<%= x %>", "<%x%>", "<%# x %>", "<?= $x ?>", "@{{ x }}", "{{ x }}px"],
+        ["{x}", "{a} {b}", "{{", "}} {{", "{%", "<% x"],
+    ),
     "variables": (
-        ["{x}", "{0}", "{0:.2f}", "{user.name!r}", "{}", "{{x}}", "{{ x | upper }}", "${x}", "%{x}", "#{x}",
-         "{% if x %}", "{{a-b}}"],
-        ["{a b}", "}", "{a, b}", "{"],
+        ["{x}", "{0}", "{0:.2f}", "{user.name!r}", "{}", "${x}", "%{x}", "#{x}", "~{x}", "{x!r:>10}", "{/link}",
+         "{#if x}", "{...x}", '{"x"}', "{`x`}", "{' '}", "{ $x }", "{ -term }", '{ -term(case: "x") }',
+         "{ NUMBER($x) }",
+         "{ NUMBER($x, minimumFractionDigits: 2) }", "{ $n -> [one] dog *[other] dogs }", "{n}px", "v{x}", "%{x}s"],
+        ["{a b}", "}", "{a, b}", "{", "{laughs loudly}", "{1, 2}"],
     ),
     "printf": (
-        ["%s", "%d", "%5.2f", "%-3d", "%lu", "%(name)s", "%1$s", "%2$d", "%@", "%1", "%L2", "%%", "%n", "%c"],
-        ["100% sure", "50%ig", "5 % der", "% s", "%", "%z", "100%"],
+        ["%s", "%d", "%5.2f", "%-3d", "%lu", "%(name)s", "%1$s", "%2$d", "%@", "%1", "%L2", "%%", "%n", "%c", "%1$@",
+         "%#@dogs@", "%<x>d", "%<x>.2f", "%lld", "%spx"],
+        ["100% sure", "50%ig", "5 % der", "% s", "%", "%z", "100%", "50 % sure", "100 % sure"],
     ),
     "nested": (["$t(key)", "$t(a.b, {x})", "$t(a(b)c)"], ["$t", "$t(", "t(x)"]),
     "messages": (
@@ -34,7 +46,29 @@ CASES = {
          "{n,number}"],
         ["{n, plural, one {a}", "{n}", "{a, b}"],
     ),
-    "addresses": (["https://a.org/b?c={d}", "me@a.org", "www.a.org", "a.org"], ["a.b", "at@", "e.g."]),
+    "addresses": (
+        ["https://a.org/b?c={d}", "me@a.org", "www.a.org", "a.org", "<https://a.org>", "<me@a.org>"],
+        ["a.b", "at@", "e.g."],
+    ),
+    "escapes": (
+        [r"\n", r"\t", r"\u00a0", r"\x41", r"\\", r"\alpha", r"\ref{a:1}", r"\includegraphics[x]{y}", r"\nabla", r"\0"],
+        ["a/b", "x\\", r"don\'t"],
+    ),
+    "math": (["$x^2$", "$x$", r"\(x\)", r"\[x\]", "$$x + y$$"], ["$5", "$5 and $6", "5$ or 6$.", "US$ and A$"]),
+    "names": (
+        ["$name", "$a->b", "%PATH%", "%1%", "#x#", "@PREFIX@", "|name|", "@@PH1@@", "__X1__", "__name__", "##x##",
+         "[[name]]", "[X12X]", "@:a.b", "@.lower:a.b", "@:(a.b)", ":name", ":smile:", "`x y`", "``x``", ":ref:`x`",
+         "--flag", "--dry-run", "--x=1", "name()", "a.b()", "t('x')", "@lang('x')"],
+        ["price $5", "$ 5", "50%", "e.g.:name", "a|b", "dog(s)", "1-2", "well - then", "C#", "#1", "no. 5:30", "a_b",
+         "[1]", "it -- is", "--", "@me", ":-)", ":D", "and/or", "he (she)", "'tis", "-I am"],
+    ),
+    "paths": (
+        ["/usr/bin", "~/file.txt", "./x", "../x/y", r"C:\Windows\x.txt", r"\\host\share", "src/main.c", "notes.txt",
+         "/etc/hosts"],
+        ["and/or", "C:\\", "1/2", "he/she", "/", "km/h", "24/7", "a.b", "e.g. so", "3/4 cup", "/ or /", "yes/no/maybe"],
+    ),
+    "brackets": ([], ["[b]", "[door bell]", "]]", "a [b] c"]),
+    "signs": (["&", ">", "->", "→", "|"], ["R&D", "a-b", "-", "*", "a/b", "5>4"]),
 }  # fmt: skip
 
 
@@ -57,8 +91,18 @@ def test_what_is_found_and_what_is_not(name: str) -> None:
     ("text", "roles"),
     [
         ("<b>x</b>", ["open", "close"]),
-        ("<br>x<br/>", ["alone", "alone"]),
-        ("<BR>", ["alone"]),
+        ("<hr>x<hr/>", ["alone", "alone"]),
+        ("<BR>x<br/>", ["break", "break"]),
+        (r"x\ny\tz\r\n", ["break", "alone", "break", "break"]),
+        ("<0>x</0><1>", ["open", "close"]),
+        ("<a x>y</a> <b x>", ["open", "close"]),
+        ("{{#if x}}a{{else}}b{{/if}}", ["open", "alone", "close"]),
+        ("{% for x in y %}a{% endfor %}", ["open", "close"]),
+        ("<% if x %>a<% end %> <% x.each do |y| %>b<% } %>", ["open", "close", "open", "close"]),
+        ("{link}a{/link} {{link}}b{{/link}} {x}", ["open", "close", "open", "close", "alone"]),
+        ("[b]a[/b] [url=x]c[/url] [d]", ["open", "close", "open", "close"]),
+        ("[[page|text]] ]]", ["open", "close"]),
+        (r"\textbf{dogs \emph{run}} \ref{x}", ["open", "open", "close", "close", "alone"]),
         ("%s %(a)s %1$s %% {} {:>3} {a} {0}", ["sequential", *["alone"] * 3, *["sequential"] * 2, "alone", "alone"]),
     ],
 )
@@ -73,6 +117,15 @@ def test_of_overlapping_spans_the_first_wins_and_then_the_longest() -> None:
     ]  # fmt: skip
     assert found("https://a.org/{id}/%s, or %s") == ["https://a.org/{id}/%s", "%s"]
     assert found("Orla-7 {x}", *DEFAULT, pattern(r"[A-Z]\w+-\d")) == ["Orla-7", "{x}"]
+
+
+def test_prices_are_no_arguments_but_beside_the_first_argument() -> None:
+    assert found("it costs $5 or $2.50", PROTECTORS["names"]) == []
+    assert found("$1 of $2 at $2.50", PROTECTORS["names"]) == ["$1", "$2"]
+
+
+def test_a_flag_of_one_letter_is_between_spaces() -> None:
+    assert found("use -v now, or (-x)", PROTECTORS["names"]) == ["-v", "-x"]
 
 
 def test_characters_of_marks_are_always_spans() -> None:
@@ -97,24 +150,47 @@ def test_elements_are_whole_with_what_is_in_them() -> None:
 
 
 PIECES = [
-    "<a ",
-    'b="',
-    "='",
-    "<!--",
-    "{",
-    "}",
-    "{n, plural,",
-    "$t(",
-    "(",
-    "%0",
-    "0",
-    " ",
-    "a",
-    "@",
-    ".",
-    "-",
-    "&",
-    "www.",
+    *("<a ", 'b="', "='", "<!--", "{", "}", "{n, plural,", "$t(", "(", "%0", "0", " ", "a", "@", ".", "-", "&", "www."),
+    *(
+        "\\",
+        "\\textbf{",
+        "\\a[",
+        "<%",
+        "{{",
+        "{%",
+        "{#",
+        "{x}",
+        "{/x}",
+        "`",
+        "|",
+        "|a",
+        "/",
+        "a/",
+        "a.",
+        "a::",
+        "$",
+        "$a",
+    ),
+    *(
+        "[[",
+        "[b",
+        "[/b]",
+        "a(",
+        "--a",
+        ":a",
+        "%a",
+        "#a",
+        "\\(",
+        "C:\\a",
+        "<1",
+        "<a {",
+        "_",
+        "~",
+        "{a b",
+        "{$",
+        "&a",
+        "x ",
+    ),
 ]
 
 

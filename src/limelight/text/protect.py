@@ -13,8 +13,10 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from limelight.text.found import Found, Role
 from limelight.text.marks import MARK, MAX_PLACEHOLDERS, mark_number, placeholder
-from limelight.text.protectors import Found, Protector, Role, find_spans
+from limelight.text.notations import SECTION
+from limelight.text.protectors import Protector, find_spans
 from limelight.text.scripts import is_unspaced
 
 _SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’)\]]*\s+|[。！？]")
@@ -193,11 +195,15 @@ def _paired(spans: Sequence[Found]) -> list[_Marked]:
                 opened.pop()
             partners[number] = opened.pop()
             partners[partners[number]] = number
-    lonely = [partner < 0 and span.role in ("open", "close") for span, partner in zip(spans, partners, strict=True)]
     return [
-        _Marked(span._replace(role="alone") if is_lonely else span, partner)
-        for span, partner, is_lonely in zip(spans, partners, lonely, strict=True)
+        _Marked(_single(span) if partner < 0 and span.role in ("open", "close") else span, partner)
+        for span, partner in zip(spans, partners, strict=True)
     ]
+
+
+def _single(span: Found) -> Found:
+    """A tag without its partner. Half a section, such as `{{/x}}`, is a variable as far as can be known."""
+    return span._replace(role="alone", name="" if span.name.startswith(SECTION) else span.name)
 
 
 def _inner(text: str, found: list[_Marked]) -> tuple[int, int, list[_Marked]]:

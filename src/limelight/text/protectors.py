@@ -9,28 +9,16 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from limelight.errors import UserError
+from limelight.text import notations
 from limelight.text.checks import ADDRESS
+from limelight.text.found import Found, Role
 from limelight.text.marks import MARK
-
-Role = Literal["alone", "open", "close", "sequential"]
-"""`open` and `close` for the tags of an element; `sequential` for a positional argument such as `%s`: several of them
-have to keep their order; `alone` for all others."""
 
 CODES = "codes"
 """The name of the protector of the codes of a unit."""
-
-
-class Found(NamedTuple):
-    """A span of a text."""
-
-    begin: int
-    end: int
-    role: Role = "alone"
-    name: str = ""
-    """The name of a tag, or the first two characters of a comment or declaration. Empty for other spans."""
 
 
 class Protector(NamedTuple):
@@ -40,30 +28,40 @@ class Protector(NamedTuple):
     find: Callable[[str], Iterable[Found]]
 
 
-_VALUE = r"""(?:"[^"]{0,4000}"|'[^']{0,4000}'|[^\s"'<>=`]+)"""
+_TEMPLATE = (
+    r"(?:\{\{[^{}]{0,200}\}\}|\$?\{[^{}]{0,200}\}|%\(\w{1,50}\)s|%\{\w{1,50}\}|\{%[^{}]{0,200}%\}"
+    r"|<%(?:(?!%>).){0,200}%>|<\?(?:(?!\?>).){0,200}\?>)"
+)
+"""A variable among the attributes of a tag."""
+_VALUE = (
+    r"""(?:"[^"]{0,4000}"|'[^']{0,4000}'|\\"[^"\\]{0,4000}\\"|\\'[^'\\]{0,4000}\\'"""
+    rf"""|(?:{_TEMPLATE}|[^\s"'<>=`{{}}\\])+)"""
+)
 _FLAGS = (
     "allowfullscreen async autofocus autoplay checked controls default defer disabled download formnovalidate hidden "
     "inert ismap itemscope loop multiple muted nomodule novalidate open playsinline readonly required reversed selected"
 )
 _NAME = r"[A-Za-z_][\w.-]*(?::[A-Za-z_][\w.-]*)?"
+_ASSIGNED = rf"\s+[A-Za-z_@:#*(\[][\w.:@()\[\]-]*\s*=\s*{_VALUE}"
 # An attribute without a value has to be one of HTML's: `a <b and c> d` is not a tag.
-_ATTRIBUTE = rf"\s+(?:[A-Za-z_@:#*(\[][\w.:@()\[\]-]*\s*=\s*{_VALUE}|(?:{_FLAGS.replace(' ', '|')})(?=[\s/>]))"
+_ATTRIBUTE = rf"(?:{_ASSIGNED}|\s*{_TEMPLATE}[\w:.-]{{0,50}}|\s+(?:{_FLAGS.replace(' ', '|')})(?=[\s/>]))"
 _TAG = re.compile(rf"<(?P<close>/?)(?P<name>{_NAME})(?:{_ATTRIBUTE}){{0,200}}\s*(?P<empty>/?)>")
+_ANY_FLAG = re.compile(
+    rf"<(?P<close>)(?P<name>{_NAME})(?:{_ATTRIBUTE}|\s+[A-Za-z_@:#*(\[][\w.:@()\[\]-]*){{1,50}}\s*(?P<empty>/?)>"
+)
+"""Its attributes may be any; it counts where the element is closed."""
+_NUMBERED = re.compile(r"<(?P<close>/?)(?P<name>\d{1,3})\s*(?P<empty>/?)>")
+"""Tags of react-i18next."""
 _DECLARATION = re.compile(r"<\?[A-Za-z][^<>]*\?>|<![A-Za-z][^<>]*>")
 _BLOCKS = (("<!--", "-->"), ("<![CDATA[", "]]>"))
 _VOID = tuple("area base br col embed hr img input link meta param source track wbr".split())  # noqa: SIM905
 """Elements of HTML that have no end."""
 
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
-_VARIABLE = re.compile(
-    r"\{\{[^{}]{0,500}\}\}"  # {{ user.name | upper }}
-    r"|\{%[^{}]{0,500}?%\}"  # {% if x %}
-    r"|(?P<sequential>\{(?:[!:][^{}\s]{0,50})?\})"  # {} {:.2f}
-    r"|[$%#]?\{\s{0,9}[\w.$@\[\]-]{0,200}\s{0,9}(?:[!:|][^{}\s]{0,50})?\}"  # {x} {0:.2f} ${x} %{x} #{x}
-)
 _CONVERSION = r"[-+#0]{0,5}(?:\d{1,5}|\*)?(?:\.(?:\d{1,5}|\*))?(?:hh?|ll?|[Lqjzt])?[diouxXeEfFgGaAcCsSpnr@]"
 _PRINTF = re.compile(
-    rf"%(?:\([\w.]{{1,200}}\)|\d{{1,3}}\$){_CONVERSION}"  # %(x)s %1$s
+    rf"%(?:\([\w. -]{{1,200}}\)|\d{{1,3}}\$|<\w{{1,50}}>){_CONVERSION}"  # %(x)s %1$s %<x>d
+    r"|%(?:\d{1,3}\$)?#@\w{1,100}@"  # %#@dogs@
     rf"|(?P<sequential>(?<!\d)%{_CONVERSION})"  # %s; not 100%ig, nor 5 % der
     r"|(?<!\d)%L?[1-9]\d?(?![\d$])"  # %1, as Qt has it
     r"|%%"
@@ -79,10 +77,13 @@ BRACES = re.compile(r"[{}]|'[{}][^']*'")
 
 def _tags(text: str) -> Iterator[Found]:
     """Tags of XML and HTML, comments, processing instructions."""
+    if "<" not in text:
+        return
     for match in _TAG.finditer(text):
-        name = match["name"]
-        alone = match["empty"] or name.lower() in _VOID
-        yield Found(*match.span(), "alone" if alone else "close" if match["close"] else "open", name)
+        yield _tag(match)
+    for expression in (_ANY_FLAG, _NUMBERED):
+        found = list(expression.finditer(text))
+        yield from (_tag(each) for each in found if each["empty"] or f"</{each['name']}>" in text)
     yield from (Found(*match.span(), name=match[0][:2]) for match in _DECLARATION.finditer(text))
     for opening, closing in _BLOCKS:
         begin = text.find(opening)
@@ -91,10 +92,24 @@ def _tags(text: str) -> Iterator[Found]:
             begin = text.find(opening, end)
 
 
+def _tag(match: re.Match[str]) -> Found:
+    name = match["name"]
+    alone = match["empty"] or name.lower() in _VOID
+    role: Role = "break" if name.lower() == "br" else "alone" if alone else "close" if match["close"] else "open"
+    return Found(*match.span(), role, name)
+
+
+def _printf_spans(text: str) -> Iterator[Found]:
+    """Directives of printf, with letters that are written together with them."""
+    if "%" in text:
+        for found in _DIRECTIVES(text):
+            yield notations.glued(text, found.begin, found.end)._replace(role=found.role)
+
+
 def _messages(text: str) -> Iterator[Found]:
     """ICU messages such as `{n, plural, one {# file} other {# files}}`, each as a whole; `text/icu.py` finds the text
     in them."""
-    starts = [match.start() for match in _MESSAGE.finditer(text)]
+    starts = [match.start() for match in _MESSAGE.finditer(text)] if "{" in text else []
     ends, opened = dict[int, int](), list[int]()
     for brace in BRACES.finditer(text) if starts else ():
         if brace[0] == "{":
@@ -104,11 +119,14 @@ def _messages(text: str) -> Iterator[Found]:
     yield from (Found(start, ends[start]) for start in starts if start in ends)
 
 
-def _by(expression: re.Pattern[str]) -> Callable[[str], Iterator[Found]]:
-    """Non-empty matches of a regular expression; `sequential` if its group of this name matched."""
+def _by(expression: re.Pattern[str], needs: str = "") -> Callable[[str], Iterator[Found]]:
+    """Non-empty matches of a regular expression; `sequential` if its group of this name matched. Each of them contains
+    one of the characters of `needs`, if there are any: searching for these takes less time."""
     group = "sequential" if "sequential" in expression.groupindex else None
 
     def find(text: str) -> Iterator[Found]:
+        if needs and not any(character in text for character in needs):
+            return
         for match in expression.finditer(text):
             if match[0]:
                 yield Found(*match.span(), "sequential" if group and match[group] else "alone")
@@ -116,21 +134,41 @@ def _by(expression: re.Pattern[str]) -> Callable[[str], Iterator[Found]]:
     return find
 
 
+def _addresses(text: str) -> Iterator[Found]:
+    """Addresses, with the angle brackets around them."""
+    if _PART_OF_ADDRESS.search(text):
+        for expression in (_ANGLED, ADDRESS) if "<" in text else (ADDRESS,):
+            yield from (Found(*match.span()) for match in expression.finditer(text))
+
+
+_DIRECTIVES = _by(_PRINTF)
+_PART_OF_ADDRESS = re.compile(r"://|@|\.\S")
+_ANGLED = re.compile(rf"<(?:{ADDRESS.pattern})>")
+
+
 PROTECTORS: dict[str, Protector] = {
     name: Protector(name, find)
     for name, find in {
         "tags": _tags,
-        "entities": _by(_ENTITY),
-        "variables": _by(_VARIABLE),
-        "printf": _by(_PRINTF),
-        "nested": _by(_NESTED),
+        "entities": _by(_ENTITY, "&"),
+        "templates": notations.find_templates,
+        "variables": notations.find_variables,
+        "printf": _printf_spans,
+        "nested": _by(_NESTED, "$"),
         "messages": _messages,
-        "addresses": _by(ADDRESS),
+        "addresses": _addresses,
+        "escapes": notations.find_escapes,
+        "math": notations.find_math,
+        "names": notations.find_names,
+        "paths": notations.find_paths,
+        "brackets": notations.find_brackets,
+        "signs": notations.find_signs,
     }.items()
 }
-"""`tags` of XML and HTML; `entities` (`&nbsp;`); `variables` (`{x}`, `{{x}}`, `${x}`, `%{x}`, `{% x %}`); `printf`
-(`%s`, `%(x)s`, `%1$s`, `%1`); `nested` (`$t(x)`); `messages` of ICU (plural, select); `addresses` (URLs, e-mail, names
-of hosts)."""
+"""`tags` of XML and HTML; `entities` (`&nbsp;`); `templates` (`{{x}}`, `{% if x %}`, `<%= x %>`); `variables` (`{x}`,
+`${x}`, `%{x}`); `printf` (`%s`, `%(x)s`, `%1$s`, `%1`); `nested` (`$t(x)`); `messages` of ICU (plural, select);
+`addresses` (URLs, e-mail, names of hosts); `escapes` (`\\n`) and commands of LaTeX; `math` (`$x^2$`); `names` (`$x`,
+`%PATH%`, `--flag`, `[[x]]`); `paths` (`/usr/bin`, `notes.txt`); `brackets` (`[b]`); `signs` between spaces (`&`)."""
 
 DEFAULT = tuple(PROTECTORS.values())
 

@@ -14,8 +14,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from limelight.text.found import Found, Role
 from limelight.text.protectors import CODES as CODES_NAME
-from limelight.text.protectors import Found, Protector, Role
+from limelight.text.protectors import Protector
 
 MAX_UNIT = 100_000
 """Maximum characters of a unit."""
