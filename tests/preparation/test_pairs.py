@@ -149,6 +149,10 @@ def test_pairs_of_too_many_pieces_are_left_out_and_counted(config: RunConfig, tm
     assert 0 < kept < 61
     assert len(found.stores[0]) == kept
     assert f"left out {61 - kept}: more than {limit} tokens, the end counted (batching.max_length)" in said
+    listing = tmp_path / "short" / "data" / "train-0-left-out.tsv"
+    assert f"all of the {61 - kept} are in {listing}" in said
+    lines = [int(row.split("\t")[1]) for row in listing.read_text(encoding="utf-8").splitlines()]
+    assert lines == (np.flatnonzero(longest > limit) + 1).tolist()
     shortest = config.model_copy(update={"batching": config.batching.model_copy(update={"max_length": 2})})
     with pytest.raises(UserError, match=r"no pair is left .*\n.*left out 61: more than 2 tokens"):
         prepared(shortest, tmp_path / "shortest")

@@ -1,11 +1,13 @@
 """Filters: each reason for itself, each pair counted once, and the report says where to look."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.text import CleanReport, Pair, clean
-from limelight.text.clean import REASONS
+from limelight.text.clean import REASONS, LeftOutList
 from limelight.text.marks import placeholder
 
 MILD = {"max_characters": 100, "max_length_ratio": 3.0, "drop_duplicates": True, "drop_identical": True}
@@ -141,3 +143,30 @@ def test_marks_are_no_text_but_make_a_pair_another_one() -> None:
     assert report.dropped == dict.fromkeys(REASONS, 0) | {"identical": 1, "empty": 1, "duplicate": 1}
     plain = [Pair(*each, "t.tsv", line) for line, each in enumerate(sides, start=1)]
     assert [pair.line for pair in clean(plain, CleanReport(), **MILD)] == [1, 2, 3, 5]  # type: ignore[arg-type]
+
+
+def test_pairs_that_are_left_out_are_listed_with_place_reason_and_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(LeftOutList.add.__globals__, "MAX_LEFT_OUT", 3)
+    with LeftOutList(tmp_path / "run" / "left-out.tsv") as left_out:
+        report = CleanReport(on_left_out=left_out.add)
+        sides = [("a", ""), ("one", "eins"), ("two\twords\n", "two words"), ("b" * 700, "c"), ("d", ""), ("e", "")]
+        pairs = [Pair(*each, "t.tsv", line) for line, each in enumerate(sides, start=1)]
+        assert len(list(clean(pairs, report, **MILD | {"drop_identical": False}))) == 2  # type: ignore[arg-type]
+    rows = [line.split("\t") for line in (tmp_path / "run/left-out.tsv").read_text("utf-8").splitlines()]
+    assert rows == [
+        ["t.tsv", "1", "one side is empty", "a", ""],
+        ["t.tsv", "4", "a side is too long", "b" * 500, "c"],
+        ["t.tsv", "5", "one side is empty", "d", ""],
+    ]
+    assert left_out.summary() == f"  the first 3 of the 4 are in {tmp_path / 'run/left-out.tsv'}"
+
+
+def test_nothing_left_out_makes_no_list_and_removes_the_former_one(tmp_path: Path) -> None:
+    path = tmp_path / "left-out.tsv"
+    path.write_text("of a former start\n", encoding="utf-8")
+    with LeftOutList(path) as left_out:
+        pass
+    assert left_out.summary() == ""
+    assert not path.exists()

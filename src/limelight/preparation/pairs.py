@@ -26,7 +26,7 @@ from limelight.preparation.kept_text import (
     store_elsewhere,
 )
 from limelight.storage.layout import TOKENIZER, find_model
-from limelight.text.clean import CleanReport, SkipReport, clean
+from limelight.text.clean import CleanReport, LeftOutList, SkipReport, clean
 from limelight.text.open_text import require_lasting
 from limelight.text.pair import BadLine, Pair
 from limelight.text.readers import names_languages, read_pairs
@@ -219,19 +219,23 @@ def _store(
         return open_store(folder)
     if (folder / "store.json").exists():
         say(f"{' + '.join(corpus.files)}: text, cleaning or vocabulary has changed; tokenizing it again")
-    report = CleanReport()
     with (
         SkipReport(folder.with_name(f"{folder.name}-skipped.txt"), say) as skipped,
+        LeftOutList(folder.with_name(f"{folder.name}-left-out.tsv")) as left_out,
         StoreWriter(folder, vocabulary_size=ids) as writer,
     ):
+        report = CleanReport(on_left_out=left_out.add)
         pairs = cleaned(config.data, [corpus], report, skipped.add, marks=marks)
-        kept = _tokenize(pairs, encode, writer, max_length=_max_length(config, corpus))
+        too_long = f"more than {config.batching.max_length} tokens, the end counted (batching.max_length)"
+        kept = _tokenize(
+            pairs, encode, writer, max_length=_max_length(config, corpus),
+            on_too_long=lambda pair: left_out.add(pair, too_long),
+        )  # fmt: skip
         said = report.summary()
         if kept < report.kept:
-            limit = config.batching.max_length
-            said += (
-                f"\n  left out {report.kept - kept:,}: more than {limit} tokens, the end counted (batching.max_length)"
-            )
+            said += f"\n  left out {report.kept - kept:,}: {too_long}"
+        if left_out.total:
+            said += f"\n{left_out.summary()}"
         if skipped.total:
             said += f"\n{skipped.summary()}"
         if not kept:
@@ -246,13 +250,24 @@ def _max_length(config: RunConfig, corpus: Corpus) -> int:
     return config.batching.max_length - has_tags(config.data) - bool(corpus.tag)
 
 
-def _tokenize(pairs: Iterator[Pair], encode: Encode, writer: StoreWriter, *, max_length: int) -> int:
+def _tokenize(
+    pairs: Iterator[Pair],
+    encode: Encode,
+    writer: StoreWriter,
+    *,
+    max_length: int,
+    on_too_long: Callable[[Pair], None],
+) -> int:
     """Write the pairs that are not too long as tokens and as text; how many those are."""
     kept = 0
     while group := list(islice(pairs, GROUP)):
         sources, targets = encode(group)
-        sides = zip(sources, targets, strict=True)
-        chosen = [number for number, rows in enumerate(sides) if max(map(len, rows)) < max_length]
+        chosen = []
+        for number, rows in enumerate(zip(sources, targets, strict=True)):
+            if max(map(len, rows)) < max_length:
+                chosen.append(number)
+            else:
+                on_too_long(group[number])
         writer.append(
             [sources[number] for number in chosen],
             [targets[number] for number in chosen],

@@ -34,6 +34,15 @@ class CleanReport:
     """Pairs left out, for each of `REASONS`; every pair counts once, for the first reason that holds."""
     first_place: dict[str, str] = field(default_factory=dict)
     """`file:line` of the first pair for each reason; reasons that never applied are missing."""
+    on_left_out: Callable[[Pair, str], None] | None = None
+    """Called with each pair that is left out and the reason in words."""
+
+    def drop(self, pair: Pair, reason: str) -> None:
+        """Count a pair that is left out for one of `REASONS`."""
+        self.dropped[reason] += 1
+        self.first_place.setdefault(reason, pair.place)
+        if self.on_left_out is not None:
+            self.on_left_out(pair, REASONS[reason])
 
     def summary(self) -> str:
         """A line of counts, and a line with an example for each reason that applied."""
@@ -84,8 +93,7 @@ def clean(
             report.kept += 1
             yield pair
         else:
-            report.dropped[reason] += 1
-            report.first_place.setdefault(reason, pair.place)
+            report.drop(pair, reason)
 
 
 def _words(pair: Pair) -> tuple[str, str]:
@@ -109,6 +117,45 @@ def _seen_before(source: str, target: str, seen: set[int]) -> bool:
     before = key in seen
     seen.add(key)
     return before
+
+
+MAX_LEFT_OUT, MAX_LEFT_OUT_CHARACTERS = 100_000, 500
+"""Rows of a list of pairs that were left out, and characters of each text in it."""
+
+
+class LeftOutList:
+    """Lists the pairs that were left out, in a .tsv file: file, line, reason, source, target.
+
+    `add` is the `on_left_out` of a `CleanReport`. The file is created only if needed. Use it in a `with` block.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.total = 0
+        self._path = path
+        self._file: TextIO | None = None
+
+    def __enter__(self) -> LeftOutList:
+        self._path.unlink(missing_ok=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def add(self, pair: Pair, reason: str) -> None:
+        """List a pair."""
+        self.total += 1
+        if self._file is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = open(self._path, "w", encoding="utf-8", errors="replace")  # noqa: SIM115 - closed by the block
+        if self.total <= MAX_LEFT_OUT:
+            texts = (" ".join(text[:MAX_LEFT_OUT_CHARACTERS].split()) for text in (pair.source, pair.target))
+            self._file.write("\t".join([pair.file, str(pair.line), reason, *texts]) + "\n")
+
+    def summary(self) -> str:
+        """A line that names the file; empty if nothing was left out."""
+        which = f"the first {MAX_LEFT_OUT:,}" if self.total > MAX_LEFT_OUT else "all"
+        return f"  {which} of the {self.total:,} are in {self._path}" if self.total else ""
 
 
 NAMED = 5
