@@ -95,6 +95,9 @@ def test_the_version(limelight: Limelight) -> None:
     [
         ("frobnicate", "no such command 'frobnicate'; see `limelight --help`"),
         ("translate --wrong", "no such option: --wrong"),
+        ("evaluate --test a.tsv --source en", "; here it is --from LANG; see"),
+        ("translate --target de x", "; here it is --to LANG; see"),
+        ("train --train a.tsv --to de", "; here it is --target LANG, the language of"),
         ("generate a b", "got unexpected extra argument(s) (b); see `limelight generate --help`"),
         ("translate --model", "option '--model' requires an argument; see `limelight translate --help`"),
         ("translate --beam 0", "invalid value for '--beam': 0 is not a whole number from 1 up; see `limelight tran"),

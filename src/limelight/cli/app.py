@@ -132,8 +132,24 @@ def run(arguments: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
+OF_TEXT = {
+    "--to": "--target LANG, the language of the target side (--from names a model to begin with)",
+    "--source-lang": "--source LANG",
+    "--target-lang": "--target LANG",
+}
+"""Options that other commands, or other tools, have for the languages of text, with those of training."""
+OF_DIRECTION = {
+    **dict.fromkeys(("--source", "--source-lang"), "--from LANG"),
+    **dict.fromkeys(("--target", "--target-lang"), "--to LANG"),
+}
+"""The same with those of all other commands."""
+
+
 def _usage_fault(error: Exception, arguments: list[str]) -> str:
     """The message for an invalid command line, with the command that shows its help."""
     fault = getattr(error, "format_message", error.__str__)().strip().rstrip(".").replace("Value error, ", "")
     command = " ".join(["limelight", *(word for word in arguments[:1] if word in COMMANDS)])
+    names = OF_TEXT if arguments[:1] == ["train"] else {} if arguments[:1] == ["calibrate"] else OF_DIRECTION
+    if instead := names.get(getattr(error, "option_name", "")):
+        fault += f"; here it is {instead}"
     return f"{fault[:1].lower()}{fault[1:]}; see `{command} --help`"

@@ -79,6 +79,7 @@ def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Co
                 break
             found.append(Corpus(files=(file,), source=languages[0] or "source", target=languages[1] or "target"))
             continue
+        _refuse_folder(option, file)
         refuse_name(Path(file), text_suffix(file))
         if waiting:
             spoken = languages[0] or _language(waiting, "source"), languages[1] or _language(file, "target")
@@ -97,6 +98,17 @@ def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Co
     if guessed:
         require_one_direction(found)
     return tuple(found)
+
+
+def _refuse_folder(option: str, file: str) -> None:
+    """Raise `UserError` for a folder, with what to give instead."""
+    if Path(file).is_dir():
+        inside = sorted(path.name for path in Path(file).iterdir() if path.is_file() and not path.name.startswith("."))
+        holds = f" (it holds {', '.join(inside[:4])}{' ...' if len(inside) > 4 else ''})" if inside else ""
+        raise UserError(
+            f"{option} {file}: is a folder{holds}; name the files in it: two files with equally many lines, for "
+            f"example {option} {Path(file) / 'train.en'} {Path(file) / 'train.de'}, or one file that holds both sides"
+        )
 
 
 def _direction(word: str) -> tuple[tuple[str, str], str]:

@@ -88,14 +88,21 @@ def test_utf16_is_recognized(encoding: str, mark: str) -> None:
             assert line.kind == "not valid UTF-8"
         else:
             assert line.kind == "the line holds a NUL character"
-        assert line.reason.endswith("; the file looks like UTF-16; convert it to UTF-8")
+        command = "iconv -f UTF-16 -t UTF-8 FILE > NEW"
+        assert line.reason.endswith(f"; the file looks like UTF-16; convert it to UTF-8: {command}")
 
 
 @pytest.mark.parametrize(
     ("content", "likeness"),
     [
-        (codecs.BOM_UTF32_LE + "hello".encode("utf-32-le"), "UTF-32; convert it to UTF-8"),
-        (codecs.BOM_UTF32_BE + "hello".encode("utf-32-be"), "UTF-32; convert it to UTF-8"),
+        (
+            codecs.BOM_UTF32_LE + "hello".encode("utf-32-le"),
+            "UTF-32; convert it to UTF-8: iconv -f UTF-32 -t UTF-8 FILE > NEW",
+        ),
+        (
+            codecs.BOM_UTF32_BE + "hello".encode("utf-32-be"),
+            "UTF-32; convert it to UTF-8: iconv -f UTF-32 -t UTF-8 FILE > NEW",
+        ),
         (gzip.compress(b"hello", mtime=0), "a gzip archive; end its name in .gz"),
         (lzma.compress(b"hello"), "an xz archive; end its name in .xz"),
         (zstandard.ZstdCompressor().compress(b"hello"), "a Zstandard archive; end its name in .zst"),
@@ -268,3 +275,24 @@ def test_a_text_out_of_a_damaged_archive_stops(tmp_path: Path) -> None:
 def test_other_encodings_are_told_in_a_text_too() -> None:
     found = next(scan_text(io.BytesIO("text".encode("utf-16")), "f"))
     assert "the file looks like UTF-16; convert it to UTF-8" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("line", "advice"),
+    [
+        (
+            "schön, “naïve” – 5 €".encode("cp1252"),
+            "looks like Windows-1252; .*: iconv -f WINDOWS-1252 -t UTF-8 {} > NEW",
+        ),
+        ("собака бежит".encode("cp1251"), r"8-bit encoding such as Windows-1251 \(Cyrillic\).*-t UTF-8 {} > NEW"),
+        (b"a dog \x81\x8d", "convert the file to UTF-8$"),
+        ("schön".encode("utf-16"), "looks like UTF-16; convert it to UTF-8: iconv -f UTF-16 -t UTF-8 {} > NEW"),
+    ],
+)
+def test_text_of_another_encoding_is_named_with_the_command_that_converts_it(
+    line: bytes, advice: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "my text.txt"
+    path.write_bytes(line + b"\n")
+    with pytest.raises(UserError, match=advice.format(f"'{path}'")):
+        list(read_lines(path))

@@ -13,9 +13,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from io import BufferedIOBase
 from pathlib import Path
+from shlex import quote
 from typing import Any, NoReturn
 
 from limelight.errors import UserError
+from limelight.text.archive import COMPRESSIONS
 from limelight.text.open_text import head_of, open_text, refuse_table, require_file
 from limelight.text.pair import BadLine, Pair
 
@@ -26,11 +28,12 @@ MAX_SKIPPED_BYTES = 100_000_000
 """Maximum number of bytes that are read only to find the end of a line that is too long, or to count lines without a
 counterpart. A few MB of archive can expand to gigabytes; this much takes about a second."""
 
+_CONVERT = "{0}; convert it to UTF-8: iconv -f {0} -t UTF-8 FILE > NEW"
 _LOOKS_LIKE = {
-    codecs.BOM_UTF32_LE: "UTF-32; convert it to UTF-8",
-    codecs.BOM_UTF32_BE: "UTF-32; convert it to UTF-8",
-    codecs.BOM_UTF16_LE: "UTF-16; convert it to UTF-8",
-    codecs.BOM_UTF16_BE: "UTF-16; convert it to UTF-8",
+    codecs.BOM_UTF32_LE: _CONVERT.format("UTF-32"),
+    codecs.BOM_UTF32_BE: _CONVERT.format("UTF-32"),
+    codecs.BOM_UTF16_LE: _CONVERT.format("UTF-16"),
+    codecs.BOM_UTF16_BE: _CONVERT.format("UTF-16"),
     b"PK\x03\x04": "a ZIP archive or an Office document; save it as plain text in UTF-8",
     b"\xd0\xcf\x11\xe0": "an old Office document; save it as plain text in UTF-8",
     b"\x1f\x8b": "a gzip archive; end its name in .gz",
@@ -154,10 +157,11 @@ def _decode(raw: bytes, name: str, number: int, *, place: int = 0, ends: bool = 
         text = (raw.removesuffix(b"\n").removesuffix(b"\r") if ends else raw).decode("utf-8")
     except UnicodeDecodeError as error:
         reason = f"not valid UTF-8 (byte 0x{raw[error.start]:02x} at byte {place + error.start + 1} of the line)"
-        return BadLine(name, number, f"{reason}; {encoding_advice(raw, first=first) or 'convert the file to UTF-8'}")
+        advice = encoding_advice(raw, first=first) or _of_one_byte(raw) or "convert the file to UTF-8"
+        return BadLine(name, number, f"{reason}; {_with_file(advice, name)}")
     if "\0" in text:
         advice = encoding_advice(raw, first=first) or "is this file text?"
-        return BadLine(name, number, f"the line holds a NUL character; {advice}")
+        return BadLine(name, number, f"the line holds a NUL character; {_with_file(advice, name)}")
     return text if place else text.removeprefix("\ufeff")
 
 
@@ -170,7 +174,37 @@ def encoding_advice(raw: bytes, *, first: bool) -> str:
     # Western text in UTF-16 has a NUL in every second byte and none between them.
     fewer, more = sorted((raw[::2].count(0), raw[1::2].count(0)))
     every_second = not fewer and more > 3 and 4 * more > len(raw)
-    return "the file looks like UTF-16; convert it to UTF-8" if every_second else ""
+    return f"the file looks like {_CONVERT.format('UTF-16')}" if every_second else ""
+
+
+_WESTERN = frozenset("’‘‚“”„–—…€«»‹›°§·¿¡©®™£¥½¼¾²³ºª×÷•\xa0")
+"""Signs of Windows-1252 that are common beside its letters."""
+
+
+def _of_one_byte(raw: bytes) -> str:
+    """The advice for a line in Windows-1252: its bytes above 0x7f are some accented letters and signs. In Cyrillic or
+    Greek text of an 8-bit encoding they are most of the letters. Empty if unknown."""
+    try:
+        text = raw.decode("cp1252")
+    except UnicodeDecodeError:
+        return ""
+    letters = [letter for letter in text if letter.isalpha()]
+    above = [letter for letter in text if ord(letter) > 0x7F]
+    if any(letter in "ÿþ" or not (letter.isalpha() or letter in _WESTERN) for letter in above):
+        return ""
+    if 2 * sum(map(str.isascii, letters)) < len(letters):
+        return (
+            "the line looks like text of an 8-bit encoding such as Windows-1251 (Cyrillic) or ISO-8859-7 (Greek); "
+            "convert the file to UTF-8: iconv -f WINDOWS-1251 -t UTF-8 FILE > NEW"
+        )
+    return "the line looks like Windows-1252; convert the file to UTF-8: iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW"
+
+
+def _with_file(advice: str, name: str) -> str:
+    """The advice with the name of the file in its command, if it is one that iconv can read."""
+    path = Path(name)
+    plain = path.is_file() and path.suffix.lower() not in COMPRESSIONS
+    return advice.replace("UTF-8 FILE >", f"UTF-8 {quote(name)} >") if plain else advice
 
 
 def scan_tsv(path: str | Path) -> Iterator[Pair | BadLine]:
