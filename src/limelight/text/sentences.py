@@ -1,7 +1,8 @@
 """Split a text into sentences, and join their translations again.
 
 A sentence ends at each line break, and where sentencex finds an end within a line. White space between sentences and
-list marks are kept: `join` of the unchanged sentences is the original text.
+list marks are kept: `join` of the unchanged sentences is the original text. Where sentencex takes an ordinal, an
+initial or a title for the end of a sentence, the parts are joined again.
 """
 
 from __future__ import annotations
@@ -12,14 +13,44 @@ from itertools import accumulate
 from typing import NamedTuple
 
 _LINE = re.compile(r"[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
-_LIST_MARK = re.compile(r"\s*(?:(?:[-*+•‣◦–—]|\d{1,3}[.)]|[A-Za-z][.)]|#{1,6})\s+)*")
+_LIST_MARK = re.compile(r"\s*(?:(?:[-*+•‣◦–—]|\d{1,3}[.)]|[a-z]\.|[A-Za-z]\)|#{1,6})\s+)*")
+_LETTER_MARK = re.compile(r"\s*([A-Z])\.\s+")
 _SPACE = re.compile(r"\s*")
+_WORD = re.compile(r"[^\W\d_]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_ORDINAL = re.compile(r"\b\d{1,2}\.\s*$")
-_MONTHS = {
-    "de": re.compile(r"(Jan|Jän|Feb|März|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)"),
-}
-"""Names of months in languages that write ordinals with a full stop: `3. Mai` does not end a sentence."""
+_INITIALS = re.compile(r"\s*(?:[^\W\d_]\.\s*)+")
+MAX_INITIALS = 40
+"""Maximum number of characters of initials."""
+_TITLE = {"fr": re.compile(r"(?:^|[\s(«])(?:MM?|Mmes?|Mlles?|Mgr|Me)\.\s+$")}
+"""A name follows: `M. Dupont`."""
+
+_ORDINAL_LANGUAGES = "bs cs da de et fi fo hr hu is lb lv nb nn no pl sk sl sr tr"
+"""Languages that write ordinals with a full stop, as in `3. Mai`."""
+_ORDINAL = re.compile(r"(?<![\d.,:])(?:\d{1,2}|[IVX]{1,6})\.\s*$")
+_NUMBERED = re.compile(
+    r"(?:Januar|Jänner|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember|Jahrhundert|Jahrzehnt|"
+    r"Jahrtausend|Jahrestag|Jahr|Lebensjahr|Schuljahr|Semester|Quartal|Woche|Advent|Geburtstag|Hochzeitstag|Weltkrieg|"
+    r"Stock|Stockwerk|Etage|Obergeschoss|Klasse|Platz|Rang|Runde|Spieltag|Liga|Halbzeit|Minute|Stunde|Kapitel|Absatz|"
+    r"Abschnitt|Auflage|Ausgabe|Akt|Szene|Strophe|Symphonie|Sinfonie|Parameter|Argument|Bezirk|Präsident|Präsidentin)"
+    r"(?:e?s|en|n)?\b|(?:Jan|Jän|Feb|Mär|Apr|Jun|Jul|Aug|Sept?|Okt|Nov|Dez)(?:\.|\s+\d)"
+)
+"""German nouns that follow an ordinal. Other languages write theirs in lower case."""
+_DETERMINER = re.compile(
+    r"\b(?:de[rnms]|die|das|im|ins|am|ans|vom|zum|zur|beim|aufs|fürs|durchs|eine?[nmrs]?|(?:dies|jed|jen)e[nmrs]?|"
+    r"(?:mein|dein|sein|ihr|unser|euer|eur|kein)(?:e[nmrs]?)?)\s+\S+\s*$",
+    re.IGNORECASE,
+)
+"""A German determiner before the last word: `der 16.`"""
+_BEGINS = """
+der die das den dem des ein eine einer einem einen ich du er sie es wir ihr mich mir dich dir ihm ihn ihnen
+uns euch man mein meine dein deine sein seine ihre unser unsere dieser diese dieses dies jeder jede alle viele
+kein keine und oder aber denn doch sondern wenn als weil da dass ob bevor nachdem obwohl damit so dann danach
+davor dort hier daher darum deshalb deswegen trotzdem außerdem jetzt nun heute morgen gestern später bald oft
+manchmal immer nie wer was wo wann warum wie wohin woher wieso welche welcher welches in im an am auf aus bei
+beim mit nach von vom zu zum zur für über unter vor um bis seit ohne gegen durch ist sind war waren hat haben
+hatte wird werden kann kannst können muss müssen soll bitte ja nein nicht auch nur noch schon
+"""
+"""German words that begin a sentence, and do not follow an ordinal."""
 WINDOW = 2000
 """Characters of a line that sentencex sees at a time. It takes quadratic time for a line without spaces (a second for
 50,000 characters of Chinese), and other threads wait meanwhile."""
@@ -45,15 +76,24 @@ def split_sentences(text: str, language: str = "en") -> Sentences:
 
     A text without words has no sentences, and one gap.
     """
-    spans = [span for line in _LINE.finditer(text) for span in _spans(line[0], line.start(), language)]
+    lines = list(_LINE.finditer(text))
+    letters = {mark[1] for line in lines if (mark := _LETTER_MARK.match(line[0]))}
+    spans = [span for line in lines for span in _spans(line[0], line.start(), language, letters)]
     edges = [0, *(edge for span in spans for edge in span), len(text)]
     gaps = [text[edges[place] : edges[place + 1]] for place in range(0, len(edges), 2)]
     return Sentences(tuple(text[start:end] for start, end in spans), tuple(gaps))
 
 
-def _spans(line: str, offset: int, language: str) -> Iterator[tuple[int, int]]:
-    """Begin and end of each sentence of a line in the whole text, without surrounding white space."""
+def _spans(line: str, offset: int, language: str, letters: set[str]) -> Iterator[tuple[int, int]]:
+    """Begin and end of each sentence of a line in the whole text, without surrounding white space.
+
+    `letters` are the capitals with a full stop at the beginning of lines: `A.` is a list mark if there is a `B.`, else
+    an initial.
+    """
     start = _after(_LIST_MARK, line, 0)
+    mark = _LETTER_MARK.match(line, start)
+    if mark and letters & {chr(ord(mark[1]) - 1), chr(ord(mark[1]) + 1)}:
+        start = mark.end()
     if start == len(line):  # the line is only a list mark: translate that
         start = _after(_SPACE, line, 0)
     for length in _lengths(line[start:], language):
@@ -66,14 +106,31 @@ def _spans(line: str, offset: int, language: str) -> Iterator[tuple[int, int]]:
 
 def _lengths(text: str, language: str) -> list[int]:
     """The length of each sentence, including the white space after it."""
-    month, lengths, before = _MONTHS.get(_base(language)), [0], ""
+    base, lengths, begun = _base(language), [0], ""
     for part in _parts(text, language):
-        if month and _ORDINAL.search(before) and month.match(part):
+        if begun and _continues(begun, part, base):
             lengths[-1] += len(part)
+            begun += part
         else:
             lengths.append(len(part))
-        before = part
+            begun = part
     return lengths[1:]
+
+
+def _continues(begun: str, part: str, language: str) -> bool:
+    """Whether what sentencex takes for the next sentence continues the one before: after initials, titles, ordinals."""
+    if len(begun) < MAX_INITIALS and _INITIALS.fullmatch(begun):
+        return True
+    if language in _TITLE and _TITLE[language].search(begun[-10:]):
+        return True
+    if language not in _ORDINAL_LANGUAGES.split() or not _ORDINAL.search(begun[-10:]):
+        return False
+    word = _WORD.match(part)
+    if word is None or word[0][0].islower():
+        return word is not None
+    return language == "de" and bool(
+        _NUMBERED.match(part) or (word[0].lower() not in _BEGINS.split() and _DETERMINER.search(begun[-40:]))
+    )
 
 
 def _parts(line: str, language: str) -> Iterator[str]:
