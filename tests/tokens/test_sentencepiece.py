@@ -109,9 +109,14 @@ def test_special_ids_are_skipped_in_text(tokenizer: SentencePieceTokenizer) -> N
     assert tokenizer.decode([UNKNOWN]) == "\u2047"
 
 
-def test_bytes_that_are_no_character_read_as_replacement(tokenizer: SentencePieceTokenizer) -> None:
-    (first, *_) = [i for i, piece in enumerate(tokenizer.pieces(range(600))) if piece == "<0xE2>"]
-    assert tokenizer.decode([first]) == "\ufffd"
+def test_bytes_that_are_no_character_are_left_out(tokenizer: SentencePieceTokenizer) -> None:
+    byte = {piece: number for number, piece in enumerate(tokenizer.pieces(range(600)))}
+    e2, x82, xac, c3, xa9 = (byte[f"<0x{each}>"] for each in ("E2", "82", "AC", "C3", "A9"))
+    assert tokenizer.decode([e2]) == ""
+    whole, letters = [e2, x82, xac, c3, xa9], tokenizer.encode("ba")
+    assert tokenizer.decode([*whole, *letters]).replace(" ", "") == "€éba"
+    assert tokenizer.decode([xac, *whole, e2, x82, *letters, e2, c3, xa9, x82]).replace(" ", "") == "€ébaé"
+    assert tokenizer.decode([byte["<0xED>"], byte["<0xA0>"], byte["<0x80>"], *letters]).replace(" ", "") == "ba"
 
 
 def test_ids_of_another_vocabulary_are_a_fault(tokenizer: SentencePieceTokenizer) -> None:

@@ -38,6 +38,7 @@ from limelight.decoding.request import Request
 from limelight.decoding.search import Search, common_start, gains, grown
 from limelight.decoding.settings import penalties_at
 from limelight.decoding.top import best_continuations, top_logits_with_ties
+from limelight.decoding.utf8 import Utf8
 from limelight.models.interface import Active, Ranking
 from limelight.shapes import Float
 
@@ -53,8 +54,8 @@ class BeamSearch(Search):
     last. Settings of each request: `n_best`, `length_penalty`, `length_offset`, `patience`, `prune`.
     """
 
-    def __init__(self, beam_size: int, *, start_id: int, end_id: int, classes: int) -> None:
-        super().__init__(beam_size, start_id=start_id, end_id=end_id, classes=classes)
+    def __init__(self, beam_size: int, *, start_id: int, end_id: int, classes: int, utf8: Utf8 | None = None) -> None:
+        super().__init__(beam_size, start_id=start_id, end_id=end_id, classes=classes, utf8=utf8)
         self.finished: list[list[Hypothesis]] = []
         """The `n_best` best finished hypotheses of each request, best first; among equal ones the earlier."""
         self.endings: Integers = np.zeros(0, dtype=np.int64)
@@ -130,7 +131,7 @@ class BeamSearch(Search):
         """(2) The best 2 * beam_size continuations of each request: log-probability, parent, column; best first.
 
         Equal ones are ordered by parent, then column. Waits for the device once; again only if ties make the selection
-        ambiguous.
+        ambiguous, or bytes are invalid.
         """
         forced, among = self.forced(ids), active.among(self.width)
         before = self.log_probabilities.ravel() if among is None else self.log_probabilities.ravel()[among]
@@ -138,8 +139,12 @@ class BeamSearch(Search):
             log_probabilities, torch.from_numpy(before), active, 2 * self.width
         )
         allotted = {slot for slot, each in enumerate(self.allocations) if each is not None and self.open[slot]}
-        for slot in sorted({*np.flatnonzero(tied).tolist(), *forced, *allotted}):
+        slots = np.flatnonzero(self.open)
+        invalid = self.invalid(slots, columns[slots] if ids is None else _chosen(ids[slots], columns[slots])) | allotted
+        for slot in sorted({*np.flatnonzero(tied).tolist(), *forced, *invalid}):
             own = log_probabilities[active.firsts[slot] : active.firsts[slot + 1]]
+            if slot in invalid and slot not in forced:
+                self.keep_valid(slot, own, ids)
             if slot in forced:
                 few = self._forced(slot, own, forced[slot])
             elif slot in allotted:

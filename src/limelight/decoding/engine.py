@@ -23,6 +23,7 @@ from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request, check_request
 from limelight.decoding.search import Search
 from limelight.decoding.shortlist import Output, ShortOutput
+from limelight.decoding.utf8 import Utf8
 from limelight.errors import UserError
 from limelight.models.interface import Seq2Seq, State, longest_sequence
 from limelight.models.language_model import LanguageModel
@@ -69,10 +70,12 @@ class Outcome(NamedTuple):
 class Lane:
     """The requests of one kind that are being decoded."""
 
-    def __init__(self, model: Seq2Seq, kind: Kind, short: ShortOutput | None) -> None:
+    def __init__(self, model: Seq2Seq, kind: Kind, short: ShortOutput | None, utf8: Utf8 | None) -> None:
         make = BeamSearch if kind.search == "beam" else PathSearch
         self.model, self.width, self._short = model, kind.width, short
-        self.search: Search = make(kind.width, start_id=model.start_id, end_id=model.end_id, classes=model.output_size)
+        self.search: Search = make(
+            kind.width, start_id=model.start_id, end_id=model.end_id, classes=model.output_size, utf8=utf8
+        )
         self._output = Output(model.project, rank=model.rank if kind.search == "beam" else None)
         self._device = next((weight.device for weight in model.parameters()), torch.device("cpu"))
         self._slots: list[Entry | None] = []
@@ -257,10 +260,18 @@ class Engine:
             of each. A request that exceeds it is decoded alone. `ROWS` and `SOURCES` are further limits. Other requests
             wait, in order of arrival; a few that do not fit may be overtaken.
         short: projection onto shortlists; without it requests must not have any.
+        utf8: the byte tokens of the vocabulary, which then form valid UTF-8.
     """
 
-    def __init__(self, model: Seq2Seq, *, batch_tokens: int = BATCH_TOKENS, short: ShortOutput | None = None) -> None:
-        self.model, self.batch_tokens, self._short = model, batch_tokens, short
+    def __init__(
+        self,
+        model: Seq2Seq,
+        *,
+        batch_tokens: int = BATCH_TOKENS,
+        short: ShortOutput | None = None,
+        utf8: Utf8 | None = None,
+    ) -> None:
+        self.model, self.batch_tokens, self._short, self._utf8 = model, batch_tokens, short, utf8
         self._device = next((weight.device.type for weight in model.parameters()), "cpu")
         self._longest = longest_sequence(model)
         self._numbers = count()
@@ -311,7 +322,7 @@ class Engine:
             joining.setdefault(entry.kind, []).append(entry)
         outcomes = []
         for kind in dict.fromkeys([*self._lanes, *joining]):
-            lane = self._lanes.get(kind) or Lane(self.model, kind, self._short if kind.listed else None)
+            lane = self._lanes.get(kind) or Lane(self.model, kind, self._short if kind.listed else None, self._utf8)
             self._lanes[kind] = lane
             outcomes += lane.step(joining.get(kind, ()))
             if not lane.active:

@@ -13,6 +13,7 @@ from limelight.decoding.request import Request
 from limelight.decoding.sampling import Cuts, draw
 from limelight.decoding.search import Search, common_start, gains, grown
 from limelight.decoding.top import most_probable
+from limelight.decoding.utf8 import Utf8
 from limelight.models.interface import Active, Ranking
 from limelight.shapes import Float
 
@@ -24,8 +25,8 @@ class PathSearch(Search):
     A finished hypothesis keeps its place until all hypotheses of its request are finished.
     """
 
-    def __init__(self, width: int, *, start_id: int, end_id: int, classes: int) -> None:
-        super().__init__(width, start_id=start_id, end_id=end_id, classes=classes)
+    def __init__(self, width: int, *, start_id: int, end_id: int, classes: int, utf8: Utf8 | None = None) -> None:
+        super().__init__(width, start_id=start_id, end_id=end_id, classes=classes, utf8=utf8)
         self.lengths: Integers = np.zeros((0, width), dtype=np.int64)
         """Number of tokens of each finished hypothesis; -1 while it is active."""
         self.ended = np.zeros((0, width), dtype=bool)
@@ -55,7 +56,7 @@ class PathSearch(Search):
         if isinstance(log_probabilities, Ranking):
             log_probabilities = log_probabilities[:]
         slots = np.flatnonzero(self.open)
-        columns, gained = self._chosen(log_probabilities, active, slots, self.forced(ids))
+        columns, gained = self._chosen(log_probabilities, active, slots, ids)
         tokens = columns if ids is None else np.take_along_axis(ids[slots], columns, axis=1)
         positions = self.positions[slots]
         going_on = self.lengths[slots] < 0
@@ -74,16 +75,23 @@ class PathSearch(Search):
         return None, decided
 
     def _chosen(
-        self, log_probabilities: Tensor, active: Active, slots: Integers, forced: dict[int, int]
+        self, log_probabilities: Tensor, active: Active, slots: Integers, ids: Integers | None
     ) -> tuple[Integers, Numbers]:
         """The column of the next token of each hypothesis, and its log-probability: (open slots, width) each."""
-        columns = self._choose(log_probabilities, slots)
+        rows = {slot: slice(*active.firsts[slot : slot + 2].tolist()) for slot in slots.tolist()}
+        sampled = {slot for slot in rows if self.generators[slot] is not None}
+        for slot in sampled:  # before the draw, and not after it: a repeated draw would have another distribution
+            self.keep_valid(slot, log_probabilities[rows[slot]], ids)
+        columns, forced = self._choose(log_probabilities, slots), self.forced(ids)
         for slot, column in forced.items():
-            columns[active.firsts[slot] : active.firsts[slot + 1]] = column
-        gained = numbers(log_probabilities.gather(-1, columns[:, None]))
-        if np.isnan(gained).any():  # one NaN logit makes all log-probabilities of its row NaN
-            raise NotANumberError
-        return columns.cpu().numpy().reshape(-1, self.width), gained.reshape(-1, self.width)
+            columns[rows[slot]] = column
+        found = _read(log_probabilities, columns, self.width)
+        tokens = found[0] if ids is None else np.take_along_axis(ids[slots], found[0], axis=1)
+        invalid = self.invalid(slots, tokens) - sampled - forced.keys()
+        for slot in invalid:
+            self.keep_valid(slot, log_probabilities[rows[slot]], ids)
+            columns[rows[slot]] = most_probable(log_probabilities[rows[slot]])
+        return _read(log_probabilities, columns, self.width) if invalid else found
 
     def _choose(self, log_probabilities: Float[Tensor, "rows vocab"], slots: Integers) -> Tensor:
         """(rows,): the column that each hypothesis chooses, before tokens are forced. Requests with the same cuts are
@@ -143,3 +151,11 @@ class PathSearch(Search):
         tokens = float(before + len(ids) + finished)
         score = log_probability if settings.sampling is not None else log_probability / settings.penalty.at(tokens)
         return Hypothesis(tuple(ids), score, log_probability, finished)
+
+
+def _read(log_probabilities: Tensor, columns: Tensor, width: int) -> tuple[Integers, Numbers]:
+    """The columns and their log-probabilities on the host, (open slots, width) each."""
+    gained = numbers(log_probabilities.gather(-1, columns[:, None]))
+    if np.isnan(gained).any():  # one NaN logit makes all log-probabilities of its row NaN
+        raise NotANumberError
+    return columns.cpu().numpy().reshape(-1, width), gained.reshape(-1, width)

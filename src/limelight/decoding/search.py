@@ -9,10 +9,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from limelight.decoding.host import Integers, Numbers
+from limelight.decoding.host import Integers, Numbers, Truths
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
 from limelight.decoding.rules import RULES, Rule, without
+from limelight.decoding.utf8 import Utf8
 from limelight.models.interface import Active, Ranking
 from limelight.shapes import Float
 
@@ -22,11 +23,12 @@ class Search(ABC):
     the same length.
 
     `admit` gives a request a slot. Once a request is decided, its slot is free: it remains until another request takes
-    it or `keep` drops it.
+    it or `keep` drops it. With `utf8`, byte tokens form valid UTF-8.
     """
 
-    def __init__(self, width: int, *, start_id: int, end_id: int, classes: int) -> None:
+    def __init__(self, width: int, *, start_id: int, end_id: int, classes: int, utf8: Utf8 | None = None) -> None:
         self.width, self.start_id, self.end_id, self.classes = width, start_id, end_id, classes
+        self.utf8 = utf8
         self.open = np.zeros(0, dtype=bool)
         """Which slots have a request that is not decided yet."""
         self.ids: Integers = np.zeros((0, width), dtype=np.int64)
@@ -140,10 +142,37 @@ class Search(ABC):
                 continue
             if ids is not None:  # columns after the end of a list are -inf already
                 permitted = permitted[:, ids[slot].clip(max=self.classes - 1)]
-            end = self.end_id if ids is None else int(np.searchsorted(ids[slot], self.end_id))
-            permitted[~permitted.any(axis=1), end] = True
-            own.masked_fill_(torch.from_numpy(~permitted).to(own.device), -torch.inf)
+            self._forbid(slot, own, permitted, ids)
         return failed
+
+    def invalid(self, slots: Integers, tokens: Integers) -> set[int]:
+        """The slots that `keep_valid` is needed for: one of the chosen `tokens`, (slots, any), or the last token of a
+        hypothesis is a byte that may make it invalid. For most steps there are none, so the rule costs nothing."""
+        if self.utf8 is None:
+            return set()
+        found = self.utf8.is_stray[tokens].any(axis=1) | self.utf8.is_high[self.ids[slots]].any(axis=1)
+        return set(slots[found].tolist())
+
+    def keep_valid(self, slot: int, own: Float[Tensor, "rows vocab"], ids: Integers | None) -> None:
+        """Set the log-probabilities of tokens that would make invalid UTF-8 to -inf, in place, in the rows of a slot.
+        A hypothesis without permitted tokens, as a shortlist may lack them, ends."""
+        if self.utf8 is None:
+            return
+        first, position = self.request(slot).first, int(self.positions[slot])
+        before = [] if first is None else [*self.request(slot).source[-2:], first]
+        rows = [
+            [*before, *tokens] for tokens in self.tokens[slot, : len(own), max(0, position - 3) : position].tolist()
+        ]
+        permitted = np.stack([self.utf8.permitted(row)[: self.classes] for row in rows])
+        if ids is not None:
+            permitted = permitted[:, ids[slot].clip(max=self.classes - 1)]
+        self._forbid(slot, own, permitted, ids)
+
+    def _forbid(self, slot: int, own: Tensor, permitted: Truths, ids: Integers | None) -> None:
+        """Set all but the permitted columns to -inf; where none is permitted, the end is."""
+        end = self.end_id if ids is None else int(np.searchsorted(ids[slot], self.end_id))
+        permitted[~permitted.any(axis=1), end] = True
+        own.masked_fill_(torch.from_numpy(~permitted).to(own.device) & ~own.isnan(), -torch.inf)
 
     def _grow(self, batch: int, room: int) -> None:
         more, width = max(0, batch - len(self.open)), self.width

@@ -25,6 +25,7 @@ from limelight.decoding.host import Integers, Numbers, Truths
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request, check_request
 from limelight.decoding.shortlist import Output
+from limelight.decoding.utf8 import Utf8
 from limelight.inspection.steps import candidate
 from limelight.models.interface import Active, KeepHeads, Ranking, Seq2Seq, eval_mode
 from limelight.tokens import Tokenizer
@@ -33,8 +34,8 @@ from limelight.tokens import Tokenizer
 class TracedBeam(BeamSearch):
     """The beam search of one request, in slot 0, which records every continuation that it ranked."""
 
-    def __init__(self, beam_size: int, *, start_id: int, end_id: int, classes: int) -> None:
-        super().__init__(beam_size, start_id=start_id, end_id=end_id, classes=classes)
+    def __init__(self, beam_size: int, *, start_id: int, end_id: int, classes: int, utf8: Utf8 | None = None) -> None:
+        super().__init__(beam_size, start_id=start_id, end_id=end_id, classes=classes, utf8=utf8)
         self.nodes: list[dict[str, Any]] = [{"id": 0, "parent": None, "token": start_id, "log_probability": 0.0}]
         self.active_nodes = [0] * beam_size
         """The node of each active hypothesis."""
@@ -113,7 +114,8 @@ def beam_tree(
     ended also `score`, and `best` where it is the translation. Raises `UserError` as an engine does.
     """
     check_request(request, model)
-    search = TracedBeam(request.width, start_id=model.start_id, end_id=model.end_id, classes=model.output_size)
+    end, classes, utf8 = model.end_id, model.output_size, Utf8.of(target)
+    search = TracedBeam(request.width, start_id=model.start_id, end_id=end, classes=classes, utf8=utf8)
     search.admit([request], np.array([0]))
     source, valid = pad_rows([request.source], model.source_padding)
     with eval_mode(model) as device, torch.inference_mode():

@@ -20,6 +20,7 @@ from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import FREE, Request
 from limelight.decoding.settings import SearchOptions, SearchSettings, search_settings
 from limelight.decoding.shortlist import ShortOutput
+from limelight.decoding.utf8 import Utf8
 from limelight.decoding.workers import decode, workers_for
 from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap
@@ -104,6 +105,7 @@ class Translator:
         self.knows_terms = False
         """Whether the model was trained with annotated terms; else terms are constraints of the search."""
         self.tokenizers = tokenizers
+        self._utf8 = Utf8.of(tokenizers.target)
         self.config = config or DecodingConfig()
         self.searched = model if precision is None else prepare_each(model, precision)
         self.short = None if shortlist is None else ShortOutput(model, shortlist, precision or "fp32")
@@ -237,7 +239,7 @@ class Translator:
     def engine(self, *, batch_tokens: int = BATCH_TOKENS) -> Engine:
         """A new engine for requests of `prepare`, for callers that own it. `batch_tokens` limits all requests that are
         decoded at a time."""
-        return Engine(self.searched, batch_tokens=batch_tokens, short=self.short)
+        return Engine(self.searched, batch_tokens=batch_tokens, short=self.short, utf8=self._utf8)
 
     def finish(self, prepared: Prepared, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
         """The translation of a sentence from its hypotheses: the best one, with the others as alternatives. The

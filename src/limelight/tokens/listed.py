@@ -141,10 +141,11 @@ class ListedTokenizer(Pieces):
         )
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of `ids`; end and padding are skipped, the unknown id reads as U+2047."""
+        """The text of `ids`; end and padding are skipped, the unknown id reads as U+2047, bytes that make up no
+        character are left out."""
         require_ids(ids, self.size)
-        skipped = (END, self.padding)
-        parts = [UNKNOWN_TEXT if number == UNKNOWN else self._pieces[number] for number in ids if number not in skipped]
+        kept = [number for number in self.whole_characters(ids) if number not in (END, self.padding)]
+        parts = [UNKNOWN_TEXT if number == UNKNOWN else self._pieces[number] for number in kept]
         return self._processor.decode_pieces(parts).replace(SPACE, " ").strip(" ")
 
     def save(self, folder: Path) -> None:

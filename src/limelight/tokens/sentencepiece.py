@@ -122,10 +122,12 @@ class SentencePieceTokenizer(Pieces):
     def decode(self, ids: Sequence[int]) -> str:
         """The text of `ids`; end and padding are skipped, the unknown id reads as U+2047.
 
-        Bytes that make up no character, as a model may produce them, read as U+FFFD.
+        Bytes that make up no character are left out.
         """
         require_ids(ids, self.size)
-        return self._processor.decode([int(number) for number in ids if number not in (END, self.padding)])
+        return self._processor.decode(
+            [number for number in self.whole_characters(ids) if number not in (END, self.padding)]
+        )
 
     def save(self, folder: Path) -> None:
         """Write `spm.model` and `tokenizer.yaml` into `folder`."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from itertools import takewhile
+from itertools import groupby, takewhile
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -180,6 +180,20 @@ def byte_of(piece: str) -> bytes:
     return bytes.fromhex(match[1]) if match else b""
 
 
+def _in_characters(ids: Sequence[int], values: Sequence[bytes]) -> list[int]:
+    """The ids whose bytes are part of a whole character."""
+    kept, place = list[int](), 0
+    while place < len(ids):
+        length = next((size for size in (2, 3, 4) if _is_character(b"".join(values[place : place + size]))), 0)
+        kept += ids[place : place + length]
+        place += length or 1
+    return kept
+
+
+def _is_character(data: bytes) -> bool:
+    return len(data.decode(errors="ignore").encode()) == len(data)
+
+
 def require_ids(ids: Sequence[int], size: int) -> None:
     """Raise `ValueError` for an id that is not in the vocabulary, probably of another tokenizer."""
     for identifier in ids:
@@ -203,6 +217,8 @@ class Pieces:
         self._reserved = tuple(reserved)
         alone = {*reserved, END_PIECE, PADDING_PIECE}
         self._alone = [piece in alone for piece in self._pieces]
+        self._bytes = {number: byte for number, piece in enumerate(self._pieces) if (byte := byte_of(piece)) >= b"\x80"}
+        """The bytes of characters with several bytes, by their ids."""
 
     def reserved_id(self, piece: str) -> int:
         """The id of a reserved piece. Raises `UserError` where this vocabulary has none."""
@@ -214,6 +230,16 @@ class Pieces:
     def size(self) -> int:
         """How many ids there are, padding included."""
         return len(self._pieces)
+
+    def whole_characters(self, ids: Sequence[int]) -> list[int]:
+        """The ids without bytes that are not part of a character, as at the end of a text that was cut off."""
+        if self._bytes.keys().isdisjoint(ids):
+            return [int(number) for number in ids]
+        kept = list[int]()
+        for is_byte, run in groupby(map(int, ids), self._bytes.__contains__):
+            numbers = list(run)
+            kept += _in_characters(numbers, [self._bytes[number] for number in numbers]) if is_byte else numbers
+        return kept
 
     @property
     def padding(self) -> int:
