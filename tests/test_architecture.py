@@ -44,7 +44,7 @@ IMPORT_NAMES = {
     "python-multipart": "python_multipart",
 }  # distributions that are imported under another name
 
-MAX_FILE, MAX_FUNCTION, MAX_MEDIAN, MAX_PARAMETERS = 400, 60, 15, 8
+MAX_FILE, MAX_FUNCTION, MAX_MEDIAN, MAX_PARAMETERS = 600, 60, 15, 8
 
 NEVER_IMPORTED = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve", "requests", "huggingface_hub"}
 NEVER_CALLED = {
