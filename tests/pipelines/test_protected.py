@@ -1,6 +1,7 @@
 """Tags and variables through a translation: each exactly once, or reported."""
 
 import functools
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
@@ -15,12 +16,18 @@ from limelight.errors import UserError
 from limelight.models.build import build_model
 from limelight.pipelines import protected
 from limelight.pipelines.job import Job, Steps
-from limelight.pipelines.protected import ProtectedTranslation, protect_text, translate_protected
+from limelight.pipelines.protected import (
+    ProtectedTranslation,
+    protect_text,
+    translate_prepared,
+    translate_protected,
+)
 from limelight.pipelines.translator import Translation, Translator
+from limelight.text.found import Found
 from limelight.text.glossary import Glossary, Term
 from limelight.text.icu import MAX_NESTED
 from limelight.text.marks import MARK, mark_number, mark_of, placeholder, show_marks, without_marks
-from limelight.text.protectors import DEFAULT, find_spans
+from limelight.text.protectors import DEFAULT, Protector, find_spans
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
 
 TEXTS = ["the lamp hums here now", "press the lamp and it hums", "a name is here", "the dog runs now", "it is a lamp"]
@@ -80,6 +87,11 @@ def translated(text: str, say: Callable[[str], Sequence[str]], **settings: Any) 
     return found
 
 
+def translated_tags(text: str, say: Callable[[str], Sequence[str]]) -> ProtectedTranslation:
+    (found,) = translate_protected(Scripted(say), [text], DEFAULT)
+    return found
+
+
 def test_spans_come_back_and_the_model_sees_placeholders() -> None:
     translator = Scripted(said("die <ph0>Lampe<ph1> <ph2>"))
     (found,) = translate_protected(translator, ['the <a href="u">lamp</a> {x}'], DEFAULT, carry_tags=True)
@@ -101,7 +113,6 @@ def test_an_alternative_that_is_whole_is_taken() -> None:
         ("die <ph0>Lampe summt", ("</b>",)),
         ("die Lampe summt", ("<b>", "</b>")),
         ("die <ph1>Lampe<ph0> summt", ("<b>", "</b>")),
-        ("", ("<b>", "</b>")),
     ],
 )
 def test_what_is_missing_or_misplaced_goes_where_attention_says(kind: str, answer: str, moved: tuple[str, ...]) -> None:
@@ -292,13 +303,88 @@ def test_phrases_are_not_for_texts_with_spans() -> None:
 
 def test_tags_are_left_out_of_what_is_translated_and_placed_by_attention() -> None:
     translator = Scripted(lambda text: [text.replace("lamp", "Lampe")])
-    text = "the <b>lamp</b><br/> {x} <i>hums</i> here."
+    text = "the <b>lamp</b><hr/> {x} <i>hums</i> here."
     (found,) = translate_protected(translator, [text], DEFAULT)
     assert [show_marks(each) for each in translator.asked] == ["the lamp <ph3> hums here."]
     assert (found.moved, found.failed) == ((), ())
-    for tag in ("<b>", "</b>", "<br/>", "{x}", "<i>", "</i>"):
+    for tag in ("<b>", "</b>", "<hr/>", "{x}", "<i>", "</i>"):
         assert found.text.count(tag) == 1
     assert _nesting(found.text) == 0
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_no_text_crosses_the_end_of_a_line(whole: bool) -> None:
+    translator = Scripted(lambda text: [" ".join(reversed(text.split()))])
+    text = r"the lamp<br>hums <b>it is<br/>  a</b> lamp. now\nhere<br>"
+    (found,) = translate_prepared(translator, [protect_text(text, DEFAULT, whole=whole)])
+    assert translator.asked[0] == "the lamp"
+    last = r"now lamp. a\nhere<br>" if whole else r"lamp. a now\nhere<br>"
+    assert " ".join(re.sub("</?b>", "", found.text).split()) == f"lamp the<br>is it hums<br/> {last}"
+    assert not _nesting(found.text)
+
+
+def test_tags_stay_inside_the_pairs_that_they_are_in() -> None:
+    """Whatever attention says: a link with an image does not become an image with a link."""
+    text = "the <a><b>lamp</b> <img/> hums</a> <i>it <u>is <b>a</b></u></i> dog."
+    outer = {"<b>": ["a", "i"], "<img/>": ["a"], "<u>": ["i"]}
+    for order in ("the lamp hums it is a dog.", "dog. a is it hums lamp the", "a hums the is lamp dog. it"):
+        found = translated_tags(text, said(order, order))
+        assert found.failed == ()
+        for tag, around in outer.items():
+            for name in around:
+                inside = re.search(f"<{name}>.*</{name}>", found.text)
+                assert inside
+                assert tag in inside[0], found.text
+        assert not _nesting(found.text)
+
+
+def test_a_pair_without_text_or_inside_a_word_is_reported() -> None:
+    found = translated_tags("the <i><b>lamp</b> <u>hums</u></i> here", said("x", "x"))
+    assert len(found.failed) == 1
+    assert not _nesting(found.text)
+    assert translated_tags("the <b>l</b>amp hums", said("die Lampe summt")).failed == ("</b>",)
+    assert translated_tags("the lamp<b>s</b> hum", said("die Lampen summen")).failed == ("<b>",)
+    assert translated_tags("the <b>lamp</b>s hum", said("die Lampen summen")).failed == ("</b>",)
+
+
+@pytest.mark.parametrize(
+    ("text", "sent", "expected"),
+    [
+        ("H<sub>2</sub>O is here", "<ph0> is here", "H<sub>2</sub>O IS HERE"),
+        ("a H<sub>2</sub>SO<sub>4</sub> lamp", "a <ph0> lamp", "A H<sub>2</sub>SO<sub>4</sub> LAMP"),
+        ("5 m<sup>2</sup> now", "5 <ph0> now", "5 m<sup>2</sup> NOW"),
+        ("x<sub>i</sub><sup>2</sup> now", "<ph0> now", "x<sub>i</sub><sup>2</sup> NOW"),
+        ("10<sup>-6</sup> lamps", "<ph0> lamps", "10<sup>-6</sup> LAMPS"),
+        ("the lamp<sup>1</sup>", "the lamp", "THE LAMP<sup>1</sup>"),
+        ("the lamp<sup><a>1</a></sup> hums", None, None),
+    ],
+)
+def test_formulas_and_notes_are_whole(text: str, sent: str | None, expected: str | None) -> None:
+    translator = Scripted(lambda text: [text.upper()])
+    (found,) = translate_protected(translator, [text], DEFAULT)
+    assert found.failed == ()
+    if sent:
+        assert [show_marks(each) for each in translator.asked] == [sent]
+        assert found.text == expected
+
+
+def test_white_space_that_is_a_span_divides_words() -> None:
+    translator = Scripted(lambda text: [text.upper()])
+    spaces = Protector("spaces", lambda text: [Found(*match.span(), "space") for match in re.finditer("~", text)])
+    (found,) = translate_protected(translator, ["the~lamp ~ hums"], [spaces])
+    assert translator.asked == ["the lamp hums"]
+    assert sorted(found.text) == sorted("THE~LAMP ~ HUMS")
+    assert found.failed == ()
+
+
+def test_sections_nest_and_half_a_section_is_a_variable() -> None:
+    translator = Scripted(lambda text: [text.upper()])
+    text = "the {{#if x}}lamp{{else}}dog{{/if}} runs {{/y}} {% url 'z' %} now"
+    (found,) = translate_protected(translator, [text], DEFAULT)
+    assert [show_marks(each) for each in translator.asked] == ["the lamp", "dog runs <ph1> <ph2> now"]
+    places = [found.text.index(each) for each in ("{{#if x}}", "{{else}}", "{{/if}}")]
+    assert places == sorted(places)
+    assert found.failed == ()
 
 
 def test_terms_within_tags() -> None:

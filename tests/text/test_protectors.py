@@ -96,7 +96,7 @@ def test_what_is_found_and_what_is_not(name: str) -> None:
         (r"x\ny\tz\r\n", ["break", "alone", "break", "break"]),
         ("<0>x</0><1>", ["open", "close"]),
         ("<a x>y</a> <b x>", ["open", "close"]),
-        ("{{#if x}}a{{else}}b{{/if}}", ["open", "alone", "close"]),
+        ("{{#if x}}a{{else}}b{{/if}}", ["open", "break", "close"]),
         ("{% for x in y %}a{% endfor %}", ["open", "close"]),
         ("<% if x %>a<% end %> <% x.each do |y| %>b<% } %>", ["open", "close", "open", "close"]),
         ("{link}a{/link} {{link}}b{{/link}} {x}", ["open", "close", "open", "close", "alone"]),

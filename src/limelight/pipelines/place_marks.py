@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from limelight.text.marks import MARK, mark_number, placeholder
-from limelight.text.protect import Span
+from limelight.text.protect import Span, find_misplaced
 
 Weights = npt.NDArray[np.float32]
 
@@ -64,8 +64,11 @@ def place_marks(attended: Attended, spans: Sequence[Span], wanted: Sequence[int]
 
 
 def _reach(number: int, spans: Sequence[Span], attended: Attended) -> int:
-    """The number of source tokens inside a pair of tags; outer pairs are placed first."""
+    """The number of source tokens inside a pair of tags; outer pairs are placed first, and before them the tags whose
+    partner is in another sentence."""
     partner = spans[number].partner
+    if partner < 0 and spans[number].role in ("open", "close"):
+        return attended.weights.shape[1] + 1
     return abs(attended.marks[partner] - attended.marks[number]) if partner in attended.marks else 0
 
 
@@ -90,7 +93,7 @@ def _around(
     inside = attended.weights[:, begin:end].sum(axis=1)
     gain = inside - (attended.weights.sum(axis=1) - inside)
     before = np.concatenate([[0.0], np.cumsum(gain)])
-    best, found = -np.inf, (0, len(slots) - 1)
+    best, found = -np.inf, (-1, -1)
     for first in range(len(slots) - 1):
         for last in range(first + 1, len(slots)):
             score = float(before[slots[last].row] - before[slots[first].row])
@@ -98,7 +101,16 @@ def _around(
                 whole = _with(_with(text, slots[last].place, partner), slots[first].place, number)
                 if _well_formed(whole, spans):
                     best, found = score, (first, last)
-    return found
+    return found if found[0] >= 0 else _empty(text, slots, spans, number)
+
+
+def _empty(text: str, slots: Sequence[Slot], spans: Sequence[Span], number: int) -> tuple[int, int]:
+    """The number of a slot, twice, where a pair of tags without text is nested as in the source."""
+    pair = placeholder(number) + placeholder(spans[number].partner)
+    for at, slot in enumerate(slots):
+        if _well_formed(text[: slot.place] + pair + text[slot.place :], spans):
+            return at, at
+    return len(slots) - 1, len(slots) - 1
 
 
 def _nearness(size: int, here: int) -> Weights:
@@ -115,18 +127,8 @@ def _is_nested(text: str, place: int, number: int, spans: Sequence[Span]) -> boo
 
 
 def _well_formed(text: str, spans: Sequence[Span]) -> bool:
-    """Whether all complete pairs are properly nested."""
-    order = [mark_number(mark) for mark in MARK.findall(text)]
-    opened: list[int] = []
-    for number in order:
-        partner = spans[number].partner
-        if partner not in order:
-            continue
-        if spans[number].role == "open":
-            opened.append(number)
-        elif not opened or opened.pop() != partner:
-            return False
-    return True
+    """Whether all complete pairs are nested as in the source."""
+    return not find_misplaced([mark_number(mark) for mark in MARK.findall(text)], spans)
 
 
 def _inserted(text: str, slots: Sequence[Slot], at: int, number: int, span: Span) -> tuple[str, list[Slot]]:
@@ -136,6 +138,7 @@ def _inserted(text: str, slots: Sequence[Slot], at: int, number: int, span: Span
     left, right = text[:place], text[place:]
     spaced = right.startswith(" ") or left.endswith(" ")
     left, right = left.rstrip(" "), right.lstrip(" ")
+    spaced = spaced and span.role != "space"
     before = spaced and bool(left) and (span.left == " " or (span.right != " " and span.role != "close"))
     after = spaced and bool(right) and (span.right == " " or not before)
     mark = " " * before + placeholder(number) + " " * after

@@ -147,7 +147,7 @@ def protect_text(
         parts = list[Part]()
         for piece in divide(text, protectors):
             protected = protect(piece, protectors)
-            split = Sentences((protected.text,), ("", "")) if whole else split_sentences(protected.text, language)
+            split = _split(protected, "" if whole else language)
             sentences = (_sentence(each, protected.spans, carry_tags=carry_tags) for each in split.texts)
             inner = tuple(opened(protected, protectors, nested)) if nested < MAX_NESTED else ()
             parts.append(Part(protected, split, tuple(_with_terms(each, glossary) for each in sentences), inner))
@@ -301,6 +301,28 @@ def _joined(source: str, text: str, translations: Sequence[Translation]) -> dict
     return {field.name: getattr(whole, field.name) for field in fields(whole)}
 
 
+def _split(protected: Protected, language: str) -> Sentences:
+    """The sentences of a text; without a language one for each line. Lines also end at spans that break them."""
+    texts, gaps, place = list[str](), [""], 0
+    breaks = (match for match in MARK.finditer(protected.text) if _breaks(match[0], protected.spans))
+    for begin, end in [*(match.span() for match in breaks), (len(protected.text), len(protected.text))]:
+        line = protected.text[place:begin]
+        bare = line.strip()
+        outer = line.partition(bare) if bare else ("", "", line)
+        whole = Sentences((bare,), (outer[0], outer[2])) if bare else Sentences((), (line,))
+        split = split_sentences(line, language) if language else whole
+        gaps[-1] += split.gaps[0]
+        gaps += split.gaps[1:]
+        texts += split.texts
+        gaps[-1] += protected.text[begin:end]
+        place = end
+    return Sentences(tuple(texts), tuple(gaps))
+
+
+def _breaks(mark: str, spans: Sequence[Span]) -> bool:
+    return mark_number(mark) < len(spans) and spans[mark_number(mark)].role == "break"
+
+
 def _sentence(text: str, spans: Sequence[Span], *, carry_tags: bool) -> MarkedSentence:
     """One sentence; tags at its ends that belong to other sentences, or are single, are kept outside of it."""
     begin, end = _inside(text, spans)
@@ -314,7 +336,7 @@ def _sentence(text: str, spans: Sequence[Span], *, carry_tags: bool) -> MarkedSe
     own = tuple(spans[number]._replace(partner=local.get(spans[number].partner, -1)) for number in numbers)
     marked = PLACEHOLDER.sub(lambda match: placeholder(local[mark_number(match[0])]), inner)
     left_out = [] if carry_tags else [number for number, span in enumerate(own) if _is_tag(span)]
-    sent = without_placeholders(marked, left_out)[0] if left_out else marked
+    sent = without_placeholders(marked, left_out, own)[0] if left_out else marked
     return MarkedSentence(marked, own, tuple(numbers), text[:begin], text[end:], tail, sent)
 
 
@@ -324,7 +346,7 @@ def _with_terms(sentence: MarkedSentence, glossary: Glossary | None) -> MarkedSe
 
 def _is_tag(span: Span) -> bool:
     """Whether a span is markup, which has no text itself; a code with unknown content may have some."""
-    return span.role in ("open", "close") or span.name not in ("", "code")
+    return span.role in ("open", "close", "space") or span.name not in ("", "code")
 
 
 def _inside(text: str, spans: Sequence[Span]) -> tuple[int, int]:
@@ -346,4 +368,4 @@ def _inside(text: str, spans: Sequence[Span]) -> tuple[int, int]:
 def _tag(character: str, spans: Sequence[Span]) -> Span | None:
     """The span of a placeholder, if it is a tag."""
     span = spans[mark_number(character)] if PLACEHOLDER.match(character) else None
-    return span if span is not None and (span.text.startswith("<") or is_code(span.text)) else None
+    return span if span is not None and (_is_tag(span) or is_code(span.text)) else None

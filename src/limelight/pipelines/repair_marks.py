@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -16,8 +17,11 @@ from limelight.pipelines.translation import Translation
 from limelight.pipelines.translator import Translator
 from limelight.text.marks import MARK, PLACEHOLDER, mark_number, placeholder
 from limelight.text.protect import Protected, Span, restore
+from limelight.text.scripts import is_unspaced
 from limelight.text.words import word_spans
 from limelight.tokens.marked import decode_marked, encode_marked
+
+_INSIDE_WORD = re.compile(rf"([^\W\d_])(?:{PLACEHOLDER.pattern})+(?=[^\W\d_])")
 
 
 class Repaired(NamedTuple):
@@ -38,13 +42,15 @@ def repair(
     text = _kept(translation.text, spans)
     text, reordered = _in_order(text, spans)
     missing = [number for number in range(len(spans)) if placeholder(number) not in text]
-    attended = _attended(translator, source, text, missing, direction) if missing else None
+    attended = _attended(translator, source, spans, text, missing, direction) if missing else None
     if missing and attended is None:
         appended = "".join(placeholder(number) for number in missing)
         return Repaired(text + appended, failed=(*missing, *reordered))
     if attended is not None:
         text = place_marks(attended, spans, missing)
-    return Repaired(text, moved=tuple(missing), failed=reordered)
+    wrong = {*reordered, *_without_text(text, spans), *(_inside_words(source, spans) & {*missing})}
+    wrong |= {*restore(text, Protected(text, tuple(spans))).misplaced}
+    return Repaired(text, moved=tuple(missing), failed=tuple(sorted(wrong)))
 
 
 def renumbered(text: str, numbers: Sequence[int]) -> str:
@@ -84,8 +90,29 @@ def _in_order(text: str, spans: Sequence[Span]) -> tuple[str, tuple[int, ...]]:
     return renumbered(text, [turn.get(number, number) for number in range(len(spans))]), changed
 
 
+def _without_text(text: str, spans: Sequence[Span]) -> set[int]:
+    """The opening tags of pairs without text between them; in the source each pair has some."""
+    empty = re.finditer(rf"({PLACEHOLDER.pattern})\s*(?={PLACEHOLDER.pattern})", text)
+    found = {mark_number(match[1]): mark_number(text[match.end()]) for match in empty}
+    return {number for number, following in found.items() if spans[number].partner == following > number}
+
+
+def _inside_words(source: str, spans: Sequence[Span]) -> set[int]:
+    """Tags inside a word: the place of a part of a word is not known in its translation."""
+    found = set[int]()
+    for match in _INSIDE_WORD.finditer(source):
+        if not any(map(is_unspaced, match[1] + source[match.end()])):
+            found |= {mark_number(mark) for mark in MARK.findall(match[0])}
+    return {number for number in found if spans[number].name and spans[number].role != "space"}
+
+
 def _attended(
-    translator: Translator, source: str, target: str, missing: Sequence[int], direction: Direction
+    translator: Translator,
+    source: str,
+    spans: Sequence[Span],
+    target: str,
+    missing: Sequence[int],
+    direction: Direction,
 ) -> Attended | None:
     """The attention weights of a translation to its source, both without the missing placeholders. None for a model
     without cross-attention.
@@ -93,7 +120,7 @@ def _attended(
     Raises `UserError` for a direction that the model does not have.
     """
     tokenizers = translator.towards(direction)
-    text, places = without_placeholders(source, missing)
+    text, places = without_placeholders(source, missing, spans)
     source_ids, target_ids = encode_marked(tokenizers.source, text), encode_marked(tokenizers.target, target)
     model = translator.model
     batch = make_batch(
@@ -119,8 +146,9 @@ def _attended(
     return Attended(target, _slots(translator, target, target_ids), np.asarray(cross), marks)
 
 
-def without_placeholders(text: str, missing: Sequence[int]) -> tuple[str, dict[int, int]]:
-    """A marked text without some placeholders, and the places in it of all kept and removed ones."""
+def without_placeholders(text: str, missing: Sequence[int], spans: Sequence[Span]) -> tuple[str, dict[int, int]]:
+    """A marked text without some placeholders, and the places in it of all kept and removed ones. Those of white space
+    become a space."""
     parts, places, size, place = list[str](), dict[int, int](), 0, 0
     for match in MARK.finditer(text):
         parts.append(text[place : match.start()])
@@ -132,6 +160,9 @@ def without_placeholders(text: str, missing: Sequence[int]) -> tuple[str, dict[i
             size += 1
         elif (not size or parts[-1].endswith(" ")) and text[place : place + 1] == " ":
             place += 1  # one of the two spaces around it
+        elif spans[mark_number(match[0])].role == "space" and text[place : place + 1] != " ":
+            parts.append(" ")
+            size += 1
     return "".join([*parts, text[place:]]), places
 
 

@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple
 
 Role = Literal["alone", "open", "close", "sequential", "break", "space"]
 """`open` and `close` for the tags of an element; `sequential` for a positional argument such as `%s`: several of them
-have to keep their order; `break` for the end of a line (`<br>`), which no sentence crosses; `space` for white space
-(`&nbsp;`), which separates words; `alone` for all others."""
+have to keep their order; `break` for the end of a line (`<br>`) or `{{else}}`, which no sentence crosses; `space` for
+white space (`&nbsp;`), which separates words; `alone` for all others."""
 
 
 class Found(NamedTuple):

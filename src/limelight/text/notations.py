@@ -139,7 +139,7 @@ def _section(raw: str, closed: frozenset[str]) -> tuple[Role, str]:
     inner = raw[len(kind) :].strip("-~+_%> \t\r\n").removesuffix("}" * kind.count("{")).strip("-~+% \t\r\n")
     word = next(iter(re.findall(r"[\w.@]+", inner)), "")
     if word in _MIDDLE:
-        return "alone", f"{SECTION}else"
+        return "break", f"{SECTION}else"
     if kind == "{%":
         return ("close", f"{SECTION}%{word[3:]}") if word.startswith("end") else ("open", f"{SECTION}%{word}")
     if kind == "<%":

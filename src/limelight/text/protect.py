@@ -21,6 +21,10 @@ from limelight.text.scripts import is_unspaced
 
 _SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’)\]]*\s+|[。！？]")
 _SPACES = re.compile(r"\s+")
+_SCRIPT = re.compile(r"\S{1,4}")
+_WORD_BEFORE = re.compile(r"[^\W_]+\Z")
+_FORMULA = re.compile(r"(?:(?:[A-Z][a-z]?\d*){1,4}|[a-z]{1,2}|\d+)(?![a-z])")
+"""Symbols of elements, a unit, or a number."""
 _AHEAD = 5000
 """To divide a text, so many characters are searched for spans first, then all of it."""
 
@@ -66,7 +70,8 @@ class Restored(NamedTuple):
     unknown: int = 0
     """Placeholders without a span; they were removed."""
     misplaced: tuple[int, ...] = ()
-    """Numbers of opening tags that are not before their closing tag, or that cross another pair."""
+    """Numbers of opening tags that are not before their closing tag, or that cross another pair, and of tags that are
+    inside another pair than in the source."""
     reordered: tuple[int, ...] = ()
     """Numbers of spans for positional arguments, such as `%s`, whose order has changed."""
 
@@ -84,7 +89,7 @@ def protect(text: str, protectors: Sequence[Protector]) -> Protected:
 
     Raises `ValueError` for more spans than there are placeholders: `divide` it first.
     """
-    found = _paired(_collapsed(find_spans(text, protectors)))
+    found = _paired(_collapsed(_with_scripts(text, find_spans(text, protectors))))
     begin, end, found = _inner(text, found)
     if len(found) > MAX_PLACEHOLDERS:
         raise ValueError(f"{len(found)} spans, and there are {MAX_PLACEHOLDERS} placeholders; divide the text")
@@ -112,7 +117,7 @@ def restore(marked: str, protected: Protected) -> Restored:
         text = _spaced(text, number, protected.spans[number])
     whole = MARK.sub(lambda match: protected.spans[mark_number(match[0])].text, text)
     missing = tuple(number for number in range(len(protected.spans)) if number not in order)
-    misplaced = _misplaced(order, protected.spans)
+    misplaced = find_misplaced(order, protected.spans)
     sequence = [number for number in order if protected.spans[number].role == "sequential"]
     reordered = tuple(now for now, was in zip(sequence, sorted(sequence), strict=True) if now != was)
     text = protected.prefix + whole + protected.suffix
@@ -159,6 +164,30 @@ class _Marked(NamedTuple):
 
     span: Found
     partner: int = -1
+
+
+def _with_scripts(text: str, spans: list[Found]) -> list[Found]:
+    """The spans, with raised and lowered letters merged with the formula that they are part of: `H<sub>2</sub>O`.
+    After any other word, a pair of tags around digits or signs is one span, such as a note: `word<sup>1</sup>`."""
+    found, place, formula = list[Found](), 0, -1
+    while place < len(spans):
+        first, last = spans[place], spans[min(place + 1, len(spans) - 1)]
+        inside = text[first.end : last.begin]
+        is_pair = (first.role, last.role, first.name) == ("open", "close", last.name) and _SCRIPT.fullmatch(inside)
+        left = _WORD_BEFORE.search(text, max(0, first.begin - 20), first.begin) if is_pair else None
+        raised = first.name.lstrip("<").lower() in ("sub", "sup")
+        if is_pair and raised and (formula == first.begin or (left and _FORMULA.fullmatch(left[0]))):
+            begin = found.pop().begin if formula == first.begin else left.start() if left else first.begin
+            rest = _FORMULA.match(text, last.end)
+            formula = rest.end() if rest else last.end
+            found.append(Found(begin, formula))
+        elif left and not any(map(str.isalpha, inside)):
+            found.append(Found(first.begin, last.end, "alone", first.name or "script"))
+        else:
+            found.append(first)
+            place -= 1
+        place += 2
+    return found
 
 
 def _collapsed(spans: Sequence[Found]) -> list[Found]:
@@ -252,6 +281,9 @@ def _kept_once(marked: str, count: int) -> tuple[str, list[int], tuple[int, ...]
 def _spaced(text: str, number: int, span: Span) -> str:
     """The text with the spaces beside a mark as they were in the source."""
     left, mark, right = text.partition(placeholder(number))
+    if span.role == "space":
+        left, right = left.rstrip(" " * (span.left != " ")), right.lstrip(" " * (span.right != " "))
+        return left + mark + right
     left = _beside(left[::-1], span.left, inner=span.role == "close")[::-1]
     return left + mark + _beside(right, span.right, inner=span.role == "open")
 
@@ -268,8 +300,9 @@ def _beside(text: str, was: str, *, inner: bool) -> str:
     return rest if was != " " and (same or inner) else text
 
 
-def _misplaced(order: Sequence[int], spans: Sequence[Span]) -> tuple[int, ...]:
-    """The opening tags of complete pairs that are not properly nested."""
+def find_misplaced(order: Sequence[int], spans: Sequence[Span]) -> tuple[int, ...]:
+    """The opening tags of complete pairs that are not properly nested, and the tags that are inside another pair than
+    in the source."""
     opened, found = list[int](), set[int]()
     for number in order:
         partner = spans[number].partner
@@ -282,4 +315,23 @@ def _misplaced(order: Sequence[int], spans: Sequence[Span]) -> tuple[int, ...]:
         else:
             found.add(partner)
             opened = [other for other in opened if other != partner]
+    if not found:
+        was, now = _parents(sorted(order), spans), _parents(order, spans)
+        found = {number for number in order if spans[number].name and was[number] != now[number]}
+        found = {min(number, spans[number].partner) if spans[number].partner in order else number for number in found}
     return tuple(sorted(found))
+
+
+def _parents(order: Sequence[int], spans: Sequence[Span]) -> dict[int, int]:
+    """For each span the tag that opens the innermost pair around it; -1 for none. A tag whose partner is in another
+    sentence is around all that follows or precedes it."""
+    opened = [number for number in reversed(order) if spans[number].role == "close" and spans[number].partner < 0]
+    found = dict[int, int]()
+    for number in order:
+        role, partner = spans[number].role, spans[number].partner
+        if role == "close" and opened and opened[-1] in (partner, number):
+            opened.pop()
+        found[number] = opened[-1] if opened else -1
+        if role == "open" and (partner < 0 or partner in order):
+            opened.append(number)
+    return found
