@@ -35,7 +35,7 @@ PAIRS = (
     ('<span class="x">', "</span>"),
     ('<g id="1">', "</g>"),
 )
-ALONE = ("<br/>", '<x id="3"/>', '<img src="a.png" alt=""/>')
+ALONE = ("<hr/>", '<x id="3"/>', '<img src="a.png" alt=""/>')
 VARIABLES = ("{name}", "{{value}}", "%(name)s", "${x}", "%1$s", "{0}")
 APPENDED = (" (%d)", " {{count}}", " [%s]", ": %s", " https://example.org/help", " <me@example.org>")
 
