@@ -1,0 +1,102 @@
+"""Check whether a translation says the opposite: a negation that only one side has, or "must not" for "need not".
+
+The tables cover English, German and French; other languages are not checked. The check only compares words, so it can
+warn, but it cannot repair: where the negation belongs is not known.
+"""
+
+import re
+from typing import NamedTuple
+
+
+def _words(*alternatives: str) -> re.Pattern[str]:
+    """Matches whole words of lower-cased text."""
+    return re.compile(rf"(?<!\w)(?:{'|'.join(alternatives)})(?!\w)")
+
+
+class Polarity(NamedTuple):
+    """Words of a language."""
+
+    negation: re.Pattern[str]
+    """Words that negate."""
+    hints: re.Pattern[str]
+    """Words that can translate a negation, or be translated by one: a side with such a word does not lack one."""
+    tags: re.Pattern[str]
+    """Question tags, whose negation means nothing."""
+    forbidden: re.Pattern[str]
+    """Expressions for "must not", and words that mean it beside a negation."""
+    unneeded: re.Pattern[str]
+    """The same for "need not"."""
+
+
+LANGUAGES = {
+    "en": Polarity(
+        negation=_words(
+            r"not|cannot|\w+n['’]t|no|none|nobody|no one|nothing|nowhere|never|neither|nor|without",
+        ),
+        hints=_words(
+            r"hardly|scarcely|barely|seldom|rarely|ever|unless|otherwise|few|little|free|most|out|\w+out",
+            r"wrong|false|absent|gone|lost|fail\w*|refus\w*|lack\w*|avoid\w*|ignor\w*|differ\w*|broke\w*|stop\w*|prevent\w*",
+            r"un\w{3,}|inva\w+|incom\w+|ir\w{4,}|ill\w+|dis\w+|mis\w+|non\w*|\w+less",
+        ),
+        tags=re.compile(r",? \w+n['’]t (?:i|you|he|she|it|we|they|there)\s?\?"),
+        forbidden=_words(r"must(?: not|n['’]t)(?! necessarily)|not (?:allowed|permitted) to"),
+        unneeded=_words(
+            r"(?:do|does|did|will|would)(?: not|n['’]t) (?:have|need) to",
+            r"need(?: not|n['’]t)|(?:has|have|had) no need to",
+        ),
+    ),
+    "de": Polarity(
+        negation=_words(r"nicht|nichts|nie|niemals|niemand\w*|nirgend\w*|kein\w*|ohne|nein|nee|weder|nix"),
+        hints=_words(
+            r"kaum|selten|wenig\w*|erst|nur|lediglich|doch|sonst|außer|trotz\w*|leer\w*|nackt\w*|frei\w*|\w*frei",
+            r"egal|gleichgültig|invalid\w*|ignor\w*|un\w{3,}|miss\w*|fehl\w*|\w*los(?:e[rnms]?)?|verbot\w*|verbiet\w*",
+            r"verzicht\w*|verg[aeiä]ss\w*|vergaß\w*|vermeid\w*|verhinder\w*|\w*weiger\w*",
+        ),
+        tags=re.compile(r", (?:oder )?(?:etwa )?nicht(?: wahr)?\s?\?"),
+        forbidden=_words(r"darf\w*|dürf\w*|durf\w*"),
+        unneeded=_words(r"muss\w*|müss\w*|brauch\w*"),
+    ),
+    "fr": Polarity(
+        negation=_words(
+            r"(?<!un )(?<!de )(?<!ses )(?<!mes )pas|jamais|rien|aucune?s?|personne(?= n[e'’])|sans|ni|nulle part|non",
+            r"(?:ne |n['’](?!importe))(?![^.!?;]{0,40}?\bqu(?:e\b|['’]))\w*",  # ne ... que is "only"
+        ),
+        hints=_words(
+            r"ne|n['’]\w+|pas|personne|guère|peu|moins|seul\w*|rare\w*|sinon|autrement|hors|nue?s?|faux|gratis",
+            r"égal\w*|importe|ignor\w*|fich\w*|refus\w*|empêch\w*|évit\w*|arrêt\w*|cess\w*|manqu\w*|interdi\w*",
+            r"in\w{3,}|im\w{3,}|ir\w{4,}|dés\w+",
+        ),
+        tags=re.compile(r",? n['’]est[- ]ce pas|, non\s?\?|, pas vrai"),
+        forbidden=_words(r"pas le droit|interdit\w*|défendu\w*"),  # "ne doit pas" can mean both
+        unneeded=_words(r"(?:n['’]|ne )\w+ (?:pas|aucun|nul) (?:besoin|obligée?s?|nécessaire|la peine)"),
+    ),
+}
+"""What is compared, by language code."""
+
+_CODE = re.compile(r"(`+)[^`]+\1")
+"""Names in code, such as `None`."""
+
+
+def changes_polarity(source: str, output: str, source_language: str, target_language: str) -> bool:
+    """Whether exactly one of two texts has a negation and the other has no word that could stand for it, or one says
+    "must not" and the other "need not". False for languages without a table."""
+    one, other = LANGUAGES.get(source_language), LANGUAGES.get(target_language)
+    if one is None or other is None:
+        return False
+    source, output = source.lower(), output.lower()
+    if not (one.negation.search(source) or other.negation.search(output)):
+        return False  # most texts
+    source, output = one.tags.sub(" ", _CODE.sub("", source)), other.tags.sub(" ", _CODE.sub("", output))
+    in_source, in_output = one.negation.search(source), other.negation.search(output)
+    if in_source and in_output:
+        return _is_other_modal(source, output, one, other) or _is_other_modal(output, source, other, one)
+    if in_source:
+        return not other.hints.search(output)
+    return bool(in_output) and not one.hints.search(source)
+
+
+def _is_other_modal(text: str, translation: str, one: Polarity, other: Polarity) -> bool:
+    """Whether `text` says "must not" and its translation only "need not"."""
+    if not other.unneeded.search(translation) or other.forbidden.search(translation):
+        return False
+    return bool(one.forbidden.search(text)) and not one.unneeded.search(text)

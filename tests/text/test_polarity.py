@@ -1,0 +1,57 @@
+"""Negations that a translation lost or added, and "must not" that became "need not"."""
+
+import pytest
+
+from limelight.text.polarity import LANGUAGES, changes_polarity
+
+CHANGED = [
+    ("en", "Do not open the door.", "de", "Öffne die Tür."),
+    ("en", "Open the door.", "de", "Öffne die Tür nicht."),
+    ("en", "She isn't ill.", "fr", "Elle est malade."),
+    ("en", "Nobody knows her.", "de", "Man kennt sie."),
+    ("de", "Ich sehe keinen Hund.", "en", "I see a dog."),
+    ("fr", "Il n'a jamais mangé.", "en", "He has eaten."),
+    ("fr", "Le chien est petit.", "en", "The dog is not small."),
+    ("en", "You must not drink this.", "de", "Du musst das nicht trinken."),
+    ("en", "You mustn't drink this.", "fr", "Tu n'as pas besoin de boire ça."),
+    ("de", "Du musst nicht kommen.", "en", "You must not come."),
+    ("en", "You don't have to come.", "de", "Du darfst nicht kommen."),
+]
+KEPT = [
+    ("en", "Do not open the door.", "de", "Öffne die Tür nicht."),
+    ("en", "It's nice, isn't it?", "de", "Es ist schön, oder?"),
+    ("en", "It's nice.", "fr", "C'est joli, n'est-ce pas ?"),
+    ("en", "He is unhappy.", "de", "Er ist nicht froh."),
+    ("en", "I don't know.", "fr", "Je l'ignore."),
+    ("fr", "Je ne mange que du pain.", "en", "I eat bread."),
+    ("fr", "Il marche pas à pas.", "en", "He walks step by step, not faster."),
+    ("en", "You must not come.", "de", "Du darfst nicht kommen."),
+    ("en", "You must not come.", "fr", "Vous ne devez pas venir."),
+    ("en", "You do not have to come.", "de", "Du musst nicht kommen."),
+    ("en", "It returns `None`.", "de", "Es gibt `None` zurück."),
+    ("en", "NOTHING HAPPENED", "de", "NICHTS GESCHAH"),
+    ("en", "Another note.", "de", "Eine andere Notiz."),
+]
+
+
+@pytest.mark.parametrize(("source_language", "source", "target_language", "output"), CHANGED)
+def test_changed_polarity_is_found(source_language: str, source: str, target_language: str, output: str) -> None:
+    assert changes_polarity(source, output, source_language, target_language)
+
+
+@pytest.mark.parametrize(("source_language", "source", "target_language", "output"), KEPT)
+def test_the_same_polarity_is_not_reported(
+    source_language: str, source: str, target_language: str, output: str
+) -> None:
+    assert not changes_polarity(source, output, source_language, target_language)
+
+
+def test_other_languages_are_not_checked() -> None:
+    assert not changes_polarity("Do not open it.", "Abre la puerta.", "en", "es")
+    assert not changes_polarity("Do not open it.", "Öffne die Tür.", "", "")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_patterns_match_lower_case(language: str) -> None:
+    """Texts are lower-cased before they are compared."""
+    assert all(pattern.pattern.replace(r"\W", "").replace(r"\S", "").islower() for pattern in LANGUAGES[language])
