@@ -23,7 +23,7 @@ from limelight.decoding.settings import SearchOptions, SearchSettings, search_se
 from limelight.errors import UserError
 from limelight.pipelines.confidence import estimated
 from limelight.pipelines.phrases import NO_PHRASES, WIDTH, Phrases, constrained
-from limelight.pipelines.translation import Translation, joined
+from limelight.pipelines.translation import Translation, joined, token_weights
 from limelight.storage.confidence import Confidence
 from limelight.text.detection import LanguageDetector
 from limelight.text.sentences import Sentences, split_sentences
@@ -171,7 +171,8 @@ def paragraph(
 ) -> Steps[Translation]:
     """The steps of a text, from those of each of its sentences; the translation of a text without sentences is empty.
 
-    The alternative of a rank consists of the alternatives of this rank of each sentence, or of its last one.
+    The alternative of a rank consists of the alternatives of this rank of each sentence, or of its last one. Sentences
+    have the same weights in all of them, so that the list is in the order of scores.
     """
     found = yield from side_by_side(steps)
     if not found:
@@ -185,7 +186,7 @@ def paragraph(
 
 def _ranked(text: str, sentences: Sentences, found: Sequence[Translation], rank: int) -> Translation:
     chosen = [(each, *each.alternatives)[: rank + 1][-1] for each in found]
-    return joined(text, sentences.join([each.text for each in chosen]), chosen)
+    return joined(text, sentences.join([each.text for each in chosen]), chosen, token_weights(found))
 
 
 def names_of(direction: Direction | None) -> tuple[str, str]:

@@ -18,7 +18,7 @@ class Translation:
     """The translation of a text. That of a blank text is empty, with a score of 0 and no tokens.
 
     For a text with several sentences, `tokens` are those of all sentences, `log_probability` is the sum, and `score`
-    and `confidence` are means, weighted by the tokens of each sentence.
+    and `confidence` are means, weighted by the tokens of each sentence (of its best translation, in an n-best list).
     """
 
     text: str
@@ -50,12 +50,16 @@ class Translation:
     """The words of the model's output with their confidence; empty if that is unknown."""
 
 
-def joined(source: str, text: str, sentences: Sequence[Translation]) -> Translation:
-    """One translation from those of the sentences of `source`, joined as `text`, without alternatives."""
+def joined(
+    source: str, text: str, sentences: Sequence[Translation], weights: Sequence[int] | None = None
+) -> Translation:
+    """One translation from those of the sentences of `source`, joined as `text`, without alternatives. `weights` are
+    those of the sentences in means; by default, their numbers of tokens."""
     first = sentences[0]
-    weights = [len(each.tokens) + 1 for each in sentences]
+    weights = token_weights(sentences) if weights is None else weights
     total = sum(weights)
-    known = [(each.confidence, len(each.tokens) + 1) for each in sentences if each.confidence is not None]
+    pairs = [(each.confidence, weight) for each, weight in zip(sentences, weights, strict=True)]
+    known = [(confidence, weight) for confidence, weight in pairs if confidence is not None]
     return Translation(
         text=text,
         score=sum(each.score * weight for each, weight in zip(sentences, weights, strict=True)) / total,
@@ -69,3 +73,8 @@ def joined(source: str, text: str, sentences: Sequence[Translation]) -> Translat
         target_lang=first.target_lang,
         words=tuple(word for each in sentences for word in each.words),
     )
+
+
+def token_weights(sentences: Sequence[Translation]) -> list[int]:
+    """The number of tokens of each translation, including the end."""
+    return [len(each.tokens) + 1 for each in sentences]
