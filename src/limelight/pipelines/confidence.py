@@ -85,7 +85,10 @@ def features_of(
 def estimated(
     confidence: Confidence, direction: str, tokenizer: Tokenizer, found: Translation, hypothesis: Hypothesis
 ) -> tuple[float, tuple[Word, ...]]:
-    """The confidence of a translation of one sentence, and of its words; none of words if the model has none."""
+    """The confidence of a translation of one sentence, 0 for an empty one, and of its words; none of words if the model
+    has none."""
+    if not found.text.strip():
+        return 0.0, ()
     sentence, words = features_of(tokenizer, found.source, found.text, hypothesis)
     of_sentence, of_word = confidence.of(direction)
     texts = zip(found.text.split(), words, strict=False) if of_word else ()
