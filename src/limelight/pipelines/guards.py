@@ -1,23 +1,29 @@
 """Guards: detect faults of a translation by its source, search again, and repair.
 
-Each translation is checked (`faults`). If it has faults, the sentence is searched again with each of the `REMEDIES` in
+Each translation is checked (`checked`). If it has faults, the sentence is searched again with each of the `REMEDIES` in
 turn, and the best result is kept; remaining faults are repaired in the text if possible (`repaired`). `warnings` of the
-translation name the faults that were found:
+translation name the faults that the returned text has:
 
-    loop              it repeated itself; it was searched again, or the repetition was removed
+    loop              it repeated itself; the repetition was removed
     too short         much of the source cannot have a counterpart
-    too long          it had more than three times the characters of the source; truncated if it still has
+    too long          it has more than three times the characters of the source
     copied            it is equal to the source
+    negation          only one side has a negation, or one says "must not" and the other "need not"
     unknown script    the vocabulary has hardly any letter of the source
-    number lost       a number of the source was missing; it may have replaced another number
-    address lost      a URL or an e-mail address was missing, and was inserted at its probable place
+    number lost       a number of the source is missing
+    address lost      a URL or an e-mail address was missing, and was appended
     placeholder lost  a placeholder of marked text is missing or duplicated
     quotation lost    a quotation mark of the source is missing
     uncovered         it is short, and a part of the source was not attended to
 
-A translation with one of the faults in `WRONG` has low confidence. Without faults a guard only compares two strings.
-Guards are batch-invariant: they depend only on the sentence. Results of `sampling` and of `n_best` above 1 are not
-changed: they only get warnings.
+A fault that another search or a repair has removed is not reported. What was cut or appended is, because the rest of
+such a text is not reliable either. `WARN_ONLY` has the guards that change nothing, because their changes would not make
+translations better. A translation with one of the faults in `WRONG` has low confidence.
+
+Correct translations can have one of the faults in `POSSIBLE`, so another translation is only taken if the model is at
+least as sure of it. docs/translation.md has the measured effect of each guard. Without faults a guard only compares two
+strings. Guards are batch-invariant: they depend only on the sentence. Results of `sampling` and of `n_best` above 1 are
+not changed: they only get warnings.
 """
 
 import math
@@ -33,7 +39,8 @@ from limelight.models.interface import Seq2Seq
 from limelight.pipelines.job import Prepared, Sentence, Steps, names_of
 from limelight.pipelines.translation import Translation
 from limelight.text import checks
-from limelight.text.marks import MARK, PLACEHOLDER
+from limelight.text.marks import ANNOTATION, MARK, PLACEHOLDER, TERM_BEGIN
+from limelight.text.polarity import changes_polarity
 from limelight.text.protect import protect, restore
 from limelight.text.protectors import PROTECTORS, Found, Protector
 from limelight.tokens import Tokenizers
@@ -49,15 +56,18 @@ SEVERITY = {
     "uncovered": 4,
     "quotation lost": 2,
     "copied": 4,
-    "long": 1,
-    "spelled": 1,
+    "negation": 1,
     "doubtful": 1,
 }
 """Weights of faults: of several translations of a sentence the one with the smallest sum is kept."""
-UNTOLD = ("long", "spelled", "doubtful")
-"""Faults that are not reported as warnings: a few characters with more than three times as many in the output; digits
-that became a word; a source in capitals or title case, which is always also searched in sentence case."""
-WRONG = ("loop", "too short", "too long", "copied", "unknown script", "uncovered")
+WARN_ONLY = frozenset({"copied", "negation", "too long"})
+"""Faults for which a sentence is not searched again: what is equal to the source can be in the target language already,
+where a negation belongs is not known, and other hypotheses than one that is too long are no better."""
+DOUBTFUL = "doubtful"
+"""A source in capitals or title case, which is always also searched in sentence case. It is not reported."""
+POSSIBLE = frozenset({"uncovered", "quotation lost", DOUBTFUL})
+"""Faults that a correct translation can have."""
+WRONG = frozenset({"loop", "too short", "too long", "unknown script"})
 UNSURE = 0.1
 """Maximum confidence of such a translation: the features of the confidence do not cover these faults."""
 UNKNOWN = 0.5
@@ -66,6 +76,8 @@ BRIEF = 0.6
 """A translation with a smaller ratio of characters to its source is brief: its attention weights are checked."""
 MIN_WORDS = 5
 """Minimum number of source words for that check."""
+CONFIDENT = 0.5
+"""Minimum confidence of a translation that may be brief without that check."""
 UNCOVERED = 0.25
 """Minimum share of source words without attention for the fault `uncovered`."""
 WIDER = 4
@@ -83,12 +95,21 @@ class Attempt(NamedTuple):
     faults: tuple[str, ...]
 
     @property
+    def severity(self) -> int:
+        """The sum of the weights of its faults."""
+        return sum(SEVERITY[fault] for fault in self.faults)
+
+    @property
+    def to_remedy(self) -> frozenset[str]:
+        """The faults for which the sentence is searched again."""
+        return frozenset(self.faults) - WARN_ONLY
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """The faults that are reported to the user."""
-        return tuple(fault for fault in self.faults if fault not in UNTOLD)
+        return tuple(fault for fault in self.faults if fault != DOUBTFUL)
 
 
-QUOTES = Protector("quotes", lambda text: [Found(*match.span()) for match in checks.QUOTE.finditer(text)])
 NUMBERS = Protector("numbers", lambda text: [Found(*match.span()) for match in checks.NUMBER.finditer(text)])
 
 Remedy = Callable[[Sentence, Attempt], Steps[list[Translation]]]
@@ -101,35 +122,39 @@ def guarded(sentence: Sentence) -> Steps[Translation]:
     if not any(letter.isalnum() for letter in MARK.sub("", source)):
         return replace(sentence.read(replace(sentence.prepared, request=None), ()), text=source)
     found = yield from sentence.search()
-    best = looked_at(sentence, found[0])
+    best = checked(sentence, found[0])
     if sentence.unknown_share > UNKNOWN:
-        copied = replace(best.translation, text=source, warnings=("unknown script",), alternatives=tuple(found[1:]))
-        return _unsure(copied, copied.warnings)
+        warnings = ("unknown script",)
+        return _unsure(replace(found[0], text=source, warnings=warnings, alternatives=tuple(found[1:])))
     if sentence.settings.sampling is not None or sentence.settings.n_best > 1:
-        return replace(_unsure(found[0], best.warnings), warnings=best.warnings, alternatives=tuple(found[1:]))
-    looped = "loop" in best.faults
+        return _unsure(replace(found[0], warnings=best.warnings, alternatives=tuple(found[1:])))
     for remedy in REMEDIES:
-        if not best.faults:
+        if not best.to_remedy:
             break
         others = yield from remedy(sentence, best)
-        best = min([best, *(looked_at(sentence, each) for each in others)], key=_rank)
-    may_be_cut = not sentence.request.constraints.include
-    if "loop" in best.faults and may_be_cut:
-        best = looked_at(sentence, replace(best.translation, text=checks.cut_loops(source, best.translation.text)))
-    text = repaired(sentence, best) if may_be_cut else best.translation.text
-    warnings = tuple(name for name in SEVERITY if name in best.warnings or (name == "loop" and looped))
-    return replace(_unsure(best.translation, warnings), text=text, warnings=warnings)
+        best = better(best, [checked(sentence, each) for each in others])
+    if not sentence.request.constraints.include:  # a repair might remove a phrase
+        best = repaired(sentence, best)
+    return _unsure(replace(best.translation, warnings=best.warnings))
 
 
-def looked_at(sentence: Sentence, translation: Translation) -> Attempt:
+def better(best: Attempt, others: Sequence[Attempt]) -> Attempt:
+    """The attempt with the least severe faults, of equal ones the surest. If all faults of `best` are `POSSIBLE` ones,
+    an attempt that is less sure cannot replace it."""
+    if best.to_remedy <= POSSIBLE:
+        others = [each for each in others if _sureness(each.translation) >= _sureness(best.translation)]
+    return min([best, *others], key=lambda each: (each.severity, -_sureness(each.translation)))
+
+
+def checked(sentence: Sentence, translation: Translation) -> Attempt:
     """The translation with its faults."""
-    source, text = sentence.text, translation.text
-    found = faults(source, text)
+    source, text = _without_terms(sentence.text), translation.text
+    found = faults(source, text, names_of(sentence.prepared.direction))
     brief = len(text) < BRIEF * len(source) and len(checks.WORD.findall(source)) >= MIN_WORDS
-    if brief and "too short" not in found and sentence.uncovered(translation) >= UNCOVERED:
-        found = (*found, "uncovered")
+    if brief and "too short" not in found and (translation.confidence or 0.0) < CONFIDENT:
+        found = (*found, "uncovered") if sentence.uncovered(translation) >= UNCOVERED else found
     doubtful = checks.is_capitals(source) or in_title_case(sentence)
-    return Attempt(translation, (*found, "doubtful") if doubtful else found)
+    return Attempt(translation, (*found, DOUBTFUL) if doubtful else found)
 
 
 def in_title_case(sentence: Sentence) -> bool:
@@ -141,6 +166,11 @@ def in_title_case(sentence: Sentence) -> bool:
     return sum(one != other for one, other in zip(source.split(), plain.split(), strict=False)) >= 2
 
 
+def _without_terms(text: str) -> str:
+    """Marked text without the target forms of its annotated terms."""
+    return ANNOTATION.sub("", text) if TERM_BEGIN in text else text
+
+
 def _sureness(translation: Translation) -> float:
     """Its confidence; if unknown, the geometric mean of the probabilities of its tokens."""
     if translation.confidence is not None:
@@ -148,20 +178,16 @@ def _sureness(translation: Translation) -> float:
     return math.exp(translation.log_probability / (len(translation.tokens) + 1))
 
 
-def _rank(attempt: Attempt) -> tuple[int, float]:
-    """Sort key of attempts, the best first."""
-    return sum(SEVERITY[fault] for fault in attempt.faults), -_sureness(attempt.translation)
-
-
-def _unsure(translation: Translation, warnings: Sequence[str]) -> Translation:
+def _unsure(translation: Translation) -> Translation:
     """The translation with its confidence limited by its warnings."""
-    if translation.confidence is None or not set(warnings) & set(WRONG):
+    if translation.confidence is None or WRONG.isdisjoint(translation.warnings):
         return translation
     return replace(translation, confidence=min(UNSURE, translation.confidence))
 
 
-def faults(source: str, output: str) -> tuple[str, ...]:
-    """The faults of a translation of one sentence, as names of `SEVERITY`; empty for most."""
+def faults(source: str, output: str, languages: tuple[str, str] = ("", "")) -> tuple[str, ...]:
+    """The faults of a translation of one sentence, as names of `SEVERITY`; empty for most. `languages` are those of
+    source and output; the check of negations needs them."""
     found = {
         "loop": bool(checks.find_loop(source, output)),
         "placeholder lost": Counter(PLACEHOLDER.findall(source)) != Counter(PLACEHOLDER.findall(output)),
@@ -171,43 +197,59 @@ def faults(source: str, output: str) -> tuple[str, ...]:
         "number lost": bool(checks.lost_numbers(source, output)),
         "quotation lost": bool(checks.lost_quotes(source, output)),
         "copied": checks.is_copied(source, output),
-        "spelled": bool(checks.lost_numbers(source, output, spelled=False)),
-        "long": len(output.strip()) > checks.LONG * len(source.strip()),
+        "negation": changes_polarity(source, output, *languages),
     }
     return tuple(name for name, holds in found.items() if holds)
 
 
-def repaired(sentence: Sentence, attempt: Attempt) -> str:
-    """The text of an attempt with its faults repaired as far as possible, in the case of the source."""
-    source, text = sentence.text, attempt.translation.text
-    for fault, repair in REPAIRS.items():
-        if fault in attempt.faults:
-            text = repair(source, text)
+def repaired(sentence: Sentence, attempt: Attempt) -> Attempt:
+    """The attempt with its faults repaired in its text as far as possible, in capitals if the source is. Faults whose
+    repair cuts or appends something remain."""
+    source, best, remaining = _without_terms(sentence.text), attempt, set[str]()
+    for repairs in (CUTS, REPAIRS, ADDITIONS):
+        for fault, repair in repairs.items():
+            if fault in best.faults:
+                remaining |= {fault} if repairs is not REPAIRS else set()
+                best = _changed(sentence, best, repair(source, best.translation.text))
+    text = best.translation.text
     if checks.is_capitals(source) and not checks.is_capitals(text):
-        return checks.raised(text)
-    return checks.titled(text) if in_title_case(sentence) else text
+        best = best._replace(translation=replace(best.translation, text=checks.raised(text)))
+    return best._replace(faults=tuple(name for name in SEVERITY if name in {*remaining, *best.faults}))
 
 
-REPAIRS: dict[str, Callable[[str, str], str]] = {
-    "too long": checks.cut_to_length,
+def _changed(sentence: Sentence, attempt: Attempt, text: str) -> Attempt:
+    """The attempt with another text, checked again."""
+    if text == attempt.translation.text:
+        return attempt
+    return checked(sentence, replace(attempt.translation, text=text))
+
+
+Repair = Callable[[str, str], str]
+"""From source and output to a better output."""
+
+CUTS: dict[str, Repair] = {"loop": checks.cut_loops}
+"""Fault -> repair that removes a part of the output."""
+REPAIRS: dict[str, Repair] = {
     "number lost": checks.put_back_numbers,
     "address lost": checks.put_back_addresses,
     "quotation lost": checks.put_back_quotes,
 }
-"""Fault -> repair (source, output) -> output, applied in this order."""
+"""Fault -> repair that puts back what is missing, where its place is known."""
+ADDITIONS: dict[str, Repair] = {"address lost": checks.append_addresses}
+"""Fault -> repair that appends what is missing."""
 
 
 # ---- remedies
 
 
 def as_a_sentence(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:
-    """For a source in capitals or title case: translate it in sentence case, then restore the case."""
+    """For a source in capitals or title case: translate it in sentence case, then restore capitals. Title case is not
+    restored: German and French do not have it."""
     capitals = checks.is_capitals(sentence.text)
     if not ((capitals or in_title_case(sentence)) and sentence.is_free):
         return []
     found = yield from sentence.search(sentence.recase(sentence.text))
-    raised = checks.raised if capitals else checks.titled
-    return [replace(each, text=raised(each.text)) for each in found[:1]]
+    return [replace(each, text=checks.raised(each.text)) if capitals else each for each in found[:1]]
 
 
 def with_plain_quotes(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:
@@ -222,14 +264,12 @@ def with_plain_quotes(sentence: Sentence, best: Attempt) -> Steps[list[Translati
 
 
 def with_placeholders(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:
-    """Protect addresses, and also numbers or quotation marks if one was lost, by placeholders."""
-    lost = {"address lost", "number lost", "spelled", "quotation lost"} & set(best.faults)
-    if not (lost and sentence.is_free and sentence.knows_placeholders):
-        return []
+    """Protect addresses, and also numbers if one was lost, by placeholders."""
+    lost = {"address lost", "number lost"} & set(best.faults)
+    if not (lost and sentence.is_free and sentence.knows_placeholders) or TERM_BEGIN in sentence.text:
+        return []  # the marks of annotated terms would become placeholders too
     try:
-        numbers, quotes = bool(lost & {"number lost", "spelled"}), "quotation lost" in lost
-        protectors = [PROTECTORS["addresses"], *[NUMBERS] * numbers, *[QUOTES] * quotes]
-        protected = protect(sentence.text, protectors)
+        protected = protect(sentence.text, [PROTECTORS["addresses"], *[NUMBERS] * ("number lost" in lost)])
     except ValueError:  # more of them than there are placeholders
         return []
     if not protected.has_words:
@@ -251,7 +291,7 @@ def without_repetition(sentence: Sentence, best: Attempt) -> Steps[list[Translat
 
 def among_more(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:
     """All hypotheses of a wider beam; with a larger length penalty if a part is missing."""
-    if set(best.faults) <= {"doubtful", "spelled"}:
+    if best.to_remedy <= {DOUBTFUL}:
         return []
     settings = sentence.settings
     width = max(WIDER, settings.beam_size)

@@ -78,7 +78,7 @@ def find_loop(source: str, output: str) -> tuple[str, ...]:
     repeated sequence of a few characters counts.
     """
     words = WORD.findall(output.casefold())
-    if max(Counter(words).values(), default=0) >= FEWEST_TIMES:  # hardly any output has a word so often
+    if len(words) - len(set(words)) >= FEWEST_TIMES - 1:  # else no word occurs so often
         of_source = WORD.findall(source.casefold())
         for size in range(1, MAX_NGRAM + 1):
             times, place = longest_run(words, size)
@@ -116,9 +116,9 @@ def is_too_long(source: str, output: str) -> bool:
 
 def is_copied(source: str, output: str) -> bool:
     """Whether several words were copied; one word, such as a name, may be the same in both languages."""
-    words = WORD.findall(source)
-    same = source.strip().casefold() == output.strip().casefold()
-    return same and sum(not word.isdigit() and not word.istitle() for word in words) >= 2
+    if source.strip().casefold() != output.strip().casefold():
+        return False
+    return sum(not word.isdigit() and not word.istitle() for word in WORD.findall(source)) >= 2
 
 
 def lost_numbers(source: str, output: str, *, spelled: bool = True) -> tuple[str, ...]:
@@ -162,7 +162,8 @@ def lost_quotes(source: str, output: str) -> int:
 
     Single marks count only in pairs around words: an apostrophe is not counted.
     """
-    return max(0, _count_quotes(source) - _count_quotes(output))
+    count = _count_quotes(source)
+    return max(0, count - _count_quotes(output)) if count else 0
 
 
 def _count_quotes(text: str) -> int:
@@ -265,17 +266,6 @@ def recased(text: str, encode: Callable[[str], Sequence[int]]) -> str:
     return found[:first] + found[first : first + 1].upper() + found[first + 1 :]
 
 
-def titled(text: str) -> str:
-    """The text in title case; addresses are unchanged."""
-    kept = [match.span() for match in ADDRESS.finditer(text)]
-
-    def large(match: re.Match[str]) -> str:
-        inside = any(begin <= match.start() < end for begin, end in kept)
-        return match[0] if inside else match[0][0].upper() + match[0][1:]
-
-    return re.sub(r"[^\W\d_][\w'’]*", large, text)
-
-
 def plain_quotes(text: str) -> str:
     """The text with straight double quotation marks, without the spaces inside French ones."""
     text = SINGLE_QUOTED.sub(lambda match: f'"{match[0][1:-1]}"', text)
@@ -338,14 +328,6 @@ def _without_repetition(source: str, output: str) -> str:
     )
 
 
-def cut_to_length(source: str, output: str) -> str:
-    """The output truncated after the last word with which it is not too long for its source."""
-    if not is_too_long(source, output):
-        return output
-    limit = max(FEW, int(LONG * len(source.strip())))
-    return re.sub(r"\s+\S*$", "", output[: limit + 1]) if " " in output[:limit] else output[:limit]
-
-
 def put_back_numbers(source: str, output: str) -> str:
     """Replace numbers that the source does not have by lost numbers, as far as there are any."""
     lost, added = list(lost_numbers(source, output)), list(lost_numbers(output, source))
@@ -359,17 +341,21 @@ def put_back_numbers(source: str, output: str) -> str:
 
 
 def put_back_addresses(source: str, output: str) -> str:
-    """Replace the most similar words by lost URLs and e-mail addresses; without such a word, append them."""
+    """Replace the most similar words by lost URLs and e-mail addresses, where there are similar ones."""
     for address in lost_addresses(source, output):
         words = [word for word in re.findall(r"\S+", output) if word not in find_addresses(source)]
         nearest = max(words, key=lambda word: _likeness(address, word), default="")
         if nearest and _likeness(address, nearest) >= ALIKE:
-            bare = nearest.rstrip(".,;:!?")
-            output = output.replace(bare, address, 1)
-        else:
-            end = _END.search(output)
-            place = end.start() if end else len(output)
-            output = f"{output[:place]} {address}{output[place:]}".strip()
+            output = output.replace(nearest.rstrip(".,;:!?"), address, 1)
+    return output
+
+
+def append_addresses(source: str, output: str) -> str:
+    """Append lost URLs and e-mail addresses, before the final punctuation."""
+    for address in lost_addresses(source, output):
+        end = _END.search(output)
+        place = end.start() if end else len(output)
+        output = f"{output[:place]} {address}{output[place:]}".strip()
     return output
 
 
