@@ -16,10 +16,12 @@ import numpy as np
 import typer
 
 from benchmarks.box_card import write_card
+from benchmarks.box_text import REGISTERS, corpora, path_of, prepare_text
 from benchmarks.machine import describe_machine
 from benchmarks.output import RESULTS, table, write_result
 from benchmarks.robustness import DIRECTIONS, faults, read_inputs
-from limelight.config import Corpus, Direction, RunConfig, override
+from limelight.box import bundled_models
+from limelight.config import Direction, RunConfig, override
 from limelight.evaluation import Evaluation, evaluate
 from limelight.evaluation.confidence import MIN_PAIRS
 from limelight.files import remove
@@ -29,12 +31,15 @@ from limelight.models.build import count_parameters
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
 from limelight.preparation.detector import share_detector
-from limelight.recipes import find_recipe
+from limelight.storage.extend import extend_model
 from limelight.storage.layout import CARD
-from limelight.storage.model import load_model
+from limelight.storage.model import load_model, save_model
 from limelight.text.pair import Pair
 from limelight.text.readers import read_pairs
+from limelight.text.signs import SIGNS
+from limelight.tokens.extend import extend_tokenizer
 from limelight.training.confidence import learn_confidence
+from limelight.training.parent import read_parent
 from limelight.training.run import train
 
 NAME = "tatoeba-en-de-fr"
@@ -42,20 +47,19 @@ PARTNERS = ("de", "fr")
 AIMS = {("en", "de"): 38.0, ("en", "fr"): 44.0, ("de", "en"): 42.0, ("fr", "en"): 48.0}
 SAMPLES = 20
 SETTINGS = (
-    "data.both_directions=true",
-    "tokens.vocabulary_size=12000",
     "training.seed=1",
     "training.schedule=wsd",
-    "training.learning_rate=2e-3",
-    "training.validate_every=2000",
-    "training.checkpoint_every=250",
-    "training.bleu_sentences=250",
+    "training.learning_rate=1.5e-3",
+    "training.warmup=200",
+    "training.validate_every=1000",
+    "training.checkpoint_every=50",
+    "training.bleu_sentences=150",
     "training.patience=1000",
     "augmentation.join=0.05",
     "augmentation.placeholders=0.04",
     "augmentation.terms=0.04",
     "augmentation.names=0.1",
-    "augmentation.numbers=0.3",
+    "augmentation.numbers=0.2",
     "augmentation.inserts=0.03",
     "augmentation.same=0.01",
     "augmentation.quotes=0.015",
@@ -65,23 +69,28 @@ SETTINGS = (
     "augmentation.uppercase=0.025",
     "augmentation.titlecase=0.015",
     "augmentation.typos=0.03",
+    "augmentation.decimals=0.03",
+    "augmentation.signs=0.04",
 )
-"""What the run sets beside its recipe."""
+"""What the run sets beside the model that it begins with."""
+VOCABULARY = 16_000
 
 
 def main(
     data: Annotated[Path, typer.Option(help="Folder with the text.")],
     out: Annotated[Path, typer.Option(help="Folder for the run and the model to ship.")],
     updates: Annotated[int, typer.Option(help="Updates in all.")] = 60_000,
-    recipe: Annotated[str, typer.Option(help="Any recipe of limelight.")] = "deep-6-2",
+    parent: Annotated[Path, typer.Option(help="The model to begin with.")] = bundled_models()[NAME],
     set_: Annotated[list[str] | None, typer.Option("--set", help="Any setting, section.key=value.")] = None,
     measure_only: Annotated[bool, typer.Option(help="Train nothing: measure the run, or the model, in OUT.")] = False,
 ) -> None:
     """Train, make it small, measure, print, write down."""
     hold_memory_for_work()
-    run = out / "run"
+    text, run = out / "text", out / "run"
+    prepare_text(data, text)
     if not measure_only:
-        train(configuration(data, recipe, [f"training.max_steps={updates}", *(set_ or [])]), run)
+        begin_with = extended(parent, text, out / "start")
+        train(configuration(begin_with, text, [f"training.max_steps={updates}", *(set_ or [])]), run)
     shipped = smallest(run, out / NAME) if run.exists() else out / NAME
     errors = calibrate(shipped, data)
     translator = load_translator(shipped)
@@ -104,17 +113,37 @@ def main(
     write_result("in-the-box", result, folder=RESULTS)
 
 
-def configuration(data: Path, recipe: str, settings: list[str]) -> RunConfig:
-    """The whole run."""
-    config = find_recipe(recipe)
-    parts = {
-        part: tuple(
-            Corpus(files=(str(data / f"en-{partner}.{name}.tsv.gz"),), source="en", target=partner)
-            for partner in PARTNERS
+def extended(parent: Path, text: Path, folder: Path) -> Path:
+    """A model of the parent's weights whose vocabulary also has all `SIGNS`, and merges of the text that the parent
+    did not see; written once."""
+    if not folder.exists():
+        stored = load_model(parent)
+        new = (
+            side
+            for register in REGISTERS[1:]
+            for languages in register.pairs
+            for pair in read_pairs([path_of(text, register, languages, "train")])
+            for side in (pair.source, pair.target)
         )
-        for part, name in (("train", "train"), ("valid", "dev"))
-    }
-    config = config.model_copy(update={"data": config.data.model_copy(update=parts)})
+        tokenizer = stored.tokenizers.target
+        lacking = set(SIGNS) - set(tokenizer.pieces(range(tokenizer.size)))
+        merges = VOCABULARY - tokenizer.padding - len(lacking)
+        model, tokenizers = extend_model(
+            stored, extend_tokenizer(tokenizer, characters=SIGNS, texts=new, merges=merges)
+        )
+        tokens = stored.config.tokens.model_copy(update={"vocabulary_size": VOCABULARY})
+        config = stored.config.model_copy(update={"tokens": tokens, "weights": "fp32"})
+        save_model(
+            folder, model, tokenizers, config, notes=stored.notes, card=(stored.folder / CARD).read_text("utf-8")
+        )
+    return folder
+
+
+def configuration(begin_with: Path, text: Path, settings: list[str]) -> RunConfig:
+    """The whole run."""
+    config = read_parent(str(begin_with))
+    data = config.data.model_copy(update={"train": corpora(text, "train"), "valid": corpora(text, "dev")})
+    config = config.model_copy(update={"data": data, "begin_with": str(begin_with), "weights": "fp32"})
     return override(config, [*SETTINGS, *settings])
 
 

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from limelight.config.augmentation import AugmentationConfig
-from limelight.text.augmentation import AUGMENTATIONS, MARKING, Augmented, Languages, augment
+from limelight.text.augmentation import AUGMENTATIONS, LATER, MARKING, Augmented, Languages, augment
 from limelight.text.marking import NO_FORMS, Alignment, Link
 from limelight.text.marks import ANNOTATION, MARK, PLACEHOLDER, TERM_BEGIN, TERM_END, placeholder
 from limelight.text.pair import Sides
@@ -221,6 +221,45 @@ def test_nothing_new_is_drawn_for_a_rate_of_0(seed: int) -> None:
     rates = dict.fromkeys(AUGMENTATIONS, 0.3)
     found = augment(pairs, [EN_DE] * 50, rates, seed)
     assert augment(pairs, [EN_DE] * 50, {**rates, "placeholders": 0.0, "terms": 0.0}, seed) == found
+
+
+def test_later_augmentations_draw_nothing_at_a_rate_of_0(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = [Sides(f"{PAIR.source} Number {n}.", f"{PAIR.target} Nummer {n}.") for n in range(50)]
+    rates = {name: 0.0 if name in LATER else 0.3 for name in AUGMENTATIONS}
+    found = augment(pairs, [EN_DE] * 50, rates, seed)
+    for name in LATER:
+        monkeypatch.delitem(AUGMENTATIONS, name)
+    assert augment(pairs, [EN_DE] * 50, {name: 0.3 for name in AUGMENTATIONS}, seed) == found
+
+
+def test_shared_numbers_become_decimals_of_each_language() -> None:
+    found = {changed("decimals", Sides("7", "7"), seed, Languages("en", "de")) for seed in range(200)}
+    values = {
+        (float(source.replace(",", "")), float(target.replace(".", "").replace(",", "."))) for source, target in found
+    }
+    assert all(one == other for one, other in values)
+    assert len(values) > 150
+    assert any(re.fullmatch(r"\d{1,3}(,\d{3})+\.\d+", source) for source, _ in found)
+
+
+def test_a_pair_without_numbers_gets_the_same_quantity() -> None:
+    pair = Sides("Yes.", "Oui.")
+    digits = re.compile(r"\d")
+    for seed in range(200):
+        found = changed("decimals", pair, seed, Languages("en", "fr"))
+        assert found != pair
+        assert digits.findall(found.source) == digits.findall(found.target)
+        assert found.source.startswith("Yes. (") == found.target.startswith("Oui. (")
+        if "$" in found.source:
+            assert re.search(r"\$\d[\d,]*\.\d+", found.source)
+            assert re.search(r"\d,\d+ \$", found.target)
+
+
+def test_signs_are_the_same_on_both_sides() -> None:
+    for seed in range(200):
+        found = changed("signs", Sides("Yes.", "Ja."), seed)
+        assert found.source.replace("Yes", "Ja") == found.target
+        assert found.source != "Yes."
 
 
 def test_marks_without_alignments_are_refused() -> None:

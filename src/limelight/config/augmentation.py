@@ -44,6 +44,11 @@ class AugmentationConfig(Section):
     typos: Rate = 0.0
     """The source gets one or two typing errors: letters swapped, lost, doubled or mistaken for their neighbors."""
 
+    decimals: Rate = 0.0
+    """Numbers that both sides share become decimals as each language writes them; other pairs get the same quantity."""
+    signs: Rate = 0.0
+    """Both sides get the same brackets, signs, variables or pieces of code."""
+
     @property
     def needs_alignments(self) -> bool:
         """Whether it has to be known which words translate one another."""

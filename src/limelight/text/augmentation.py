@@ -12,7 +12,17 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import NamedTuple
 
-from limelight.text.invented import invented_insert, invented_name, invented_number, number_written, shared_numbers
+from limelight.text.invented import (
+    decimal_written,
+    invented_decimal,
+    invented_insert,
+    invented_name,
+    invented_number,
+    invented_quantity,
+    invented_sign,
+    number_written,
+    shared_numbers,
+)
 from limelight.text.marking import Alignment, joined_alignment, place_marks
 from limelight.text.marks import ANNOTATION, has_marks
 from limelight.text.pair import Sides
@@ -55,6 +65,17 @@ _WIDE_END = ("。", "！", "？")
 _FINAL = (".", "!", "?", "।", *_WIDE_END)
 _MARKS = ("- ", "* ", "• ", "1. ", "2. ", "3. ", "1) ", "2) ", "a) ", "b) ")
 _QUOTES = {"de": ("„", "“"), "fr": ("« ", " »"), "en": ("“", "”")}
+_BRACKETS = (
+    ("(", ")"),
+    ("[", "]"),
+    ("{", "}"),
+    ("<", ">"),
+    ("*", "*"),
+    ("**", "**"),
+    ("`", "`"),
+    ("_", "_"),
+    ("‘", "’"),
+)
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 
 
@@ -108,6 +129,8 @@ def augment(
             pair, added = place_marks(pair, alignment, random, **marking)
             applied += added
         for name, change in AUGMENTATIONS.items():
+            if name in LATER and not rates.get(name, 0.0):
+                continue
             if random.random() < rates.get(name, 0.0):
                 varied = change(pair, spoken, random)
                 applied += (name,) * (varied != pair)
@@ -149,6 +172,39 @@ def numbers(pair: Sides, languages: Languages, random: Random) -> Sides:
             )
         )
     return pair
+
+
+def decimals(pair: Sides, languages: Languages, random: Random) -> Sides:
+    """Replace each number that occurs once on each side by a decimal, formatted for each language. A pair without such
+    numbers gets a quantity in parentheses, or becomes one."""
+    shared = shared_numbers(*pair)
+    for number in shared:
+        value = invented_decimal(random)
+        pair = Sides(
+            *(
+                re.sub(rf"(?<!\d){number}(?!\d)", decimal_written(value, language), side)
+                for side, language in zip(pair, languages, strict=True)
+            )
+        )
+    if shared:
+        return pair
+    quantities = invented_quantity(languages, random)
+    if random.randrange(4) == 0 and not any(map(has_marks, pair)):
+        return Sides(*quantities)
+    return Sides(*(f"{side} ({quantity})" for side, quantity in zip(pair, quantities, strict=True)))
+
+
+def signs(pair: Sides, _languages: Languages, random: Random) -> Sides:
+    """Put brackets around both sides, the same signs before or after them, or a sign in place of the full stop."""
+    kind, sign = random.randrange(4), invented_sign(random)
+    if kind == 0:
+        opening, closing = random.choice(_BRACKETS)
+        return Sides(*(opening + side + closing for side in pair))
+    if kind == 1:
+        return Sides(*(f"{sign} {side}" for side in pair))
+    if kind == 2 and all(side.endswith(".") for side in pair):
+        return Sides(*(f"{side[:-1]} {sign}." for side in pair))
+    return Sides(*(f"{side} {sign}" for side in pair))
 
 
 def inserts(pair: Sides, _languages: Languages, random: Random) -> Sides:
@@ -241,6 +297,23 @@ def _each_word(text: str, change: Callable[[str], str]) -> str:
 
 AUGMENTATIONS: dict[str, Augmentation] = {
     change.__name__: change
-    for change in (same, names, numbers, inserts, quotes, lists, bare, lowercase, uppercase, titlecase, typos)
+    for change in (
+        same,
+        names,
+        numbers,
+        inserts,
+        quotes,
+        lists,
+        bare,
+        lowercase,
+        uppercase,
+        titlecase,
+        typos,
+        decimals,
+        signs,
+    )
 }
 """In the order in which they are applied; `join`, `placeholders` and `terms` come before all of them."""
+
+LATER = ("decimals", "signs")
+"""Augmentations that draw no random number at a rate of 0, so that runs without them keep their sequence of draws."""

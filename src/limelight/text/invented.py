@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
+
+from limelight.text.signs import SIGNS
 
 _ONSETS = ("b", "d", "f", "g", "h", "j", "k", "l", "m", "n", "p", "r", "s", "t", "v", "w", "z", "br", "dr", "kr", "st")
 _VOWELS = ("a", "e", "i", "o", "u", "ai", "ei", "ia", "io")
@@ -27,6 +29,33 @@ _EMOJI = tuple(
 _EMOJI += ("❤️", "☀️", "🏖️", "✈️", "⚠️")
 _DOMAINS = ("com", "org", "net", "de", "fr", "eu", "edu", "io", "example", "co.uk")
 _CODE = "ABCDEFGHJKLMNPQRSTUVWXYZ0123456789"
+
+_UNITS = (
+    "mg",
+    "g",
+    "kg",
+    "ml",
+    "l",
+    "mm",
+    "cm",
+    "m",
+    "km",
+    "km/h",
+    "°C",
+    "GB",
+    "MB",
+    "kWh",
+    "V",
+    "Hz",
+    "m²",
+    "s",
+    "min",
+)
+_CURRENCIES = ("$", "€", "£")
+_VARIABLES = (
+    "{x}", "{{x}}", "${x}", "$x", "%s", "%d", "%(x)s", "%1$s", "{0}", "{1}", "<x>", "</x>", "<x/>", "<b>", "[x]",
+    "[[x]]", "`x`", "``x``", "*x*", "**x**", "_x_", "x()", ":x:", "%{x}", "&x;", "\\n", "x_id", "x.y", "x=1", '"x"',
+)  # fmt: skip
 
 THOUSANDS = {"de": ".", "es": ".", "it": ".", "nl": ".", "pt": ".", "fr": "\u202f", "en": ","}
 """Thousands separators by language; other languages use a no-break space."""
@@ -55,6 +84,57 @@ def number_written(value: int, language: str) -> str:
     if value < 10_000:
         return str(value)
     return f"{value:,}".replace(",", THOUSANDS.get(language, "\u00a0"))
+
+
+def decimal_written(value: str, language: str) -> str:
+    """A decimal such as `1299.50` formatted for a language: `1,299.50` in English, `1.299,50` in German."""
+    whole, _, fraction = value.partition(".")
+    if len(whole) > 3:
+        whole = f"{int(whole):,}".replace(",", THOUSANDS.get(language, "\u00a0"))
+    return whole + ("." if language == "en" else ",") + fraction
+
+
+def invented_decimal(random: Random) -> str:
+    """A random decimal with a point and without thousands separators, mostly of one or two places."""
+    places = random.choice((1, 1, 1, 2, 2, 2, 3))
+    whole = random.choice((0, random.randint(1, 9), random.randint(10, 999), random.randint(1000, 10**6)))
+    return f"{whole}.{random.randrange(10**places):0{places}d}"
+
+
+def invented_quantity(languages: Sequence[str], random: Random) -> list[str]:
+    """The same random quantity in each language: a number with a unit, a price, a percentage, a version or a range."""
+    kind = random.randrange(5)
+    if kind == 0:
+        version = random.choice(("", "v")) + ".".join(str(random.randrange(20)) for _ in range(random.randint(3, 4)))
+        return [version for _ in languages]
+    if kind == 1:
+        first = random.randint(1, 90)
+        text = f"{first}{random.choice('-–')}{first + random.randint(1, 40)}{random.choice(('', ' cm', ' kg'))}"
+        return [text for _ in languages]
+    value, sign = invented_decimal(random), random.choice(("", "", "", "-", "−", "+"))
+    unit, currency, is_close = random.choice(_UNITS), random.choice(_CURRENCIES), random.random() < 0.5
+    found = []
+    for language in languages:
+        number = decimal_written(value, language)
+        if kind == 2:
+            found.append(f"{sign}{number} {unit}")
+        elif kind == 3:
+            found.append(f"{currency}{number}" if language == "en" else f"{number} {currency}")
+        else:
+            found.append(f"{sign}{number}%" if language == "en" and is_close else f"{sign}{number} %")
+    return found
+
+
+def invented_sign(random: Random) -> str:
+    """A sign, a variable, a tag, a path or another piece of code."""
+    kind, name = random.randrange(6), _lower(random)
+    if kind < 3:
+        return "".join(random.choices(SIGNS, k=random.choice((1, 1, 2))))
+    if kind == 3:
+        return random.choice(_VARIABLES).replace("x", name)
+    if kind == 4:
+        return f"{name} {random.choice('&+/=<>|×→–')} {_lower(random)}"
+    return random.choice(("/", "\\", "C:\\", "~/", "./", "#", "@", "--")) + name
 
 
 def shared_numbers(source: str, target: str) -> list[str]:

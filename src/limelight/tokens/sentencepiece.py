@@ -96,6 +96,11 @@ class SentencePieceTokenizer(Pieces):
         """How it splits text."""
         return self._kind
 
+    @property
+    def serialized(self) -> bytes:
+        """The sentencepiece model."""
+        return self._model
+
     def encode(self, text: str) -> list[int]:
         """The best segmentation of `text`, without an end id."""
         return self._processor.encode(normalize(text))

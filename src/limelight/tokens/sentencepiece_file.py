@@ -1,21 +1,22 @@
-"""Reading the fields of a sentencepiece model file, and replacing its normalization rules.
+"""Reading the fields of a sentencepiece model file, replacing its normalization rules, and adding pieces.
 
 The numbers of the fields are those of sentencepiece_model.proto of sentencepiece, whose library reads such files but
 changes none.
 """
 
-from collections.abc import Mapping
+import struct
+from collections.abc import Iterable, Mapping
 
 from limelight.errors import UserError
 from limelight.tokens.protobuf import fields
 
 PIECE, TRAINER, NORMALIZER = 1, 2, 3  # fields of the whole
-PIECE_TEXT, PIECE_KIND, USER_DEFINED = 1, 3, 4  # fields of a piece, and one of the kinds
+PIECE_TEXT, PIECE_SCORE, PIECE_KIND, USER_DEFINED = 1, 2, 3, 4  # fields of a piece, and one of the kinds
 MODEL_TYPE = 3  # of the trainer
 RULE_NAME, RULES = 1, 2  # of the normalizer
 TYPES = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}
 
-_BYTES = 2  # the wire type of text, bytes and messages
+_BYTES, _FOUR_BYTES = 2, 5  # the wire types of text, bytes and messages, and of a float
 
 
 def type_of(model: bytes) -> str:
@@ -37,6 +38,27 @@ def pieces_in(model: bytes) -> dict[str, bool]:
             never_split = PIECE_KIND in piece and piece[PIECE_KIND].value == USER_DEFINED
             found[text.decode("utf-8", errors="replace")] = never_split
     return found
+
+
+def lowest_score(model: bytes) -> float:
+    """The lowest score of a piece. BPE merges pieces of higher scores first."""
+    scores = [
+        struct.unpack("<f", each.raw[-4:])[0]
+        for field in fields(model)
+        if field.number == PIECE
+        for each in fields(field.bytes_value())
+        if each.number == PIECE_SCORE
+    ]
+    return min(scores, default=0.0)
+
+
+def add_pieces(model: bytes, scored: Iterable[tuple[str, float]]) -> bytes:
+    """The same model with ordinary pieces of these texts and scores after its own."""
+    added = (
+        _field(PIECE_TEXT, text.encode()) + _varint(PIECE_SCORE << 3 | _FOUR_BYTES) + struct.pack("<f", score)
+        for text, score in scored
+    )
+    return model + b"".join(_field(PIECE, piece) for piece in added)
 
 
 def rules_of(model: bytes) -> tuple[str, bytes]:

@@ -227,6 +227,11 @@ class Pieces:
         return self._pieces.index(piece)
 
     @property
+    def reserved(self) -> tuple[str, ...]:
+        """The pieces that are never split."""
+        return self._reserved
+
+    @property
     def size(self) -> int:
         """How many ids there are, padding included."""
         return len(self._pieces)

@@ -1,0 +1,133 @@
+"""The text of the bundled model: which corpora, their development parts, and pairs of German and French.
+
+DATA holds a folder for each corpus: `en-de` and `en-fr` as `.train.tsv.gz` and `.test.tsv.gz`, English first, and for
+some also `.dev.tsv.gz`. Where there is no development part, one is taken from the training part: the pairs whose
+lower-cased English text has a SHA-256 that is divisible by `DEV_SHARE`. Pairs of German and French are those of the
+same English text, in each part by itself.
+"""
+
+import gzip
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from limelight.config import Corpus
+from limelight.files import write_whole
+from limelight.text.pair import Pair
+from limelight.text.readers import read_pairs
+
+DEV_SHARE = 100
+MAX_JOINED = 3
+"""Maximum number of pairs of German and French for one English text."""
+PARTS = ("train", "dev", "test")
+Direction = tuple[str, str]
+Rows = list[tuple[str, str]]
+
+
+class Register(NamedTuple):
+    """A corpus, named by its folder."""
+
+    folder: str
+    partners: tuple[str, ...]
+    weight: float
+    """How often an epoch contains a pair with English."""
+    has_dev: bool = False
+
+    @property
+    def pairs(self) -> list[Direction]:
+        """The languages of its files, in the order of their columns."""
+        with_english = [("en", partner) for partner in self.partners]
+        return with_english + [("de", "fr")] * (len(self.partners) == 2)
+
+
+REGISTERS = (
+    Register("tatoeba", ("de", "fr"), 1.0, has_dev=True),
+    Register("libreoffice-help", ("de", "fr"), 1.5),
+    Register("home-assistant", ("de", "fr"), 3.0),
+    Register("python-docs", ("fr",), 1.5),
+)
+
+
+def prepare_text(data: Path, out: Path) -> None:
+    """Write all parts of all registers into `out`, unless they are there."""
+    for register in REGISTERS:
+        if path_of(out, register, register.pairs[-1], PARTS[-1]).exists():
+            continue
+        found = {partner: _parts_of(data, register, partner) for partner in register.partners}
+        for part in PARTS:
+            for partner in register.partners:
+                _write(path_of(out, register, ("en", partner), part), found[partner][part])
+            if len(register.partners) == 2:
+                _write(path_of(out, register, ("de", "fr"), part), _joined(found["de"][part], found["fr"][part]))
+
+
+def path_of(out: Path, register: Register, languages: Direction, part: str) -> Path:
+    """The file of a part."""
+    return out / register.folder / f"{'-'.join(languages)}.{part}.tsv.gz"
+
+
+def corpora(out: Path, part: str) -> tuple[Corpus, ...]:
+    """The corpora of a part; pairs without English have half the weight, as English connects them already."""
+    return tuple(
+        Corpus(
+            files=(str(path_of(out, register, languages, part)),),
+            source=languages[0],
+            target=languages[1],
+            weight=register.weight * (1.0 if "en" in languages else 0.5),
+        )
+        for register in REGISTERS
+        for languages in register.pairs
+    )
+
+
+def pairs_of(out: Path, register: Register, part: str, direction: Direction) -> list[Pair]:
+    """The pairs of a direction."""
+    languages = direction if direction in register.pairs else direction[::-1]
+    pairs = list(read_pairs([path_of(out, register, languages, part)]))
+    if languages == direction:
+        return pairs
+    return [Pair(pair.target, pair.source, pair.file, pair.line) for pair in pairs]
+
+
+def directions_of(register: Register) -> list[Direction]:
+    """The directions that a register has, both ways."""
+    return [*register.pairs, *(languages[::-1] for languages in register.pairs)]
+
+
+def _parts_of(data: Path, register: Register, partner: str) -> dict[str, Rows]:
+    def read(part: str) -> Rows:
+        pairs = read_pairs([data / register.folder / f"en-{partner}.{part}.tsv.gz"])
+        return [(pair.source, pair.target) for pair in pairs]
+
+    train, test = read("train"), read("test")
+    if register.has_dev:
+        return {"train": train, "dev": read("dev"), "test": test}
+    dev = [row for row in train if _is_dev(row[0])]
+    return {"train": [row for row in train if not _is_dev(row[0])], "dev": dev, "test": test}
+
+
+def _is_dev(english: str) -> bool:
+    return int(hashlib.sha256(english.lower().encode()).hexdigest(), 16) % DEV_SHARE == 0
+
+
+def _joined(german: Rows, french: Rows) -> Rows:
+    """Pairs of German and French with the same English text, each once."""
+    of_english: defaultdict[str, list[str]] = defaultdict(list)
+    for english, text in french:
+        of_english[english].append(text)
+    pairs: dict[tuple[str, str], None] = {}
+    count: defaultdict[str, int] = defaultdict(int)
+    for english, text in german:
+        for other in of_english.get(english, ()):
+            if count[english] < MAX_JOINED:
+                pairs[text, other] = None
+                count[english] += 1
+    return list(pairs)
+
+
+def _write(path: Path, rows: Iterable[tuple[str, str]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = "".join(f"{first}\t{second}\n" for first, second in rows)
+    write_whole(path, gzip.compress(text.encode(), mtime=0))
