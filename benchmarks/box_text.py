@@ -41,6 +41,15 @@ class Register(NamedTuple):
         with_english = [("en", partner) for partner in self.partners]
         return with_english + [("de", "fr")] * (len(self.partners) == 2)
 
+    @property
+    def directions(self) -> list[Direction]:
+        """The directions of its pairs, both ways."""
+        return [*self.pairs, *(languages[::-1] for languages in self.pairs)]
+
+    def weight_of(self, languages: Direction) -> float:
+        """Pairs without English have half the weight, as English connects them already."""
+        return self.weight * (1.0 if "en" in languages else 0.5)
+
 
 REGISTERS = (
     Register("tatoeba", ("de", "fr"), 1.0, has_dev=True),
@@ -65,17 +74,17 @@ def prepare_text(data: Path, out: Path) -> None:
 
 def path_of(out: Path, register: Register, languages: Direction, part: str) -> Path:
     """The file of a part."""
-    return out / register.folder / f"{'-'.join(languages)}.{part}.tsv.gz"
+    return out / register.folder / _name(languages, part)
 
 
 def corpora(out: Path, part: str) -> tuple[Corpus, ...]:
-    """The corpora of a part; pairs without English have half the weight, as English connects them already."""
+    """The corpora of a part."""
     return tuple(
         Corpus(
             files=(str(path_of(out, register, languages, part)),),
             source=languages[0],
             target=languages[1],
-            weight=register.weight * (1.0 if "en" in languages else 0.5),
+            weight=register.weight_of(languages),
         )
         for register in REGISTERS
         for languages in register.pairs
@@ -84,22 +93,25 @@ def corpora(out: Path, part: str) -> tuple[Corpus, ...]:
 
 def pairs_of(out: Path, register: Register, part: str, direction: Direction) -> list[Pair]:
     """The pairs of a direction."""
-    languages = direction if direction in register.pairs else direction[::-1]
-    pairs = list(read_pairs([path_of(out, register, languages, part)]))
-    if languages == direction:
-        return pairs
+    return read_part(out, register.folder, part, direction)
+
+
+def read_part(data: Path, folder: str, part: str, direction: Direction) -> list[Pair]:
+    """The pairs of a direction in the file of its languages, in whichever order that has them."""
+    path = data / folder / _name(direction, part)
+    if path.exists():
+        return list(read_pairs([path]))
+    pairs = read_pairs([data / folder / _name(direction[::-1], part)])
     return [Pair(pair.target, pair.source, pair.file, pair.line) for pair in pairs]
 
 
-def directions_of(register: Register) -> list[Direction]:
-    """The directions that a register has, both ways."""
-    return [*register.pairs, *(languages[::-1] for languages in register.pairs)]
+def _name(languages: Direction, part: str) -> str:
+    return f"{'-'.join(languages)}.{part}.tsv.gz"
 
 
 def _parts_of(data: Path, register: Register, partner: str) -> dict[str, Rows]:
     def read(part: str) -> Rows:
-        pairs = read_pairs([data / register.folder / f"en-{partner}.{part}.tsv.gz"])
-        return [(pair.source, pair.target) for pair in pairs]
+        return [(pair.source, pair.target) for pair in read_part(data, register.folder, part, ("en", partner))]
 
     train, test = read("train"), read("test")
     if register.has_dev:

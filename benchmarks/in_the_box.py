@@ -1,14 +1,16 @@
-"""The bundled model, made anew: one model for en-de, en-fr, de-en and fr-en, and the table of its card.
+"""The bundled model, made anew: one model for all directions of English, German and French, and its card.
 
     python -m benchmarks.in_the_box --data DATA --out runs/box
 
-DATA holds `en-de` and `en-fr` as `.train.tsv.gz`, `.dev.tsv.gz` and `.test.tsv.gz`, English first (Tatoeba's pairs as
-manythings.org/anki publishes them). A run that is there already is resumed, or only measured where it has nothing left
-to do. The model of `--weights int8` is what the package ships; it is measured as it is shipped. Figures are printed and
-written to `benchmarks/results/in-the-box.json`; sentences of the text are only printed.
+DATA is described in `benchmarks/box_text.py`; `newstest2014/newstest2014.{en,de}.gz` is only measured with. The run
+begins with the weights of the bundled model, whose vocabulary is extended first. A run that is there already is
+resumed, or only measured where it has nothing left to do. `--set training.max_steps=N` with a larger N continues it;
+its last fifth decays (schedule `wsd`). What the package ships has int8 weights, and is measured with them. Figures are
+printed and written to `benchmarks/results/in-the-box.json`; sentences of the text are only printed.
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +18,7 @@ import numpy as np
 import typer
 
 from benchmarks.box_card import write_card
-from benchmarks.box_text import REGISTERS, corpora, path_of, prepare_text
+from benchmarks.box_text import PARTS, REGISTERS, corpora, pairs_of, path_of, prepare_text
 from benchmarks.machine import describe_machine
 from benchmarks.output import RESULTS, table, write_result
 from benchmarks.robustness import DIRECTIONS, faults, read_inputs
@@ -43,8 +45,15 @@ from limelight.training.parent import read_parent
 from limelight.training.run import train
 
 NAME = "tatoeba-en-de-fr"
-PARTNERS = ("de", "fr")
-AIMS = {("en", "de"): 38.0, ("en", "fr"): 44.0, ("de", "en"): 42.0, ("fr", "en"): 48.0}
+NEWS = "newstest2014"
+AIMS = {
+    "tatoeba": {"en-de": 39.5, "en-fr": 44.0, "de-en": 48.0, "fr-en": 55.5, "de-fr": 30.0},
+    "libreoffice-help": {"en-de": 28.0, "en-fr": 33.0, "de-en": 30.0, "fr-en": 34.0},
+    "home-assistant": {"en-de": 28.0, "en-fr": 28.0},
+    "python-docs": {"en-fr": 18.0},
+    NEWS: {"en-de": 12.0},
+}
+"""BLEU of the test parts, set before the training."""
 SAMPLES = 20
 SETTINGS = (
     "training.seed=1",
@@ -80,7 +89,7 @@ def main(
     data: Annotated[Path, typer.Option(help="Folder with the text.")],
     out: Annotated[Path, typer.Option(help="Folder for the run and the model to ship.")],
     updates: Annotated[int, typer.Option(help="Updates in all.")] = 60_000,
-    parent: Annotated[Path, typer.Option(help="The model to begin with.")] = bundled_models()[NAME],
+    parent: Annotated[Path | None, typer.Option(help="The model to begin with; the bundled one if not given.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="Any setting, section.key=value.")] = None,
     measure_only: Annotated[bool, typer.Option(help="Train nothing: measure the run, or the model, in OUT.")] = False,
 ) -> None:
@@ -89,17 +98,19 @@ def main(
     text, run = out / "text", out / "run"
     prepare_text(data, text)
     if not measure_only:
-        begin_with = extended(parent, text, out / "start")
+        begin_with = extended(parent or bundled_models()[NAME], text, out / "start")
         train(configuration(begin_with, text, [f"training.max_steps={updates}", *(set_ or [])]), run)
     shipped = smallest(run, out / NAME) if run.exists() else out / NAME
-    errors = calibrate(shipped, data)
+    errors = calibrate(shipped, text)
     translator = load_translator(shipped)
-    scores = {direction: _score(translator, data, direction) for direction in DIRECTIONS}
+    tests = tests_of(data, text)
+    scores = {key: score(translator, pairs, key[1]) for key, pairs in tests.items()}
     guarded, alone = ({each: _robustness(translator, each, guards=on) for each in DIRECTIONS} for on in (True, False))
+    everyday = {direction: found for (name, direction), found in scores.items() if name == REGISTERS[0].folder}
     tables = {
-        "counts": _count_table(data),
+        "counts": _count_table(text),
         "scores": _score_table(scores),
-        "lengths": _length_table(scores),
+        "lengths": _length_table(everyday),
         "robustness": _robustness_table(guarded),
         "without_guards": _robustness_table(alone),
         "speed": _speed(),
@@ -107,8 +118,8 @@ def main(
     }
     (shipped / CARD).write_text(write_card(load_model(shipped), NAME, **tables), encoding="utf-8")
     print((shipped / CARD).read_text(encoding="utf-8"))
-    for direction, found in scores.items():
-        _print_samples(direction, found, _pairs(data, "test", direction))
+    for key, found in scores.items():
+        _print_samples(", ".join(key), found, tests[key])
     result = _result(shipped, updates, scores, guarded, alone) | {"calibration_error": errors}
     write_result("in-the-box", result, folder=RESULTS)
 
@@ -142,7 +153,8 @@ def extended(parent: Path, text: Path, folder: Path) -> Path:
 def configuration(begin_with: Path, text: Path, settings: list[str]) -> RunConfig:
     """The whole run."""
     config = read_parent(str(begin_with))
-    data = config.data.model_copy(update={"train": corpora(text, "train"), "valid": corpora(text, "dev")})
+    parts = {"train": corpora(text, "train"), "valid": corpora(text, "dev"), "both_directions": True}
+    data = config.data.model_copy(update=parts)
     config = config.model_copy(update={"data": data, "begin_with": str(begin_with), "weights": "fp32"})
     return override(config, [*SETTINGS, *settings])
 
@@ -155,24 +167,36 @@ def smallest(run: Path, folder: Path) -> Path:
     return folder
 
 
-def calibrate(shipped: Path, data: Path) -> dict[str, tuple[float, float]]:
-    """Confidence learned from the development parts, and its errors on the test parts; nothing where these are few."""
-    parts = [{Direction(*each): _pairs(data, part, each) for each in DIRECTIONS} for part in ("dev", "test")]
+def calibrate(shipped: Path, text: Path) -> dict[str, tuple[float, float]]:
+    """Confidence learned from the development parts of all registers, and its errors on the test parts; nothing where
+    these are few."""
+    parts: list[dict[Direction, list[Pair]]] = [{}, {}]
+    for found, part in zip(parts, ("dev", "test"), strict=True):
+        for register in REGISTERS:
+            for direction in register.directions:
+                found.setdefault(Direction(*direction), []).extend(pairs_of(text, register, part, direction))
     if sum(map(len, parts[0].values())) < MIN_PAIRS:
         return {}
     return learn_confidence(shipped, parts[0], test=parts[1])[1]
 
 
-def _pairs(data: Path, part: str, direction: tuple[str, str]) -> list[Pair]:
-    source, target = direction
-    partner = target if source == "en" else source
-    pairs = list(read_pairs([data / f"en-{partner}.{part}.tsv.gz"]))
-    return pairs if source == "en" else [Pair(pair.target, pair.source, pair.file, pair.line) for pair in pairs]
+def tests_of(data: Path, text: Path) -> dict[tuple[str, str], list[Pair]]:
+    """The test pairs of each register and direction, and of the news."""
+    tests = {
+        (register.folder, "-".join(direction)): pairs_of(text, register, "test", direction)
+        for register in REGISTERS
+        for direction in register.directions
+    }
+    news = [data / NEWS / f"{NEWS}.{language}.gz" for language in ("en", "de")]
+    if all(path.exists() for path in news):
+        tests |= {(NEWS, "en-de"): list(read_pairs(news)), (NEWS, "de-en"): list(read_pairs(news[::-1]))}
+    return tests
 
 
-def _score(translator: Translator, data: Path, direction: tuple[str, str]) -> Evaluation:
-    """sacreBLEU, one row per pair."""
-    return evaluate(translator, _pairs(data, "test", direction), direction=Direction(*direction), target=direction[1])
+def score(translator: Translator, pairs: Sequence[Pair], name: str) -> Evaluation:
+    """sacreBLEU of a direction, one row per pair."""
+    source, target = name.split("-")
+    return evaluate(translator, pairs, direction=Direction(source, target), target=target)
 
 
 def _robustness(translator: Translator, direction: tuple[str, str], *, guards: bool) -> dict[str, tuple[int, int]]:
@@ -187,27 +211,43 @@ def _robustness(translator: Translator, direction: tuple[str, str], *, guards: b
     return found
 
 
-def _count_table(data: Path) -> str:
+def _count_table(text: Path) -> str:
     """Pairs of each part."""
-    parts = ("train", "dev", "test")
-    rows = [(partner, *(len(_pairs(data, part, ("en", partner))) for part in parts)) for partner in PARTNERS]
-    return table(("pairs of English and", *parts), rows)
+    rows = [
+        (
+            register.folder,
+            "-".join(languages),
+            register.weight_of(languages),
+            *(len(pairs_of(text, register, part, languages)) for part in PARTS),
+        )
+        for register in REGISTERS
+        for languages in register.pairs
+    ]
+    return table(("text", "languages", "weight", *PARTS), rows)
 
 
 def _score_table(scores: dict[tuple[str, str], Evaluation]) -> str:
     rows = [
-        ("-".join(direction), found.bleu.score, AIMS[direction], found.chrf.score, found.sentences, found.unfinished)
-        for direction, found in scores.items()
+        (
+            name,
+            direction,
+            found.bleu.score,
+            AIMS.get(name, {}).get(direction, "-"),
+            found.chrf.score,
+            found.sentences,
+            found.unfinished,
+        )
+        for (name, direction), found in scores.items()
     ]
-    return table(("direction", "BLEU", "aim", "chrF2", "pairs", "without an end"), rows)
+    return table(("text", "direction", "BLEU", "aim", "chrF2", "pairs", "without an end"), rows)
 
 
-def _length_table(scores: dict[tuple[str, str], Evaluation]) -> str:
+def _length_table(scores: dict[str, Evaluation]) -> str:
     """BLEU by words of the source."""
     labels = [bucket.label for bucket in next(iter(scores.values())).by_length]
     rows = [
         (
-            "-".join(direction),
+            direction,
             *(f"{bucket.bleu:.1f} ({bucket.sentences})" if bucket.sentences else "-" for bucket in found.by_length),
         )
         for direction, found in scores.items()
@@ -233,9 +273,9 @@ def _speed() -> str:
     return f"One short sentence (`{found['command']}`; {where}):\n\n{found['table']}"
 
 
-def _print_samples(direction: tuple[str, str], found: Evaluation, pairs: list[Pair]) -> None:
+def _print_samples(name: str, found: Evaluation, pairs: Sequence[Pair]) -> None:
     """Evenly spread over the test set, so that nobody picked them."""
-    print(f"\n{'-'.join(direction)}: {SAMPLES} evenly spread of {len(pairs):,}")
+    print(f"\n{name}: {SAMPLES} evenly spread of {len(pairs):,}")
     for row in np.linspace(0, len(pairs) - 1, SAMPLES).astype(int):
         print(f"  {pairs[row].source}\n    {found.translations[row]}\n    ({pairs[row].target})")
 
@@ -255,7 +295,7 @@ def _result(
         "bytes": sum(path.stat().st_size for path in shipped.rglob("*") if path.is_file()),
         "weights": stored.notes,
         "machine": describe_machine(),
-        "scores": {"-".join(direction): found.to_dict() for direction, found in scores.items()},
+        "scores": {f"{name} {direction}": found.to_dict() for (name, direction), found in scores.items()},
         "robustness": {"-".join(direction): found for direction, found in guarded.items()},
         "robustness_without_guards": {"-".join(direction): found for direction, found in alone.items()},
     }

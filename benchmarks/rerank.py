@@ -16,9 +16,10 @@ import sacrebleu
 import torch
 import typer
 
-from benchmarks.in_the_box import DIRECTIONS, _pairs
+from benchmarks.box_text import read_part
 from benchmarks.machine import describe_machine
 from benchmarks.output import RESULTS, table, write_result
+from benchmarks.robustness import DIRECTIONS
 from limelight.batching.batch import make_batch
 from limelight.box import DEFAULT
 from limelight.config import Direction
@@ -97,7 +98,7 @@ def _row(name: str, lists: dict[tuple[str, str], Lists], score: Callable[[Found]
 
 
 def _lists(translator: Translator, data: Path, direction: tuple[str, str], count: int, beam: int) -> Lists:
-    pairs = _pairs(data, "dev", direction)
+    pairs = read_part(data, "tatoeba", "dev", direction)
     pairs = [pairs[row] for row in np.linspace(0, len(pairs) - 1, min(count, len(pairs))).astype(int)]
     found = translator.translate(
         [pair.source for pair in pairs], source_lang=direction[0], target_lang=direction[1],

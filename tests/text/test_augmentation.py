@@ -229,7 +229,7 @@ def test_later_augmentations_draw_nothing_at_a_rate_of_0(seed: int, monkeypatch:
     found = augment(pairs, [EN_DE] * 50, rates, seed)
     for name in LATER:
         monkeypatch.delitem(AUGMENTATIONS, name)
-    assert augment(pairs, [EN_DE] * 50, {name: 0.3 for name in AUGMENTATIONS}, seed) == found
+    assert augment(pairs, [EN_DE] * 50, dict.fromkeys(AUGMENTATIONS, 0.3), seed) == found
 
 
 def test_shared_numbers_become_decimals_of_each_language() -> None:
