@@ -164,7 +164,7 @@ def _learn_merges(tokenizer: Tokenizer, texts: Iterable[str], merges: int) -> li
     rows = [tokenizer.pieces(ids) for ids in tokenizer.encode_batch(frequent)]
     words = _Words(rows, [counted[word] for word in frequent])
     number_of = {piece: number for number, piece in enumerate(tokenizer.pieces(range(tokenizer.padding)))}
-    parts = {}
+    parts: dict[str, tuple[int, ...]] = {}
     for _ in range(merges):
         pair = words.best()
         if pair is None:
