@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from limelight.config import DecodingConfig, TransformerConfig
+from limelight.config import DecodingConfig, Direction, TransformerConfig
 from limelight.decoding.ensemble import Ensemble
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.errors import UserError
@@ -23,6 +23,7 @@ from limelight.pipelines.protected import (
     translate_protected,
 )
 from limelight.pipelines.translator import Translation, Translator
+from limelight.text.detection import learn_detector
 from limelight.text.found import Found
 from limelight.text.glossary import Glossary, Term
 from limelight.text.icu import MAX_NESTED
@@ -453,3 +454,15 @@ def test_what_is_lost_in_a_branch_is_reported() -> None:
     (found,) = translate_protected(Scripted(lambda marked: [without_marks(marked)]), [text], DEFAULT)
     assert found.text.count("{x}") == 1
     assert "{x}" in (*found.moved, *found.failed)
+
+
+def test_a_text_with_a_lost_span_needs_no_source_language_where_it_is_detected() -> None:
+    texts = {"en": TEXTS * 20, "fr": ["le chien court maintenant", "appuie sur la lampe", "un nom est ici"] * 20}
+    translator = Scripted(said("the lamp hums"))
+    translator.directions = (Direction("en", "de"), Direction("fr", "de"))
+    translator.detector = learn_detector(texts)
+    (found,) = translate_protected(translator, ["the <b>lamp</b> hums"], DEFAULT, target_lang="de")
+    assert (found.text.count("<b>"), found.text.count("</b>")) == (1, 1)
+    assert (found.failed, found.source_lang_confidence is not None) == ((), True)
+    with pytest.raises(UserError, match="does not translate to nl"):
+        translate_protected(translator, ["the lamp"], DEFAULT, target_lang="nl")

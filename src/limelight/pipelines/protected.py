@@ -12,13 +12,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 from limelight.config import Direction
 from limelight.decoding.ensemble import Ensemble
 from limelight.errors import UserError
-from limelight.pipelines.job import Job, Steps
+from limelight.pipelines.job import Chosen, Job, Steps, choose_direction
 from limelight.pipelines.repair_marks import Repaired, renumbered, repair, without_placeholders
 from limelight.pipelines.terms import find_terms, phrases_of, unused_terms, with_terms, without_added_sentences
 from limelight.pipelines.translation import Translation, joined
@@ -212,7 +212,13 @@ def _steps(translator: Translator, protected: ProtectedText, options: dict[str, 
     sentences = protected.sentences
     if isinstance(translator.model, Ensemble):  # it has no attention to place tags by, so it carries them
         sentences = [each if each.sent == each.text else each._replace(sent=each.text) for each in sentences]
-    direction = Direction(options.get("source_lang") or "", options.get("target_lang") or "")
+    asked = options.get("source_lang") or "", options.get("target_lang") or ""
+    whole = " ".join(without_marks(each.text) for each in sentences)  # a sentence may be too short to tell its language
+    detector, chosen = translator.detector, Chosen(None)
+    if detector is not None and not asked[0]:
+        chosen = choose_direction(translator.directions, detector, whole, *asked)
+    direction = chosen.direction or Direction(*asked)
+    options = options | {"source_lang": direction.source, "target_lang": direction.target}
     texts = [with_terms(each.sent, each.terms) if translator.knows_terms else each.sent for each in sentences]
     jobs = translator.jobs(texts, **options)
     found = list[_Sentence]()
@@ -231,7 +237,7 @@ def _steps(translator: Translator, protected: ProtectedText, options: dict[str, 
         unused = unused_terms(each.terms, without_added_sentences(repaired.text, each.text, direction))
         if len(unused) < len(found[place].unused):
             found[place] = _Sentence(each, repaired, translation, unused)
-    return _finished(protected, found)
+    return replace(_finished(protected, found), source_lang_confidence=chosen.confidence)
 
 
 def _with_phrases(translator: Translator, text: str, found: _Sentence, options: dict[str, Any]) -> list[Job]:
