@@ -15,3 +15,8 @@ class RunError(RuntimeError):
 
 class TextWarning(UserWarning):
     """Text that can be read but may not be what the user means: `file: what is strange; what to do`."""
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, for messages: `1 file`, `2,000 files`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

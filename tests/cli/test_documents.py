@@ -1,5 +1,6 @@
 """`limelight translate` with documents: a file into a file, a folder into a folder."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ def test_a_file_into_a_file(limelight: Limelight, trained: Path, tmp_path: Path)
     path.write_text(PO, encoding="utf-8")
     ended = limelight("translate", "--model", trained, path, "-o", output)
     assert (ended.code, ended.out) == (0, "")
-    assert "1 files, 1 segments" in ended.err
+    assert "1 file, 1 segment, " in ended.err
     new = output.read_text(encoding="utf-8")
     assert "#, fuzzy" in new
     assert new.count("{x}") == 2
@@ -27,11 +28,16 @@ def test_a_folder_into_a_folder_and_a_report(limelight: Limelight, trained: Path
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.md").write_text("# A bird sings.\n")
     (tmp_path / "in" / "bad.json").write_text("{")
+    (tmp_path / "in" / "table.csv").write_text("a,b")
     ended = limelight("translate", "--model", trained, tmp_path / "in", "-o", tmp_path / "out", "--report",
-                      tmp_path / "report.txt")  # fmt: skip
+                      tmp_path / "report.tsv")  # fmt: skip
     assert ended.code == 1
-    assert "1 files could not be translated" in ended.err
-    assert "bad.json:1: not valid JSON" in (tmp_path / "report.txt").read_text()
+    assert "2 files could not be translated" in ended.err
+    assert "1 file, 1 segment, " in ended.err
+    assert "left out: " in ended.err
+    rows = (tmp_path / "report.tsv").read_text().splitlines()
+    assert rows[0].startswith("file\tsegment\tline\treasons\t")
+    assert [row.partition("left out: ")[2][:14] for row in rows[-2:]] == ["a CSV table is", "line 1: not va"]
     assert (tmp_path / "out" / "a.md").read_text().startswith("# ")
 
 
@@ -74,3 +80,52 @@ def test_terms_of_documents(limelight: Limelight, trained: Path, tmp_path: Path)
                       tmp_path / "terms.csv")  # fmt: skip
     assert ended.code == 0, ended.err
     assert "ananas" in (tmp_path / "b.md").read_text().lower()
+
+
+def test_a_report_that_cannot_be_written_is_refused_before_the_work(
+    limelight: Limelight, trained: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "a.md").write_text("A dog runs.\n")
+    ended = limelight("translate", "--model", trained, tmp_path / "a.md", "-o", tmp_path / "b.md", "--report",
+                      tmp_path / "none" / "report.tsv")  # fmt: skip
+    assert ended.code == 2
+    assert not (tmp_path / "b.md").exists()
+
+
+def test_a_document_is_not_finished_by_another_model(
+    limelight: Limelight, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped in the middle; then the weights are replaced in the same folder: what was kept is not used."""
+    shutil.copytree(trained / "best", tmp_path / "model")
+    (tmp_path / "a.md").write_text("A dog runs.\n\nA bird sings.\n\nAn owl.\n")
+    monkeypatch.setattr("limelight.documents.translate.CHUNK", 1)
+    given = ["translate", "--model", tmp_path / "model", tmp_path / "a.md", "-o", tmp_path / "b.md"]
+
+    def run(stop: int) -> tuple[int, int]:
+        """The exit code, and how many chunks were translated."""
+        calls = 0
+        from limelight.pipelines import protected
+
+        def translate(*texts: object, **options: object) -> object:
+            nonlocal calls
+            if calls == stop:
+                raise KeyboardInterrupt
+            calls += 1
+            return former(*texts, **options)  # type: ignore[arg-type]
+
+        former = protected.translate_prepared
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(protected, "translate_prepared", translate)
+            return limelight(*given).code, calls
+
+    assert run(2) == (130, 2)
+    weights = tmp_path / "model" / "model.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[-3] ^= 1
+    weights.write_bytes(content)
+    assert run(1) == (130, 1)  # from the beginning
+    config = tmp_path / "model" / "config.yaml"
+    config.write_text(config.read_text() + "\n")
+    assert run(2) == (130, 2)
+    given += ["--precision", "bf16"]
+    assert run(9) == (0, 3)

@@ -32,7 +32,7 @@ ENTRIES = (
 ).replace("one dog of %s", "%d dog of %s")
 
 
-def in_capitals(texts: Sequence[ProtectedText]) -> list[ProtectedTranslation]:
+def in_capitals(texts: Sequence[ProtectedText], source: str = "") -> list[ProtectedTranslation]:
     """Capitals, but for what is protected."""
     return [ProtectedTranslation(_capitals(each.text), 0.0, (), 0.0, each.text, finished=True) for each in texts]
 

@@ -147,7 +147,7 @@ def test_a_document_comes_back_as_the_command_line_writes_it(service: Running, s
     content, name = sample(suffix), f"a{suffix}"
     (tmp_path / name).write_bytes(content)
     languages = {"source_lang": "en", "target_lang": "de"}
-    work = Work(lambda texts: translate_prepared(ONE, texts, **languages), Options("en", "de"))
+    work = Work(lambda texts, source: translate_prepared(ONE, texts, **languages), Options("en", "de"))
     translate_document(tmp_path / name, tmp_path / f"out{suffix}", work)
     expected = (tmp_path / f"out{suffix}").read_bytes()
     assert expected != content

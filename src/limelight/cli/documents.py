@@ -5,16 +5,17 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from limelight.cli.output import lines_to
-from limelight.errors import RunError, UserError
+from limelight.errors import RunError, UserError, counted
 
 if TYPE_CHECKING:
-    from limelight.documents.translate import Report
+    from limelight.documents.report import Report
     from limelight.pipelines.translation import Translation
     from limelight.pipelines.translator import Translator
     from limelight.text.glossary import Glossary
@@ -34,7 +35,12 @@ Protect = Annotated[
 ]  # fmt: skip
 ReportFile = Annotated[
     Path | None,
-    typer.Option("--report", help="Write a list of suspect translations of a document to this file.", metavar="FILE"),
+    typer.Option(
+        "--report",
+        help="Write a table (TSV) of what to look at in translated documents: suspect, untranslated and unsure "
+        "segments, and files that were left out.",
+        metavar="FILE",
+    ),
 ]
 
 
@@ -116,40 +122,59 @@ def job_of(path: Path | None, output: Path | None, *, everything: bool, report: 
 
 
 def translate_documents(
-    job: Job, new_translator: Callable[[], Translator], kept: Kept | None, asked: Mapping[str, Any]
-) -> None:
-    """Translate the documents and report suspect translations. Raises `RunError` if files of a folder failed."""
-    from limelight.documents.translate import Work, translate_document, translate_folder
-    from limelight.pipelines.protected import translate_prepared
+    job: Job, new_translator: Callable[[], Translator], kept: Kept | None, asked: Mapping[str, Any],
+    made_with: Mapping[str, Any],
+) -> None:  # fmt: skip
+    """Translate the documents and report what to look at. Raises `RunError` if files of a folder were left out.
+
+    `made_with` is what the translations depend on besides options, text, spans and glossary.
+    """
+    from limelight.documents.folder import translate_folder
+    from limelight.documents.translate import Work, translate_document
+    from limelight.pipelines.job import choose_direction
+    from limelight.pipelines.protected import ProtectedText, ProtectedTranslation, translate_prepared
     from limelight.text.protectors import DEFAULT
     from limelight.text.units.registry import Options
 
     translator = new_translator()
+
+    def translate(texts: Sequence[ProtectedText], source: str) -> Sequence[ProtectedTranslation]:
+        return translate_prepared(translator, texts, **{**asked, "source_lang": source or asked["source_lang"]})
+
+    def detect(text: str) -> str:
+        given = asked["source_lang"], asked["target_lang"]
+        chosen = choose_direction(translator.directions, translator.detector, text, *given)
+        return chosen.direction.source if chosen.direction is not None and chosen.confidence is not None else ""
+
+    used = {name: value for name, value in asked.items() if name != "batch_tokens"}
     work = Work(
-        lambda texts: translate_prepared(translator, texts, **asked),
+        translate,
         Options(asked["source_lang"], asked["target_lang"], job.everything),
-        settings=repr((translator.name, sorted(asked.items()))),
+        settings={**made_with, "options": used | {"sampling": repr(used["sampling"])}},
+        detect=detect,
         protectors=DEFAULT if kept is None else kept.protectors,
         glossary=None if kept is None else kept.glossary,
         progress=_Progress(),
     )
-    found = (translate_folder if job.path.is_dir() else translate_document)(job.path, job.output, work)
+    with lines_to(job.report) if job.report else nullcontext() as write:  # refused now if it cannot be written
+        found = (translate_folder if job.path.is_dir() else translate_document)(job.path, job.output, work)
+        if write is not None:
+            for row in found.rows():
+                write(row)
     _tell(found, job.report)
-    if found.faults:
-        raise RunError(f"{len(found.faults)} files could not be translated")
+    if found.failed:
+        raise RunError(f"{counted(len(found.failed), 'file')} could not be translated")
 
 
 def _tell(found: Report, report: Path | None) -> None:
-    """Write the report to a file, or shortened to standard error."""
-    lines = list(found.lines())
-    for line in lines[: 1 if report else 40]:
+    """Write a summary of the report to standard error."""
+    for line in found.summary():
         typer.echo(f"limelight: {line}", err=True)
+    rows = len(found.notes) + len(found.left_out)
     if report:
-        with lines_to(report) as write:
-            for line in lines:
-                write(line)
-    elif len(lines) > 40:
-        typer.echo(f"limelight: ... {len(lines) - 40} more; --report FILE has them all", err=True)
+        typer.echo(f"limelight: the report is in {report}: {counted(rows, 'row')}", err=True)
+    elif rows:
+        typer.echo(f"limelight: --report FILE writes a table of all of it: {counted(rows, 'row')}", err=True)
 
 
 class _Progress:

@@ -12,7 +12,7 @@ import typer
 
 from limelight.cli import documents, many, options, search_options
 from limelight.cli.input import file_or_text, greet, live_lines_of
-from limelight.cli.models import Machine, find_models, open_translator
+from limelight.cli.models import Machine, find_models, made_with, open_translator
 from limelight.cli.output import Write, lines_to
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ EXAMPLES = """
   limelight translate --model runs/en-de --shortlist input.txt > output.txt
   limelight translate --model runs/many --from en --to fr input.txt
   limelight translate --model runs/en-de manual.docx -o manual.de.docx
-  limelight translate --model runs/en-de docs/ -o out/ --report suspect.txt
+  limelight translate --model runs/en-de docs/ -o out/ --report report.tsv
   limelight translate --model runs/en-de --lines --no-guards test.en > test.de
   limelight translate --model runs/en-de --workers 8 shards/ -o out/
 """
@@ -114,7 +114,8 @@ def _translate(
     )
     if job is not None:
         of_documents = {name: value for name, value in options.items() if name not in ("lines", "n_best")}
-        return documents.translate_documents(job, new_translator, kept, of_documents)
+        made_of = made_with(asked.folders, asked.machine, asked.precision, shortlist=asked.shortlist)
+        return documents.translate_documents(job, new_translator, kept, of_documents, made_of)
     texts = live_lines_of(*what)
     with lines_to(given.file) as write:
         texts, found = many.by_processes(texts, given, asked, form, file=what[0])

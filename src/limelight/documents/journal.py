@@ -1,45 +1,75 @@
-"""Translations of a file that is not finished, kept beside its place: a line for each unit, in order."""
+"""Rows of work that is not finished, kept beside its place: a line of JSON for each, after one that says what they are
+of."""
 
 from __future__ import annotations
 
 import json
+import os
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
+from typing import Any, NamedTuple
 
 from limelight.errors import RunError
 from limelight.files import cause
 
-Kept = tuple[str, list[str], list[str], list[str]]
+
+class Former(NamedTuple):
+    """What an earlier start has left."""
+
+    key: Any = None
+    rows: tuple[Any, ...] = ()
+    intact: int = 0
+    """Characters (all of ASCII) of the file that are whole lines."""
+
+
+def read_former(path: Path) -> Former:
+    """What is kept in a file; nothing if it is not there or damaged. A line that is cut off is left out, with all after
+    it."""
+    try:
+        lines = path.read_text(encoding="ascii").splitlines(keepends=True)
+    except (OSError, ValueError):
+        return Former()
+    values, intact = list[Any](), 0
+    for line in lines:
+        try:
+            values.append(json.loads(line) if line.endswith("\n") else json.loads(""))
+        except ValueError:
+            break
+        intact += len(line)
+    return Former(values[0], tuple(values[1:]), intact) if values else Former()
 
 
 class Journal:
-    """Opened for one file; translations kept by an earlier start are used where text and settings are the same."""
+    """Opened for one work; the rows of an earlier start are used where the key is the same."""
 
-    def __init__(self, path: Path, key: str) -> None:
+    def __init__(self, path: Path, key: Any) -> None:
+        """`key` and rows are plain values for JSON. Raises `RunError` where the file cannot be written."""
         self.path = path
-        self.kept: list[Kept] = []
-        """The translation of each unit so far, the spans that were moved, those that failed, and unused terms."""
-        intact = self._read(key)
+        former = read_former(path)
+        same = former.key == json.loads(json.dumps(key))
+        self.rows: list[Any] = list(former.rows) if same else []
+        """What is kept so far."""
         try:
-            self._file = open(path, "r+" if intact else "w", encoding="utf-8")  # noqa: SIM115
-            if intact:
-                self._file.seek(intact)
+            self._file = open(path, "r+" if same else "w", encoding="ascii")  # noqa: SIM115
+            if same:
+                self._file.seek(former.intact)
                 self._file.truncate()
             else:
                 self._write(key)
         except OSError as error:
             raise RunError(f"{path}: cannot be written: {cause(error)}") from None
 
-    def add(self, some: list[Kept]) -> None:
+    def add(self, some: list[Any]) -> None:
         """Keep some more."""
         for each in some:
             self._write(each)
         self._file.flush()
-        self.kept += some
+        os.fsync(self._file.fileno())
+        self.rows += some
 
     def done(self) -> None:
-        """The file is written: nothing needs to be kept."""
+        """The work is finished: nothing needs to be kept."""
         self._file.close()
         self.path.unlink(missing_ok=True)
 
@@ -52,33 +82,9 @@ class Journal:
         if self._file.closed:
             return
         self._file.close()
-        if not self.kept:
+        if not self.rows:
             with suppress(OSError):
                 self.path.unlink(missing_ok=True)
 
     def _write(self, value: object) -> None:
         self._file.write(json.dumps(value) + "\n")
-
-    def _read(self, key: str) -> int:
-        """Take up what is there. How many characters (all of ASCII) of the file are whole lines; 0 for another key."""
-        try:
-            lines = self.path.read_text(encoding="ascii").splitlines(keepends=True)
-        except (OSError, ValueError):
-            return 0
-        whole = 0
-        for number, line in enumerate(lines):
-            try:
-                value = json.loads(line) if line.endswith("\n") else None
-            except ValueError:
-                break
-            if number == 0:
-                if value != key:
-                    return 0
-            elif isinstance(value, list) and len(value) == 4:
-                text, *lists = value
-                moved, failed, unused = map(list, lists)
-                self.kept.append((str(text), moved, failed, unused))
-            else:
-                break
-            whole += len(line)
-        return whole

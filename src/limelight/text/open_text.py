@@ -113,6 +113,11 @@ def refuse_name(path: Path, suffix: str) -> None:
         raise _error(path, _BY_SUFFIX[suffix])
 
 
+def name_of_format(suffix: str) -> str:
+    """What an unsupported format is called, such as `a PDF document`; empty for other suffixes."""
+    return _BY_SUFFIX.get(suffix, "")
+
+
 def refuse_content(path: Path, head: bytes, *, xml: bool = False) -> None:
     """Raise `UserError` if `head`, the first decompressed bytes of a file, is of an unsupported format. With `xml`, XML
     is supported."""

@@ -54,6 +54,8 @@ FORMATS: dict[str, tuple[str, Parse]] = {
 }
 """By suffix: how to find the encoding, and the parser."""
 DOCX = ".docx"
+BOTH_SIDES = (".po", ".pot", ".xlf", ".xliff", ".tmx", ".ts")
+"""Formats with source and translation, where a translation that is the same as its source is not written."""
 
 
 def suffix_of(name: str | PurePath) -> str:

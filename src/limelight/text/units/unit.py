@@ -54,6 +54,7 @@ class Code(NamedTuple):
 
 
 Parts = Sequence[str | Code]
+Limits = Callable[[str], Iterable[str]]
 
 
 class Unit(NamedTuple):
@@ -66,9 +67,13 @@ class Unit(NamedTuple):
     """Returns the splices for a translation, which has the same characters for codes."""
     line: int
     """The line of the file where it begins, from 1."""
+    limits: Limits = lambda text: ()
+    """Returns the reasons why a translation does not fit."""
 
 
-def make_unit(parts: Parts, write: Callable[[str], Iterable[Splice]], line: int) -> Unit:
+def make_unit(
+    parts: Parts, write: Callable[[str], Iterable[Splice]], line: int, limits: Limits = lambda text: ()
+) -> Unit:
     """Make a unit from text and codes. Characters of the text that look like codes become codes themselves.
 
     Raises `FormatError` if it is too large.
@@ -84,7 +89,7 @@ def make_unit(parts: Parts, write: Callable[[str], Iterable[Splice]], line: int)
     whole = "".join(text)
     if len(whole) > MAX_UNIT or len(codes) > LAST_CODE - FIRST_CODE:
         raise FormatError(f"a segment of {len(whole):,} characters; the maximum is {MAX_UNIT:,}", line)
-    return Unit(whole, tuple(codes), write, line)
+    return Unit(whole, tuple(codes), write, line, limits)
 
 
 def with_codes(text: str, codes: Sequence[Code], escape: Callable[[str], str] = str) -> str:

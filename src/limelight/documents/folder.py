@@ -1,0 +1,148 @@
+"""A folder of documents into another one. Every file is translated, or named with the reason why not."""
+
+from __future__ import annotations
+
+import hashlib
+import mimetypes
+import os
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from limelight.differences import describe_differences, differences
+from limelight.documents.document import Document
+from limelight.documents.journal import Journal, read_former
+from limelight.documents.report import LeftOut, Note, Report
+from limelight.documents.translate import PROGRESS, Work, made_of, translate_document
+from limelight.errors import UserError, counted
+from limelight.files import PARTIAL, cause, sha256
+from limelight.text.archive import COMPRESSIONS
+from limelight.text.open_text import name_of_format
+from limelight.text.units.registry import DOCX, FORMATS, is_document, suffix_of
+
+RECORD = ".limelight.progress"
+"""In the folder of the translations until all are there: the files that are finished, and what was noted."""
+FORMAT = 1
+_WITHOUT_TEXT = ("image/", "audio/", "video/", "font/", "text/css", "text/javascript", "application/javascript")
+_LINES = (".tsv", ".jsonl")
+
+
+def translate_folder(folder: Path, output: Path, work: Work) -> Report:
+    """Translate each document in a folder, and in those in it, into another folder with the same names.
+
+    Files whose output is there, and newer, are left. A file that cannot be read stops nothing; the report names it, and
+    all other files that were left out. Until all is done, a record in the output says which files are finished and what
+    was noted, so that after an interruption the same call goes on, and its report is of all files.
+
+    Raises `UserError` for an output in the folder itself, where there are no documents, and where the record is of
+    other settings or another model.
+    """
+    if output.resolve() == folder.resolve() or folder.resolve() in output.resolve().parents:
+        raise UserError(f"{output}: give a folder that is not within {folder}")
+    report = Report()
+    files = list(_documents(folder, report))
+    if not files:
+        others = f"; {report.left_out[0]}" if report.left_out else ""
+        raise UserError(f"{folder}: there are no documents in it{others}")
+    finished = _finished(folder, output, work)
+    output.mkdir(parents=True, exist_ok=True)
+    with Journal(output / RECORD, _key(work)) as record:
+        for path in files:
+            target, name = output / path.relative_to(folder), path.relative_to(folder).as_posix()
+            if former := finished.get(name):
+                report.add(former)
+                continue
+            if name not in finished and _is_there(path, target):
+                report.left.append(str(path))
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                report.add(translate_document(path, target, work, partial(_keep, record, name)))
+            except UserError as error:
+                report.left_out.append(LeftOut(str(path), _reason(str(error), path)))
+        if not any(is_document(each.file) for each in report.failed):
+            record.done()
+    return report
+
+
+def _reason(message: str, path: Path) -> str:
+    """A message about a file, without its name."""
+    rest = message.removeprefix(str(path))
+    return rest.removeprefix(": ") if rest.startswith(": ") else f"line {rest[1:]}" if rest[:1] == ":" else rest
+
+
+def _documents(folder: Path, report: Report) -> Iterator[Path]:
+    """The documents in a folder; the report names the other files. Hidden ones are not looked at."""
+
+    def fail(error: OSError) -> None:
+        report.left_out.append(LeftOut(str(error.filename), f"cannot be read: {cause(error).lower()}"))
+
+    for place, folders, names in os.walk(folder, onerror=fail):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in folders:
+            if (link := Path(place, name)).is_symlink():
+                report.left_out.append(LeftOut(str(link), "a link to a folder, which is not followed"))
+        for name in sorted(names):
+            path = Path(place, name)
+            if path.is_file() and is_document(path):
+                yield path
+            elif not name.startswith(".") and not name.endswith((PROGRESS, PARTIAL)):
+                report.left_out.append(LeftOut(str(path), *_why_left_out(path)))
+
+
+def _why_left_out(path: Path) -> tuple[str, bool]:
+    """Why a file is no document, and whether its text is missing in the result."""
+    suffix = suffix_of(path)
+    remedy = f"save it as one of {', '.join(('.html', '.md', '.txt', DOCX))}"
+    if not path.is_file():
+        return "no regular file" if path.exists() else "a link to nothing", True
+    if suffix in COMPRESSIONS or suffix == ".zip":
+        return "packed: unpack it first", True
+    if suffix in _LINES:
+        return f"lines of text, not a document: limelight translate {path.name} translates them", True
+    if named := name_of_format(suffix):
+        return f"{named} is not read as a document; {remedy}", True
+    if (mimetypes.guess_type(path.name)[0] or "").startswith(_WITHOUT_TEXT):
+        return "no document", False
+    return f"no document: the endings are {', '.join([*FORMATS, DOCX])}", True
+
+
+def _is_there(path: Path, target: Path) -> bool:
+    """Whether a translation is complete, and newer than its source."""
+    if target.with_name(target.name + PROGRESS).exists() or not target.exists():
+        return False
+    return target.stat().st_mtime > path.stat().st_mtime
+
+
+def _keep(record: Journal, name: str, document: Document, report: Report) -> None:
+    content = {"units": report.units, "moved": report.moved, "notes": [list(note) for note in report.notes]}
+    record.add([{"file": name, "sha256": hashlib.sha256(document.data).hexdigest(), **content}])
+
+
+def _key(work: Work) -> dict[str, Any]:
+    return {"format": FORMAT, "made_of": made_of(work)}
+
+
+def _finished(folder: Path, output: Path, work: Work) -> dict[str, Report | None]:
+    """The reports of the files that an earlier start has finished; None for a source that has changed since.
+
+    Raises `UserError` where there are some and they were made of something else.
+    """
+    former = read_former(output / RECORD)
+    found = dict[str, Report | None]()
+    for row in former.rows:
+        path = folder / row["file"]
+        if path.is_file() and _is_there(path, output / row["file"]):
+            notes = [Note(*note) for note in row["notes"]]
+            same = sha256(path) == row["sha256"]
+            found[row["file"]] = Report(1, row["units"], row["moved"], notes) if same else None
+    count = sum(report is not None for report in found.values())
+    changed = differences(former.key, _key(work)) if count else []
+    if changed:
+        raise UserError(
+            f"{output}: {counted(count, 'file')} of it {'was' if count == 1 else 'were'} translated "
+            f"otherwise, before the work was interrupted: {describe_differences(changed)}. Repeat the command that "
+            f"began it, give -o another folder, or remove {output / RECORD} to keep these files as they are"
+        )
+    return found

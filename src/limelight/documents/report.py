@@ -1,0 +1,188 @@
+"""What people should look at after files were translated: segments, and files that were left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from heapq import nsmallest
+from typing import NamedTuple
+
+from limelight.errors import counted
+from limelight.pipelines.translation import LOW_CONFIDENCE
+from limelight.text.checks import find_loop, is_copied, is_too_long, is_too_short, lost_addresses, lost_numbers
+from limelight.text.units.unit import Unit, parts_of, with_codes
+from limelight.untrusted import shown
+
+SUSPECT, UNTRANSLATED, UNCHANGED, UNSURE = "suspect", "left untranslated", "unchanged", "unsure"
+KINDS = (SUSPECT, UNTRANSLATED, UNCHANGED, UNSURE)
+COPIED = "not translated"
+COLUMNS = ("file", "segment", "line", "reasons", "confidence", "source", "translation")
+WORST = 3
+"""The least sure translations that are shown in the summary."""
+SHOWN = 20
+"""Suspect segments, and files that were left out, in the summary."""
+
+
+class Kept(NamedTuple):
+    """The translation of a unit."""
+
+    text: str
+    moved: Sequence[str]
+    """Spans that were placed by attention."""
+    failed: Sequence[str]
+    """Spans whose place is not known."""
+    unused: Sequence[str]
+    """Terms that are not used."""
+    confidence: float | None
+
+
+class Note(NamedTuple):
+    """A segment whose translation should be looked at."""
+
+    file: str
+    segment: int
+    """Its number in the file, from 1."""
+    line: int
+    kinds: Sequence[str]
+    """Some of `KINDS`."""
+    reasons: Sequence[str]
+    confidence: float | None
+    source: str
+    translation: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {'; '.join(self.reasons)}: {shown(self.source, 60)!r}"
+
+
+class LeftOut(NamedTuple):
+    """A file of a folder that was not translated."""
+
+    file: str
+    reason: str
+    failed: bool = True
+    """Whether its text is missing in the result; an image has none."""
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.reason}"
+
+
+@dataclass
+class Report:
+    """The outcome for some files."""
+
+    files: int = 0
+    units: int = 0
+    moved: int = 0
+    """Units with tags that were placed by attention."""
+    notes: list[Note] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    """Files of a folder that were there already."""
+    left_out: list[LeftOut] = field(default_factory=list)
+
+    @property
+    def suspects(self) -> list[Note]:
+        """The notes of translations that are probably wrong."""
+        return [note for note in self.notes if SUSPECT in note.kinds]
+
+    @property
+    def failed(self) -> list[LeftOut]:
+        """The files with text that was not translated."""
+        return [each for each in self.left_out if each.failed]
+
+    def add(self, other: Report) -> None:
+        """Count what another one has."""
+        self.files += other.files
+        self.units += other.units
+        self.moved += other.moved
+        self.notes += other.notes
+
+    def summary(self) -> Iterator[str]:
+        """For people: the counts, then what is worst, some of each."""
+        counts = Counter(kind for note in self.notes for kind in note.kinds)
+        found = [f"{counts[kind]:,} {kind}" for kind in KINDS if counts[kind] or kind == SUSPECT]
+        sure = f" (confidence below {LOW_CONFIDENCE})" * (counts[UNSURE] > 0)
+        yield f"{counted(self.files, 'file')}, {counted(self.units, 'segment')}, {', '.join(found)}{sure}"
+        if self.moved:
+            lost = "the model lost tags or variables; they were placed by its attention"
+            yield f"  in {counted(self.moved, 'segment')} {lost}"
+        if self.left:
+            were = "was there already, and newer than its source" if len(self.left) == 1 else "were there already"
+            yield f"  {counted(len(self.left), 'file')} {were}: not translated again"
+        yield from _some("left out", self.left_out)
+        yield from _some("suspect", self.suspects)
+        for each in nsmallest(WORST, self.notes, key=lambda note: 1 if note.confidence is None else note.confidence):
+            if UNSURE in each.kinds:
+                said = f"{shown(each.source, 60)!r} -> {shown(each.translation, 60)!r}"
+                yield f"  least sure: {each.file}:{each.line}: {each.confidence:.2f}: {said}"
+
+    def rows(self) -> Iterator[str]:
+        """All of it as a table of tab-separated values, for a file."""
+        yield "\t".join(COLUMNS)
+        for note in self.notes:
+            sure = "" if note.confidence is None else f"{note.confidence:.3f}"
+            yield _row(note.file, note.segment, note.line, "; ".join(note.reasons), sure, note.source, note.translation)
+        for each in self.left_out:
+            yield _row(each.file, "", "", f"left out: {each.reason}", "", "", "")
+        for file in self.left:
+            yield _row(file, "", "", "not translated again: its translation was there already", "", "", "")
+
+
+def _some(what: str, found: Sequence[object]) -> Iterator[str]:
+    yield from (f"  {what}: {each}" for each in found[:SHOWN])
+    if len(found) > SHOWN:
+        yield f"  {what}: {len(found) - SHOWN:,} more"
+
+
+def _row(*cells: object) -> str:
+    """A row of the table. A name of a file may be none of UTF-8."""
+    texts = (" ".join(str(cell).splitlines()).replace("\t", " ") for cell in cells)
+    return "\t".join(texts).encode("utf-8", "replace").decode()
+
+
+def note_of(file: str, segment: int, unit: Unit, kept: Kept, *, both_sides: bool) -> Note | None:
+    """What should be looked at in a translation, if anything. In a file with `both_sides` a translation that is the
+    same as its source is not written."""
+    reasons = list(_reasons(unit, kept))
+    kinds = [SUSPECT] if reasons else []
+    if kept.text.strip() == unit.text.strip():
+        kinds.append(UNTRANSLATED if both_sides else UNCHANGED)
+        reasons = [reason for reason in reasons if reason != COPIED]
+        reasons.append("the translation is the same as the source" + ": left untranslated" * both_sides)
+    if kept.confidence is not None and kept.confidence < LOW_CONFIDENCE:
+        kinds.append(UNSURE)
+        reasons.append("low confidence")
+    if not kinds:
+        return None
+    texts = (with_codes(each, unit.codes) for each in (unit.text, kept.text))
+    return Note(file, segment, unit.line, kinds, reasons, kept.confidence, *texts)
+
+
+def _reasons(unit: Unit, kept: Kept) -> Iterator[str]:
+    """What is suspect about a translation."""
+    source, output = (_plain(each, unit) for each in (unit.text, kept.text))
+    if not output.strip():
+        yield "empty"
+    if kept.failed:
+        lost = ", ".join(shown(with_codes(each, unit.codes) or "format", 40) for each in dict.fromkeys(kept.failed))
+        yield f"place not known: {lost}"
+    if kept.unused:
+        yield f"term not used: {shown(', '.join(kept.unused), 80)}"
+    if numbers := lost_numbers(source, output):
+        yield f"lost number {', '.join(numbers)}"
+    if addresses := lost_addresses(*(_plain(each, unit, " ") for each in (unit.text, kept.text))):
+        yield f"lost address {', '.join(addresses)}"
+    if loop := find_loop(source, output):
+        yield f"repeats {' '.join(loop)!r}"
+    if is_too_short(source, output):
+        yield "very short"
+    if is_too_long(source, output):
+        yield "very long"
+    if is_copied(source, output):
+        yield COPIED
+    yield from unit.limits(kept.text)
+
+
+def _plain(text: str, unit: Unit, code: str = "") -> str:
+    """The text with something in place of each code."""
+    return "".join(part if isinstance(part, str) else code for part in parts_of(text, unit.codes))

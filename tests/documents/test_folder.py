@@ -1,0 +1,223 @@
+"""Folders through a translator: every file is translated or named, and interruptions change no report."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from limelight.documents import translate as module
+from limelight.documents.folder import RECORD, translate_folder
+from limelight.documents.report import Report
+from limelight.documents.translate import Work
+from limelight.errors import UserError
+from limelight.pipelines.protected import ProtectedText, ProtectedTranslation
+from limelight.text.units.registry import Options
+from tests.documents.test_translate import Capitals, work
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> Path:
+    """A folder of three documents, with text that stays as it is."""
+    folder = tmp_path / "in"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "a.txt").write_text("".join(f"{number}. Line\n" for number in range(12)) + "LINUX\n")
+    (folder / "b.md").write_text("# Use LINUX.\n\nLINUX\n")
+    (folder / "deep" / "c.txt").write_text("One 5000 Two\nLINUX\n")
+    return folder
+
+
+def notes(report: Report) -> list[tuple[str, int, list[str]]]:
+    return [(Path(note.file).name, note.segment, list(note.kinds)) for note in report.notes]
+
+
+def test_a_folder_into_a_folder(tmp_path: Path) -> None:
+    given, output = tmp_path / "in", tmp_path / "out"
+    (given / "deep").mkdir(parents=True)
+    (given / "a.txt").write_text("one two")
+    (given / "deep" / "b.md").write_text("# three four")
+    (given / "bad.json").write_text("{")
+    (given / "c.bin").write_text("no document")
+    first = Capitals()
+    report = translate_folder(given, output, work(first))
+    assert (report.files, [Path(each.file).name for each in report.failed]) == (2, ["c.bin", "bad.json"])
+    assert (output / "deep" / "b.md").read_text() == "# THREE FOUR"
+    assert sorted(path.name for path in output.rglob("*") if path.is_file()) == [RECORD, "a.txt", "b.md"]
+    again = Capitals()
+    assert translate_folder(given, output, work(again)).files == 2
+    assert not again.texts
+    os.utime(given / "a.txt", (2e9, 2e9))
+    translate_folder(given, output, work(again))
+    assert again.texts == ["one two"]
+
+
+def test_folders_that_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    for output in (tmp_path / "a", tmp_path / "a" / "b"):
+        with pytest.raises(UserError, match="not within"):
+            translate_folder(tmp_path / "a", output, work(Capitals()))
+    with pytest.raises(UserError, match="no documents"):
+        translate_folder(tmp_path / "a", tmp_path / "b", work(Capitals()))
+
+
+def test_every_other_file_is_named_with_its_reason(given: Path, tmp_path: Path) -> None:
+    (given / "doc.pdf").write_bytes(b"%PDF-1.4")
+    (given / "x.xlsx").write_bytes(b"PK")
+    (given / "a.csv").write_text("a,b\n")
+    (given / "lines.tsv").write_text("a\tb\n")
+    (given / "a.txt.gz").write_bytes(b"")
+    (given / "x.docx").write_bytes(b"PK damaged")
+    (given / "logo.png").write_bytes(b"")
+    (given / "nothing").symlink_to(given / "none.txt")
+    (given / "link").symlink_to(tmp_path)
+    (given / ".git").mkdir()
+    (given / ".git" / "config").write_text("")
+    (given / ".hidden").write_text("")
+    report = translate_folder(given, tmp_path / "out", work(Capitals()))
+    assert report.files == 3
+    reasons = {Path(each.file).name: each.reason for each in report.left_out}
+    expected = {
+        "doc.pdf": "a PDF document is not read as a document; save it as one of",
+        "x.xlsx": "an Excel table (XLSX) is not read",
+        "a.csv": "a CSV table is not read",
+        "lines.tsv": "lines of text, not a document: limelight translate lines.tsv",
+        "a.txt.gz": "packed: unpack it first",
+        "x.docx": "no zip file, as a DOCX file is, or a damaged one",
+        "logo.png": "no document",
+        "nothing": "a link to nothing",
+        "link": "a link to a folder, which is not followed",
+    }
+    assert set(reasons) == set(expected)
+    assert all(reasons[name].startswith(reason) for name, reason in expected.items()), reasons
+    assert {Path(each.file).name for each in report.left_out if not each.failed} == {"logo.png"}
+    rows = [row.split("\t") for row in report.rows()]
+    assert rows[0] == ["file", "segment", "line", "reasons", "confidence", "source", "translation"]
+    assert {len(row) for row in rows} == {7}
+    assert sum(row[3].startswith("left out: ") for row in rows) == 9
+    assert sum("left out" in line for line in report.summary()) == 9
+
+
+def test_segments_that_stay_as_they_were_are_named(given: Path, tmp_path: Path) -> None:
+    (given / "d.po").write_text('msgid ""\nmsgstr ""\n\nmsgid "SAVE"\nmsgstr ""\n\nmsgid "Open"\nmsgstr ""\n')
+    (given / "e.json").write_text('{"x": "OK"}')
+    report = translate_folder(given, tmp_path / "out", work(Capitals()))
+    assert notes(report) == [
+        ("a.txt", 13, ["unchanged"]),
+        ("b.md", 2, ["unchanged"]),
+        ("d.po", 1, ["left untranslated"]),
+        ("e.json", 1, ["unchanged"]),
+        ("c.txt", 2, ["unchanged"]),
+    ]
+    assert next(report.summary()) == "5 files, 20 segments, 0 suspect, 1 left untranslated, 4 unchanged"
+    [row] = [row.split("\t") for row in report.rows() if "left untranslated" in row]
+    assert row[1:] == [
+        "1", "4", "the translation is the same as the source: left untranslated", "", "SAVE", "SAVE"
+    ]  # fmt: skip
+
+
+def test_unsure_translations_are_counted_and_the_worst_are_shown(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text("one\n\ntwo\n\nthree\n\nfour\n\nfive\n\nsix\n")
+    sure = {"one": 0.15, "two": 0.02, "three": 0.9, "four": 0.11, "five": None, "six": 0.05}
+
+    def translate(texts: Sequence[ProtectedText], source: str) -> list[ProtectedTranslation]:
+        return [
+            ProtectedTranslation(f"new {each.text}", 0.0, (), 0.0, each.text, finished=True, confidence=sure[each.text])
+            for each in texts
+        ]
+
+    report = translate_folder(tmp_path / "in", tmp_path / "out", Work(translate, Options("en", "de")))
+    lines = list(report.summary())
+    assert lines[0] == "1 file, 6 segments, 0 suspect, 4 unsure (confidence below 0.2)"
+    assert [line.partition("a.txt:")[2] for line in lines[1:]] == [
+        "3: 0.02: 'two' -> 'new two'",
+        "11: 0.05: 'six' -> 'new six'",
+        "7: 0.11: 'four' -> 'new four'",
+    ]
+
+
+def test_an_interruption_changes_nothing_in_the_report(
+    given: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "CHUNK", 3)
+    whole = translate_folder(given, tmp_path / "whole", work(Capitals()))
+    for stop in range(7):
+        output = tmp_path / f"out-{stop}"
+        with pytest.raises(KeyboardInterrupt):
+            translate_folder(given, output, work(Capitals(stop)))
+        assert translate_folder(given, output, work(Capitals())) == whole
+        names = sorted(path.relative_to(output).as_posix() for path in output.rglob("*") if path.is_file())
+        assert names == ["a.txt", "b.md", "deep/c.txt"]
+        assert all((output / name).read_bytes() == (tmp_path / "whole" / name).read_bytes() for name in names)
+
+
+def test_a_model_that_was_replaced_is_not_mixed_with_the_former_one(given: Path, tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        translate_folder(given, tmp_path / "out", work(Capitals(2), settings="sum of a"))
+    with pytest.raises(UserError, match=r"2 files of it were translated otherwise, .*: made_of\.model is 'sum of a'"):
+        translate_folder(given, tmp_path / "out", work(Capitals(), settings="sum of b"))
+    (tmp_path / "out" / "a.txt").unlink()
+    with pytest.raises(UserError, match="1 file of it was translated otherwise"):
+        translate_folder(given, tmp_path / "out", work(Capitals(), settings="sum of b"))
+    (tmp_path / "out" / "b.md").unlink()
+    again = Capitals()
+    assert translate_folder(given, tmp_path / "out", work(again, settings="sum of b")).files == 3
+    assert len(again.texts) == 17
+
+
+def test_a_source_that_changed_in_between_is_translated_again(given: Path, tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        translate_folder(given, tmp_path / "out", work(Capitals(2)))
+    times = (given / "b.md").stat()
+    (given / "b.md").write_text("# Use NEWER.\n")
+    os.utime(given / "b.md", ns=(times.st_atime_ns, times.st_mtime_ns))  # as `cp -p` does
+    report = translate_folder(given, tmp_path / "out", work(Capitals()))
+    assert report.files == 3
+    assert (tmp_path / "out" / "b.md").read_text() == "# USE NEWER.\n"
+
+
+def kill_before(step: int, folder: str) -> None:
+    """Let this process be killed just before its n-th change in a folder."""
+    seen = 0
+
+    def count(event: str, arguments: tuple) -> None:
+        nonlocal seen
+        writes = event in ("os.rename", "os.remove", "os.mkdir") or (
+            event == "open" and bool(arguments[2] & (os.O_WRONLY | os.O_RDWR))
+        )
+        if writes and str(arguments[0]).startswith(folder):
+            seen += 1
+            if seen == step:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(count)
+
+
+def drive(given: Path, output: Path, step: int) -> int:
+    words = [sys.executable, "-m", "tests.documents.test_folder", str(given), str(output), str(step)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+    return subprocess.run(words, env=environment, cwd=ROOT, check=False, capture_output=True).returncode
+
+
+def test_killed_before_any_write_it_goes_on_to_the_same_files_and_report(given: Path, tmp_path: Path) -> None:
+    (given / "LINUX.docx").write_bytes(b"damaged")
+    whole = translate_folder(given, tmp_path / "whole", work(Capitals()))
+    codes = []
+    for step in (4, 9, 13):
+        output = tmp_path / f"out-{step}"
+        codes.append(drive(given, output, step))
+        report = translate_folder(given, output, work(Capitals()))
+        assert (report, report.left) == (whole, [])
+        names = sorted(path.relative_to(output).as_posix() for path in output.rglob("*") if path.is_file())
+        assert names == [RECORD, "a.txt", "b.md", "deep/c.txt"]
+    assert -signal.SIGKILL in codes
+
+
+if __name__ == "__main__":
+    kill_before(int(sys.argv[3]), sys.argv[2])
+    translate_folder(Path(sys.argv[1]), Path(sys.argv[2]), work(Capitals()))
