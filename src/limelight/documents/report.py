@@ -11,6 +11,7 @@ from typing import NamedTuple
 from limelight.errors import counted
 from limelight.pipelines.translation import LOW_CONFIDENCE
 from limelight.text.checks import find_loop, is_copied, is_too_long, is_too_short, lost_addresses, lost_numbers
+from limelight.text.code_signs import changed_signs
 from limelight.text.units.unit import Unit, parts_of, with_codes
 from limelight.untrusted import shown
 
@@ -172,6 +173,8 @@ def _reasons(unit: Unit, kept: Kept) -> Iterator[str]:
         yield f"lost number {', '.join(numbers)}"
     if addresses := lost_addresses(*(_plain(each, unit, " ") for each in (unit.text, kept.text))):
         yield f"lost address {', '.join(addresses)}"
+    if signs := changed_signs(source, output):
+        yield f"sign changed {' '.join(signs)}".replace("\u00a0", "&nbsp;")
     if loop := find_loop(source, output):
         yield f"repeats {' '.join(loop)!r}"
     if is_too_short(source, output):

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.text.units.helpers import texts, translated
+from limelight.text.units.unit import FIRST_CODE, splice
+from tests.text.units.helpers import texts, translated, units_of
 
 TEXT = """---
 title: no
@@ -76,3 +77,67 @@ def test_blocks_and_codes() -> None:
 def test_inline(text: str, shown: str) -> None:
     assert texts(text, ".md") == [shown]
     assert translated(text, ".md").lower() == text.lower()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("[![Build](b.svg)](x) [![PyPI](p.svg)](y)", []),
+        ("[![Build](b.svg)](x) It **runs** ![dog](d.png)", ["| It |runs| |dog|"]),
+        ("***both*** and **_x_** *a **b** c*", ["||both|| and ||x|| |a |b| c|"]),
+        ("a ~~~b~~~ c", ["a ~|b~| c"]),
+        ("![a *b* c](x 't') d", ["|a |b| c| d"]),
+        ("[a `]` b](u) ![](i.png) c", ["|a | b| | c"]),
+        ('[a](<b c> "t\n u") d', ["|a| d"]),
+        ('**bold [link](x "y")** \\\nline', ["|bold |link|||line"]),
+        ("> one  \n> two *x*", ["one|two |x|"]),
+        ("note[^1] and $x^2$ here", ["note| and | here"]),
+        ("[foo *bar*](x)*baz*", ["|foo |bar|||baz|"]),
+        ("- [ ] [a](b) c", ["||a| c"]),
+    ],
+)
+def test_inline_markup_is_that_of_the_parser(text: str, shown: list[str]) -> None:
+    assert texts(text, ".md") == shown
+    assert translated(text, ".md").lower() == text.lower()
+    assert [list(unit.limits(unit.text)) for unit in units_of(text, ".md")] == [[]] * len(shown)
+
+
+def test_a_reference_keeps_its_address_when_its_text_is_translated() -> None:
+    text = "See [the dog], [the cat][] and [it][the dog].\n\n[the dog]: a.org\n[the cat]: b.org\n"
+    (unit,) = units_of(text, ".md")
+    new = splice(text, unit.write(unit.text.replace("dog", "Hund").replace("cat", "Katze")))
+    assert new.startswith("See [the Hund][the dog], [the Katze][the cat] and [it][the dog].")
+    assert splice(text, unit.write(unit.text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "new", "written"),
+    [
+        ("It was.", "1986. Es", "1986\\. Es"),
+        ("It was.", "- Es", "\\- Es"),
+        ("It was.", "# Es", "\\# Es"),
+        ("It was.", "a *b* c", "a \\*b\\* c"),
+        ("It was.", "a <b> c", "a \\<b> c"),
+        ("It was 5 * 3.", "Es 5 * 3.", "Es 5 * 3."),
+        ("# It was", "1986. Es", "# 1986. Es"),
+        ("| a | b |\n|---|---|", "x | y", "| x \\| y | b |\n|---|---|"),
+    ],
+)
+def test_text_does_not_become_markup(text: str, new: str, written: str) -> None:
+    unit = units_of(text, ".md")[0]
+    assert splice(text, unit.write(new)) == written
+    assert not list(unit.limits(new))
+
+
+def test_markup_that_a_translation_breaks_is_found() -> None:
+    (unit,) = units_of("the **dog** and [x](y)", ".md")
+    opened, closed, link, end = (chr(FIRST_CODE + number) for number in range(4))
+    assert list(unit.limits(f"{link}x{end} und {opened}Hund{closed}")) == []
+    assert list(unit.limits(f"der{opened} Hund{closed}e {link}x{end}")) == ["markup changed"]
+    assert list(unit.limits(f"{opened}der {link}Hund{closed} x{end}")) == ["markup changed"]
+    assert list(unit.limits(f"{opened}Hund{closed} {link}x")) == ["markup changed"]
+
+
+def test_markup_is_found_in_linear_time() -> None:
+    for piece in ("*a", "[", "![", "`", "<a ", "\\", "**a** ", "[a](b) ", "$", "~~"):
+        assert len(units_of(piece * 500 + " word", ".md")) <= 1

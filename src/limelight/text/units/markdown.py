@@ -1,33 +1,30 @@
-"""Units of Markdown: headings, paragraphs, list items, table cells. Blocks are found by markdown-it; inline markup
-becomes codes and is unchanged."""
+"""Units of Markdown: headings, paragraphs, list items, table cells. Blocks and inline markup are found by markdown-it;
+inline markup becomes codes and is unchanged."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from itertools import pairwise
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import Any
 
 from limelight.text.units.html import html_units
-from limelight.text.units.unit import CODES, Code, Splice, Unit, has_words, make_unit, with_codes
+from limelight.text.units.markdown_inline import find_markup, structure
+from limelight.text.units.unit import Code, Splice, Unit, has_words, make_unit, parts_of
 
 _FRONT = re.compile(r"\A---[ \t]*\r?\n.*?\n(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
-_INLINE = re.compile(
-    r"(?P<code>(?<!`)(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`))"
-    r"|(?P<escape>\\[!-/:-@\[-`{-~])"
-    r"|(?P<break>(?: {2,}|\\)\n)"
-    r"|(?P<auto><[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*>|<[\w.+-]+@[\w.-]+>)"
-    r"|(?P<tag></?[A-Za-z][\w-]*(?:\s+[\w:@.-]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'=<>`]+))?)*\s*/?>|<!--.*?-->)"
-    r"|(?P<note>\[\^[^\]\s]+\])"
-    r"|(?P<math>\$\$.+?\$\$|(?<![\w$])\$(?=\S)[^$\n]+?(?<=\S)\$(?![\w$]))"
-    r"|(?P<image>!\[)"
-    r"|(?P<open>\[)"
-    r"|(?P<close>\](?:\((?:[^()\s]|\([^()]*\))*(?:\s+(?:\"[^\"]*\"|'[^']*'|\([^()]*\)))?\s*\)|\[[^\]]*\]|\{[^{}]*\})?)"
-    r"|(?P<run>\*\*\*|\*\*|\*|___|__|_|~~)"
-    r"|(?P<entity>&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|\w{2,31});)",
-    re.DOTALL,
-)
 _REFERENCE = re.compile(r"\s*\[(?:x|X| )\]\s+|\s*\[!\w+\]")
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+_TAG_OR_CELL = re.compile(r"<(?=[A-Za-z/!?])|\|")
+_SPECIAL = re.compile(r"[*_`\[\]<~\\|$]|&(?=#?\w+;)")
+"""Characters that may be markup."""
+_LIST_MARK = re.compile(r"(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*")
+_LINE_MARK = re.compile(r"\n[ \t>]*")
+_BLOCK_MARK = re.compile(r"(\d{1,9}(?=[.)](?:\s|\Z))|)(?=[-+*][ \t]|#{1,6}[ \t]|[>=~|`]|[.)](?:\s|\Z))")
+"""What would begin a list or a heading at the begin of a line."""
 
 
 def markdown_units(text: str, language: str = "") -> list[Unit]:
@@ -40,7 +37,8 @@ def markdown_units(text: str, language: str = "") -> list[Unit]:
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     starts = _line_starts(hidden)
     units, taken = list[Unit](), 0
-    for token in parser.parse(hidden):
+    environment: dict[str, Any] = {}
+    for token in parser.parse(hidden, environment):
         if token.map is None:
             continue
         begin, end = (starts[min(line, len(starts) - 1)] for line in token.map)
@@ -50,8 +48,9 @@ def markdown_units(text: str, language: str = "") -> list[Unit]:
             places = _find(hidden, token, max(begin, taken), end)
             if places:
                 taken = places[-1][1]
-                unit = _unit(hidden, places, offset, token.map[0] + 1)
-                units += [unit] if has_words(CODES.sub("", unit.text)) else []
+                block = _Block(hidden, places, environment)
+                if any(has_words(part) for part in block.parts if isinstance(part, str)):
+                    units.append(block.unit(offset, token.map[0] + 1))
     return units
 
 
@@ -78,110 +77,93 @@ def _find(text: str, token: Any, begin: int, end: int) -> list[tuple[int, int]]:
     return places
 
 
-def _unit(text: str, places: list[tuple[int, int]], offset: int, line: int) -> Unit:
-    begin, end = places[0][0], places[-1][1]
-    between = [text[last:place] for (_, last), (place, _) in pairwise(places)]
-    parts = _parts(_joined([text[first:last] for first, last in places], between))
-    first = parts[0] if parts else ""
-    head = _REFERENCE.match(first) if isinstance(first, str) else None
-    if head and isinstance(first, str):
-        parts[:1] = [Code(head[0]), first[head.end() :]]
+class _Block:
+    """The text of a block and its inline markup."""
 
-    def write(new: str) -> Iterator[Splice]:
-        yield Splice(begin + offset, end + offset, with_codes(new, unit.codes, _escape_text))
+    def __init__(self, text: str, places: list[tuple[int, int]], environment: Mapping[str, Any]) -> None:
+        self.environment = environment
+        self.begin, self.end = places[0][0], places[-1][1]
+        self._text, self._places = text, places
+        lines = [text[first:last] for first, last in places]
+        gaps = [text[last:place] for (_, last), (place, _) in pairwise(places)]
+        lines = [
+            line + gap[: len(gap) - len(gap.lstrip(" "))] + "\n" for line, gap in zip(lines, gaps, strict=False)
+        ] + lines[-1:]
+        self.source = "".join(lines)
+        """The text as markdown-it reads it, without the marks of quotations and lists before its lines."""
+        self._starts = [0, *accumulate(map(len, lines))][:-1]
+        self._labels = dict[str, str]()
+        """References with text, and how the file writes them if their text is their name."""
+        head = _REFERENCE.match(self.source)
+        self.parts = list(self._parts(head.end() if head else 0))
+        start = text[text.rfind("\n", 0, self.begin) + 1 : self.begin]
+        self.is_cell = "|" in start or "|" in text[self.end : self.end + 3]
+        self.is_line = _LIST_MARK.fullmatch(start) is not None
 
-    unit = make_unit(parts, write, line)
-    return unit
+    def _parts(self, head: int) -> Iterator[str | Code]:
+        if head:
+            yield Code(self._raw(0, head))
+        place, opened = head, list[int]()
+        for each in find_markup(self.source, self.environment):
+            if each.begin >= place:
+                yield self.source[place : each.begin].replace("\n", " ")
+                raw = self._raw(each.begin, each.end)
+                if each.kind in ("link_open", "image_open"):
+                    opened.append(each.end)
+                elif each.kind in ("link_close", "image_close") and raw in ("]", "][]"):
+                    label = self._raw(opened.pop(), each.begin)  # which is also the name of the address
+                    self._labels[f"[{label}][{label}]"] = f"[{label}{raw}"
+                    raw = f"][{label}]"
+                elif each.kind in ("link_close", "image_close"):
+                    opened.pop()
+                yield Code(raw, each.role, each.name)
+                place = each.end
+        yield self.source[place:].replace("\n", " ")
 
+    def _raw(self, begin: int, end: int) -> str:
+        """The text of the file for a part of the source."""
+        return self._text[self._at(begin) : self._at(end)]
 
-def _joined(lines: list[str], between: list[str]) -> list[str | Code]:
-    """Lines of a block: a soft break is a space, a hard one a code."""
-    parts: list[str | Code] = []
-    for number, line in enumerate(lines):
-        gap = between[number] if number < len(between) else ""
-        hard = gap.startswith("  ") or (gap and line.endswith("\\"))
-        parts.append(line)
-        if number < len(between):
-            parts.append(Code(gap) if hard else " ")
-    return parts
+    def _at(self, place: int) -> int:
+        line = bisect_right(self._starts, place) - 1
+        return self._places[line][0] + place - self._starts[line]
 
+    def unit(self, offset: int, line: int) -> Unit:
+        """The unit of the block, which begins at a line of the file."""
 
-def _parts(given: list[str | Code]) -> list[str | Code]:
-    """The parts with inline markup as codes."""
-    parts: list[str | Code] = []
-    text = ""
-    for part in [*given, Code("")]:
-        if isinstance(part, str):
-            text += part
-            continue
-        parts += _inline(text)
-        parts.append(part)
-        text = ""
-    return parts[:-1]
+        def write(new: str) -> Iterator[Splice]:
+            yield Splice(self.begin + offset, self.end + offset, self._written(new, unit.codes))
 
+        def limits(new: str) -> Iterator[str]:
+            if not self._keeps_structure(self._written(new, unit.codes)):
+                yield "markup changed"
 
-def _inline(text: str) -> Iterator[str | Code]:
-    """Text and codes. Brackets without a target and unmatched delimiter runs are text."""
-    found = list(_INLINE.finditer(text))
-    roles = _roles(text, found)
-    place = 0
-    for number, match in enumerate(found):
-        role = roles.get(number)
-        if role is None:
-            continue
-        yield text[place : match.start()]
-        yield Code(match[0], *role)  # type: ignore[arg-type]
-        place = match.end()
-    yield text[place:]
+        unit = make_unit(self.parts, write, line, limits)
+        return unit
 
+    def _written(self, text: str, codes: Sequence[Code]) -> str:
+        """A translation with its markup. Where characters of its text would be further markup, they are escaped."""
+        parts = list(parts_of(text, codes))
+        plain = self._joined(parts, _TAG_OR_CELL if self.is_cell else _TAG)
+        if self._keeps_structure(plain):
+            return plain
+        escaped = self._joined(parts, _SPECIAL)
+        return escaped if self._keeps_structure(escaped) else plain
 
-def _roles(text: str, found: list[re.Match[str]]) -> dict[int, tuple[str, str]]:
-    """The role and name of each match; matches that are text are missing."""
-    roles: dict[int, tuple[str, str]] = {}
-    brackets, runs = list[int](), list[int]()
-    for number, match in enumerate(found):
-        kind = match.lastgroup if match.lastgroup != "ticks" else "code"
-        if kind in ("code", "escape", "break", "auto", "note", "math", "entity"):
-            roles[number] = ("alone", "code")
-        elif kind == "tag":
-            closing, name = match[0].startswith("</"), re.sub(r"\W.*", "", match[0].lstrip("</"))
-            alone = match[0].endswith("/>") or match[0].startswith("<!") or name.lower() in ("br", "img", "hr")
-            roles[number] = ("alone", "code") if alone else ("close" if closing else "open", f"<{name}")
-        elif kind in ("image", "open"):
-            brackets.append(number)
-        elif kind == "close" and brackets:
-            opened = brackets.pop()
-            if len(match[0]) > 1:  # with a target
-                name = f"[{opened}"
-                roles[opened], roles[number] = ("open", name), ("close", name)
-                runs = [run for run in runs if run < opened]
-        elif kind == "run":
-            _run(text, found, number, runs, roles)
-    return roles
+    def _joined(self, parts: list[str | Code], special: re.Pattern[str]) -> str:
+        """The parts with certain characters of the text escaped."""
+        whole = "".join(special.sub(r"\\\g<0>", each) if isinstance(each, str) else each.raw for each in parts)
+        for full, short in self._labels.items():
+            whole = whole.replace(full, short)
+        begins_block = self.is_line and not (parts and isinstance(parts[0], Code))
+        return _BLOCK_MARK.sub(r"\1\\", whole, count=1) if begins_block and _BLOCK_MARK.match(whole) else whole
 
+    def _keeps_structure(self, text: str) -> bool:
+        return structure(_LINE_MARK.sub("\n", text), self.environment) == self._own_structure
 
-def _run(
-    text: str, found: list[re.Match[str]], number: int, runs: list[int], roles: dict[int, tuple[str, str]]
-) -> None:
-    """Record emphasis that opens or closes here, after section 6.2 of CommonMark, without its "multiple of 3" rule."""
-    match = found[number]
-    before, after = text[: match.start()][-1:] or " ", text[match.end() :][:1] or " "
-    word = match[0][0] == "_"
-    closes = not before.isspace() and not (word and after.isalnum())
-    opens = not after.isspace() and not (word and before.isalnum())
-    same = [run for run in runs if found[run][0] == match[0]]
-    if closes and same:
-        opened = same[-1]
-        name = f"{match[0]}{opened}"
-        roles[opened], roles[number] = ("open", name), ("close", name)
-        del runs[runs.index(opened) :]
-    elif opens:
-        runs.append(number)
-
-
-def _escape_text(text: str) -> str:
-    """Escape characters of a translation that would become markup."""
-    return text.replace("<", "\\<") if re.search(r"<[A-Za-z/!]", text) else text
+    @cached_property
+    def _own_structure(self) -> Counter[str]:
+        return structure(self.source, self.environment)
 
 
 def _shifted(units: list[Unit], offset: int, lines: int) -> list[Unit]:

@@ -1,0 +1,22 @@
+"""Signs that a translation loses or adds."""
+
+import pytest
+
+from limelight.text.code_signs import changed_signs
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "signs"),
+    [
+        ("a [b] c", "A B C", ("[", "]")),
+        ("the ~{dog}", "der Hund", ("{", "}", "~")),
+        ("a_b", "a b", ("_",)),
+        ("a", "a|b", ("|",)),
+        ("10\u00a0km", "10 km", ("\u00a0",)),
+        ("it costs $5, or 50%", "es kostet 5 Dollar, oder 50 Prozent", ()),
+        ("a (b), c!", "A: b? - c", ()),
+        ("[a] {b}", "{A} [B]", ()),
+    ],
+)
+def test_changed_signs(source: str, output: str, signs: tuple[str, ...]) -> None:
+    assert changed_signs(source, output) == signs
