@@ -1,15 +1,17 @@
 """`limelight translate`: lines in, lines out, and every mistake before any work is done."""
 
 import json
-from collections.abc import Callable
-from dataclasses import fields
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from limelight import Translation
 from limelight.capabilities import bf16_products
+from limelight.cli import documents
 from limelight.config import RunConfig, TransformerConfig
 from limelight.decoding.engine import Engine
 from limelight.inference import prepare
@@ -340,3 +342,29 @@ def test_too_little_memory_is_told_with_a_way_out(
     assert ended.code == 1
     assert ended.err.startswith("limelight: out of memory ([enforce fail] DefaultCPUAllocator")
     assert ended.err.endswith("Give a smaller --batch-tokens or --beam, or split very long lines\n")
+
+
+def test_lines_that_are_unsure_are_counted_and_the_worst_are_shown(
+    limelight: Limelight, trained: Path, typed: Callable[[bytes], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sure = {"The dog.": 0.04, "A cat.": 0.19, "A bird.": 0.2, "An owl.": 0.001, "A man.": 0.1, "": None}
+    former = documents.translate_lines
+
+    def translate_lines(*given: Any) -> Iterator[Translation]:
+        return (replace(each, confidence=sure[each.source]) for each in former(*given))
+
+    monkeypatch.setattr(documents, "translate_lines", translate_lines)
+    text = "\n".join(sure).encode()
+    typed(text)
+    ended = limelight("translate", "--model", trained)
+    lines = ended.out.splitlines()
+    assert ended.err.splitlines() == [
+        "limelight: 4 of 5 lines unsure (confidence below 0.2); the least sure:",
+        f"limelight:   line 4: 0.00: {lines[3][:60]}",
+        f"limelight:   line 1: 0.04: {lines[0][:60]}",
+        f"limelight:   line 5: 0.10: {lines[4][:60]}",
+    ]
+    typed(text)
+    assert limelight("translate", "--model", trained, "--json").err == ""
+    typed(b"A bird.\n")
+    assert limelight("translate", "--model", trained).err == ""

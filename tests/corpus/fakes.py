@@ -12,7 +12,7 @@ from limelight.corpus.processes import Processes
 from limelight.corpus.results import Results
 from limelight.corpus.shards import Form
 from limelight.corpus.translate import CorpusJob, Report, translate_corpus
-from limelight.corpus.worker import Opening, Outcome, Translate, main
+from limelight.corpus.worker import Done, Opening, Outcome, Translate, main
 from limelight.errors import UserError
 
 ROOT = Path(__file__).parents[2]
@@ -37,7 +37,9 @@ def open_fake(opening: Opening, number: int = 0) -> Translate:
         for place, text in enumerate(texts):
             if REFUSE in text:
                 raise UserError(f"text {first + place}: it is too long")
-        return [([said(text)], ["loop"] if "loop" in text else []) for text in texts]
+        return [
+            Done([said(text)], ["loop"] if "loop" in text else [], 0.1 if "unsure" in text else 0.9) for text in texts
+        ]
 
     return translate
 

@@ -150,12 +150,13 @@ def test_a_file_system_without_links_is_written_too(tmp_path: Path, monkeypatch:
 def test_counts_of_warnings_survive_an_interruption(tmp_path: Path) -> None:
     given = tmp_path / "in"
     given.mkdir()
-    (given / "a.txt").write_text("a loop\n" * 20)
+    (given / "a.txt").write_text("a loop\n" * 20 + "unsure\n" * 5)
     whole = run(job_of(given, tmp_path / "whole"))
     stopped_before_the_end(given, tmp_path / "out")
     report = run(job_of(given, tmp_path / "out"))
     assert report.counts == whole.counts
-    assert report.counts.warnings == {"loop": 20}
+    assert (report.counts.warnings, report.counts.unsure) == ({"loop": 20}, 5)
+    assert any("5 lines unsure (confidence below 0.2)" in line for line in report.lines())
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 

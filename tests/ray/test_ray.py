@@ -18,7 +18,7 @@ from limelight.corpus.ray_actors import Actors, Texts
 from limelight.corpus.results import Results
 from limelight.corpus.shards import Form
 from limelight.corpus.translate import CorpusJob, Report, translate_corpus
-from limelight.corpus.worker import Opening, Outcome
+from limelight.corpus.worker import Done, Opening, Outcome
 from limelight.errors import UserError
 from limelight.models.build import build_model
 from limelight.storage.model import save_model
@@ -97,7 +97,7 @@ class Faulty(Texts):
                 if text.endswith(" 13"):
                     once.unlink()
                 os.kill(os.getpid(), signal.SIGKILL)
-        return [([text.upper()], []) for text in texts]
+        return [Done([text.upper()]) for text in texts]
 
 
 def test_an_actor_that_is_killed_is_replaced_and_a_text_that_kills_is_left_out(

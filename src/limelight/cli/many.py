@@ -17,11 +17,11 @@ import typer
 
 from limelight.cli.arguments import decimal, whole_number
 from limelight.cli.models import Machine, made_with, resolved_precision
-from limelight.errors import RunError, UserError
+from limelight.errors import RunError, UserError, counted
 
 if TYPE_CHECKING:
     from limelight.corpus.translate import Engine, Report
-    from limelight.corpus.worker import Opening
+    from limelight.corpus.worker import Done, Opening
 
 ENOUGH = 4000
 """Minimum lines of a file for which processes are faster than threads, including their start (docs/corpus.md)."""
@@ -211,13 +211,13 @@ def translate_corpus(many: Many, asked: Asked, form: str) -> None:
     for line in report.lines():
         typer.echo(f"limelight: {line}", err=True)
     if report.faults:
-        raise RunError(f"{len(report.faults)} files could not be read to their end; all others are finished")
+        raise RunError(f"{counted(len(report.faults), 'file')} could not be read to the end; all others are finished")
 
 
 def by_processes(
     lines: Iterator[str | None], many: Many, asked: Asked, form: str, *, file: Path | None
-) -> tuple[Iterator[str | None], Iterator[tuple[Sequence[str], Sequence[str]]] | None]:
-    """The output and the warnings of each line, translated by several processes; None if one process should do it: for
+) -> tuple[Iterator[str | None], Iterator[Done] | None]:
+    """What each line became, translated by several processes; None if one process should do it: for
     short text, pipes, or a GPU. Also returns the lines, as some may have been read."""
     alone = asked.protect or asked.glossary or asked.options["sampling"]
     if many.workers == 1 or (many.workers is None and (file is None or not file.is_file() or alone)):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
+from heapq import nsmallest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,11 @@ from limelight.cli import documents, many, options, search_options
 from limelight.cli.input import file_or_text, greet, live_lines_of
 from limelight.cli.models import Machine, find_models, made_with, open_translator
 from limelight.cli.output import Write, lines_to
+from limelight.errors import counted
+from limelight.untrusted import shown
 
 if TYPE_CHECKING:
+    from limelight.corpus.worker import Done
     from limelight.pipelines.translator import Translation
 
 EXAMPLES = """
@@ -33,6 +37,8 @@ EXAMPLES = """
   limelight translate --model runs/en-de --lines --no-guards test.en > test.de
   limelight translate --model runs/en-de --workers 8 shards/ -o out/
 """
+WORST = 3
+"""The least sure lines that are reported."""
 BRIEF = 1000
 """Maximum characters of a text on the command line that is translated without compiled loops."""
 WITH_LESS_MEMORY = "Give a smaller --batch-tokens or --beam, or split very long lines"
@@ -123,25 +129,39 @@ def _translate(
             translator = new_translator()
             greet(*what)
             found = _shown(documents.translate_lines(texts, translator, kept, options), form)
-        _write(found, write)
+        _write(found, write, form)
 
 
-def _write(found: Iterator[tuple[Sequence[str], Sequence[str]]], write: Write) -> None:
-    """Write the lines of each text, and report its warnings."""
+def _write(found: Iterator[Done], write: Write, form: str) -> None:
+    """Write the lines of each text; afterwards report warnings and low confidence."""
+    from limelight.pipelines.translation import LOW_CONFIDENCE
+
     warnings = Counter[str]()
-    count = 0
-    for lines, named in found:
-        count += 1
+    unsure = list[tuple[float, int, str]]()
+    count = low = 0
+    for count, (lines, named, confidence) in enumerate(found, start=1):
         warnings.update(set(named))
         for line in lines:
             write(line)
+        if confidence is not None and confidence < LOW_CONFIDENCE:
+            low += 1
+            unsure = nsmallest(WORST, [*unsure, (confidence, count, lines[0])])
     if warnings:
         listed = ", ".join(f"{name} {number:,}" for name, number in warnings.most_common())
-        typer.echo(f"limelight: warnings, in lines of {count:,}: {listed}; --json has those of each line", err=True)
+        _say(f"warnings, in lines of {count:,}: {listed}; --json has those of each line")
+    if low and form != "json":
+        _say(f"{low:,} of {counted(count, 'line')} unsure (confidence below {LOW_CONFIDENCE}); the least sure:")
+        for confidence, number, line in unsure:
+            _say(f"  line {number:,}: {confidence:.2f}: {shown(line, 60)}")
 
 
-def _shown(translations: Iterator[Translation], form: str) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
-    from limelight.corpus.forms import shown
+def _say(line: str) -> None:
+    typer.echo(f"limelight: {line}", err=True)
 
-    for number, translation in enumerate(translations):
-        yield shown(translation, number, form), translation.warnings
+
+def _shown(translations: Iterator[Translation], form: str) -> Iterator[Done]:
+    from limelight.corpus.forms import shown as formed
+    from limelight.corpus.worker import Done
+
+    for number, each in enumerate(translations):
+        yield Done(formed(each, number, form), each.warnings, each.confidence)

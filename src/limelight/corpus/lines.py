@@ -8,14 +8,15 @@ from itertools import islice
 from limelight.corpus.pool import Chunk, Pool
 from limelight.corpus.processes import ENDED
 from limelight.corpus.translate import TIMEOUT, Engine
+from limelight.corpus.worker import Done
 from limelight.errors import RunError, UserError
 
 CHUNK = 500
 """Lines of a task: a few tasks for each worker of the shortest file that is worth processes."""
 
 
-def translate_lines(lines: Iterable[str | None], engine: Engine, workers: int) -> Iterator[tuple[list[str], list[str]]]:
-    """Lines of output and warnings of each line, in their order.
+def translate_lines(lines: Iterable[str | None], engine: Engine, workers: int) -> Iterator[Done]:
+    """What each line became, in their order.
 
     Raises `UserError` for a line that the model does not take, `RunError` for one that ends its workers.
     """

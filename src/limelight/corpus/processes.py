@@ -15,7 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from limelight.corpus.worker import FORK, NUMBER, SERVE, Opening, Outcome
+from limelight.corpus.worker import FORK, NUMBER, SERVE, Done, Opening, Outcome
 from limelight.errors import RunError, UserError
 
 PROGRAM = "limelight.corpus.worker"
@@ -148,7 +148,7 @@ class _Process:
             raise WorkerEnded(f"{ENDED}had no answer after {timeout:g} s") from None
         except OSError:
             raise WorkerEnded(f"{ENDED}ended") from None
-        return [each if isinstance(each, str) else (each[0], each[1]) for each in json.loads(line)]
+        return [each if isinstance(each, str) else Done(*each) for each in json.loads(line)]
 
     def close(self) -> None:
         """See `Worker`."""

@@ -25,6 +25,7 @@ from limelight.corpus.worker import Outcome
 from limelight.differences import describe_differences, differences
 from limelight.errors import RunError, UserError
 from limelight.files import PARTIAL, as_json, fill_file, sync_file, sync_folder, write_all, write_whole, writing
+from limelight.pipelines.translation import LOW_CONFIDENCE
 from limelight.resumable import ResumableFile, places_of, resumable
 from limelight.text.archive import compress
 from limelight.text.pair import BadLine
@@ -49,6 +50,8 @@ class Counts:
     """Bytes of the file of skipped lines."""
     warnings: dict[str, int] = field(default_factory=dict)
     """Of the guards, in the lines that were written."""
+    unsure: int = 0
+    """Lines that were written with a low confidence."""
 
     def add(self, other: Counts) -> None:
         """Count what another one has counted."""
@@ -57,6 +60,7 @@ class Counts:
         self.skipped += other.skipped
         self.reasons = dict(Counter(self.reasons) + Counter(other.reasons))
         self.warnings = dict(Counter(self.warnings) + Counter(other.warnings))
+        self.unsure += other.unsure
 
 
 def open_results(folder: Path, made_of: Mapping[str, Any]) -> None:
@@ -161,8 +165,9 @@ class Results:
                 left_out.append({"line": number, "reason": outcome, "text": item.text})
                 lines.append(self._form.line(self.shard, item, None))
             else:
-                lines.append(self._form.line(self.shard, item, outcome[0][0]))
-                warnings.update(outcome[1])
+                lines.append(self._form.line(self.shard, item, outcome.lines[0]))
+                warnings.update(outcome.warnings)
+                self.counts.unsure += outcome.confidence is not None and outcome.confidence < LOW_CONFIDENCE
         self._count(len(items), left_out)
         self.counts.warnings = dict(Counter(self.counts.warnings) + warnings)
         content = "".join(lines).encode()

@@ -13,8 +13,9 @@ from limelight.corpus.pool import Chunk, Pool, Tally
 from limelight.corpus.processes import Worker
 from limelight.corpus.results import AGAIN, REPORT, Counts, Results, open_results
 from limelight.corpus.shards import Form, Item, Shard, find_shards, read_items, require_text_kept
-from limelight.errors import RunError, UserError
+from limelight.errors import RunError, UserError, counted
 from limelight.files import as_json, write_whole, writing
+from limelight.pipelines.translation import LOW_CONFIDENCE
 from limelight.text.pair import BadLine
 
 CHUNK = 1000
@@ -72,18 +73,20 @@ class Report:
     def lines(self) -> Iterator[str]:
         """For people."""
         counts = self.counts
-        sums = f"{counts.read:,} lines read = {counts.written:,} written + {counts.skipped:,} skipped"
-        yield f"{self.files:,} files, {sums}"
+        sums = f"{counted(counts.read, 'line')} read = {counts.written:,} written + {counts.skipped:,} skipped"
+        yield f"{counted(self.files, 'file')}, {sums}"
         for reason, count in sorted(counts.reasons.items(), key=lambda each: -each[1]):
             yield f"  skipped {count:,}: {reason}"
         if self.former:
-            yield f"  {self.former:,} files were finished before"
+            yield f"  {counted(self.former, 'file')} finished before"
         if self.workers.ended:
-            yield f"  {self.workers.ended:,} workers ended before their time; what they had was translated by others"
+            yield f"  {counted(self.workers.ended, 'worker')} ended early; what they had was translated by others"
         if counts.warnings:
             named = ", ".join(f"{name} {count:,}" for name, count in sorted(counts.warnings.items()))
             yield f"  warnings, in lines: {named}"
-        yield f"  {self.new:,} lines in {self.seconds:.1f} s: {self.lines_per_second:,.0f} lines/s"
+        if counts.unsure:
+            yield f"  {counted(counts.unsure, 'line')} unsure (confidence below {LOW_CONFIDENCE})"
+        yield f"  {counted(self.new, 'line')} in {self.seconds:.1f} s: {self.lines_per_second:,.0f} lines/s"
         yield from (f"  not finished: {fault}" for fault in self.faults)
 
 

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from limelight.errors import UserError
 
@@ -27,8 +27,18 @@ if TYPE_CHECKING:
 FORK, SERVE = b"f", b"s"
 NUMBER = struct.Struct("q")
 
-Outcome = str | tuple[list[str], list[str]]
-"""What a text became: lines of output, and the names of its warnings; or the reason why the model does not take it."""
+
+class Done(NamedTuple):
+    """What a text became."""
+
+    lines: Sequence[str]
+    """Of the output."""
+    warnings: Sequence[str] = ()
+    confidence: float | None = None
+
+
+Outcome = str | Done
+"""What a text became, or the reason why the model does not take it."""
 
 Translate = Callable[[Sequence[str], int], list[Outcome]]
 """Translates texts; also given is the number of the first in its file."""
@@ -107,7 +117,7 @@ def _translating(opening: Opening, translator: Translator, options: dict[str, An
                 translate_protected(translator, texts, protectors, terms, batch_tokens=batch_tokens, **options)
             )
         return [
-            (shown(each, first - 1 + place, opening.form), sorted(set(each.warnings)))
+            Done(shown(each, first - 1 + place, opening.form), sorted(set(each.warnings)), each.confidence)
             for place, each in enumerate(found)
         ]
 
