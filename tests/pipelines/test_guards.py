@@ -22,7 +22,7 @@ Say = Callable[[str, SearchSettings], Sequence[str]]
 
 
 def asked_of(text: str, settings: SearchSettings) -> Prepared:
-    return Prepared(text, Request([ord(letter) for letter in text], 99, settings))
+    return Prepared(text, Request([ord(letter) for letter in text], 99, settings, substream=(len(text),)))
 
 
 def as_sentence(text: str) -> str:
@@ -310,6 +310,15 @@ def test_terms_of_a_glossary_are_not_replaced_by_placeholders() -> None:
     assert found.warnings == ("number lost",)
 
 
+def test_a_translation_without_a_term_never_replaces_one_with_it() -> None:
+    source = f"the {annotated('dog', 'Köter')} costs 4711 now"
+
+    def say(_: str, settings: SearchSettings) -> list[str]:
+        return ["der Köter kostet jetzt", "der Hund kostet jetzt 4711"][: settings.n_best]
+
+    assert translated(source, say)[0].text == "der Köter kostet jetzt"
+
+
 def test_the_target_forms_of_terms_are_no_part_of_the_source() -> None:
     source = f"the {annotated('dog', 'Windows 11')} runs"
     assert translated(source, lambda *_: ["der Hund rennt"])[0].warnings == ()
@@ -352,4 +361,5 @@ def test_placeholders_of_marked_text_are_counted() -> None:
 
 def test_every_fault_has_a_weight() -> None:
     found = {*faults("a 17 a@b.org " * 3, ""), *faults("no no no", "x " * 99, ("en", "de")), *faults("a b", "a b")}
-    assert set(SEVERITY) == found | {"unknown script", "doubtful", "uncovered", "placeholder lost", "quotation lost"}
+    others = {"unknown script", "doubtful", "uncovered", "placeholder lost", "quotation lost", "term lost"}
+    assert set(SEVERITY) == found | others

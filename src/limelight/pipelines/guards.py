@@ -22,11 +22,12 @@ translations better. A translation with one of the faults in `WRONG` has low con
 
 Correct translations can have one of the faults in `POSSIBLE`, so another translation is only taken if the model is at
 least as sure of it. docs/translation.md has the measured effect of each guard. Without faults a guard only compares two
-strings. Guards are batch-invariant: they depend only on the sentence. Results of `sampling` and of `n_best` above 1 are
-not changed: they only get warnings.
+strings. Guards are batch-invariant: they depend only on the sentence. Samples, n-best lists and searches for given
+phrases are not changed: they only get warnings.
 """
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -34,12 +35,14 @@ from typing import NamedTuple
 
 from limelight.config import MAX_LENGTH_PENALTY
 from limelight.decoding.ensemble import Ensemble
+from limelight.decoding.request import Request
 from limelight.inspection.maps import attention_map
 from limelight.models.interface import Seq2Seq
 from limelight.pipelines.job import Prepared, Sentence, Steps, names_of
 from limelight.pipelines.translation import Translation
 from limelight.text import checks
-from limelight.text.marks import ANNOTATION, MARK, PLACEHOLDER, TERM_BEGIN
+from limelight.text.glossary import is_used
+from limelight.text.marks import MARK, PLACEHOLDER, TERM_BEGIN, TERM_END
 from limelight.text.polarity import changes_polarity
 from limelight.text.protect import protect, restore
 from limelight.text.protectors import PROTECTORS, Found, Protector
@@ -57,14 +60,18 @@ SEVERITY = {
     "quotation lost": 2,
     "copied": 4,
     "negation": 1,
+    "term lost": 8,
     "doubtful": 1,
 }
 """Weights of faults: of several translations of a sentence the one with the smallest sum is kept."""
-WARN_ONLY = frozenset({"copied", "negation", "too long"})
+WARN_ONLY = frozenset({"copied", "negation", "too long", "term lost"})
 """Faults for which a sentence is not searched again: what is equal to the source can be in the target language already,
 where a negation belongs is not known, and other hypotheses than one that is too long are no better."""
 DOUBTFUL = "doubtful"
-"""A source in capitals or title case, which is always also searched in sentence case. It is not reported."""
+"""A source in capitals or title case, which is always also searched in sentence case."""
+UNTOLD = frozenset({DOUBTFUL, "term lost"})
+"""Faults that are not reported. Terms that a translation does not use are searched for and reported by
+`pipelines/protected.py`; here the fault only keeps a translation without them from replacing one that has them."""
 POSSIBLE = frozenset({"uncovered", "quotation lost", DOUBTFUL})
 """Faults that a correct translation can have."""
 WRONG = frozenset({"loop", "too short", "too long", "unknown script"})
@@ -107,9 +114,11 @@ class Attempt(NamedTuple):
     @property
     def warnings(self) -> tuple[str, ...]:
         """The faults that are reported to the user."""
-        return tuple(fault for fault in self.faults if fault != DOUBTFUL)
+        return tuple(fault for fault in self.faults if fault not in UNTOLD)
 
 
+TERM = re.compile(f"{TERM_BEGIN}([^{TERM_END}]*){TERM_END}")
+"""The target form of an annotated term."""
 NUMBERS = Protector("numbers", lambda text: [Found(*match.span()) for match in checks.NUMBER.finditer(text)])
 
 Remedy = Callable[[Sentence, Attempt], Steps[list[Translation]]]
@@ -126,16 +135,21 @@ def guarded(sentence: Sentence) -> Steps[Translation]:
     if sentence.unknown_share > UNKNOWN:
         warnings = ("unknown script",)
         return _unsure(replace(found[0], text=source, warnings=warnings, alternatives=tuple(found[1:])))
-    if sentence.settings.sampling is not None or sentence.settings.n_best > 1:
+    if _is_final(sentence.request):
         return _unsure(replace(found[0], warnings=best.warnings, alternatives=tuple(found[1:])))
     for remedy in REMEDIES:
         if not best.to_remedy:
             break
         others = yield from remedy(sentence, best)
         best = better(best, [checked(sentence, each) for each in others])
-    if not sentence.request.constraints.include:  # a repair might remove a phrase
-        best = repaired(sentence, best)
+    best = repaired(sentence, best)
     return _unsure(replace(best.translation, warnings=best.warnings))
+
+
+def _is_final(request: Request) -> bool:
+    """Whether guards only warn: of samples, of n-best lists, and of searches for given phrases, whose other hypotheses
+    often have a phrase at a wrong place."""
+    return request.settings.sampling is not None or request.settings.n_best > 1 or bool(request.constraints.include)
 
 
 def better(best: Attempt, others: Sequence[Attempt]) -> Attempt:
@@ -153,6 +167,8 @@ def checked(sentence: Sentence, translation: Translation) -> Attempt:
     brief = len(text) < BRIEF * len(source) and len(checks.WORD.findall(source)) >= MIN_WORDS
     if brief and "too short" not in found and (translation.confidence or 0.0) < CONFIDENT:
         found = (*found, "uncovered") if sentence.uncovered(translation) >= UNCOVERED else found
+    if not all(is_used(term.strip(), text) for term in TERM.findall(sentence.text)):
+        found = (*found, "term lost")
     doubtful = checks.is_capitals(source) or in_title_case(sentence)
     return Attempt(translation, (*found, DOUBTFUL) if doubtful else found)
 
@@ -168,7 +184,7 @@ def in_title_case(sentence: Sentence) -> bool:
 
 def _without_terms(text: str) -> str:
     """Marked text without the target forms of its annotated terms."""
-    return ANNOTATION.sub("", text) if TERM_BEGIN in text else text
+    return TERM.sub("", text)
 
 
 def _sureness(translation: Translation) -> float:
@@ -281,7 +297,7 @@ def with_placeholders(sentence: Sentence, best: Attempt) -> Steps[list[Translati
 def without_repetition(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:
     """Forbid repeated n-grams of the loop's length."""
     loop = checks.find_loop(sentence.text, best.translation.text)
-    if not loop or sentence.request.constraints.include:  # a phrase might not be permitted any more
+    if not loop:
         return []
     size = min(MAX_NGRAM_TOKENS, max(2, len(loop)))
     rules = {**dict(sentence.settings.rules), "no_repeat_ngram": size}
