@@ -1,0 +1,270 @@
+"""What guards change: sentence chrF and BLEU of held-out text with guards and without.
+
+    python -m benchmarks.guards --data DATA
+    python -m benchmarks.guards --data DATA --model RUN --name captions
+
+A change counts as better or worse from half a point of chrF of its text on, and belongs to each guard that found a
+fault in the first translation. Text that is in the target language already (`kept`) should come back as it is. The
+warning `negation` is measured on references, and on references of which the negation was removed (`planted`). With
+`--dev`, everything is measured on the development parts, or parts of the training text, that decisions are made on.
+"""
+
+import random
+import re
+import statistics
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import sacrebleu
+import typer
+
+from benchmarks.machine import describe_machine
+from benchmarks.output import RESULTS, table, write_result
+from limelight.box import DEFAULT
+from limelight.config import Direction
+from limelight.pipelines import guards
+from limelight.pipelines.job import Sentence
+from limelight.pipelines.load import load_translator
+from limelight.pipelines.translation import Translation
+from limelight.pipelines.translator import Translator
+from limelight.text.polarity import LANGUAGES, changes_polarity
+from limelight.text.readers import read_pairs
+
+CHANGED = 0.5
+"""Points of chrF from which on a change is better or worse."""
+TECHNICAL = ("libreoffice-help", "home-assistant", "python-docs")
+TRAIN_SAMPLE = 1000
+"""Pairs of the training text of a technical corpus, in place of a development part."""
+ALREADY = 300
+"""Sentences of each direction that are in the target language already."""
+ROUNDS = 5
+"""Measurements of time, of which the median is taken."""
+TIMED = 300
+"""Captions that are timed."""
+CLITIC = re.compile(r"(?<!\w)(?:ne |n['’])", re.IGNORECASE)
+"""The first part of a French negation, which is removed with the second."""
+
+
+class Corpus(NamedTuple):
+    """Pairs of a direction."""
+
+    name: str
+    direction: Direction
+    pairs: list[tuple[str, str]]
+
+
+class Change(NamedTuple):
+    """A translation that guards changed."""
+
+    corpus: str
+    faults: tuple[str, ...]
+    source: str
+    reference: str
+    before: str
+    after: str
+    gain: float
+    """Of chrF."""
+
+
+def main(
+    data: Annotated[Path, typer.Option(help="Folder with tatoeba/, multi30k/ and the technical corpora.")],
+    model: Annotated[str, typer.Option(help="A model; a bundled one by default.")] = DEFAULT,
+    name: Annotated[str, typer.Option(help="The name of the model in the result.")] = "bundled",
+    dev: Annotated[bool, typer.Option("--dev", help="Use development text.")] = False,
+    show: Annotated[int, typer.Option(help="Print this number of changes.", min=0)] = 0,
+    results: Annotated[Path, typer.Option(help="Folder for guards-NAME.json.")] = RESULTS,
+) -> None:
+    """Measure, print, write down."""
+    translator = load_translator(model)
+    translator.threads = 1
+    corpora = list(_corpora(data, translator.directions, dev=dev))
+    found = _translated(translator, corpora)
+    faulty = Counter(fault for _, _, each in found for names in each.values() for fault in names)
+    changes = [change for corpus, both, each in found for change in _changes(corpus, both, each)]
+    for change in random.Random(1).sample(changes, min(show, len(changes))):
+        print(*change, sep="\n  ")
+    result = {
+        "benchmark": "what guards change",
+        "command": f"python -m benchmarks.guards --data DATA --name {name}{' --dev' * dev}",
+        "machine": describe_machine(),
+        "guards": by_guard(faulty, changes),
+        "corpora": [_scores(corpus, both) for corpus, both, _ in found],
+        "kept": [_kept(translator, each) for each in corpora if each.name == "tatoeba"],
+        "negation": [_negation(each) for each in corpora if {*each.direction} <= set(LANGUAGES)],
+        "seconds": _seconds(translator, next(each for each in corpora if each.name.startswith("multi30k"))),
+    }
+    for key, rows in result.items():
+        if isinstance(rows, list) and rows:
+            print(f"\n{key}\n{table(list(rows[0]), [list(row.values()) for row in rows])}")
+    write_result(f"guards-{name}{'-dev' * dev}", result, folder=results)
+
+
+def by_guard(faulty: Counter[str], changes: Sequence[Change]) -> list[dict[str, Any]]:
+    """For each guard: texts with its fault, changed, better and worse ones, and the mean change of chrF."""
+    rows = []
+    for fault in [*guards.SEVERITY, "all"]:
+        gains = [change.gain for change in changes if fault in (*change.faults, "all")]
+        rows.append(
+            {
+                "guard": fault,
+                "faulty": faulty[fault] if fault != "all" else sum(faulty.values()),
+                "changed": len(gains),
+                "better": sum(gain > CHANGED for gain in gains),
+                "worse": sum(gain < -CHANGED for gain in gains),
+                "mean chrF change": round(statistics.fmean(gains), 2) if gains else 0.0,
+            }
+        )
+    return rows
+
+
+def _corpora(data: Path, directions: Sequence[Direction], *, dev: bool) -> Iterator[Corpus]:
+    """The corpora that exist in the directions of a model; all but the captions have English on one side."""
+    part, caption_parts = ("dev", ["val"]) if dev else ("test", ["test_2016_flickr", "test_2017_flickr"])
+    for direction in directions:
+        files = {
+            f"multi30k {each}": [data / "multi30k" / f"{each}.{side}.gz" for side in direction]
+            for each in caption_parts
+        }
+        for other in {*direction} - {"en"} if "en" in direction else ():
+            files["tatoeba"] = [data / "tatoeba" / f"en-{other}.{part}.tsv.gz"]
+            for each in TECHNICAL:
+                files[each] = [data / each / f"en-{other}.{'train' if dev else 'test'}.tsv.gz"]
+        for name, paths in files.items():
+            if all(path.exists() for path in paths):
+                pairs = [(pair.source, pair.target) for pair in read_pairs(paths)]
+                if len(paths) == 1 and direction.target == "en":
+                    pairs = [(other, english) for english, other in pairs]
+                if dev and name in TECHNICAL:
+                    pairs = random.Random(name).sample(pairs, min(TRAIN_SAMPLE, len(pairs)))
+                yield Corpus(name, direction, pairs)
+
+
+def _translated(
+    translator: Translator, corpora: Sequence[Corpus]
+) -> list[tuple[Corpus, tuple[list[str], list[str]], dict[int, tuple[str, ...]]]]:
+    """For each corpus the translations without guards and with them, and the faults of the first translations by the
+    place of their text."""
+    found = []
+    for corpus in corpora:
+        sources = [source for source, _ in corpus.pairs]
+        options = {"source_lang": corpus.direction.source, "target_lang": corpus.direction.target}
+        with _Recorded() as faults:
+            after = [each.text for each in translator.translate(sources, **options)]
+        before, places = list(after), sorted(faults)  # what has no fault is not changed
+        plain = translator.translate([sources[place] for place in places], guards=False, **options)
+        for place, each in zip(places, plain, strict=True):
+            before[place] = each.text
+        found.append((corpus, (before, after), faults))
+        print(corpus.name, "-".join(corpus.direction), len(sources), flush=True)
+    return found
+
+
+class _Recorded:
+    """While open, records the faults of the first translation of each sentence, by the place of its text."""
+
+    def __enter__(self) -> dict[int, tuple[str, ...]]:
+        self.checked, seen = guards.checked, set[tuple[int, ...]]()
+        faults: dict[int, tuple[str, ...]] = defaultdict(tuple)
+
+        def recorded(sentence: Sentence, translation: Translation) -> guards.Attempt:
+            attempt, place = self.checked(sentence, translation), sentence.request.substream
+            if place not in seen:
+                seen.add(place)
+                if attempt.faults:
+                    of_text = (*faults[place[0] - 1], *attempt.faults)
+                    faults[place[0] - 1] = tuple(dict.fromkeys(of_text))
+            return attempt
+
+        guards.checked = recorded
+        return faults
+
+    def __exit__(self, *_: object) -> None:
+        guards.checked = self.checked
+
+
+def _changes(corpus: Corpus, both: tuple[list[str], list[str]], faults: dict[int, tuple[str, ...]]) -> Iterator[Change]:
+    for place, ((source, reference), before, after) in enumerate(zip(corpus.pairs, *both, strict=True)):
+        if before != after:
+            gain = _chrf(after, reference) - _chrf(before, reference)
+            name = f"{corpus.name} {'-'.join(corpus.direction)}"
+            yield Change(name, faults[place], source, reference, before, after, gain)
+
+
+def _chrf(output: str, reference: str) -> float:
+    return sacrebleu.sentence_chrf(output, [reference]).score
+
+
+def _scores(corpus: Corpus, both: tuple[list[str], list[str]]) -> dict[str, Any]:
+    references = [[reference for _, reference in corpus.pairs]]
+    row: dict[str, Any] = {"corpus": corpus.name, "direction": "-".join(corpus.direction), "pairs": len(corpus.pairs)}
+    for metric, score in (("BLEU", sacrebleu.corpus_bleu), ("chrF", sacrebleu.corpus_chrf)):
+        for name, texts in zip(("without", "with"), both, strict=True):
+            row[f"{metric} {name}"] = f"{score(texts, references).score:.2f}"
+    return row
+
+
+def _kept(translator: Translator, corpus: Corpus) -> dict[str, Any]:
+    """How many sentences of the target language come back as they are, without guards and of these with guards."""
+    texts = list(dict.fromkeys(target for _, target in corpus.pairs))
+    texts = random.Random(1).sample(texts, min(ALREADY, len(texts)))
+    options = {"source_lang": corpus.direction.source, "target_lang": corpus.direction.target}
+    plain, guarded = (translator.translate(texts, guards=on, **options) for on in (False, True))
+    kept = [text == one.text for text, one in zip(texts, plain, strict=True)]
+    still = sum(is_kept and text == one.text for text, one, is_kept in zip(texts, guarded, kept, strict=True))
+    return {"direction": "-".join(corpus.direction), "texts": len(texts), "without guards": sum(kept), "with": still}
+
+
+def _negation(corpus: Corpus) -> dict[str, Any]:
+    """References that are reported, and those whose only negation was removed."""
+    source, target = corpus.direction
+    reported = [changes_polarity(*pair, source, target) for pair in corpus.pairs]
+    planted = [
+        (text, changed)
+        for (text, reference), is_reported in zip(corpus.pairs, reported, strict=True)
+        if not is_reported and LANGUAGES[source].negation.search(text.lower())
+        if (changed := without_negation(reference, target))
+    ]
+    return {
+        "corpus": corpus.name,
+        "direction": f"{source}-{target}",
+        "pairs": len(reported),
+        "reported": sum(reported),
+        "planted": len(planted),
+        "found": sum(changes_polarity(*pair, source, target) for pair in planted),
+    }
+
+
+def without_negation(text: str, language: str) -> str:
+    """The text without its negation; empty if it has none, or several. A French one has two parts."""
+    spans = [match.span() for match in LANGUAGES[language].negation.finditer(text.lower())]
+    if language == "fr":
+        spans = [span for span in spans if not CLITIC.match(text, *span)]
+    if len(spans) != 1:
+        return ""
+    [(begin, end)] = spans
+    shorter = text[:begin] + text[end:]
+    return CLITIC.sub("", shorter) if language == "fr" else shorter
+
+
+def _seconds(translator: Translator, corpus: Corpus) -> list[dict[str, Any]]:
+    """Seconds of a processor for captions in one call, without guards and with them, in turn."""
+    texts = [source for source, _ in corpus.pairs][:TIMED]
+    source, target = corpus.direction
+    rows = []
+    for beam in (1, translator.config.beam_size):
+        times: dict[bool, list[float]] = {False: [], True: []}
+        for _ in range(ROUNDS):
+            for on in times:
+                begin = time.process_time()
+                translator.translate(texts, source_lang=source, target_lang=target, beam_size=beam, guards=on)
+                times[on].append(time.process_time() - begin)
+        off, on = (statistics.median(times[each]) for each in (False, True))
+        rows.append({"beam": beam, "texts": len(texts), "without": off, "with": on, "ratio": on / off})
+    return rows
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,67 @@
+"""What the benchmark of guards counts."""
+
+import gzip
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from benchmarks.guards import Change, _corpora, _Recorded, by_guard, without_negation
+from limelight.config import Direction
+from limelight.decoding.settings import SearchSettings
+from limelight.pipelines import guards
+from tests.pipelines.test_guards import LOOP, translated
+
+
+def change(gain: float, *faults: str) -> Change:
+    return Change("a corpus", faults, "a", "b", "c", "d", gain)
+
+
+def test_a_change_counts_for_each_guard_that_found_a_fault() -> None:
+    changes = [change(3.0, "loop"), change(-1.0, "loop", "number lost"), change(0.4, "loop")]
+    rows = {row["guard"]: list(row.values())[1:] for row in by_guard(Counter({"loop": 4, "number lost": 1}), changes)}
+    assert rows["loop"] == [4, 3, 1, 1, 0.8]
+    assert rows["number lost"] == [1, 1, 0, 1, -1.0]
+    assert rows["copied"] == [0, 0, 0, 0, 0.0]
+    assert rows["all"][1:4] == [3, 1, 1]
+
+
+def test_the_faults_of_the_first_translation_are_recorded() -> None:
+    def say(_: str, settings: SearchSettings) -> Sequence[str]:
+        return ["der Hund und so weiter"] if settings.rules else [LOOP]
+
+    before = guards.checked
+    with _Recorded() as faults:
+        assert translated("the dog and so on", say)[0].warnings == ()
+        translated("the dog", lambda *_: ["der Hund"])
+    assert dict(faults) == {len("the dog and so on") - 1: ("loop", "too long")}
+    assert guards.checked is before
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "shorter"),
+    [
+        ("en", "I do not know.", "I do  know."),
+        ("fr", "Je ne sais pas.", "Je sais ."),
+        ("de", "Nicht heute, nicht morgen.", ""),
+        ("en", "I know.", ""),
+    ],
+)
+def test_a_negation_is_removed(language: str, text: str, shorter: str) -> None:
+    assert without_negation(text, language) == shorter
+
+
+def test_pairs_have_the_sides_of_their_direction(tmp_path: Path) -> None:
+    (tmp_path / "tatoeba").mkdir()
+    (tmp_path / "multi30k").mkdir()
+    (tmp_path / "tatoeba" / "en-de.dev.tsv.gz").write_bytes(gzip.compress(b"a dog\tein Hund\n"))
+    for side, text in (("de", b"ein Hund\n"), ("en", b"a dog\n")):
+        (tmp_path / "multi30k" / f"val.{side}.gz").write_bytes(gzip.compress(text))
+    for direction, pair in (
+        (Direction("en", "de"), ("a dog", "ein Hund")),
+        (Direction("de", "en"), ("ein Hund", "a dog")),
+    ):
+        found = list(_corpora(tmp_path, [direction], dev=True))
+        assert {each.name for each in found} == {"tatoeba", "multi30k val"}
+        assert [each.pairs for each in found] == [[pair]] * 2
