@@ -2,6 +2,9 @@
 
 import random
 
+import pytest
+
+from limelight.text.units.unit import splice
 from tests.text.units.helpers import texts, translated, units_of
 
 
@@ -29,14 +32,38 @@ def test_attributes_that_people_read() -> None:
     assert set(texts(text, ".html")) == {"a page", 'tip "a"', "a dog", "go", "see | |here|", "send"}
     new = translated(text, ".html")
     assert '<html lang="de"><meta name="description" content="A PAGE">' in new
-    assert '<p title=\'TIP &quot;A&quot;\'>SEE <img alt="A DOG" src="no.png">' in new
+    assert '<p title=\'TIP "A"\'>SEE <img alt="A DOG" src="no.png">' in new
     assert '<a href="no" title="GO">HERE</a>' in new
 
 
 def test_entities_are_characters_for_the_model_and_text_is_escaped() -> None:
     text = "<p>fish &amp; chips &lt;now&gt; caf&eacute;&nbsp;x &copy; a & b</p>"
-    assert texts(text, ".html") == ["fish & chips <now> café\u00a0x © a & b"]
-    assert translated(text, ".html") == "<p>FISH & CHIPS &lt;NOW> CAFÉ&nbsp;X © A & B</p>"
+    assert texts(text, ".html") == ["fish & chips <now> café|x © a & b"]
+    assert translated(text, ".html") == "<p>FISH &amp; CHIPS &lt;NOW&gt; CAFÉ&nbsp;X &copy; A & B</p>"
+
+
+@pytest.mark.parametrize(
+    ("text", "new", "written"),
+    [
+        ("<p>a > b &gt; c &gt; d</p>", "A > B > C > D", "<p>A > B &gt; C &gt; D</p>"),
+        ("<p>a &gt; b</p>", "A > B > C", "<p>A &gt; B &gt; C</p>"),
+        ("<p>caf&eacute; &#8364; &ldquo;x&rdquo;</p>", "é € “x” ü", "<p>&eacute; &#8364; &ldquo;x&rdquo; ü</p>"),
+        ("<p>a & b &amp; c</p>", "a&b & c", "<p>a&amp;b &amp; c</p>"),
+        ("<p title='a'>5</p>", 'Tom\'s "x" & y', "<p title='Tom&#39;s \"x\" &amp; y'>5</p>"),
+        ("<p title=a>5</p>", "b c", '<p title="b c">5</p>'),
+        ('<p title="a &eacute;">5</p>', "é >", '<p title="&eacute; &gt;">5</p>'),
+    ],
+)
+def test_entities_stay_as_they_are_written(text: str, new: str, written: str) -> None:
+    (unit,) = units_of(text, ".html")
+    assert splice(text, unit.write(new)) == written
+
+
+def test_a_line_break_and_white_space_are_codes_that_divide_words() -> None:
+    (unit,) = units_of("<p>10&nbsp;km<br>and&#160;&nbsp;on</p>", ".html")
+    assert [(code.raw, code.role) for code in unit.codes] == [
+        ("&nbsp;", "space"), ("<br>", "break"), ("&#160;&nbsp;", "space"),
+    ]  # fmt: skip
 
 
 def test_white_space_is_one_space_but_at_the_ends() -> None:

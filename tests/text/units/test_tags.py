@@ -61,7 +61,7 @@ def test_text_that_is_written_is_escaped() -> None:
     text = "a &lt;b&gt; &#233; &quot;c&quot; <i>d</i>"
     (unit,) = xml_units(text)
     assert unit.text.startswith('a <b> é "c" ')
-    assert changed(text, [unit]) == 'A &lt;B&gt; É "C" <i>D</i>'
+    assert changed(text, [unit]) == "A &lt;B&gt; É &quot;C&quot; <i>D</i>"
 
 
 @pytest.mark.parametrize("text", ["<b>a", "a</b>", "<b><i>a</b></i>", "a & b", "a < b", "&nbsp;a", "a\x00"])

@@ -4,12 +4,13 @@ the text between structural tags."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from html import unescape
 from typing import NamedTuple
 
-from limelight.text.units.markup import Tag, check_xml, escape_attribute, escape_xml, scan_tags
+from limelight.text.found import Role
+from limelight.text.units.markup import Tag, check_xml, escape_xml, scan_tags
 from limelight.text.units.unit import Code, Lines, Splice, Unit, has_words, make_unit, with_codes, with_inner
 
 INLINE = frozenset(
@@ -28,6 +29,8 @@ ATTRIBUTES = ("alt", "title", "placeholder", "aria-label", "label", "summary")
 _META = re.compile(r"description|keywords|(og|twitter):(title|description)", re.IGNORECASE)
 _AMPERSAND = re.compile(r"&(?=#?\w)")
 _SPACE = re.compile(r"[ \t\r\n\f]+")
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_ENTITIES_OF_SPACE = re.compile(r"(?:&(?:nbsp|ensp|emsp|thinsp|#160|#[xX][aA]0|#x202[fF]|#8239|#x200[0-9aA]);)+")
 
 
 class Tags(NamedTuple):
@@ -101,40 +104,57 @@ class _Reader:
         raw = self.text[begin:end]
         if not has_words(raw):
             return
-        parts = list(self._parts(begin, end, tags))
+        written = list[str]()
+        parts = list(self._parts(begin, end, tags, written))
         if not any(has_words(part) for part in parts if isinstance(part, str)):
             return
         also, self.also = self.also, []
 
         def write(new: str) -> Iterator[Splice]:
             yield from also
-            yield Splice(begin, end, with_codes(new, with_inner(unit.codes, self.inner), self._escape))
+            escape = Entities("".join(written), self._escape)
+            yield Splice(begin, end, with_codes(new, with_inner(unit.codes, self.inner), escape))
 
         unit = make_unit(parts, write, self.lines.at(begin + len(raw) - len(raw.lstrip())))
         yield unit
 
-    def _parts(self, begin: int, end: int, tags: Sequence[Tag]) -> Iterator[str | Code]:
+    def _parts(self, begin: int, end: int, tags: Sequence[Tag], written: list[str]) -> Iterator[str | Code]:
+        """Text and codes. Adds the text to `written` as it is in the file."""
         place, skipped = begin, -1
         for number, tag in enumerate(tags):
             if tag.begin < place:
                 continue
-            yield self._plain(place, tag.begin)
+            yield from self._plain(place, tag.begin, written)
             place = tag.end
             if tag.kind == "open" and self._is_opaque(tag):
                 skipped = _closing(tags, number)
                 place = tags[skipped].end
                 yield Code(self.text[tag.begin : place], place=tag.begin)
             else:
-                role = "alone" if tag.kind not in ("open", "close") or self._is_void(tag) else tag.kind
-                yield Code(self.text[tag.begin : tag.end], role, tag.name or "code", tag.begin)  # type: ignore[arg-type]
-        yield self._plain(place, end)
+                yield Code(self.text[tag.begin : tag.end], self._role(tag), tag.name or "code", tag.begin)
+        yield from self._plain(place, end, written)
 
-    def _plain(self, begin: int, end: int) -> str:
-        """Text as a browser shows it: inner white space becomes one space; outer white space is not included."""
-        raw = unescape(self.text[begin:end])
+    def _role(self, tag: Tag) -> Role:
+        if self._is_void(tag) or tag.kind not in ("open", "close"):
+            return "break" if tag.name == "br" and not self.xml else "alone"
+        return "open" if tag.kind == "open" else "close"
+
+    def _plain(self, begin: int, end: int, written: list[str]) -> Iterator[str | Code]:
+        """Text as a browser shows it: inner white space becomes one space; outer white space is not included. White
+        space that is written as an entity is a code."""
+        raw = self.text[begin:end]
         head, tail = raw[: len(raw) - len(raw.lstrip(" \t\r\n\f"))], raw[len(raw.rstrip(" \t\r\n\f")) :]
         inner = raw[len(head) : len(raw) - len(tail)] if raw.strip(" \t\r\n\f") else ""
-        return head + _SPACE.sub(" ", inner) + tail if inner else raw
+        raw = head + _SPACE.sub(" ", inner) + tail if inner else raw
+        place = 0
+        for match in _ENTITIES_OF_SPACE.finditer(raw):
+            if unescape(match[0]).isspace():
+                written.append(raw[place : match.start()])
+                yield unescape(written[-1])
+                yield Code(match[0], "space", "space")
+                place = match.end()
+        written.append(raw[place:])
+        yield unescape(written[-1])
 
     def _is_inline(self, number: int) -> bool:
         """Whether a sentence may include this tag."""
@@ -166,11 +186,14 @@ class _Reader:
             value = tag.where(name)
             if value and has_words(value[0]):
                 raw, begin, end = value
-                yield make_unit([unescape(raw)], partial(self._write, begin, end), self.lines.at(begin))
+                yield make_unit([unescape(raw)], partial(self._write, begin, end, raw), self.lines.at(begin))
 
-    def _write(self, begin: int, end: int, new: str) -> list[Splice]:
-        """The value of an attribute."""
-        self.inner.append(Splice(begin, end, escape_attribute(new)))
+    def _write(self, begin: int, end: int, raw: str, new: str) -> list[Splice]:
+        """The value of an attribute, in the quotes that it has, or in new ones."""
+        own = self.text[begin - 1]
+        quote = own if own in "\"'" else '"'
+        text = Entities(raw, escape_xml)(new).replace(quote, "&quot;" if quote == '"' else "&#39;")
+        self.inner.append(Splice(begin, end, text if quote == own else f'"{text}"'))
         return self.inner[-1:]
 
 
@@ -220,6 +243,33 @@ def _structure(text: str, tags: Sequence[Tag]) -> frozenset[int]:
         elif tag.kind == "empty":
             inside[-1].append(number)
     return frozenset(found if beside[0] or text[place:].strip() else {*found, *inside[0]})
+
+
+class Entities:
+    """Escapes a translation, in which characters are written as in the source, where some of them are entities."""
+
+    def __init__(self, source: str, escape: Callable[[str], str]) -> None:
+        self._escape = escape
+        self._forms: dict[str, list[str]] = {}
+        """The forms of such a character, in order. The last one holds for all others."""
+        entities = {unescape(each): each for each in _ENTITY.findall(source) if unescape(each) != each}
+        if entities:
+            self._found = re.compile("|".join(map(re.escape, entities)))
+            forms = re.compile(f"{_ENTITY.pattern}|{self._found.pattern}")
+            for form in forms.findall(source):
+                self._forms.setdefault(unescape(form), []).insert(0, form)
+
+    def __call__(self, text: str) -> str:
+        if not self._forms:
+            return self._escape(text)
+        parts, place = list[str](), 0
+        for match in self._found.finditer(text):
+            forms = self._forms[match[0]]
+            form = forms.pop() if len(forms) > 1 else forms[0]
+            is_entity = form == "&" and text[match.end() : match.end() + 1].strip()
+            parts += [self._escape(text[place : match.start()]), "&amp;" if is_entity else form]
+            place = match.end()
+        return "".join([*parts, self._escape(text[place:])])
 
 
 def escape_text(text: str) -> str:

@@ -156,8 +156,3 @@ def escape_xml(text: str) -> str:
     """Text escaped as the content of an element, without characters that XML does not permit."""
     text = _FORBIDDEN.sub("", text)
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def escape_attribute(text: str) -> str:
-    """Text escaped as the value of an attribute, for either kind of quotes."""
-    return escape_xml(text).replace('"', "&quot;").replace("'", "&#39;")
