@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from limelight.text.units.limits import line_limits
 from limelight.text.units.unit import Code, Lines, Splice, Unit, has_words, make_unit, with_codes
 
 WIDTH = 42
@@ -59,16 +60,25 @@ def _units(group: Sequence[_Cue], lines: Lines) -> list[Unit]:
     line = lines.at(group[0].begin)
     if len(group) > 1:
         joined = " ".join(" ".join(cue.lines) for cue in group)
-        return [make_unit([joined], lambda new: _shared(new, group), line)]
+        return [
+            make_unit([joined], lambda new: _shared(new, group), line, lambda new: _checked(_shared(new, group), group))
+        ]
     (cue,) = group
     if len(cue.lines) > 1 and all(map(_DIALOG.match, cue.lines)):
         return list(_dialog(cue, line))
-    unit = make_unit(
-        list(_parts(" ".join(cue.lines))),
-        lambda new: [Splice(cue.begin, cue.end, _broken(with_codes(new, unit.codes), cue))],
-        line,
-    )
+
+    def write(new: str) -> list[Splice]:
+        return [Splice(cue.begin, cue.end, _broken(with_codes(new, unit.codes), cue))]
+
+    unit = make_unit(list(_parts(" ".join(cue.lines))), write, line, lambda new: _checked(write(new), group))
     return [unit]
+
+
+def _checked(written: Iterable[Splice], group: Sequence[_Cue]) -> Iterator[str]:
+    """What is too large of the new text of each cue."""
+    for splice, cue in zip(written, group, strict=True):
+        lines, source = ([_CODE.sub("", line) for line in each] for each in (splice.text.split(cue.newline), cue.lines))
+        yield from line_limits(lines, WIDTH, source)
 
 
 def _dialog(cue: _Cue, line: int) -> Iterator[Unit]:
@@ -82,7 +92,13 @@ def _dialog(cue: _Cue, line: int) -> Iterator[Unit]:
 
 
 def _line_unit(text: str, begin: int, end: int, line: int) -> Unit:
-    unit = make_unit(list(_parts(text)), lambda new: [Splice(begin, end, with_codes(new, unit.codes))], line)
+    def write(new: str) -> list[Splice]:
+        return [Splice(begin, end, with_codes(new, unit.codes))]
+
+    def checked(new: str) -> Iterator[str]:
+        yield from line_limits([_CODE.sub("", with_codes(new, unit.codes))], WIDTH, [_CODE.sub("", text)])
+
+    unit = make_unit(list(_parts(text)), write, line, checked)
     return unit
 
 

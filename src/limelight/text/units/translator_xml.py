@@ -9,6 +9,7 @@ from limelight.text.plurals import PluralForms, forms_of_qt
 from limelight.text.readers.segments import matches
 from limelight.text.readers.xliff import CATALOG_HEADER
 from limelight.text.units.inline_xml import QT, TMX, XLIFF_1, XLIFF_2, inline_parts
+from limelight.text.units.limits import size_limits, width_limits
 from limelight.text.units.markup import Element, escape_xml, scan_elements
 from limelight.text.units.unit import Code, FormatError, Lines, Splice, Unit, has_words, make_unit, with_codes
 
@@ -56,7 +57,9 @@ def xliff_units(text: str, language: str = "", *, everything: bool = False) -> l
     if root is None or root.name != "xliff":
         raise FormatError("not XLIFF: its first element is not <xliff>", 1)
     if root.open.get("version").startswith("2"):
-        units = [unit for each in file.all("segment") for unit in _segment(file, *each, everything=everything)]
+        profile = next((each.open.get("generalProfile") for each, _ in file.all("profiles")), "")
+        segments = file.all("segment")
+        units = [unit for each in segments for unit in _segment(file, *each, profile, everything=everything)]
         named = _named(root, "trgLang", language)
     else:
         units = [unit for each in file.all("trans-unit") for unit in _trans_unit(file, *each, everything=everything)]
@@ -112,7 +115,8 @@ def _trans_unit(file: _File, element: Element, around: Around, *, everything: bo
         else:
             yield _replaced(file, target, content, states)
 
-    unit = make_unit(parts, write, file.lines.at(element.open.begin))
+    limits = width_limits(element, around, "".join(part for part in parts if isinstance(part, str)))
+    unit = make_unit(parts, write, file.lines.at(element.open.begin), limits)
     yield unit
 
 
@@ -123,7 +127,7 @@ def _replaced(file: _File, target: Element, content: str, states: str) -> Splice
     return Splice(*target.outer, f"<{name}{attributes}{states}>{content}</{name}>")
 
 
-def _segment(file: _File, element: Element, around: Around, *, everything: bool) -> Iterator[Unit]:
+def _segment(file: _File, element: Element, around: Around, profile: str, *, everything: bool) -> Iterator[Unit]:
     source, target = file.child(element, "source"), file.child(element, "target")
     if source is None or not _may_be_translated(element, around):
         return
@@ -148,7 +152,7 @@ def _segment(file: _File, element: Element, around: Around, *, everything: bool)
             place = element.open.place + len(element.open.attributes.rstrip())
             yield Splice(place, place, ' state="translated"')
 
-    unit = make_unit(parts, write, file.lines.at(element.open.begin))
+    unit = make_unit(parts, write, file.lines.at(element.open.begin), size_limits(around, profile))
     yield unit
 
 
