@@ -5,9 +5,14 @@ import random
 import pytest
 
 from limelight.config import Direction
+from limelight.decoding.hypothesis import Hypothesis
+from limelight.decoding.request import Request
 from limelight.errors import UserError
-from limelight.pipelines.job import choose_direction
+from limelight.pipelines.job import Job, Steps, asked_once, choose_direction, in_language, other_language
+from limelight.pipelines.translation import Translation
+from limelight.pipelines.translator import Translator
 from limelight.text.detection import learn_detector
+from tests.decoding.fakes import characters, random_model
 
 DIRECTIONS = [Direction(*pair) for pair in (("en", "de"), ("en", "fr"), ("de", "en"), ("fr", "en"))]
 WORDS = {"en": "the dog runs through that", "de": "der Hund läuft durch das", "fr": "le chien court à travers cela"}
@@ -50,3 +55,71 @@ def test_an_unclear_target_is_told() -> None:
         choose_direction(DIRECTIONS, None, "der Hund", target="en")
     with pytest.raises(UserError, match="does not translate to nl"):
         choose_direction(DIRECTIONS, detector(), "der Hund", target="nl")
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "language"),
+    [
+        ("the dog runs through that", "de", ""),
+        ("der Hund läuft durch das", "en", ""),
+        ("der Hund läuft durch das", "de", "de"),
+        ("le chien court à travers cela", "de", "fr"),
+        ("the dog runs through that", "en", "en"),
+        ("¿Dónde está la estación?", "en", "es"),
+        ("das", "de", ""),
+    ],
+)
+def test_a_text_in_another_language_than_the_source_language_is_noticed(text: str, target: str, language: str) -> None:
+    told = detector()
+    direction, _ = choose_direction(DIRECTIONS, told, text, target=target)
+    assert other_language(DIRECTIONS, told, text, direction) == language
+
+
+def test_a_model_without_a_detector_knows_its_source_language() -> None:
+    found = [other_language([each], None, "¿Dónde está la estación?", each) for each in DIRECTIONS[:1]]
+    assert found == ["es"]
+    assert other_language([], None, "¿Dónde está la estación?", None) == ""
+
+
+def steps_of(language: str) -> Job:
+    return Job(in_language("das ist es", searched(), language, Direction("en", "de")))
+
+
+def searched() -> Steps[Translation]:
+    yield from asked_once(Request([1], 1))
+    return Translation("this is it", -1.0, ("a",), -1.0, "das ist es", finished=True, warnings=("loop",))
+
+
+def test_a_text_in_the_target_language_comes_back_unchanged_and_others_with_a_warning() -> None:
+    job = steps_of("de")
+    assert job.requests == []
+    assert job.translation is not None
+    assert (job.translation.text, job.translation.warnings) == ("das ist es", ("already in target language",))
+    assert job.translation.source_lang == "de"
+    for language, warnings in (("es", ("source language: es", "loop")), ("", ("loop",))):
+        job = steps_of(language)
+        job.receive([[Hypothesis((), 0.0, 0.0, True)]])
+        assert job.translation is not None
+        assert (job.translation.text, job.translation.warnings) == ("this is it", warnings)
+
+
+def test_a_text_in_an_unknown_language_is_refused_with_its_name() -> None:
+    translator = Translator(random_model(3, 11), characters(), directions=DIRECTIONS)
+    translator.detector = detector()
+    with pytest.raises(
+        UserError, match=r"looks like Spanish \(es\), and this model translates to en from de, fr; give"
+    ):
+        translator.require_language("¿Dónde está la estación?", "en")
+    with pytest.raises(UserError, match=r"looks like French \(fr\), and this model translates to de from en; give"):
+        translator.require_language("le chien court à travers cela", "de")
+    translator.require_language("der Hund läuft durch das", "de")
+    translator.require_language("der Hund läuft durch das", "en")
+
+
+@pytest.mark.parametrize("guards", [True, False])
+def test_nothing_is_examined_without_guards_or_with_a_source_language(guards: bool) -> None:
+    translator = Translator(random_model(3, 11), characters(), directions=[Direction("en", "de")])
+    text = "Ich weiß nicht, wo meine Bücher sind."
+    found = translator.translate(text, target_lang="de", guards=guards, lines=True)
+    assert (found.text == text, "already in target language" in found.warnings) == (guards, guards)
+    assert translator.translate(text, source_lang="en", target_lang="de", guards=guards, lines=True).text != text

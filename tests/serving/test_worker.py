@@ -187,3 +187,23 @@ def test_messages_are_lines() -> None:
         assert line.isascii()
     assert decode_task(encode(task)) == task
     assert decode_report(encode(report)) == report
+
+
+def test_a_text_whose_language_nobody_named_is_examined() -> None:
+    one, reports = translator(table(1)), list[Report]()
+    options = {"source_lang": "en", "target_lang": "de"}
+    german, spanish = "Ich weiß nicht, wo meine Bücher sind.", "¿Dónde está la estación?"
+    tasks = [
+        Task(1, "translate", german, {**options, "detected": True}),
+        Task(2, "translate", spanish, {**options, "detected": True}),
+        Task(3, "translate", german, options),
+        Task(4, "protected", german, {**options, "detected": True}),
+    ]
+    worked(Worker(one, reports.append), reports, tasks[:3])
+    found = {report.id: report.value for report in reports}
+    assert (found[1]["text"], found[1]["warnings"]) == (german, ["already in target language"])
+    assert "source language: es" in found[2]["warnings"]
+    assert found[3]["text"] != german
+    reports.clear()
+    worked(Worker(carrying(), reports.append), reports, tasks[3:])
+    assert (reports[0].value["text"], reports[0].value["warnings"]) == (german, ["already in target language"])

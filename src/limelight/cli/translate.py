@@ -127,6 +127,8 @@ def _translate(
         texts, found = many.by_processes(texts, given, asked, form, file=what[0])
         if found is None:
             translator = new_translator()
+            if what[1] is not None and options["guards"] and not options["source_lang"]:
+                translator.require_language(what[1], options["target_lang"])
             greet(*what)
             found = _shown(documents.translate_lines(texts, translator, kept, options), form)
         _write(found, write, form)

@@ -26,9 +26,18 @@ from limelight.pipelines.phrases import NO_PHRASES, WIDTH, Phrases, constrained
 from limelight.pipelines.translation import Translation, joined, token_weights
 from limelight.storage.confidence import Confidence
 from limelight.text.detection import LanguageDetector
+from limelight.text.foreign import foreign_language
+from limelight.text.languages import normal_code
 from limelight.text.sentences import Sentences, split_sentences
 from limelight.tokens import Tokenizers
 from limelight.tokens.marked import decode_marked
+
+SURE = 0.98
+"""Minimum probability with which a detected language is said to be another than the source language."""
+SOURCE_LANGUAGE = "source language"
+"""The warning for a text in another language, before its code: `source language: es`."""
+IN_TARGET_LANGUAGE = "already in target language"
+"""The warning for a text that comes back unchanged."""
 
 Result = TypeVar("Result")
 Found = list[Hypothesis]
@@ -101,6 +110,8 @@ class TextOptions(SearchOptions, total=False):
     must_include: phrases that each translation has to contain literally; `"lamp|lamps"` is a phrase with two forms, of
         which one has to occur. A text is one sentence then.
     must_not_include: phrases that a translation must not contain.
+    detected: nobody has named `source_lang`. As without `source_lang`, a text that is clearly in the target language
+        comes back unchanged, and one that is clearly in another language has a warning. Not without `guards`.
     """
 
     lines: bool
@@ -108,6 +119,7 @@ class TextOptions(SearchOptions, total=False):
     marked: bool
     must_include: Sequence[str] | None
     must_not_include: Sequence[str] | None
+    detected: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +130,11 @@ class TextSettings:
     lines: bool = False
     guards: bool = True
     marked: bool = False
+    detected: bool = False
     phrases: Phrases = NO_PHRASES
 
 
-FLAGS = {"lines": False, "guards": True, "marked": False}
+FLAGS = {"lines": False, "guards": True, "marked": False, "detected": False}
 """The boolean options and their defaults."""
 
 
@@ -313,6 +326,36 @@ def choose_direction(
     probabilities = detector.probabilities(text)
     language = max(sorted(sources), key=lambda each: probabilities[each])
     return Chosen(find_direction(directions, language, target), probabilities[language])
+
+
+def other_language(
+    directions: Sequence[Direction], detector: LanguageDetector | None, text: str, direction: Direction | None
+) -> str:
+    """The code of the language that a text is in, if that is clear and not the source language of `direction`, which
+    nobody has named; else an empty string."""
+    source, _ = names_of(direction)
+    if not source:
+        return ""
+    told = {source} if detector is None else {*detector.languages, *(each.source for each in directions)}
+    if found := foreign_language(text, told):
+        return found
+    if detector is None or source not in detector.languages or len(text.split()) < 2:
+        return ""
+    language, probability = detector.detect(text)
+    return language if language != source and probability >= SURE else ""
+
+
+def in_language(text: str, steps: Steps[Translation], language: str, direction: Direction | None) -> Steps[Translation]:
+    """The steps of a text in another `language` than the source language, if there is one: a text that is in the target
+    language already comes back unchanged, others get a warning."""
+    _, target_lang = names_of(direction)
+    if language and normal_code(language) == normal_code(target_lang):
+        return Translation(
+            text, 0.0, (), 0.0, text, finished=True, warnings=(IN_TARGET_LANGUAGE,), source_lang=target_lang,
+            target_lang=target_lang,
+        )  # fmt: skip
+    found = yield from steps
+    return replace(found, warnings=(f"{SOURCE_LANGUAGE}: {language}", *found.warnings)) if language else found
 
 
 def with_constraints(prepared: Prepared, constraints: Constraints) -> Prepared:

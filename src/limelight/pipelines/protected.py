@@ -219,6 +219,7 @@ def _steps(translator: Translator, protected: ProtectedText, options: dict[str, 
         chosen = choose_direction(translator.directions, detector, whole, *asked)
     direction = chosen.direction or Direction(*asked)
     options = options | {"source_lang": direction.source, "target_lang": direction.target}
+    options["detected"] = options.get("detected", False) or not asked[0]
     texts = [with_terms(each.sent, each.terms) if translator.knows_terms else each.sent for each in sentences]
     jobs = translator.jobs(texts, **options)
     found = list[_Sentence]()

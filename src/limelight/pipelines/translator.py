@@ -13,7 +13,7 @@ from typing import Unpack, overload
 
 import torch
 
-from limelight.config import DecodingConfig, Direction, find_direction
+from limelight.config import DecodingConfig, Direction, find_direction, fitting_directions
 from limelight.decoding.engine import BATCH_TOKENS, Engine
 from limelight.decoding.ensemble import prepare_each
 from limelight.decoding.hypothesis import Hypothesis
@@ -40,7 +40,9 @@ from limelight.pipelines.job import (
     check_batch_tokens,
     choose_direction,
     finish_sentence,
+    in_language,
     one_for_each,
+    other_language,
     paragraph,
     parts_of,
     sentences_of,
@@ -53,6 +55,8 @@ from limelight.storage.confidence import Confidence
 from limelight.storage.shortlist import Shortlist
 from limelight.text.checks import recased, unknown_share
 from limelight.text.detection import LanguageDetector
+from limelight.text.language_names import language_name
+from limelight.text.languages import normal_code
 from limelight.text.readers.live import chunks
 from limelight.tokens import UNKNOWN, Tokenizers, tagged
 from limelight.tokens.marked import encode_marked_batch
@@ -199,6 +203,9 @@ class Translator:
         chosen = self._choose_directions(texts, source_lang, target_lang)
         split, parts = [], list[Part]()
         starts = one_for_each(prefix, texts)
+        others = [""] * len(texts)
+        if settings.guards and (settings.detected or not source_lang):
+            others = [self.other_language(text, direction) for text, (direction, _) in zip(texts, chosen, strict=True)]
         for number, (text, (direction, _), start) in enumerate(zip(texts, chosen, starts, strict=True), start=first):
             split.append(sentences_of(text, direction, whole=whole or bool(start)))
             parts += parts_of(split[-1], direction, start, number)
@@ -206,10 +213,29 @@ class Translator:
         ready = self._prepared(parts, settings.search, marked=settings.marked)
         prepared = (with_constraints(each, asked) for each in ready)
         jobs = []
-        for text, sentences, (_, sure) in zip(texts, split, chosen, strict=True):
+        for text, sentences, (direction, sure), other in zip(texts, split, chosen, others, strict=True):
             steps = [self._sentence(next(prepared), settings) for _ in sentences.texts]
-            jobs.append(Job(paragraph(text, sentences, steps, source_lang_confidence=sure)))
+            whole_text = paragraph(text, sentences, steps, source_lang_confidence=sure)
+            jobs.append(Job(in_language(text, whole_text, other, direction)))
         return jobs
+
+    def require_language(self, text: str, target_lang: str | None) -> None:
+        """Raise `UserError` for a text without a given source language that is clearly in a language from which the
+        model does not translate to the target language; one that is in the target language already is permitted."""
+        [(direction, _)] = self._choose_directions([text], None, target_lang)
+        found = self.other_language(text, direction)
+        if not found or direction is None or normal_code(found) == normal_code(direction.target):
+            return
+        sources = sorted({each.source for each in fitting_directions(self.directions, "", direction.target)})
+        raise UserError(
+            f"the text looks like {language_name(found)} ({found}), and this model translates to {direction.target} "
+            f"from {', '.join(sources)}; give --from {direction.source} (source_lang) to translate it anyway"
+        )
+
+    def other_language(self, text: str, direction: Direction | None) -> str:
+        """The code of the language that a text is in, if that is clear and not the source language of `direction`; else
+        an empty string."""
+        return other_language(self.directions, self.detector, text, direction)
 
     def prepare(
         self,

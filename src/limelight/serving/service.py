@@ -349,7 +349,9 @@ def _require_room(client: Client, ways: Sequence[Way]) -> None:
 
 
 def _options(ask: Ask, way: Way, first: int) -> dict[str, Any]:
-    languages = {"source_lang": way.direction.source, "target_lang": way.direction.target}
+    languages: dict[str, Any] = {"source_lang": way.direction.source, "target_lang": way.direction.target}
+    if not ask.source:
+        languages["detected"] = True
     return {**languages, **{key: value for key, value in ask.options.items() if value is not None}, "first": first}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from unicodedata import name, normalize
 
@@ -90,7 +90,7 @@ _OTHER_CODES = {
 }  # fmt: skip
 
 _FAMILIES = {"cjk": "han", "hiragana": "kana", "katakana": "kana", "katakana-hiragana": "kana"}
-_WORD = re.compile(r"[^\W\d_]+")
+WORD = re.compile(r"[^\W\d_]+")
 
 
 def contradiction(texts: Sequence[str], language: str) -> str:
@@ -101,14 +101,14 @@ def contradiction(texts: Sequence[str], language: str) -> str:
     """
     code = normal_code(language)
     other = _other_script(texts, code)
-    table = _function_words()
+    table = function_words()
     if other or code not in table:
         return other
-    words = Counter(word for text in texts for word in _WORD.findall(normalize("NFC", text.lower())))
+    words = Counter(word for text in texts for word in WORD.findall(normalize("NFC", text.lower())))
     if words.total() < MIN_WORDS:
         return ""
-    best = max(table, key=lambda each: _count(words, table[each]))
-    theirs, own = _count(words, table[best] - table[code]), _count(words, table[code] - table[best])
+    best = max(table, key=lambda each: _count(words, table[each], ()))
+    theirs, own = _count(words, table[best], table[code]), _count(words, table[code], table[best])
     sure = theirs >= PRESENT * words.total() and theirs >= TIMES * own
     return f"looks like {best}" if sure and not any({best, code} <= group for group in _NEAR) else ""
 
@@ -120,13 +120,19 @@ def normal_code(language: str) -> str:
 
 
 @cache
-def _function_words() -> dict[str, frozenset[str]]:
+def function_words() -> dict[str, dict[str, None]]:
+    """The most frequent function words of common languages, in order."""
     rows = (line.split(": ") for line in _FUNCTION_WORDS.strip().splitlines())
-    return {code: frozenset(words.split()) for code, words in rows}
+    return {code: dict.fromkeys(words.split()) for code, words in rows}
+
+
+def scripts_of(code: str) -> set[str]:
+    """The scripts in which a language is written; empty if unknown."""
+    return _scripts().get(code, set())
 
 
 @cache
-def _scripts_of() -> dict[str, set[str]]:
+def _scripts() -> dict[str, set[str]]:
     scripts: dict[str, set[str]] = {}
     for line in _SCRIPTS.strip().splitlines():
         script, codes = line.split(": ")
@@ -135,15 +141,15 @@ def _scripts_of() -> dict[str, set[str]]:
     return scripts
 
 
-def _count(words: Counter[str], some: frozenset[str]) -> int:
-    return sum(words[word] for word in some)
+def _count(words: Counter[str], some: Collection[str], without: Collection[str]) -> int:
+    return sum(words[word] for word in some if word not in without)
 
 
 def _other_script(texts: Sequence[str], code: str) -> str:
-    counts = Counter(_script(letter) for text in texts for letter in text if letter.isalpha())
+    counts = Counter(script_of(letter) for text in texts for letter in text if letter.isalpha())
     total = counts.total()
-    own = _scripts_of().get(code)
-    if total < MIN_LETTERS or own is None:
+    own = scripts_of(code)
+    if total < MIN_LETTERS or not own:
         return ""
     script, count = counts.most_common(1)[0]
     if code == "zh" and counts["kana"] >= 0.2 * total:
@@ -156,7 +162,7 @@ def _other_script(texts: Sequence[str], code: str) -> str:
 
 
 @cache
-def _script(letter: str) -> str:
+def script_of(letter: str) -> str:
     """The script (`latin`, `cyrillic`, `han`), by the first word of the letter's Unicode name."""
     first = name(letter, "unknown").split()[0].lower()
     return _FAMILIES.get(first, first)

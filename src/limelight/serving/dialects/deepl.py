@@ -12,11 +12,11 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from limelight.serving.call import Call, Dialect, Reply, Result, Route
 from limelight.serving.dialects.tags import Names, Tagging
-from limelight.serving.languages import language_name
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.segments import Split
 from limelight.serving.service import Answer, Ask, Client, Service
 from limelight.text.glossary import Glossary
+from limelight.text.language_names import language_name
 
 UNLIMITED = 1_000_000_000_000
 """What DeepL says where there is no limit."""

@@ -11,10 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from limelight.serving.call import Call, Dialect, Reply, Result, Route
 from limelight.serving.documents import SUFFIXES
-from limelight.serving.languages import language_name
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.segments import TagHandling
 from limelight.serving.service import Answer, Ask, Service
+from limelight.text.language_names import language_name
 
 
 def error(refusal: Refusal) -> Reply:

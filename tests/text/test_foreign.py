@@ -1,0 +1,59 @@
+"""Text in a language that a model does not know."""
+
+import pytest
+
+from limelight.text.foreign import foreign_language
+
+KNOWN = ("en", "de", "fr")
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("¿Dónde está la estación?", "es"),
+        ("Mañana tenemos que hablar con los niños.", "es"),
+        ("Non so dove sono gli altri, ma tutti hanno fame.", "it"),
+        ("We moeten vandaag nog met hem praten.", "nl"),
+        ("Ela não sabe onde estão os livros.", "pt"),
+        ("Jag vet inte var hon är i dag.", "sv"),
+        ("Nie wiem, gdzie są moje książki.", "pl"),
+        ("Bugün çok güzel bir gün.", "tr"),
+        ("Я не знаю, где мои книги.", "ru"),
+        ("我不知道我的书在哪里。", "zh"),
+        ("私の本はどこですか。", "ja"),
+        ("Δεν ξέρω πού είναι.", "el"),
+    ],
+)
+def test_text_in_other_languages_is_recognized(text: str, language: str) -> None:
+    assert foreign_language(text, KNOWN) == language
+    assert foreign_language(text, [*KNOWN, language]) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Where is the station?",
+        "I've told him that we can't come.",
+        "Ich weiß nicht, wo meine Bücher sind.",
+        "Sa famille a émigré aux États-Unis.",
+        "She lives in São Paulo and works for Señor Núñez.",
+        "kubectl apply -f configmap.yaml",
+        "x = y + 1",
+        "Tom, Mary, John",
+        "3.14",
+        "",
+        "Привет means hello in the language of our neighbors.",
+    ],
+)
+def test_known_languages_names_and_code_are_not_foreign(text: str) -> None:
+    assert foreign_language(text, KNOWN) == ""
+
+
+def test_a_known_language_is_one_of_the_model() -> None:
+    assert foreign_language("Ich weiß nicht, wo meine Bücher sind.", ["en"]) == "de"
+    assert foreign_language("Ich weiß nicht, wo meine Bücher sind.", ["de-AT"]) == ""
+
+
+def test_a_language_without_a_list_has_its_script_only() -> None:
+    assert foreign_language("¿Dónde está la estación?", ["en", "zu"]) == ""
+    assert foreign_language("Δεν ξέρω πού είναι.", ["en", "af"]) == "el"
