@@ -152,7 +152,26 @@ def test_no_such_folder(tmp_path: Path) -> None:
 
 def test_a_run_that_has_no_model_yet(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("recipe: x")
-    with pytest.raises(UserError, match=r"this run has no model yet: .* train it on"):
+    with pytest.raises(UserError, match=r"this run has no model yet: .*; `limelight train --out .*` continues it"):
+        load_model(tmp_path)
+    (tmp_path / "tokenizer").mkdir()
+    (tmp_path / "log.jsonl").touch()
+    with pytest.raises(UserError, match=r"this run has no model yet"):
+        load_model(tmp_path)
+
+
+@pytest.mark.parametrize("place", ["", "best"])
+def test_missing_files_of_a_copied_model_are_named(place: str, tmp_path: Path, joint: Tokenizers) -> None:
+    (tmp_path / "log.jsonl").touch() if place else None
+    folder = tmp_path / place
+    save(folder, joint)
+    config = (folder / "config.yaml").read_bytes()
+    (folder / "config.yaml").unlink()
+    with pytest.raises(UserError, match=r"config\.yaml: is missing; .* copy the whole folder again"):
+        load_model(tmp_path)
+    (folder / "config.yaml").write_bytes(config)
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(UserError, match=r"model\.safetensors: the weights are missing, .*; copy the whole folder"):
         load_model(tmp_path)
 
 

@@ -150,6 +150,20 @@ def test_a_header_that_lies_is_refused(content: bytes, fault: str, tmp_path: Pat
         read_weights(path)
 
 
+@pytest.mark.parametrize("left", [0, 20, 100])
+def test_an_incomplete_file_is_named_with_its_sizes(left: int, tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    save_weights(path, {"a": torch.zeros(101), "b": torch.ones(7)})
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) - 432 + left])
+    found, needed = f"{len(whole) - 432 + left:,}", f"{len(whole):,}"
+    with pytest.raises(UserError, match=rf"the file has {found} bytes and needs {needed}: it is incomplete; copy it"):
+        read_weights(path)
+    path.write_bytes(whole[:40])
+    with pytest.raises(UserError, match=r"in a file of 40: it is incomplete; copy it again"):
+        read_weights(path)
+
+
 def test_weights_beyond_the_memory_of_the_machine_are_not_begun(tmp_path: Path) -> None:
     path = tmp_path / "model.safetensors"
     path.write_bytes(described(ONE))

@@ -9,7 +9,7 @@ import pytest
 
 from limelight.errors import UserError
 from limelight.text import read_lines, read_pairs
-from limelight.text.open_text import _BY_SUFFIX, _WAYS_OUT, BOTH_SIDES, open_text
+from limelight.text.open_text import _BY_SUFFIX, _WAYS_OUT, BOTH_SIDES, open_text, refuse_to_translate
 
 
 def zipped(*names: str, mimetype: str = "") -> bytes:
@@ -83,3 +83,23 @@ def test_a_damaged_zip_is_a_zip(tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes(CONTENTS["a Word document (DOCX)"][:60])
     with pytest.raises(UserError, match="is a ZIP archive, which is not read as text; unpack it first"):
         open_text(tmp_path / "text")
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("a.csv", "is a CSV table, which is not translated as it is; save the column to translate as plain text"),
+        ("a.xlsx", "save the column to translate as plain text, a line for each row"),
+        ("a.pdf", "save it as a Word document (.docx), whose layout is kept, or as plain text"),
+    ],
+)
+def test_who_wants_to_translate_is_told_how(name: str, remedy: str) -> None:
+    with pytest.raises(UserError) as told:
+        refuse_to_translate(Path(name))
+    assert remedy in str(told.value)
+    assert "train" not in str(told.value)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.docx", "a.po", "a.sdlxliff", "a", "a.de.gz"])
+def test_what_is_translated_is_not_refused(name: str) -> None:
+    refuse_to_translate(Path(name))

@@ -134,22 +134,31 @@ def run(arguments: list[str]) -> int:
 
 OF_TEXT = {
     "--to": "--target LANG, the language of the target side (--from names a model to begin with)",
-    "--source-lang": "--source LANG",
-    "--target-lang": "--target LANG",
+    **dict.fromkeys(("--source-lang", "--src"), "--source LANG"),
+    **dict.fromkeys(("--target-lang", "--tgt", "--trg"), "--target LANG"),
 }
 """Options that other commands, or other tools, have for the languages of text, with those of training."""
 OF_DIRECTION = {
-    **dict.fromkeys(("--source", "--source-lang"), "--from LANG"),
-    **dict.fromkeys(("--target", "--target-lang"), "--to LANG"),
+    **dict.fromkeys(("--source", "--source-lang", "--src"), "--from LANG"),
+    **dict.fromkeys(("--target", "--target-lang", "--tgt", "--trg"), "--to LANG"),
 }
-"""The same with those of all other commands."""
+"""The same with those of the commands that translate."""
+NO_LANGUAGES = "this command takes no language"
+"""What the other commands say about all of them."""
 
 
 def _usage_fault(error: Exception, arguments: list[str]) -> str:
     """The message for an invalid command line, with the command that shows its help."""
     fault = getattr(error, "format_message", error.__str__)().strip().rstrip(".").replace("Value error, ", "")
     command = " ".join(["limelight", *(word for word in arguments[:1] if word in COMMANDS)])
-    names = OF_TEXT if arguments[:1] == ["train"] else {} if arguments[:1] == ["calibrate"] else OF_DIRECTION
-    if instead := names.get(getattr(error, "option_name", "")):
-        fault += f"; here it is {instead}"
+    name = getattr(error, "option_name", "")
+    if instead := (OF_TEXT if arguments[:1] == ["train"] else OF_DIRECTION).get(name):
+        takes = arguments[:1] == ["train"] or instead.split()[0] in _options_of(arguments[:1])
+        fault += f"; here it is {instead}" if takes else f"; {NO_LANGUAGES}" if arguments[0] in COMMANDS else ""
     return f"{fault[:1].lower()}{fault[1:]}; see `{command} --help`"
+
+
+def _options_of(words: list[str]) -> set[str]:
+    """The names of the options of a command."""
+    parsed: Any = typer.main.get_command(app)
+    return {name for word in words if word in COMMANDS for each in parsed.commands[word].params for name in each.opts}

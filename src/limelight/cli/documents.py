@@ -107,8 +107,10 @@ def job_of(path: Path | None, output: Path | None, *, everything: bool, report: 
     Raises `UserError`, before a model is loaded, if the output is not named, and for document options without a
     document.
     """
-    from limelight.text.open_text import DOCUMENT_SUFFIXES
+    from limelight.text.open_text import DOCUMENT_SUFFIXES, refuse_to_translate
 
+    if path is not None and not path.is_dir():
+        refuse_to_translate(path)
     if path is None or not (path.is_dir() or path.suffix.lower() in DOCUMENT_SUFFIXES):
         given = {"--all": everything, "--report": report}
         if any(given.values()):

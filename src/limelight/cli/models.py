@@ -55,17 +55,15 @@ def _leave_out_compiler() -> None:
 
 
 def _tell_compiling() -> None:
-    """Print a message on a terminal while loops are compiled, at the first use on a machine."""
-    if not sys.stderr.isatty():
-        return
+    """Print a message while loops are compiled, at the first use on a machine."""
     try:
         from limelight.inference.cpu.compile_notice import tell_compiling
     except ImportError:  # numba is an extra; without it nothing is compiled
         return
     tell_compiling(
         lambda: typer.echo(
-            "limelight: compiling loops for this machine: about 20 seconds, once; NUMBA_CACHE_DIR says where they "
-            "are kept",
+            "limelight: the first use on this machine compiles the inner loops: about 20 seconds, more if the machine "
+            "is busy, and once only; NUMBA_CACHE_DIR says where they are kept",
             err=True,
         )
     )

@@ -28,6 +28,10 @@ def load_config(path: str | Path) -> RunConfig:
     """Read a `config.yaml`. Raises `UserError` naming file, key, value and bound."""
     try:
         text = read_plain(Path(path), MAX_YAML_BYTES).decode("utf-8")
+    except FileNotFoundError:
+        raise UserError(
+            f"{path}: is missing; a model or run folder has it beside its other files: copy the whole folder again"
+        ) from None
     except OSError as error:
         raise UserError(f"{path}: cannot read the configuration: {error.strerror}") from None
     except UnicodeDecodeError as error:

@@ -26,6 +26,8 @@ CONFIDENCE = "confidence.json"
 BEST = "best"
 SNAPSHOTS = "snapshots"
 SNAPSHOT = re.compile(r"update-(\d{8,})")
+OF_A_RUN = ("log.jsonl", "checkpoints", "data")
+"""What a run folder has, but not a model folder."""
 MAX_NAMED = 10
 """Runs that a message lists."""
 
@@ -44,6 +46,8 @@ def find_model(path: str | Path) -> Path:
                 _require_own_files(candidate, folder)
                 return candidate
         there, begun = folder.exists(), (folder / CONFIG).is_file()
+        copied = folder / BEST if (folder / BEST).is_dir() else folder
+        incomplete = (copied / TOKENIZER).exists() and not any((copied / name).exists() for name in OF_A_RUN)
     except OSError as error:
         raise UserError(f"{path}: cannot look for a model there: {error.strerror}") from None
     if not there:
@@ -51,8 +55,16 @@ def find_model(path: str | Path) -> Path:
         raise UserError(
             f"{path}: there is no such model; --model takes the folder that `limelight train --out` wrote{bundled}"
         )
-    if begun:
-        raise UserError(f"{path}: this run has no model yet: it was stopped before its first validation; train it on")
+    if begun and not incomplete:
+        raise UserError(
+            f"{path}: this run has no model yet: it was stopped before its first validation; `limelight train --out "
+            f"{path}` continues it"
+        )
+    if incomplete:
+        raise UserError(
+            f"{copied / WEIGHTS}: the weights are missing, and other files of the model are there; copy the whole "
+            f"folder {folder} again"
+        )
     raise UserError(
         f"{path}: not a run or model folder: it holds neither {BEST}/{WEIGHTS} nor {WEIGHTS}{_models_inside(folder)}"
     )

@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -63,9 +64,24 @@ def _check_header(path: Path) -> None:
         if memory is not None and size > memory:
             raise ValueError(f"they take {size / 1e9:,.0f} GB, and this machine has {memory / 1e9:,.0f} GB of memory")
         length = int.from_bytes(file.read(8), "little")
-        if length > min(size - 8, MAX_HEADER_BYTES):
+        if length > MAX_HEADER_BYTES:
             raise ValueError(f"a header of {length:,} bytes in a file of {size:,}; the limit is {MAX_HEADER_BYTES:,}")
-        json.loads(file.read(length), object_pairs_hook=_without_twins)
+        if length > size - 8:
+            raise ValueError(f"a header of {length:,} bytes in a file of {size:,}: it is incomplete; copy it again")
+        header = json.loads(file.read(length), object_pairs_hook=_without_twins)
+    expected = 8 + length + _end_of_data(header)
+    if size < expected:
+        raise ValueError(f"the file has {size:,} bytes and needs {expected:,}: it is incomplete; copy it again")
+
+
+def _end_of_data(header: Any) -> int:
+    """The number of bytes of all tensors; 0 for a header that does not describe any, which the library reports."""
+    offsets = [
+        each["data_offsets"][1]
+        for each in (header.values() if isinstance(header, dict) else ())
+        if isinstance(each, dict) and isinstance(each.get("data_offsets"), list) and len(each["data_offsets"]) == 2
+    ]
+    return max((end for end in offsets if isinstance(end, int)), default=0)
 
 
 def _without_twins(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -15,7 +15,21 @@ NAMES = {
     "ur": "Urdu", "uz": "Uzbek", "vi": "Vietnamese", "zh": "Chinese",
 }  # fmt: skip
 
+OWN_NAMES = {
+    "deutsch": "de", "englisch": "en", "français": "fr", "anglais": "en", "französisch": "fr", "allemand": "de",
+    "español": "es", "italiano": "it", "português": "pt", "nederlands": "nl", "polski": "pl", "svenska": "sv",
+    "dansk": "da", "norsk": "no", "suomi": "fi", "čeština": "cs", "türkçe": "tr", "русский": "ru", "українська": "uk",
+    "中文": "zh", "日本語": "ja", "한국어": "ko", "العربية": "ar",
+}  # fmt: skip
+"""Names of languages in some of these languages."""
+
 REGIONS = {"US": "American", "GB": "British", "BR": "Brazilian", "PT": "European"}
+
+
+def code_of(name: str) -> str:
+    """`de` for `German` and `Deutsch`; empty for what is no name of a language."""
+    lowered = name.strip().lower()
+    return OWN_NAMES.get(lowered) or next((code for code, known in NAMES.items() if known.lower() == lowered), "")
 
 
 def language_name(code: str) -> str:

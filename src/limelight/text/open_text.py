@@ -56,6 +56,8 @@ _BY_SUFFIX = {
     ".tmx": "a translation memory (TMX)",
     ".xlf": "a translation file (XLIFF)",
     ".xliff": "a translation file (XLIFF)",
+    ".sdlxliff": "a translation file (XLIFF)",
+    ".mqxliff": "a translation file (XLIFF)",
     ".po": "a gettext catalog (PO)",
     ".docx": "a Word document (DOCX)",
     ".doc": "a Word document (DOC)",
@@ -65,12 +67,15 @@ _BY_SUFFIX = {
     ".pptx": "a presentation (PPTX)",
 }
 
-SEGMENT_FORMATS = (".tmx", ".xlf", ".xliff", ".po", ".ts", ".csv")
+XLIFF = (".xlf", ".xliff", ".sdlxliff", ".mqxliff")
+"""Suffixes of XLIFF; the last two are those of translation programs."""
+
+SEGMENT_FORMATS = (".tmx", *XLIFF, ".po", ".ts", ".csv")
 """Suffixes of files whose segments name their languages."""
 
 DOCUMENT_SUFFIXES = (
     *(".docx", ".po", ".pot", ".html", ".htm", ".xhtml", ".md", ".markdown", ".srt", ".vtt", ".json", ".arb", ".yaml"),
-    *(".yml", ".xlf", ".xliff", ".tmx", ".ts"),
+    *(".yml", *XLIFF, ".tmx", ".ts"),
 )
 """Suffixes of files that are translated as documents (`text/units/`), and not line by line."""
 
@@ -111,6 +116,21 @@ def refuse_name(path: Path, suffix: str) -> None:
     """Raise `UserError` for the suffix of an unsupported format; `suffix` is the one before the compression's."""
     if suffix in _BY_SUFFIX:
         raise _error(path, _BY_SUFFIX[suffix])
+
+
+def refuse_to_translate(path: Path) -> None:
+    """Raise `UserError` for a file whose format is not translated, with what to give instead."""
+    found = name_of_format(text_suffix(path))
+    if not found or text_suffix(path) in DOCUMENT_SUFFIXES:
+        return
+    is_table = "table" in found
+    remedy = (
+        "save the column to translate as plain text, a line for each row (.txt); the translation has the same lines, "
+        "so it can be put back as a column"
+        if is_table
+        else "save it as a Word document (.docx), whose layout is kept, or as plain text"
+    )
+    raise UserError(f"{path}: is {found}, which is not translated as it is; {remedy}")
 
 
 def name_of_format(suffix: str) -> str:

@@ -50,6 +50,7 @@ CONTENTS = {
     )),
     ".csv": "id,en,de\n" + "".join(f"{number},{pair[0]},{pair[1]}\n" for number, pair in enumerate(SENTENCES)),
 }  # fmt: skip
+CONTENTS |= dict.fromkeys((".sdlxliff", ".mqxliff"), CONTENTS[".xlf"])
 """For each ending a file that holds `SENTENCES`, in English and German."""
 
 

@@ -26,7 +26,13 @@ def test_columns_may_be_named_by_their_sides(header: str, tmp_path: Path) -> Non
     assert sides(path) == sides(path, "en", "de") == [("a", "b")]
 
 
-@pytest.mark.parametrize("header", ["A lamp.,Eine Lampe.", "en", "id,en", "English,German", ""])
+def test_columns_may_be_named_by_names_of_languages(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.csv", "No;English;Spanish;Deutsch\n1;a;b;c\n")
+    assert sides(path, "en", "es") == [("a", "b")]
+    assert sides(path, "de", "en") == [("c", "a")]
+
+
+@pytest.mark.parametrize("header", ["A lamp.,Eine Lampe.", "en", "id,en", "Sentence,Translation", ""])
 def test_a_table_without_such_names_is_refused(header: str, tmp_path: Path) -> None:
     error = read(write(tmp_path, "a.csv", f"{header}\na,b\n"))[3]
     assert "a.csv:1: the first line of a CSV table has to name its columns: source and target, or languages" in error

@@ -162,3 +162,13 @@ def test_a_width_that_is_no_number_is_no_limit(most: str) -> None:
     for attributes in (f'maxwidth="{most}"', f'slr:sizeRestriction="{most}"'):
         text = XLIFF_1.replace('<trans-unit id="1">', f'<trans-unit id="1" {attributes}>')
         assert list(units_of(text, ".xlf")[0].limits("x" * 99)) == []
+
+
+def test_xliff_of_translation_programs() -> None:
+    """Segments are `mrk` elements in `seg-source`, and definitions of the program stand beside them."""
+    text = """<xliff version="1.2" xmlns:sdl="http://example.org"><file source-language="en" target-language="de"><body>
+<trans-unit id="1"><source>A dog. A cat.</source><seg-source><mrk mtype="seg" mid="1">A dog.</mrk> <mrk mtype="seg"
+mid="2">A cat.</mrk></seg-source><sdl:seg-defs><sdl:seg id="1"/></sdl:seg-defs></trans-unit></body></file></xliff>"""
+    assert texts(text, ".sdlxliff") == texts(text, ".xlf")
+    assert texts(text, ".sdlxliff")
+    assert translated(text, ".sdlxliff") == translated(text, ".xlf") != text

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from io import BufferedIOBase
 from pathlib import Path
 
+from limelight.text.language_names import code_of
 from limelight.text.open_text import open_segments
 from limelight.text.pair import BadLine
 from limelight.text.readers.lines import scan_lines
@@ -105,7 +106,8 @@ class _Lines:
 def _unnamed(header: list[str]) -> str:
     names = ", ".join(shown(name, 30) for name in header[:MAX_NAMES])
     return (
-        "the first line of a CSV table has to name its columns: source and target, or languages such as en and de; "
+        "the first line of a CSV table has to name its columns: source and target, or languages such as en and de, "
+        "English and German; "
         f"here it is: {names}"
     )
 
@@ -120,6 +122,6 @@ def _columns(header: list[str]) -> list[tuple[int, str]]:
     for names in SIDES:
         if all(lowered.count(name) == 1 for name in names):
             return [(lowered.index(name), "") for name in names]
-    found = [(place, name) for place, name in enumerate(header)
-             if _LANGUAGE.fullmatch(name) and name.lower() not in _NO_LANGUAGES]  # fmt: skip
+    named = [(place, code_of(name) or name) for place, name in enumerate(header)]
+    found = [(place, name) for place, name in named if _LANGUAGE.fullmatch(name) and name.lower() not in _NO_LANGUAGES]
     return found if len(found) > 1 else []

@@ -9,6 +9,7 @@ from limelight.errors import UserError
 from limelight.text.open_text import (
     BOTH_SIDES,
     COMPRESSIONS,
+    XLIFF,
     holds_both_sides,
     require_file,
     require_there,
@@ -30,8 +31,7 @@ _COLUMNS: dict[str, Callable[[Path], Iterator[Pair | BadLine]]] = {".tsv": scan_
 
 _SEGMENTS: dict[str, Callable[[Path], Iterator[Segment | BadLine]]] = {
     ".tmx": scan_tmx,
-    ".xlf": scan_xliff,
-    ".xliff": scan_xliff,
+    **dict.fromkeys(XLIFF, scan_xliff),
     ".po": scan_po,
     ".ts": scan_qt,
     ".csv": scan_csv,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import PurePath
 from typing import NamedTuple
 
+from limelight.text.open_text import XLIFF
 from limelight.text.units.catalogs import json_units, yaml_units
 from limelight.text.units.docx import docx_units
 from limelight.text.units.html import html_units
@@ -47,14 +48,13 @@ FORMATS: dict[str, tuple[str, Parse]] = {
     ".arb": ("text", lambda text, given: json_units(text, given.source, given.target)),
     ".yaml": ("text", lambda text, given: yaml_units(text, given.source, given.target)),
     ".yml": ("text", lambda text, given: yaml_units(text, given.source, given.target)),
-    ".xlf": ("xml", lambda text, given: xliff_units(text, given.target, everything=given.everything)),
-    ".xliff": ("xml", lambda text, given: xliff_units(text, given.target, everything=given.everything)),
+    **dict.fromkeys(XLIFF, ("xml", lambda text, given: xliff_units(text, given.target, everything=given.everything))),
     ".tmx": ("xml", lambda text, given: tmx_units(text, given.source, given.target)),
     ".ts": ("xml", lambda text, given: qt_units(text, given.target, everything=given.everything)),
 }
 """By suffix: how to find the encoding, and the parser."""
 DOCX = ".docx"
-BOTH_SIDES = (".po", ".pot", ".xlf", ".xliff", ".tmx", ".ts")
+BOTH_SIDES = (".po", ".pot", *XLIFF, ".tmx", ".ts")
 """Formats with source and translation, where a translation that is the same as its source is not written."""
 
 
