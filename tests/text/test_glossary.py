@@ -35,6 +35,48 @@ def test_whole_words_and_their_forms_match(text: str, found: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("language", "term", "text", "matches"),
+    [
+        ("en", "new", "the news", False),
+        ("en", "hi", "his dog", False),
+        ("en", "hat", "he hates it", False),
+        ("en", "cloth", "her clothes", False),
+        ("en", "los", "a loss", False),
+        ("en", "dog", "two dogs", True),
+        ("en", "dish", "the dishes", True),
+        ("en", "potato", "potatoes", True),
+        ("en", "PC", "all PCs", True),
+        ("en", "ox", "the ox's horn", True),
+        ("de", "Bau", "der Bauer", False),
+        ("de", "Wand", "wir wandern", False),
+        ("de", "Arbeit", "sie arbeiten", False),
+        ("de", "Spiel", "ein Spieler", False),
+        ("de", "neu", "neun Katzen", False),
+        ("de", "ab", "aber", False),
+        ("de", "Ei", "ein Eis", False),
+        ("de", "Wand", "die Wände und Wand", True),
+        ("de", "Bau", "des Baus", True),
+        ("de", "Kind", "den Kindern", True),
+        ("de", "Blume", "Blumen", True),
+        ("de", "Herr", "den Herrn", True),
+        ("de", "Tat", "gute Taten", True),
+        ("de", "gut", "Guter Tag", True),
+        ("de", "Student", "die Studentinnen", True),
+        ("de", "Autor", "die Autoren", True),
+        ("de", "hund", "ein Hund", True),
+        ("fr", "foi", "une fois", False),
+        ("fr", "port", "la porte", False),
+        ("fr", "porte", "les portes", True),
+        ("fr", "an", "dix ans", True),
+        ("fr", "jeu", "les jeux", True),
+        ("es", "gato", "los gatos", True),
+    ],
+)
+def test_other_words_with_the_same_beginning_do_not_match(language: str, term: str, text: str, matches: bool) -> None:
+    assert bool(Glossary([Term(term, "x")], language).find(text)) is matches
+
+
+@pytest.mark.parametrize(
     ("target", "text", "used"),
     [
         ("Haus", "die Häuser", True),

@@ -32,6 +32,26 @@ _ENDINGS = {
 }
 """Inflectional endings by language. Other languages use `_ANY`."""
 _ANY = ("", "s", "e", "es", "n", "en", "a", "i")
+MIN_STEM = {"en": 3, "de": 3}
+"""Minimum letters of a word that takes an ending, by language; abbreviations in capitals have two, as in `PCs`."""
+_BEFORE = {
+    "en": {"s": r"(?<![sxz])(?<!ch)(?<!sh)", "es": r"(?:[sxzo]|ch|sh)"},
+    "de": {"s": r"(?<![sßxz])", "n": r"(?:e|el|er|err|ar)", "innen": r"\w{4}"},
+    "fr": {"s": r"(?<![sxz])", "x": r"(?:au|eu|ou)"},
+}
+"""What comes before some endings."""
+_WITH_ER = re.compile(
+    r"(?:bild|brett|ei|feld|geist|geld|gesicht|gespenst|glied|kind|kleid|leib|licht|lied|nest|rind|schild|ski|weib)\Z"
+)
+"""German nouns with a plural in -er and without an umlaut. Of others -er makes another word: `Bau` and `Bauer`."""
+_OTHERS = {
+    "de": "ei eis",
+    "en": "custom customs, good goods, her hers, mean means, new news, sometime sometimes, their theirs",
+    "fr": "bu bus, cour cours, eu eux, fil fils, foi fois, mai mais, mi mis, moi mois, ni nie, parc parce, peu peux, "
+    "port porte, port portes, pu pue, ri ris, sort sorte, sort sortes, sou sous, su sus, suit suite, ta tas, "
+    "ver vers, vit vite",
+}
+"""Pairs of words that are hardly ever forms of one, although they differ by an ending."""
 MAX_STEM_LOSS = 3
 """Maximum number of letters at the end of a target word that an inflected form may lack."""
 
@@ -60,7 +80,9 @@ class Glossary:
         self.terms = tuple(dict.fromkeys(terms))
         self.source_lang = source_lang
         self._places = {term: place for place, term in enumerate(self.terms)}
-        self._endings = _ENDINGS.get(re.split("[-_]", source_lang.lower())[0], _ANY)
+        self._language = re.split("[-_]", source_lang.lower())[0]
+        self._endings = _ENDINGS.get(self._language, _ANY)
+        self._others = frozenset(_OTHERS.get(self._language, "").split(", "))
         self._by_first: dict[str, list[tuple[list[str], Term]]] = {}
         for term in self.terms:
             words = [term.source[begin:end] for begin, end in word_spans(term.source)]
@@ -109,18 +131,38 @@ class Glossary:
         return None
 
     def _stems(self, word: str) -> Iterator[str]:
-        """The words of which a word may be a form, itself first."""
+        """The words of which a word may be a form by its ending, itself first."""
         plain = word.casefold()
         for ending in self._endings:
             if plain.endswith(ending) and (not ending or len(plain) - len(ending) >= 2):
                 yield plain[: len(plain) - len(ending)]
-        if self.source_lang[:2].lower() == "en" and plain.endswith("ies"):
+        if self._language == "en" and plain.endswith("ies"):
             yield f"{plain[:-3]}y"
 
     def _is_form(self, there: str, word: str) -> bool:
         if word.isupper() and len(word) > 1 and not there.startswith(word):
             return False
-        return word.casefold() in self._stems(there)
+        plain, base = there.casefold(), word.casefold()
+        if plain == base:
+            return True
+        if base not in self._stems(there) or f"{base} {plain}" in self._others:
+            return False
+        return not plain.startswith(base) or self._takes(word, plain[len(base) :], there)
+
+    def _takes(self, word: str, ending: str, there: str) -> bool:
+        """Whether a word takes an ending by the rules of the language, which exclude most other words."""
+        base = word.casefold()
+        if self._language == "de" and word[:1].isupper() and len(word) > 1 and not word.isupper():  # a noun
+            if not there[:1].isupper() or ending == "em":
+                return False
+            if ending in ("er", "ern"):
+                return _WITH_ER.search(base) is not None
+        elif self._language == "de" and ending in ("ern", "innen"):
+            return False
+        if len(base) < MIN_STEM.get(self._language, 2) and not word.isupper() and ending[:1].isalpha():
+            return False
+        before = _BEFORE.get(self._language, {}).get(ending)
+        return before is None or re.search(rf"{before}\Z", base) is not None
 
 
 def _adjoin(text: str, words: Sequence[tuple[int, int]], place: int, count: int) -> bool:
