@@ -1,6 +1,7 @@
 """Files and folders through a translator: whole or not there, resumable, with a report."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,17 @@ def test_what_is_suspect_is_reported(tmp_path: Path) -> None:
         (2, ["place not known: {name}"]),
     ]
     assert "2 suspect" in next(report.summary())
+
+
+def test_warnings_of_guards_are_reasons(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("Do not open it.\n")
+
+    def translate(texts: Sequence[ProtectedText], source: str) -> list[ProtectedTranslation]:
+        return [replace(answer("Mach das auf.", each.text), warnings=("negation", "loop")) for each in texts]
+
+    report = translate_document(path, tmp_path / "b.txt", Work(translate, Options("en", "de")))
+    assert [each.reasons for each in report.suspects] == [["negation"]]
 
 
 def test_a_tag_behind_an_address_is_not_taken_for_a_part_of_it(tmp_path: Path) -> None:

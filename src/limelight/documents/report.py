@@ -18,6 +18,8 @@ from limelight.untrusted import shown
 SUSPECT, UNTRANSLATED, UNCHANGED, UNSURE = "suspect", "left untranslated", "unchanged", "unsure"
 KINDS = (SUSPECT, UNTRANSLATED, UNCHANGED, UNSURE)
 COPIED = "not translated"
+WARNINGS = ("negation", "quotation lost", "uncovered")
+"""Warnings that are reasons; other faults are found in the whole segment."""
 COLUMNS = ("file", "segment", "line", "reasons", "confidence", "source", "translation")
 WORST = 3
 """The least sure translations that are shown in the summary."""
@@ -36,6 +38,8 @@ class Kept(NamedTuple):
     unused: Sequence[str]
     """Terms that are not used."""
     confidence: float | None
+    warnings: Sequence[str] = ()
+    """Of the guards."""
 
 
 class Note(NamedTuple):
@@ -183,6 +187,7 @@ def _reasons(unit: Unit, kept: Kept) -> Iterator[str]:
         yield "very long"
     if is_copied(source, output):
         yield COPIED
+    yield from (name for name in WARNINGS if name in kept.warnings)
     yield from unit.limits(kept.text)
 
 

@@ -137,4 +137,5 @@ def _text_of(unit: Unit) -> tuple[object, ...]:
 
 def _kept(found: ProtectedTranslation) -> Kept:
     confidence = None if found.confidence is None else round(found.confidence, 4)
-    return Kept(found.text, list(found.moved), list(found.failed), list(found.unused), confidence)
+    spans = list(found.moved), list(found.failed), list(found.unused)
+    return Kept(found.text, *spans, confidence, list(found.warnings))
