@@ -13,9 +13,9 @@ from limelight.decoding.sampling import Sampling
 from limelight.decoding.settings import SearchSettings
 from limelight.pipelines.guards import SEVERITY, faults, guarded
 from limelight.pipelines.job import Prepared, Sentence
-from limelight.pipelines.translation import Translation
+from limelight.pipelines.translation import Translation, Word
 from limelight.text.checks import recased
-from limelight.text.marks import annotated, show_marks
+from limelight.text.marks import annotated, has_marks, show_marks
 
 Say = Callable[[str, SearchSettings], Sequence[str]]
 """What the model makes of a text (placeholders as `<ph0>`), best first."""
@@ -55,7 +55,7 @@ def translated(
 ) -> tuple[Translation, list[str]]:
     """The translation, and the texts that were searched."""
     settings = settings or SearchSettings()
-    first, asked = replace(asked_of(text, settings), direction=direction), []
+    first, asked = replace(asked_of(text, settings), direction=direction, marked=has_marks(text)), []
     assert first.request is not None
     remade = lambda _, other, __: asked_of(other, settings)  # noqa: E731
     steps = guarded(Sentence(first, first.request, remade, reader, unknown, placeholders, as_sentence, uncovered))
@@ -295,18 +295,79 @@ def test_quotation_marks_that_stay_lost_are_put_around_the_whole_or_warned_of() 
 
 def test_what_was_lost_is_a_placeholder_in_the_second_search() -> None:
     def say(text: str, _: SearchSettings) -> list[str]:
-        return ["am <ph0> um <ph1>:<ph2> bei <ph3>"] if "<ph0>" in text else ["am 7. um 3 bei ihm"]
+        return ["am <ph0> um <ph1> bei <ph2>"] if "<ph0>" in text else ["am 7. um 3 bei ihm"]
 
     found, asked = translated("on 17 at 13:45 with a@b.org", say, placeholders=True)
-    assert asked == ["on 17 at 13:45 with a@b.org", "on <ph0> at <ph1>:<ph2> with <ph3>"]
+    assert asked == ["on 17 at 13:45 with a@b.org", "on <ph0> at <ph1> with <ph2>"]
     assert (found.text, found.warnings) == ("am 17 um 13:45 bei a@b.org", ())
+
+
+ENGLISH_TO_GERMAN = Direction("en", "de")
+
+
+def test_numbers_with_separators_are_placeholders_from_the_start_and_come_back_as_the_target_writes_them() -> None:
+    def say(text: str, _: SearchSettings) -> list[str]:
+        return ["es kostet <ph0>, nicht <ph1>, für 2"] if "<ph1>" in text else ["es kostet 350, nicht 129999, für 2"]
+
+    source = "it costs $3.50, not 1,299.99, for 2"
+    found, asked = translated(source, say, placeholders=True, direction=ENGLISH_TO_GERMAN)
+    assert (found.text, found.warnings) == ("es kostet 3,50\u00a0$, nicht 1.299,99, für 2", ())
+    assert asked == ["it costs <ph0>, not <ph1>, for 2"]
+    found, asked = translated(source, say, direction=ENGLISH_TO_GERMAN)
+    assert (found.text, asked[0]) == ("es kostet 3,50, nicht 1.299,99, für 2", source)
+    assert found.warnings == ("unit lost",)
+
+
+def test_a_text_of_numbers_alone_is_not_searched() -> None:
+    def never(*_: object) -> list[str]:
+        raise AssertionError("a search")
+
+    found, _ = translated("$3.50 - 1.2.3", never, placeholders=True, direction=ENGLISH_TO_GERMAN)
+    assert (found.text, found.warnings) == ("3,50\u00a0$ - 1.2.3", ())
+
+
+def test_numbers_in_marked_text_get_further_placeholders() -> None:
+    source = marked("a <ph1> b 3.5 c <ph0> d 4.5")
+    say = lambda text, _: [text.replace("a", "ein").replace(" d", "")]  # noqa: E731
+    found, asked = translated(source, say, placeholders=True, direction=ENGLISH_TO_GERMAN)
+    assert asked == ["a <ph1> b <ph2> c <ph0> d <ph3>"]
+    assert found.text == marked("ein <ph1> b 3,5 c <ph0> 4,5")
+
+
+def test_words_have_the_numbers_in_place_of_their_placeholders() -> None:
+    def reader(prepared: Prepared, hypotheses: Sequence[Hypothesis]) -> Translation:
+        found = read(prepared, hypotheses)
+        return replace(found, words=tuple(Word(each, 0.5) for each in found.text.split()))
+
+    found, _ = translated(
+        "it costs 3.5 now", lambda *_: ["es kostet <ph0> jetzt"], placeholders=True, direction=ENGLISH_TO_GERMAN,
+        reader=reader,
+    )  # fmt: skip
+    assert [each.text for each in found.words] == ["es", "kostet", "3,5", "jetzt"]
+
+
+def test_a_time_that_is_another_one_is_searched_again_and_converted() -> None:
+    say = lambda text, _: ["um <ph0> da" if "<ph0>" in text else "um 5 Uhr da"]  # noqa: E731
+    found, asked = translated("there at 5 pm", say, placeholders=True, direction=ENGLISH_TO_GERMAN)
+    assert (found.text, found.warnings, asked) == ("um 17 Uhr da", (), ["there at 5 pm", "there at <ph0>"])
+    stuck, _ = translated("there at 5 pm", say, direction=ENGLISH_TO_GERMAN)
+    assert (stuck.text, stuck.warnings) == ("um 5 Uhr da", ("number lost",))
+
+
+@pytest.mark.parametrize(
+    ("output", "warnings"),
+    [("es kostet 4", ("number lost",)), ("es kostet 3 und 4", ("number added",)), ("es kostet 3", ())],
+)
+def test_changed_numbers_are_reported(output: str, warnings: tuple[str, ...]) -> None:
+    assert translated("it costs 3", lambda *_: [output], direction=ENGLISH_TO_GERMAN)[0].warnings == warnings
 
 
 def test_terms_of_a_glossary_are_not_replaced_by_placeholders() -> None:
     """The marks of an annotation would become placeholders, and its target form a word of the source."""
-    source = f"the {annotated('dog', 'Köter')} costs 4711 now"
-    found, asked = translated(source, lambda *_: ["der Köter kostet jetzt"], placeholders=True)
-    assert set(asked) == {show_marks(source)}
+    term = annotated("dog", "Köter 2.5")
+    found, asked = translated(f"the {term} costs 4711 now", lambda *_: ["der Köter kostet jetzt"], placeholders=True)
+    plain, protected = (show_marks(f"the {term} costs {number} now") for number in ("4711", marked("<ph0>")))
+    assert asked[:2] == [plain, protected]
     assert found.warnings == ("number lost",)
 
 
@@ -360,6 +421,11 @@ def test_placeholders_of_marked_text_are_counted() -> None:
 
 
 def test_every_fault_has_a_weight() -> None:
-    found = {*faults("a 17 a@b.org " * 3, ""), *faults("no no no", "x " * 99, ("en", "de")), *faults("a b", "a b")}
+    found = {
+        *faults("a 17 kg a@b.org " * 3, ""),
+        *faults("a", "17"),
+        *faults("no no no", "x " * 99, ("en", "de")),
+        *faults("a b", "a b"),
+    }
     others = {"unknown script", "doubtful", "uncovered", "placeholder lost", "quotation lost", "term lost"}
     assert set(SEVERITY) == found | others

@@ -6,9 +6,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from limelight.text.marks import MARK, MAX_PLACEHOLDERS, TERM_BEGIN, placeholder, show_marks
-from limelight.text.protect import Protected, Span, divide, protect, restore
-from limelight.text.protectors import DEFAULT, PROTECTORS, find_spans
+from limelight.text.marks import MARK, MAX_PLACEHOLDERS, TERM_BEGIN, annotated, placeholder, show_marks
+from limelight.text.protect import Protected, Span, divide, protect, protect_within, restore
+from limelight.text.protectors import DEFAULT, PROTECTORS, find_spans, pattern
 
 FRAGMENTS = [
     "<b>", "</b>", "<i>", "</i>", '<a href="{u}">', "</a>", "<br/>", "<br>", "{x}", "{y}", "%s", "%d", "{}", "$t(k)",
@@ -224,3 +224,15 @@ def test_where_a_text_is_divided(text: str, parts: tuple[str, ...]) -> None:
 def test_protected_text_can_be_written_by_hand() -> None:
     restored = restore(placeholder(0), Protected(placeholder(0), (Span("x"),), "<", ">"))
     assert restored.text == "<x>"
+
+
+def test_marked_text_gets_further_placeholders_and_keeps_its_own_and_its_terms() -> None:
+    term = annotated("dog 5", "Köter 7")
+    text = f"{placeholder(1)} the {term} saw 3 and 4 {placeholder(0)}"
+    found = protect_within(text, [pattern(r"\d")])
+    assert found.text == f"{placeholder(1)} the {term} saw {placeholder(2)} and {placeholder(3)} {placeholder(0)}"
+    output = f"{placeholder(3)} und {placeholder(2)} {placeholder(0)}{placeholder(1)}"
+    assert restore(output, found).text == f"4 und 3 {placeholder(0)}{placeholder(1)}"
+    assert protect_within("nothing", [pattern(r"\d")]) == Protected("nothing", ())
+    with pytest.raises(ValueError, match="placeholder 30"):
+        protect_within("1 " * 31, [pattern(r"\d")])

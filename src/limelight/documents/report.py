@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from limelight.errors import counted
 from limelight.pipelines.translation import LOW_CONFIDENCE
-from limelight.text.checks import find_loop, is_copied, is_too_long, is_too_short, lost_addresses, lost_numbers
+from limelight.text.checks import changed_numbers, find_loop, is_copied, is_too_long, is_too_short, lost_addresses
 from limelight.text.code_signs import changed_signs
+from limelight.text.measures import lost_units
 from limelight.text.units.unit import Unit, parts_of, with_codes
 from limelight.untrusted import shown
 
@@ -40,6 +41,8 @@ class Kept(NamedTuple):
     confidence: float | None
     warnings: Sequence[str] = ()
     """Of the guards."""
+    languages: Sequence[str] = ("", "")
+    """Those of the unit and of its translation; empty if the model has no names for them."""
 
 
 class Note(NamedTuple):
@@ -173,8 +176,14 @@ def _reasons(unit: Unit, kept: Kept) -> Iterator[str]:
         yield f"place not known: {lost}"
     if kept.unused:
         yield f"term not used: {shown(', '.join(kept.unused), 80)}"
-    if numbers := lost_numbers(source, output):
-        yield f"lost number {', '.join(numbers)}"
+    languages = kept.languages[0], kept.languages[1]
+    changes = changed_numbers(source, output, languages)
+    if changes.lost:
+        yield f"lost number {', '.join(each.text for each in changes.lost)}"
+    elif changes.added:
+        yield f"added number {', '.join(each.text for each in changes.added)}"
+    if units := lost_units(source, output, languages[1]):
+        yield f"lost unit {', '.join(units)}"
     if addresses := lost_addresses(*(_plain(each, unit, " ") for each in (unit.text, kept.text))):
         yield f"lost address {', '.join(addresses)}"
     if signs := changed_signs(source, output):

@@ -21,7 +21,7 @@ from limelight.text.units.unit import CODES, Unit, code_protector
 
 CHUNK = 128
 """Units that are translated together, and kept for a later start."""
-FORMAT = 2
+FORMAT = 3
 """Of what is kept."""
 PROGRESS = ".progress"
 """The ending of the file with what is kept."""
@@ -138,4 +138,5 @@ def _text_of(unit: Unit) -> tuple[object, ...]:
 def _kept(found: ProtectedTranslation) -> Kept:
     confidence = None if found.confidence is None else round(found.confidence, 4)
     spans = list(found.moved), list(found.failed), list(found.unused)
-    return Kept(found.text, *spans, confidence, list(found.warnings))
+    languages = [found.source_lang, found.target_lang]
+    return Kept(found.text, *spans, confidence, list(found.warnings), languages)

@@ -10,7 +10,9 @@ translation name the faults that the returned text has:
     copied            it is equal to the source
     negation          only one side has a negation, or one says "must not" and the other "need not"
     unknown script    the vocabulary has hardly any letter of the source
-    number lost       a number of the source is missing
+    number lost       a number of the source is missing, or has another value
+    number added      none is missing, and it has a number that the source does not have
+    unit lost         a unit or a currency next to a number is missing
     address lost      a URL or an e-mail address was missing, and was appended
     placeholder lost  a placeholder of marked text is missing or duplicated
     quotation lost    a quotation mark of the source is missing
@@ -43,9 +45,9 @@ from limelight.pipelines.translation import Translation
 from limelight.text import checks
 from limelight.text.glossary import is_used
 from limelight.text.marks import MARK, PLACEHOLDER, TERM_BEGIN, TERM_END
+from limelight.text.number_changes import put_back_numbers
 from limelight.text.polarity import changes_polarity
-from limelight.text.protect import protect, restore
-from limelight.text.protectors import PROTECTORS, Found, Protector
+from limelight.text.protectors import PROTECTORS, numbers
 from limelight.tokens import Tokenizers
 
 SEVERITY = {
@@ -55,6 +57,8 @@ SEVERITY = {
     "too long": 8,
     "address lost": 8,
     "number lost": 4,
+    "number added": 2,
+    "unit lost": 2,
     "unknown script": 2,
     "uncovered": 4,
     "quotation lost": 2,
@@ -72,7 +76,8 @@ DOUBTFUL = "doubtful"
 UNTOLD = frozenset({DOUBTFUL, "term lost"})
 """Faults that are not reported. Terms that a translation does not use are searched for and reported by
 `pipelines/protected.py`; here the fault only keeps a translation without them from replacing one that has them."""
-POSSIBLE = frozenset({"uncovered", "quotation lost", DOUBTFUL})
+OF_NUMBERS = frozenset({"number lost", "number added", "unit lost"})
+POSSIBLE = frozenset({"uncovered", "quotation lost", "number added", "unit lost", DOUBTFUL})
 """Faults that a correct translation can have."""
 WRONG = frozenset({"loop", "too short", "too long", "unknown script"})
 UNSURE = 0.1
@@ -119,8 +124,6 @@ class Attempt(NamedTuple):
 
 TERM = re.compile(f"{TERM_BEGIN}([^{TERM_END}]*){TERM_END}")
 """The target form of an annotated term."""
-NUMBERS = Protector("numbers", lambda text: [Found(*match.span()) for match in checks.NUMBER.finditer(text)])
-
 Remedy = Callable[[Sentence, Attempt], Steps[list[Translation]]]
 """Searches again if it can help with the faults of an attempt; else returns an empty list."""
 
@@ -203,14 +206,17 @@ def _unsure(translation: Translation) -> Translation:
 
 def faults(source: str, output: str, languages: tuple[str, str] = ("", "")) -> tuple[str, ...]:
     """The faults of a translation of one sentence, as names of `SEVERITY`; empty for most. `languages` are those of
-    source and output; the check of negations needs them."""
+    source and output; the checks of numbers and negations need them."""
+    changes = checks.changed_numbers(source, output, languages)
     found = {
         "loop": bool(checks.find_loop(source, output)),
         "placeholder lost": Counter(PLACEHOLDER.findall(source)) != Counter(PLACEHOLDER.findall(output)),
         "too short": checks.is_too_short(source, output) or not output.strip(),
         "too long": checks.is_too_long(source, output),
         "address lost": bool(checks.lost_addresses(source, output)),
-        "number lost": bool(checks.lost_numbers(source, output)),
+        "number lost": bool(changes.lost),
+        "number added": bool(changes.added) and not changes.lost,
+        "unit lost": checks.has_lost_units(source, output, languages[1]),
         "quotation lost": bool(checks.lost_quotes(source, output)),
         "copied": checks.is_copied(source, output),
         "negation": changes_polarity(source, output, *languages),
@@ -222,6 +228,9 @@ def repaired(sentence: Sentence, attempt: Attempt) -> Attempt:
     """The attempt with its faults repaired in its text as far as possible, in capitals if the source is. Faults whose
     repair cuts or appends something remain."""
     source, best, remaining = _without_terms(sentence.text), attempt, set[str]()
+    if "number lost" in best.faults:
+        languages = names_of(sentence.prepared.direction)
+        best = _changed(sentence, best, put_back_numbers(source, best.translation.text, languages))
     for repairs in (CUTS, REPAIRS, ADDITIONS):
         for fault, repair in repairs.items():
             if fault in best.faults:
@@ -246,7 +255,6 @@ Repair = Callable[[str, str], str]
 CUTS: dict[str, Repair] = {"loop": checks.cut_loops}
 """Fault -> repair that removes a part of the output."""
 REPAIRS: dict[str, Repair] = {
-    "number lost": checks.put_back_numbers,
     "address lost": checks.put_back_addresses,
     "quotation lost": checks.put_back_quotes,
 }
@@ -280,18 +288,14 @@ def with_plain_quotes(sentence: Sentence, best: Attempt) -> Steps[list[Translati
 
 
 def with_placeholders(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:
-    """Protect addresses, and also numbers if one was lost, by placeholders."""
-    lost = {"address lost", "number lost"} & set(best.faults)
-    if not (lost and sentence.is_free and sentence.knows_placeholders) or TERM_BEGIN in sentence.text:
-        return []  # the marks of annotated terms would become placeholders too
-    try:
-        protected = protect(sentence.text, [PROTECTORS["addresses"], *[NUMBERS] * ("number lost" in lost)])
-    except ValueError:  # more of them than there are placeholders
+    """Protect addresses, and also all numbers if one has changed, by placeholders."""
+    if not ({"address lost", *OF_NUMBERS} & set(best.faults) and sentence.is_free and sentence.knows_placeholders):
         return []
-    if not protected.has_words:
-        return []
-    found = yield from sentence.search(protected.text, marked=True)
-    return [replace(each, text=restore(each.text, protected).text) for each in found]
+    protectors = [PROTECTORS["addresses"]]
+    if OF_NUMBERS & set(best.faults):
+        protectors.append(numbers(names_of(sentence.prepared.direction)[0], every=True))
+    found = yield from sentence.search(protectors=protectors)
+    return found
 
 
 def without_repetition(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:

@@ -28,6 +28,11 @@ from limelight.storage.confidence import Confidence
 from limelight.text.detection import LanguageDetector
 from limelight.text.foreign import foreign_language
 from limelight.text.languages import normal_code
+from limelight.text.marks import has_marks
+from limelight.text.number_notation import localized_numbers
+from limelight.text.numbers import has_digits
+from limelight.text.protect import Protected, protect_within, restore
+from limelight.text.protectors import Protector, numbers
 from limelight.text.sentences import Sentences, split_sentences
 from limelight.tokens import Tokenizers
 from limelight.tokens.marked import decode_marked
@@ -257,15 +262,57 @@ class Sentence:
         return not self.request.prefix and not self.request.constraints.include
 
     def search(
-        self, text: str | None = None, *, marked: bool = False, settings: SearchSettings | None = None
+        self,
+        text: str | None = None,
+        *,
+        settings: SearchSettings | None = None,
+        protectors: Sequence[Protector] = (),
     ) -> Steps[list[Translation]]:
-        """Its translations, best first; of another `text` or with other `settings` if given."""
-        asked = self.prepared if text is None else self.remade(self.prepared, text, marked)
+        """Its translations, best first; of another `text` or with other `settings` if given.
+
+        If the model knows placeholders, numbers with separators, and what `protectors` find, are placeholders in the
+        model's input. If nothing else is left to translate, there is no search.
+        """
+        text, asked, protected = self.text if text is None else text, self.prepared, None
+        if self.knows_placeholders and self.is_free and (protectors or has_digits(text)):
+            protected = self._protected(text, protectors)
+        if protected is not None and not protected.has_words:
+            nothing = self.read(replace(asked, request=None), ())
+            return [replace(nothing, source=self.text, text=restore(protected.text, protected).text)]
+        if protected is not None:
+            asked = self.remade(asked, protected.text, True)
+        elif text != self.text:
+            asked = self.remade(asked, text, False)
         if asked.request is None:
             return []
         request = asked.request if settings is None else replace(asked.request, settings=settings)
         found = self.read(asked, (yield from self.ask(request)))
-        return [replace(each, source=self.text, alternatives=()) for each in (found, *found.alternatives)]
+        several = (replace(each, source=self.text, alternatives=()) for each in (found, *found.alternatives))
+        if protected is None:
+            return list(several)
+        return [_with_spans(each, protected) for each in several]
+
+    def _protected(self, text: str, protectors: Sequence[Protector]) -> Protected | None:
+        """A text with placeholders for numbers with separators, in the notation of the target language, and for what
+        `protectors` find. None if there are none, or more than there are placeholders."""
+        source, target = names_of(self.prepared.direction)
+        if not self.prepared.marked and has_marks(text):
+            return None
+        try:
+            protected = protect_within(text, [*protectors, numbers(source, every=False)])
+        except ValueError:
+            return None
+        if protected.text == text:
+            return None
+        written = localized_numbers(text, source, target)
+        spans = (span._replace(text=written.get(span.text, span.text)) for span in protected.spans)
+        return protected._replace(spans=tuple(spans))
+
+
+def _with_spans(translation: Translation, protected: Protected) -> Translation:
+    """A translation with its spans in place of the placeholders."""
+    words = (replace(each, text=restore(each.text, protected).text) for each in translation.words)
+    return replace(translation, text=restore(translation.text, protected).text, words=tuple(words))
 
 
 def finish_sentence(

@@ -11,6 +11,10 @@ from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 from itertools import groupby
 
+from limelight.text.measures import lost_units
+from limelight.text.number_changes import UNCHANGED, Changes, compare_numbers
+from limelight.text.numbers import has_digits
+
 MAX_NGRAM = 8
 """Maximum number of words of a repetition that is searched for."""
 FEWEST_TIMES = 3
@@ -34,8 +38,6 @@ QUOTE = re.compile(r'["„“”«»]')
 SINGLE_QUOTED = re.compile(r"(?<!\w)['‘‚‹›](?=\w)[^'‘’‚‹›]*['’‘‹›](?!\w)")
 """Words between single quotation marks; an apostrophe does not match."""
 CHARACTER_LOOP = re.compile(rf"(\S{{1,6}}?)\1{{{MIN_LOOP_CHARACTERS // 2},}}")
-NUMBER = re.compile(r"(?<![^\W\d_])\d+(?:[.,'’\u00a0\u202f ]\d+)*(?!\d)")
-_SEPARATORS = re.compile(r"[.,'’\u00a0\u202f ]")
 _PRIVATE = "\ue000-\uf8ff\U000f0000-\U0010ffff"
 """Characters that stand for tags and variables; none is in an address."""
 ADDRESS = re.compile(
@@ -47,28 +49,6 @@ ADDRESS = re.compile(
 """URLs, e-mail addresses and names of hosts."""
 _PART_OF_ADDRESS = re.compile(r"://|@|\.\S")
 """Every address contains one of these: searching for them takes a tenth of the time."""
-_SPELLED = dict(
-    zip(
-        map(str, range(13)),
-        (
-            "zero null zéro",
-            "one ein eins eine einen einem einer un une",
-            "two zwei deux",
-            "three drei trois",
-            "four vier quatre",
-            "five fünf cinq",
-            "six sechs",
-            "seven sieben sept",
-            "eight acht huit",
-            "nine neun neuf",
-            "ten zehn dix",
-            "eleven elf onze",
-            "twelve zwölf douze",
-        ),
-        strict=True,
-    )
-)
-"""Spellings of small numbers: a translation may write them as words."""
 
 
 def find_loop(source: str, output: str) -> tuple[str, ...]:
@@ -121,28 +101,18 @@ def is_copied(source: str, output: str) -> bool:
     return sum(not word.isdigit() and not word.istitle() for word in WORD.findall(source)) >= 2
 
 
-def lost_numbers(source: str, output: str, *, spelled: bool = True) -> tuple[str, ...]:
-    """Numbers that occur less often in the output than in the source; separators of digit groups are ignored.
+def changed_numbers(source: str, output: str, languages: tuple[str, str] = ("", "")) -> Changes:
+    """How the numbers outside of addresses differ (`compare_numbers`)."""
+    if not (has_digits(source) or has_digits(output)):
+        return UNCHANGED
+    if _PART_OF_ADDRESS.search(source) or _PART_OF_ADDRESS.search(output):
+        source, output = ADDRESS.sub(" ", source), ADDRESS.sub(" ", output)
+    return compare_numbers(source, output, languages)
 
-    With `spelled`, a number up to twelve may also be written as an English, German or French word.
-    """
-    numbers = NUMBER.findall(source)
-    if not numbers:
-        return ()
-    there = Counter(map(_digits, NUMBER.findall(output)))
-    words = Counter(WORD.findall(output.casefold()))
-    parts = re.findall(r"\d+", output)
-    lost = []
-    for number in numbers:
-        digits = _digits(number)
-        as_words = [word for word in _SPELLED.get(digits, "").split() if spelled and words[word]]
-        if there[digits] > 0:
-            there[digits] -= 1
-        elif as_words:
-            words[as_words[0]] -= 1
-        elif not _adjacent(re.findall(r"\d+", number), parts):
-            lost.append(number)
-    return tuple(lost)
+
+def has_lost_units(source: str, output: str, language: str = "") -> bool:
+    """Whether the output has no form of a unit next to a number of the source (`lost_units`)."""
+    return has_digits(source) and bool(lost_units(source, output, language))
 
 
 def lost_addresses(source: str, output: str) -> tuple[str, ...]:
@@ -200,25 +170,10 @@ def _count_capitals(text: str) -> int:
     return sum(map(str.isupper, text))
 
 
-def find_numbers(text: str) -> list[str]:
-    """Numbers with their separators, in order."""
-    return NUMBER.findall(text)
-
-
 def unknown_share(text: str, alphabet: frozenset[str]) -> float:
     """The share of letters that, lowercased, are not in `alphabet`; 0 for a text without letters."""
     letters = [letter for letter in text.lower() if letter.isalpha()]
     return sum(letter not in alphabet for letter in letters) / len(letters) if letters else 0.0
-
-
-def _digits(number: str) -> str:
-    return _SEPARATORS.sub("", number)
-
-
-def _adjacent(groups: list[str], parts: list[str]) -> bool:
-    """Whether the groups of digits are consecutive, as 10 and 30 in `10 h 30`."""
-    count = len(groups)
-    return any(parts[place : place + count] == groups for place in range(len(parts) - count + 1))
 
 
 MIN_LETTERS = 4
@@ -328,18 +283,6 @@ def _without_repetition(source: str, output: str) -> str:
     )
 
 
-def put_back_numbers(source: str, output: str) -> str:
-    """Replace numbers that the source does not have by lost numbers, as far as there are any."""
-    lost, added = list(lost_numbers(source, output)), list(lost_numbers(output, source))
-    for number in lost:
-        if not added:
-            break
-        nearest = max(added, key=lambda other: _likeness(number, other))
-        added.remove(nearest)
-        output = _replaced(output, nearest, number, find_numbers(output))
-    return output
-
-
 def put_back_addresses(source: str, output: str) -> str:
     """Replace the most similar words by lost URLs and e-mail addresses, where there are similar ones."""
     for address in lost_addresses(source, output):
@@ -361,10 +304,3 @@ def append_addresses(source: str, output: str) -> str:
 
 def _likeness(one: str, other: str) -> float:
     return SequenceMatcher(None, one, other, autojunk=False).ratio()
-
-
-def _replaced(text: str, old: str, new: str, numbers: list[str]) -> str:
-    """Replace the first `old` that is not part of a longer number by `new`."""
-    if old not in numbers:
-        return text
-    return re.sub(rf"(?<!\d){re.escape(old)}(?!\d)", lambda _: new, text, count=1)

@@ -14,12 +14,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from limelight.text.found import Found, Role
-from limelight.text.marks import MARK, MAX_PLACEHOLDERS, mark_number, placeholder
+from limelight.text.marks import ANNOTATION, MARK, MAX_PLACEHOLDERS, PLACEHOLDER, has_marks, mark_number, placeholder
 from limelight.text.notations import SECTION
 from limelight.text.protectors import Protector, find_spans
 from limelight.text.scripts import is_unspaced
 
 _SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’)\]]*\s+|[。！？]")
+_ANNOTATED = re.compile(rf"\w* ?{ANNOTATION.pattern}")
+"""An annotated term with its last word."""
 _SPACES = re.compile(r"\s+")
 _SCRIPT = re.compile(r"\S{1,4}")
 _WORD_BEFORE = re.compile(r"[^\W_]+\Z")
@@ -104,6 +106,32 @@ def protect(text: str, protectors: Sequence[Protector]) -> Protected:
         left, right = marked[max(0, where - 1) : where], marked[where + 1 : where + 2]
         spans.append(Span(text[span.begin : span.end], span.role, partner, left, right, span.name))
     return Protected(marked, tuple(spans), text[:begin], text[end:])
+
+
+def protect_within(marked: str, protectors: Sequence[Protector]) -> Protected:
+    """Marked text with further placeholders. Those that it has are kept and stand for themselves in `restore`, and so
+    are annotated terms.
+
+    Raises `ValueError` for more spans than there are placeholders.
+    """
+    kept = [match.span() for match in _ANNOTATED.finditer(marked)]
+    found = [
+        span
+        for span in find_spans(marked, protectors)
+        if not has_marks(marked[span.begin : span.end])
+        and not any(begin < span.end and span.begin < end for begin, end in kept)
+    ]
+    there = [mark_number(mark) for mark in PLACEHOLDER.findall(marked)]
+    spans = [Span(placeholder(number)) for number in range(1 + max(there, default=-1))]
+    parts, place = list[str](), 0
+    for number, span in enumerate(found, start=len(spans)):
+        parts += [marked[place : span.begin], placeholder(number)]
+        place = span.end
+    text = "".join([*parts, marked[place:]])
+    for number, span in enumerate(found, start=len(spans)):
+        left, _, right = text.partition(placeholder(number))
+        spans.append(Span(marked[span.begin : span.end], span.role, -1, left[-1:], right[:1], span.name))
+    return Protected(text, tuple(spans))
 
 
 def restore(marked: str, protected: Protected) -> Restored:

@@ -16,6 +16,7 @@ from limelight.text import notations
 from limelight.text.checks import ADDRESS
 from limelight.text.found import Found, Role
 from limelight.text.marks import MARK
+from limelight.text.number_notation import number_spans
 
 CODES = "codes"
 """The name of the protector of the codes of a unit."""
@@ -183,6 +184,12 @@ def pattern(expression: str) -> Protector:
         return Protector(expression, _by(re.compile(expression)))
     except (re.error, OverflowError, RecursionError) as error:
         raise UserError(f"{expression!r} is not a valid regular expression: {error}") from None
+
+
+def numbers(language: str, *, every: bool) -> Protector:
+    """A protector for the numbers of a text in a language, with their signs, units and currencies: `number_spans`."""
+    name = "numbers" if every else "numbers with separators"
+    return Protector(name, lambda text: (Found(*span) for span in number_spans(text, language, every=every)))
 
 
 def elements(names: Collection[str]) -> Protector:

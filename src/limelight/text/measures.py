@@ -1,0 +1,121 @@
+"""Units and currencies beside numbers: which forms of a unit a translation may have."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from limelight.text.languages import normal_code
+
+LANGUAGES = ("en", "de", "fr")
+"""The languages whose words for units are known; in others units are not compared."""
+
+CURRENCIES = "$€£¥₹₽₩"
+"""Signs that may precede the number."""
+
+_UNITS = """
+mg: milligram
+µg: μg mcg mikrogram microgram
+g: gram gr
+kg: kilo
+t: ton
+mm: millim
+cm: centim zentim
+dm: dezim decim
+km: kilom
+m: met mèt million mio
+km/h: kmh kph kilom stundenkilom
+m/s: met mèt
+m²: m2 quadratm square carré qm
+km²: km2 quadratk square carré qkm
+m³: m3 kubikm cubic cube
+l: L lit
+ml: mL millilit
+cl: centilit zentilit
+dl: dezilit decilit
+°C: ° grad degr celsius
+°F: ° grad degr fahrenheit
+%: percent per-cent prozent pourcent pour-cent
+‰: promille pour-mille per-mille
+KB: kB ko Ko kilob kiloo
+MB: Mo megab mégao
+GB: Go gigab gigao
+TB: To terab térao
+GHz: gigah
+MHz: megah mégah
+kHz: kiloh
+Hz: hertz
+kWh: kilow
+kW: kilow
+MW: megaw mégaw
+W: watt
+kV: kilov
+V: volt
+mA: milliam
+A: amp
+hPa: hektop hectop
+dB: dezib decib décib
+ms: millis
+€: EUR eur
+$: USD dollar US$
+£: GBP pound pfund livre
+¥: JPY CNY yen yuan
+₹: INR rupie rupee roupie
+₽: RUB rubel rubl rouble roubl ruble
+₩: KRW won
+CHF: Fr. frank franc
+EUR: € euro
+USD: $ dollar
+GBP: £ pound pfund livre
+JPY: ¥ yen
+kcal: kilok
+kJ: kiloj
+ppm:
+px: pixel
+dpi:
+"""
+"""Each unit with other forms; forms of three or more lower-case letters are beginnings of words."""
+
+
+class _Unit(NamedTuple):
+    name: str
+    forms: re.Pattern[str]
+
+
+def _forms(name: str, others: str) -> re.Pattern[str]:
+    """Matches each form of a unit: symbols as they are, after a digit, a space or a sign; words in any case."""
+    words, symbols = list[str](), [re.escape(name)]
+    for each in others.split():
+        if len(each) >= 3 and each.isalpha() and each.islower():
+            words.append(re.escape(each))
+        elif "-" in each:
+            words.append(each.replace("-", "[ \u00a0]"))
+        else:
+            symbols.append(re.escape(each))
+    symbol = rf"(?<![^\W\d_])(?:{'|'.join(symbols)})(?![^\W\d_])"
+    return re.compile(rf"{symbol}|(?i:{'|'.join(words)})" if words else symbol)
+
+
+_TABLE = dict[str, _Unit]()
+for _line in _UNITS.strip().splitlines():
+    _name, _, _others = _line.partition(":")
+    _TABLE[_name] = _Unit(_name, _forms(_name, _others))
+
+_BY_LENGTH = "|".join(re.escape(name) for name in sorted(_TABLE, key=len, reverse=True))
+SYMBOL = rf"(?:{_BY_LENGTH})(?![\w²³/'’])"
+"""A regular expression for the symbols of all units."""
+_BESIDE = re.compile(rf"\d[ \u00a0\u202f]?({SYMBOL})|([{CURRENCIES}]|\b(?:EUR|USD|GBP|JPY|CHF)\b)[ \u00a0\u202f]?\d")
+
+
+def units_of(text: str) -> list[str]:
+    """The units next to numbers, in order, each once."""
+    return list(dict.fromkeys(after or before for after, before in _BESIDE.findall(text)))
+
+
+def lost_units(source: str, output: str, language: str) -> tuple[str, ...]:
+    """The units next to numbers of the source of which the output has no form. Empty for a target language whose words
+    are not known."""
+    language = normal_code(language)
+    if language and language not in LANGUAGES:
+        return ()
+    return tuple(unit for unit in units_of(source) if not _TABLE[unit].forms.search(output))

@@ -1,0 +1,280 @@
+"""Compare the numbers of a translation with those of its source by value, and put lost ones back."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise, takewhile
+from typing import NamedTuple
+
+from limelight.text.dates import find_dates, months_of
+from limelight.text.languages import normal_code
+from limelight.text.number_notation import localized
+from limelight.text.number_words import HALVES, LANGUAGES, QUARTERS, has_fraction, word_values
+from limelight.text.numbers import LETTERS, Number, Reading, find_numbers, has_digits, integers
+
+MAX_COMPARED = 100
+"""With more numbers that have no counterpart of the same value, all of these are lost."""
+SMALL = 12
+"""Largest number that is not reported as lost where the words of the target language are unknown: it may be a word."""
+_LATE = re.compile(
+    r"(?<!\w)(?:p\.?m|afternoon|evening|night|noon|midnight|tonight|nachmittags?|abends?|nachts?|mittags?|mitternacht"
+    r"|après-midi|soir|nuit|midi|minuit)(?!\w)",
+    re.IGNORECASE,
+)
+"""Words with which 5 is 17 hours."""
+_HOUR = re.compile(r"hour|stunde|heure", re.IGNORECASE)
+_BELOW = re.compile(
+    r"(?<!\w)(?:minus|moins|below|negative|unter|sous|au-dessous|en dessous)(?!\w)|[\u2212\u2013]|±", re.IGNORECASE
+)
+_BETWEEN = re.compile(r"[ \u00a0\u202f]*(?:Uhr|h|heures?|o['’]clock|:|to|zu|bis|à|-|–)[ \u00a0\u202f]*")
+"""What divides the parts of a time or a score."""
+_BETWEEN_OF_DATE = re.compile(r"\.[ \u00a0]?")
+_CLOCK_WORD = re.compile(
+    r"(?<!\w)(?:(?:Uhr|heures?|o['’]clock|[ap]\.?m)(?!\w)|half|halb|quarter|viertel|quart|demie)", re.IGNORECASE
+)
+_LONG_WORD = re.compile(rf"[{LETTERS}]{{4}}")
+_PLAIN_DIGITS = str.maketrans("₀₁₂₃₄₅₆₇₈₉,", "0123456789.")
+MIN_DIGITS = 4
+"""Numbers with fewer digits are alike only if all of these are the same."""
+
+
+class Changes(NamedTuple):
+    """How the numbers of a translation differ from those of its source."""
+
+    lost: tuple[Number, ...] = ()
+    added: tuple[Number, ...] = ()
+
+
+UNCHANGED = Changes()
+
+
+def compare_numbers(source: str, output: str, languages: tuple[str, str] = ("", "")) -> Changes:
+    """The numbers that the output lost and added, compared by value and as often as they occur.
+
+    A number may become a word where the words of the language are known; where they are not, a number up to `SMALL` is
+    lost only if the output has another number instead.
+
+    Args:
+        languages: of the source and of the output; empty if unknown.
+    """
+    if not (has_digits(source) or has_digits(output)):
+        return UNCHANGED
+    first, second = map(normal_code, languages)
+    of_output = find_numbers(output, second)
+    ours, theirs = _unmatched(find_numbers(source, first), of_output, source, output)
+    dates = _changed_dates(source, output, of_output, (first, second))
+    if 0 < max(len(ours), len(theirs)) <= MAX_COMPARED:
+        words = word_values(source, first), word_values(output, second)
+        ours, theirs = _without_composed(ours, theirs, words[1] | Counter(months_of(output, second)), output)
+        theirs, ours = _without_composed(theirs, ours, words[0] | Counter(months_of(source, first)), source)
+        ours = _without_words(ours, output, words[1])
+        theirs = _without_words(theirs, source, words[0])
+    known = second in LANGUAGES
+    if not (known or theirs):
+        ours = [each for each in ours if not any(isinstance(one, int) and one <= SMALL for one in each.readings)]
+    return Changes((*ours, *dates), tuple(theirs))
+
+
+def put_back_numbers(source: str, output: str, languages: tuple[str, str] = ("", "")) -> str:
+    """Replace added numbers by lost ones that plainly belong there, in the notation of the output's language: they have
+    the same digits, or all but one of several."""
+    changes = compare_numbers(source, output, languages)
+    added = list(changes.added)
+    replaced = list[tuple[Number, str]]()
+    for number in changes.lost:
+        likeness, place = max(((_likeness(number, each), -at) for at, each in enumerate(added)), default=(0, 0))
+        if likeness:
+            replaced.append((added.pop(-place), localized(number, *languages)))
+    for number, text in sorted(replaced, key=lambda each: -each[0].begin):
+        output = output[: number.begin] + text + output[number.end :]
+    return output
+
+
+def _likeness(lost: Number, added: Number) -> int:
+    """How sure it is that a number was changed into another: 2 for the same digits, 1 for one other, additional or
+    missing digit or another order of several. A time or a code may be something else."""
+    was, now = (re.sub(r"\D", "", each.text) for each in (lost, added))
+    if any(letter.isalpha() for letter in lost.text + added.text):
+        return 0
+    if was == now:
+        return 2
+    same = _common(was, now) + _common(was[::-1], now[::-1])
+    alike = same >= max(len(was), len(now)) - 1 or sorted(was) == sorted(now)
+    return int(alike and min(len(was), len(now)) >= MIN_DIGITS)
+
+
+def _common(one: str, other: str) -> int:
+    """The number of characters with which both begin."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def _changed_dates(source: str, output: str, there: Sequence[Number], languages: tuple[str, str]) -> list[Number]:
+    """Dates of the source whose month the output neither names nor has as a number."""
+    dates = list(find_dates(source, languages[0])) if languages[1] in LANGUAGES else []
+    if not dates:
+        return []
+    numbers = Counter(part for each in there for part in _whole_parts(each))
+    months = {*months_of(output, languages[1])}
+    return [
+        Number(each.begin, each.end, source[each.begin : each.end], frozenset(), kind="date")
+        for each in dates
+        if each.month not in months and numbers[each.month] < 1 + (each.month == each.day)
+    ]
+
+
+def _whole_parts(number: Number) -> set[int]:
+    """The integers that a number may be, or may have as a part."""
+    parts = (one if isinstance(one, tuple) else (one,) for one in number.readings)
+    return {part for several in parts for part in several if isinstance(part, int)}
+
+
+def _unmatched(
+    ours: Sequence[Number], theirs: Sequence[Number], source: str, output: str
+) -> tuple[list[Number], list[Number]]:
+    """The numbers of each side without one of the same value on the other."""
+    by_meaning: dict[object, list[int]] = {}
+    for place, number in enumerate(theirs):
+        text = _key(number.text)
+        for each in (*number.readings, (False, text), *[(True, text)] * number.exact):
+            by_meaning.setdefault(each, []).append(place)
+    left, taken = list[Number](), set[int]()
+    for number in ours:
+        text = _key(number.text)
+        meanings = (*number.readings, (True, text), *[(False, text)] * number.exact)
+        places = (place for each in meanings for place in by_meaning.get(each, ()) if place not in taken)
+        found = min(places, default=-1)
+        if found < 0:
+            left.append(number)
+        else:
+            taken.add(found)
+    rest = [number for place, number in enumerate(theirs) if place not in taken]
+    if not (left and rest) or max(len(left), len(rest)) > MAX_COMPARED:
+        return left, rest
+    return _unlike(left, rest, (source, output))
+
+
+def _key(text: str) -> str:
+    """A code or version as it is compared: without differences of case, of subscripts and of PM2.5 and PM2,5."""
+    return text.casefold().translate(_PLAIN_DIGITS)
+
+
+def _unlike(
+    ours: Sequence[Number], theirs: Sequence[Number], texts: tuple[str, str]
+) -> tuple[list[Number], list[Number]]:
+    """The numbers of each side that are not the same with the words around them either."""
+    left, rest = list[Number](), list(theirs)
+    late = bool(_LATE.search(texts[0])), bool(_LATE.search(texts[1]))
+    for number in ours:
+        found = next((each for each in rest if _loosely(number, each, late, texts)), None)
+        if found is None:
+            left.append(number)
+        else:
+            rest.remove(found)
+    return left, rest
+
+
+def _loosely(one: Number, other: Number, late: tuple[bool, bool], texts: tuple[str, str]) -> bool:
+    """Whether a number of the source and one of the output are the same with the words around them, such as a time of
+    day or a sign."""
+    if one.kind == other.kind == "code":  # the word in it may be translated: field2
+        words = [_LONG_WORD.search(each.text) for each in (one, other)]
+        return all(words) and integers(one.text) == integers(other.text)
+    if one.kind == "time" and any(_later(each) in other.readings for each in one.readings):
+        return True
+    if (one.weak & other.readings and late[1]) or (one.readings & other.weak and late[0]):
+        return True
+    for number, there, text in ((one, other, texts[1]), (other, one, texts[0])):
+        negative = {-each for each in number.readings if not isinstance(each, tuple) and each < 0}
+        if negative & there.readings and _BELOW.search(text):
+            return True
+    return False
+
+
+def _later(reading: Reading) -> Reading:
+    """2:30 in the afternoon: an English source leaves open which half of the day it is."""
+    return (reading[0] + 12, *reading[1:]) if isinstance(reading, tuple) and reading[0] <= 12 else -1
+
+
+def _without_composed(
+    some: list[Number], others: list[Number], words: Counter[int], text: str
+) -> tuple[list[Number], list[Number]]:
+    """Without times, dates, codes and other numbers of several parts whose parts the other side has, one by one."""
+    left = list[Number]()
+    for number in some:
+        every = ((parts, _taken(parts, others, words, text)) for parts in _compositions(number))
+        rest = next((found for parts, found in every if found is not None and _fits(number, parts, found, text)), None)
+        if rest is None:
+            left.append(number)
+        else:
+            others = [each for each in others if each not in rest]
+    return left, others
+
+
+def _compositions(number: Number) -> list[tuple[int, ...]]:
+    """The parts of a number, in each of its readings."""
+    if number.kind == "code":
+        return [integers(number.text)]
+    return [each for each in (*number.readings, *number.weak) if isinstance(each, tuple)]
+
+
+def _taken(parts: tuple[int, ...], others: Sequence[Number], words: Counter[int], text: str) -> list[Number] | None:
+    """The numbers that are these parts; None if one is missing. A month and a part of an hour may be words."""
+    taken = list[Number]()
+    for part in parts:
+        found = next((each for each in others if part in each.readings and each not in taken), None)
+        if found is not None:
+            taken.append(found)
+        elif part and not words[part] and not _is_part_of_hour(part, text):
+            return None
+    return taken
+
+
+def _fits(number: Number, parts: tuple[int, ...], taken: Sequence[Number], text: str) -> bool:
+    """Whether numbers that are the parts of another one, as far as they are no words, stand as such parts do: `10 Uhr
+    30` is 10:30, `10. 30` is not."""
+    if number.kind != "time" and "." not in number.text:
+        return True
+    if len(taken) == len(parts):
+        between = _BETWEEN if len(parts) == 2 else _BETWEEN_OF_DATE
+        return all(between.fullmatch(text, one.end, other.begin) for one, other in pairwise(taken))
+    return number.kind != "time" or not taken or _CLOCK_WORD.search(text) is not None
+
+
+def _is_part_of_hour(minutes: int, text: str) -> bool:
+    """Whether a text has a word such as "half" for these minutes."""
+    part = {30: HALVES, 15: QUARTERS, 45: QUARTERS}.get(minutes)
+    return part is not None and part.search(text) is not None
+
+
+def _without_words(numbers: Sequence[Number], text: str, words: Counter[int]) -> list[Number]:
+    """The numbers that a text does not have as words."""
+    left, words, is_late = list[Number](), words.copy(), _LATE.search(text) is not None
+    for number in numbers:
+        readings = (*number.readings, *(number.weak if is_late else ()))
+        whole = next((each for each in readings if isinstance(each, int) and _decade(each, words)), None)
+        if whole is not None:
+            words[_decade(whole, words)] -= 1
+        elif not any(_has_words(each, text, words) for each in readings):
+            left.append(number)
+    return left
+
+
+def _decade(value: int, words: Counter[int]) -> int:
+    """The value among those of words by which a number may be said, 70 for 1970; 0 if there is none."""
+    said = (value, value - 1900) if 1910 <= value < 2000 and value % 10 == 0 else (value,)
+    return next((each for each in said if words[each]), 0)
+
+
+def _has_words(reading: Reading, text: str, words: Counter[int]) -> bool:
+    """Whether a text has words for zero, a fraction, half an hour, or a time such as half past two."""
+    if isinstance(reading, Fraction):
+        return has_fraction(reading, text)
+    if isinstance(reading, int):
+        return bool(not reading and words[0]) or (_is_part_of_hour(reading, text) and _HOUR.search(text) is not None)
+    if len(reading) != 2 or not _is_part_of_hour(reading[1], text):
+        return False
+    hour = reading[0] % 12
+    return any((each - hour) % 12 <= 1 for each in words if words[each] and each <= 24)

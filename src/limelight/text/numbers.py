@@ -1,0 +1,289 @@
+"""Numbers in text: their values, which depend on the language, and their notation.
+
+"1,299" is 1299 in English and 1.299 in German. `find_numbers` reads the numbers of a text. A version or a
+code has no value, and is compared and kept as it is written. `text/number_notation.py` writes numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+from unicodedata import numeric
+
+from limelight.text.measures import CURRENCIES, SYMBOL
+from limelight.text.number_words import scale_of
+
+Reading = int | Fraction | tuple[int, ...]
+"""What a number may mean: a quantity, or the parts of a time, a date or a score."""
+
+
+class Notation(NamedTuple):
+    """How a language writes numbers."""
+
+    decimal: str
+    group: str
+    currency_first: bool = False
+    """Whether the sign of a currency precedes the number."""
+
+
+_NNBSP, _NBSP = "\u202f", "\u00a0"
+_POINT, _COMMA, _SPACED = Notation(".", ",", True), Notation(",", "."), Notation(",", _NBSP)
+NOTATIONS = {
+    "fr": Notation(",", _NNBSP),
+    **dict.fromkeys(("en", "ja", "zh", "ko", "th", "he", "hi"), _POINT),
+    **dict.fromkeys(("de", "it", "nl", "da", "id", "tr", "el", "hr", "sl", "ro", "pt", "es"), _COMMA),
+    **dict.fromkeys(("pl", "cs", "sk", "ru", "uk", "bg", "sv", "fi", "no", "hu", "et", "lv", "lt"), _SPACED),
+}
+"""The notation of each language; others are read in every notation, and keep that of the source."""
+_MIXED = {"es", "pt"}
+"""Languages whose countries differ: a separator that may divide groups is read both ways."""
+
+MAX_DIGITS = 40
+"""Longer numbers have no value, and are compared as they are written."""
+
+LETTERS = "A-Za-z\u00c0-\u024f\u0370-\u052f"
+SPACES = " \u00a0\u202f\u2009"
+_FRACTION = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
+MINUS = "-\u2212\u2013\u2010\u2011"
+_DIGIT = re.compile(rf"[\d{_FRACTION}₀-₉]")
+_PLAIN = rf"\d{{1,3}}(?:[{SPACES}]\d{{3}})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,'’]\d+)*"
+_DATE = r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}(?P<dash>[./-])\d{1,2}(?P=dash)(?:\d{4}|\d{2})"
+_MONEY = "(?:[$€£]|euros?|Euros?|EUR|dollars?|Dollars?|francs?|Franken|livres|Pfund)"
+_NUMBER = re.compile(
+    rf"(?P<code>(?<!\w)(?:0[xX][0-9A-Fa-f]+|[{LETTERS}][{LETTERS}_]*[\d₀-₉]\w*(?:[.,]\d+)*)(?!\w))"
+    rf"|(?P<date>(?<![\d./-])(?:{_DATE})(?!\d|[./,-]\d))"
+    rf"|(?P<time>(?<!\d)(?:\d+(?::\d+)+|\d{{1,2}}[{SPACES}]?h[{SPACES}]?\d{{2}})(?!\w))"
+    rf"|(?P<fraction>(?<![\d/.,])(?:(?:\d+[{SPACES}])?\d{{1,4}}/\d{{1,4}}(?![\d/])|\d*[{_FRACTION}]))"
+    rf"|(?P<power>(?<!\d)\d+(?:[.,]\d+)?[eE][-+\u2212]?\d+(?!\w))"
+    rf"|(?P<money>(?<!\d)\d+[{SPACES}]?{_MONEY}[{SPACES}]?\d{{2}}(?!\d|[.,]\d))"
+    rf"|(?P<plain>(?<!\d)(?:{_PLAIN}))"
+)
+HALF_DAY = re.compile(rf"[{SPACES}]?([ap])(?:\.m\.(?=\s*[^\s.!?])|\.?m(?!\w))", re.IGNORECASE)
+_CLOCK = re.compile(rf"[{SPACES}]?(?:Uhr|h|heures?|o['’]clock)(?!\w)")
+_DECADE = re.compile(r"['’]?s(?!\w)|er(?!\w)")
+_PAIR = re.compile(r"\d{1,2}\.\d{1,2}")
+_AT = re.compile(r"(?<!\w)(?:at|by|until|till|before|after|since)[ \u00a0]$")
+_FIRST_WORDS = (
+    "A|About|Add|After|All|Almost|An|And|Another|Approximately|Around|As|At|Before|Between|But|Buy|By|Cut|Drink|Drive"
+    "|During|Each|Every|Exactly|Fewer|For|From|Get|Give|Have|He|Her|His|I|In|Is|It|Its|Just|Less|Like|Measure|Mix|More"
+    "|My|Nearly|No|Not|Of|On|Only|Or|Our|Over|Pay|Per|Pour|Put|Roughly|Run|Set|She|So|Some|Take|Than|That|The|Their"
+    "|They|These|This|Those|To|Under|Until|Up|Use|Walk|Was|We|With|Within|You|Your"
+)
+"""Words at the beginning of a sentence that are no names."""
+_NAMED = re.compile(
+    r"(?:(?<!\w)(?:[Vv]ersions?|[Vv]er\.?|[Rr]eleases?|[Uu]pdates?|[Cc]hapters?|[Ss]ections?|[Ff]igures?|[Tt]ables?|§)"
+    rf"|(?<=[\w,;] )[A-Z][\w+#]*|^(?!(?:{_FIRST_WORDS})\b)[A-Z][\w+#]*)[ \u00a0]$"
+)
+"""What precedes a version or the number of a section: such a word, or a name within a sentence."""
+_CODE_OF_CURRENCY = re.compile(r"(?:EUR|USD|GBP|JPY|CHF|I)[ \u00a0]$")
+UNIT_AFTER = re.compile(rf"[{SPACES}]?(?:{SYMBOL})")
+_WORD_AFTER = re.compile(rf"[{SPACES}-]?([{LETTERS}]+)")
+
+
+class Number(NamedTuple):
+    """A number in a text."""
+
+    begin: int
+    end: int
+    text: str
+    readings: frozenset[Reading]
+    weak: frozenset[Reading] = frozenset()
+    """Readings that need a time of day on the other side: 5 for "5 pm", and for "17 Uhr"."""
+    exact: bool = False
+    """Whether it may only be kept as it is written."""
+    kind: str = "plain"
+
+
+def find_numbers(text: str, language: str = "") -> list[Number]:
+    """The numbers of a text, in order, with their possible meanings in a language."""
+    return [_read(text, match, language) for match in _NUMBER.finditer(text)]
+
+
+def has_digits(text: str) -> bool:
+    """Whether a text can have a number."""
+    return _DIGIT.search(text) is not None
+
+
+def is_grouped(groups: Sequence[str]) -> bool:
+    """Whether these are groups of three digits, or of two and at last three as in India; one group always is."""
+    if len(groups) == 1:
+        return True
+    first, *middle, last = groups
+    sizes = {len(each) for each in middle}
+    return len(last) == 3 and 1 <= len(first) <= 3 and first[0] != "0" and (sizes <= {3} or sizes == {2})
+
+
+def _read(text: str, match: re.Match[str], language: str) -> Number:
+    kind, found, (begin, end) = str(match.lastgroup), match[0], match.span()
+    number = Number(begin, end, found, frozenset(), kind=kind)
+    if kind in ("code", "power") or len(found) > MAX_DIGITS:
+        return number._replace(exact=True)
+    if kind == "date":
+        return number._replace(readings=frozenset([_date(found)]), exact=True)
+    if kind == "fraction":
+        return number._replace(readings=_fraction(found))
+    if kind == "money":  # 3 euros 50
+        whole, cents = integers(found)
+        return number._replace(readings=frozenset([_whole(Fraction(100 * whole + cents, 100)), (whole, cents)]))
+    if kind == "time":
+        return _time(text, number, integers(found), language)
+    return _plain(text, number, language)
+
+
+def _plain(text: str, number: Number, language: str) -> Number:
+    """A number with or without separators, and with its sign."""
+    digits, begin, end = number.text, number.begin, number.end
+    if digits.isdigit():
+        if len(digits) > 2 and digits[0] == "0":  # a code
+            return number._replace(exact=True)
+        if _after_clock(text, end):
+            return _time(text, number, (int(digits),), language)
+        values: set[Reading] = {int(digits)}
+        if _DECADE.match(text, end) and 1900 < int(digits) < 2000:
+            values.add(int(digits) - 1900)
+    else:
+        values, exact = _values(digits, language)
+        number = number._replace(exact=exact)
+        if _PAIR.fullmatch(digits):
+            has_minutes = digits[-3] == "."
+            if has_minutes and _after_clock(text, end):  # 17.30 Uhr
+                return _time(text, number, integers(digits), language)
+            unit = UNIT_AFTER.match(text, end)
+            if text.startswith(".", end) and language != "en":  # am 5.12.
+                values.add(tuple(sorted(integers(digits))))
+            if has_minutes and not unit and _AT.search(text, max(0, begin - 9), begin):
+                values |= _time(text, number, integers(digits), language).readings
+        if _is_named(text, number, language):
+            values, number = set() if digits.endswith("0") else values, number._replace(exact=True)
+    sign, values = _signed(text, begin, values)
+    scaled = _scaled(text, number, values, language)
+    return number._replace(begin=begin - sign, text=text[begin - sign : end], readings=scaled)
+
+
+def _is_named(text: str, number: Number, language: str) -> bool:
+    """Whether a decimal point is one of a version or a section: Python 3.12, chapter 2.10."""
+    if language not in ("", "en") or number.text.count(".") != 1 or not number.text.replace(".", "").isdigit():
+        return False
+    before = text[max(0, number.begin - 30) : number.begin]
+    if not _NAMED.search(before) or _CODE_OF_CURRENCY.search(before):
+        return False
+    return not UNIT_AFTER.match(text, number.end)
+
+
+def _after_clock(text: str, end: int) -> bool:
+    return bool(HALF_DAY.match(text, end) or _CLOCK.match(text, end))
+
+
+def _values(digits: str, language: str) -> tuple[set[Reading], bool]:
+    """What digits with separators may be worth in a language, and whether they may be a version."""
+    signs = re.findall(r"\D", digits)
+    kinds = list(dict.fromkeys(signs))
+    groups, notation = re.split(r"\D", digits), NOTATIONS.get(language)
+    found: set[Reading] = set()
+    if len(kinds) == 1:
+        [sign] = kinds
+        whole, many = is_grouped(groups), len(signs) > 1
+        if sign not in ".,":
+            found |= {int("".join(groups))} if whole else set()
+            return found | {tuple(map(int, groups))} if sign in SPACES or not whole else found, False
+        if many:
+            several: set[Reading] = {tuple(map(int, groups))} if sign == "," else set()
+            one: set[Reading] = {int("".join(groups))} if whole else several
+            return one, not whole or notation is None or sign != notation.group
+        decimal = _value(digits, sign)
+        if not whole or (notation and sign == notation.decimal and language not in _MIXED):
+            return {decimal}, False
+        grouped = int("".join(groups))
+        both = notation is None or sign != notation.group or language in _MIXED
+        return {grouped, decimal} if both else {grouped}, False
+    if len(kinds) == 2 and kinds[1] in ".," and signs.count(kinds[1]) == 1 and is_grouped(groups[:-1]):
+        return {Fraction(f"{''.join(groups[:-1])}.{groups[-1]}")}, False
+    return set(), True
+
+
+def _value(digits: str, sign: str) -> Reading:
+    value = Fraction(digits.replace(sign, "."))
+    return int(value) if value.denominator == 1 else value
+
+
+def _signed(text: str, begin: int, values: set[Reading]) -> tuple[int, set[Reading]]:
+    """The length of the sign before a number, 0 if that is uncertain, and the values with the sign."""
+    place = len(text[max(0, begin - 3) : begin].rstrip(CURRENCIES + SPACES)) + max(0, begin - 3)
+    if not place or text[place - 1] not in MINUS:
+        return 0, values
+    before = text[max(0, place - 3) : place - 1]
+    if text[place] in SPACES or (before and (before[-1].isalnum() or before[-1] in f"){MINUS}.,%°€$")):
+        return 0, values
+    negative: set[Reading] = {-each for each in values if not isinstance(each, tuple)}
+    if re.search(rf"\d[{SPACES}]$", before):  # "10 -5" is also a range
+        return 0, negative | values
+    return int(place == begin), negative or values
+
+
+def _scaled(text: str, number: Number, values: set[Reading], language: str) -> frozenset[Reading]:
+    """The values multiplied by a word after the number, such as "million"."""
+    match = _WORD_AFTER.match(text, number.end)
+    scale = scale_of(match[1], language) if match else 1
+    if scale == 1 or match is None:
+        return frozenset(values)
+    products: set[Reading] = {_whole(each * scale) for each in values if not isinstance(each, tuple)}
+    sure = len(match[1]) > 1 or text[number.begin - 1 : number.begin] in tuple(CURRENCIES)  # "5 m" may be meters
+    return frozenset(products if sure else products | values)
+
+
+def _whole(value: int | Fraction) -> int | Fraction:
+    return int(value) if value.denominator == 1 else value
+
+
+def integers(text: str) -> tuple[int, ...]:
+    """The runs of digits in a text, as integers."""
+    return tuple(map(int, re.findall(r"\d+", text)))
+
+
+def _date(text: str) -> Reading:
+    """The parts of a date; in ascending order if the order is not known."""
+    parts = integers(text)
+    return tuple(sorted(parts)) if max(parts) > 31 or "/" in text else parts
+
+
+def _fraction(text: str) -> frozenset[Reading]:
+    """The value of a fraction, and its two numbers, which may be a date."""
+    if not text[-1].isdigit() or "/" not in text:
+        whole = int(text[:-1] or 0)
+        return frozenset([whole + Fraction(numeric(text[-1])).limit_denominator(10)])
+    whole_part, _, last = text.rpartition(" ") if " " in text else ("", "", text)
+    upper, lower = (int(each) for each in last.split("/"))
+    found: set[Reading] = {tuple(sorted((upper, lower)))} if not whole_part else set()
+    if lower:
+        found.add(_whole(Fraction(upper, lower) + int(whole_part or 0)))
+    return frozenset(found)
+
+
+def _time(text: str, number: Number, parts: tuple[int, ...], language: str) -> Number:
+    """A time of day in 24 hours; also anything else with a colon, such as a score."""
+    half = HALF_DAY.match(text, number.end)
+    hour, *rest = parts
+    strong, weak = {parts}, set[tuple[int, ...]]()
+    if half is not None and hour <= 12:
+        later = half[1] in "pP"
+        strong = {(hour % 12 + 12 * later, *rest)}
+        strong |= {(24,)} if strong == {(0,)} else set()
+        weak = {parts}
+    elif 12 < hour <= 24:
+        weak = {(hour - 12, *rest)}
+    end = half.end() if half else number.end
+    return number._replace(
+        end=end, text=text[number.begin : end], readings=_hours(strong), weak=_hours(weak), kind="time"
+    )
+
+
+def _hours(times: Iterable[tuple[int, ...]]) -> frozenset[Reading]:
+    """Times; a full hour is also a number."""
+    found = set[Reading]()
+    for each in times:
+        bare = each[0] if not any(each[1:]) else None
+        found |= {each} if len(each) > 1 or bare is None else set()
+        found |= {bare} if bare is not None else set()
+    return frozenset(found)

@@ -1,0 +1,44 @@
+"""Dates with the names of months."""
+
+import pytest
+
+from limelight.text.dates import WrittenDate, find_dates, months_of, written_date
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "date"),
+    [
+        ("on 5 December 2027.", "en", (5, 12, 2027)),
+        ("the 5th of December", "en", (5, 12, 0)),
+        ("on December 5th, 2027,", "en", (5, 12, 2027)),
+        ("on Dec. 5", "en", (5, 12, 0)),
+        ("in August 2016", "en", (0, 8, 2016)),
+        ("am 5. Dezember 2027", "de", (5, 12, 2027)),
+        ("im August 2016", "de", (0, 8, 2016)),
+        ("le 1er mai", "fr", (1, 5, 0)),
+        ("le 5 décembre 2027", "fr", (5, 12, 2027)),
+    ],
+)
+def test_dates_are_found(text: str, language: str, date: tuple[int, int, int]) -> None:
+    assert [each[2:] for each in find_dates(text, language)] == [date]
+
+
+@pytest.mark.parametrize(
+    "text", ["you may 5 times", "March on", "In May, 5 dogs", "May 5.5", "32 May is none", "12:30 May"]
+)
+def test_what_is_no_date_is_not_found(text: str) -> None:
+    assert [each for each in find_dates(text, "en") if each.day] == []
+
+
+@pytest.mark.parametrize("language", ["en", "de", "fr"])
+def test_a_date_is_read_as_it_was_written(language: str) -> None:
+    for date in ((5, 12, 2027), (1, 5, 1999), (31, 3, 0), (0, 8, 2016)):
+        text = written_date(WrittenDate(0, 0, *date), language)
+        assert [each[2:] for each in find_dates(text, language)] == [date], text
+
+
+def test_other_languages_have_no_names() -> None:
+    assert list(find_dates("5 diciembre 2027", "es")) == []
+    assert written_date(WrittenDate(0, 0, 5, 12, 2027), "es") == ""
+    assert set(months_of("im Mai", "")) == {5}
+    assert months_of("im Dezember", "en") == []

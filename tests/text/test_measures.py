@@ -1,0 +1,33 @@
+"""Units next to numbers."""
+
+import pytest
+
+from limelight.text.measures import lost_units, units_of
+
+
+def test_units_are_found_next_to_numbers() -> None:
+    assert units_of("0.5 mg, 5kg, 90 km/h, 20 °C, 5%, $3 and 3 GB") == ["mg", "kg", "km/h", "°C", "%", "$", "GB"]
+    assert units_of("mg and 5 mgx, l'eau, in the 80s, A4") == []
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "language", "lost"),
+    [
+        ("Take 0.5 mg of it", "Nimm 0,5 davon", "de", ("mg",)),
+        ("Take 0.5 mg of it", "Nimm 0,5 Mg davon", "de", ("mg",)),
+        ("Take 0.5 mg of it", "Nimm 0,5 mg davon", "de", ()),
+        ("Take 0.5 mg of it", "Nimm ein halbes Milligramm davon", "de", ()),
+        ("5 kg and 10 kg", "5 und 10 kg", "de", ()),
+        ("50% off", "50 Prozent weniger", "de", ()),
+        ("50% off", "moins 50 pour cent", "fr", ()),
+        ("50% off", "50 weniger", "de", ("%",)),
+        ("$3.50", "3,50 Dollar", "de", ()),
+        ("3 GB", "3 Go", "fr", ()),
+        ("90 km/h", "90 Stundenkilometer", "de", ()),
+        ("5 mg", "5 g", "de", ("mg",)),
+        ("20 °C", "20 degrés", "fr", ()),
+        ("5 kg", "5 kilogramos", "es", ()),
+    ],
+)
+def test_a_unit_keeps_one_of_its_forms(source: str, output: str, language: str, lost: tuple[str, ...]) -> None:
+    assert lost_units(source, output, language) == lost

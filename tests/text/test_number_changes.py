@@ -1,0 +1,207 @@
+"""Numbers of a translation against those of its source."""
+
+import time
+from random import Random
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from limelight.text.number_changes import compare_numbers, put_back_numbers
+
+
+def lost(source: str, output: str, languages: tuple[str, str] = ("en", "de")) -> list[str]:
+    return [each.text for each in compare_numbers(source, output, languages).lost]
+
+
+@pytest.mark.parametrize(
+    ("source", "output"),
+    [
+        ("It costs 1,000.50 at 10:30.", "Es kostet 1.000,50 um 10 h 30."),
+        ("It costs $3.50.", "Es kostet 3 Dollar 50."),
+        ("It costs 1,299.99.", "Es kostet 1,299.99."),
+        ("at 10:30", "um 10 Uhr 30"),
+        ("at 2:30", "um halb drei"),
+        ("at 2:30", "um zwei Uhr dreißig"),
+        ("at 2:30", "um 14:30 Uhr"),
+        ("at 6.30", "um 6:30 Uhr"),
+        ("We meet at 5 pm.", "Wir treffen uns um 17 Uhr."),
+        ("We meet at 5 pm.", "Wir treffen uns um 5 Uhr nachmittags."),
+        ("We meet at 5:30 p.m. today", "Wir treffen uns heute um 17.30 Uhr"),
+        ("It costs 12,500 francs.", "Es kostet 12 500 Franken."),
+        ("1,000,000 people", "1 Million Menschen"),
+        ("1,000,000 people", "eine Million Menschen"),
+        ("1.5 million people", "1,5 Mio. Menschen"),
+        ("1 billion people", "1 Milliarde Menschen"),
+        ("12,34,567 rupees", "1.234.567 Rupien"),
+        ("2 dogs", "zwei Hunde"),
+        ("two dogs", "2 Hunde"),
+        ("twenty-five dogs", "25 Hunde"),
+        ("33-year-old", "dreiunddreißigjährig"),
+        ("a 10 minute break", "eine zehnminütige Pause"),
+        ("12 eggs", "ein Dutzend Eier"),
+        ("the 5th floor", "der fünfte Stock"),
+        ("the 19th century", "das XIX. Jahrhundert"),
+        ("the 1970s", "die siebziger Jahre"),
+        ("the 1960s", "die 60er"),
+        ("5 December 2027", "05.12.2027"),
+        ("5.12.2027", "5. Dezember 2027"),
+        ("2027-12-05", "5. 12. 2027"),
+        ("12/05/2027", "5.12.2027"),
+        ("-5 degrees", "minus 5 Grad"),
+        ("5 degrees below zero", "-5 Grad"),
+        ("5-10", "5 bis 10"),
+        ("1/2", "½"),
+        ("0.5", "ein halb"),
+        ("CO2 and PM2.5", "CO₂ und PM2,5"),
+        ("Field2", "Feldes2"),
+        ("24/7", "24/7"),
+        ("3 to 2", "3:2"),
+        ("50%", "50 %"),
+    ],
+)
+def test_right_conversions_are_no_changes(source: str, output: str) -> None:
+    assert compare_numbers(source, output, ("en", "de")) == ((), ())
+    assert compare_numbers(output, source, ("de", "en")) == ((), ()) or "2:30" in source
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "missing"),
+    [
+        ("The dose is 0.5 mg.", "Die Dosis ist 05 Mg.", ["0.5"]),
+        ("It costs $3.50.", "Es kostet $350.", ["3.50"]),
+        ("The total is 1,299.99 euros.", "Die Summe ist 1,29999 Euro.", ["1,299.99"]),
+        ("The total is 1,299 euros.", "Die Summe ist 1,299 Euro.", ["1,299"]),
+        ("on 05.12.2027", "am 0512.2027", ["05.12.2027"]),
+        ("on 2027-12-05", "am 202712-05", ["2027-12-05"]),
+        ("version 1.2.3", "Version 12.3", ["1.2.3"]),
+        ("version 1.2.3", "Version 1 2 3", ["1.2.3"]),
+        ("Use Python 3.10 now", "Nimm jetzt Python 3.1", ["3.10"]),
+        ("v2.0", "v20", ["v2.0"]),
+        ("192.168.1.1", "192.1681.1", ["192.168.1.1"]),
+        ("at 10:30", "um 1030", ["10:30"]),
+        ("at 10:30", "um 10. 30", ["10:30"]),
+        ("5 pm", "5 Uhr", ["5 pm"]),
+        ("5 pm", "fünf Uhr", ["5 pm"]),
+        ("-5 °C", "5 °C", ["-5"]),
+        ("5 million", "5", ["5"]),
+        ("1/2", "12", ["1/2"]),
+        ("5-10", "510", ["5", "10"]),
+        ("A4", "A5", ["A4"]),
+        ("26.2 miles", "26 Köter.2 Meilen", ["26.2"]),
+        ("In 1998 he was 7.", "Im Jahr 1999 war er sieben.", ["1998"]),
+        ("2 dogs and 2 cats", "zwei Hunde und eine Katze", ["2"]),
+        ("Room 101, floor 3", "Zimmer 3", ["101"]),
+        ("3 of 30", "3 von 300", ["30"]),
+        ("10 pounds", "4,5 Kilo", ["10"]),
+        ("The course ends on August 9, 2023.", "Der Kurs endet 9, 2023.", ["August 9, 2023"]),
+        ("on February 2, 1970", "am 2. 1970", ["February 2, 1970"]),
+    ],
+)
+def test_a_changed_number_is_lost(source: str, output: str, missing: list[str]) -> None:
+    assert lost(source, output) == missing
+    assert lost(source, source, ("en", "en")) == []
+
+
+def test_times_keep_their_half_of_the_day() -> None:
+    assert lost("um 14:30 Uhr", "at 2:30", ("de", "en")) == ["14:30"]
+    assert lost("um 14:30 Uhr", "at 2:30 pm", ("de", "en")) == []
+
+
+def test_a_number_that_the_source_does_not_have_is_added() -> None:
+    assert [each.text for each in compare_numbers("Ask Tom.", "Frag Tom 17 Mal.", ("en", "de")).added] == ["17"]
+    assert not compare_numbers("He has a dozen.", "Er hat 12.", ("en", "de")).added
+
+
+def test_small_numbers_are_in_doubt_where_the_words_are_unknown() -> None:
+    assert lost("I have 12 dogs.", "Tengo doce perros.", ("en", "es")) == []
+    assert lost("I have 12 dogs.", "Tengo 10 perros.", ("en", "es")) == ["12"]
+    assert lost("I have 120 dogs.", "Tengo perros.", ("en", "es")) == ["120"]
+    assert lost("The price is $3.50.", "El precio es 3.50 dólares.", ("en", "es")) == []
+    assert lost("I have 12 dogs.", "Ich habe Hunde.", ("en", "de")) == ["12"]
+
+
+NUMBERS = st.tuples(st.integers(0, 10**9), st.integers(1, 99), st.sampled_from([1, 2]))
+POINTS = {"en": ".", "de": ",", "fr": ","}
+GROUPS = {"en": ",", "de": ".", "fr": "\u202f"}
+
+
+def written(number: tuple[int, int, int], language: str) -> str:
+    whole, part, size = number
+    decimals = f"{part % 10**size:0{size}}"
+    return f"{whole:,}".replace(",", GROUPS[language]) + POINTS[language] + decimals
+
+
+@given(NUMBERS, st.sampled_from(["en", "de", "fr"]), st.sampled_from(["en", "de", "fr"]))
+def test_the_same_number_in_two_notations_is_the_same(number: tuple[int, int, int], one: str, other: str) -> None:
+    changes = compare_numbers(f"a {written(number, one)} b", f"a {written(number, other)} b", (one, other))
+    assert changes == ((), ())
+
+
+@given(NUMBERS, st.sampled_from(["en", "de", "fr"]), st.sampled_from(["en", "de", "fr"]), st.data())
+def test_a_lost_or_moved_separator_is_found(
+    number: tuple[int, int, int], one: str, other: str, data: st.DataObject
+) -> None:
+    right = written(number, other)
+    places = [place for place, letter in enumerate(right) if not letter.isdigit()]
+    place = data.draw(st.sampled_from(places))
+    bare, sign = right[:place] + right[place + 1 :], right[place]
+    moved = data.draw(st.integers(1, len(bare) - 1))
+    wrong = data.draw(st.sampled_from([bare, bare[:moved] + sign + bare[moved:]]))
+    plain = f"{number[0]}.{number[1] % 10 ** number[2]:0{number[2]}}".rstrip("0").rstrip(".")
+    same = wrong.replace(GROUPS[other], "").replace(POINTS[other], ".").rstrip("0").rstrip(".")
+    assume(same.lstrip("0") != plain.lstrip("0"))
+    assert compare_numbers(f"a {written(number, one)} b", f"a {wrong} b", (one, other)).lost
+
+
+@given(st.text("0123456789.,'’ \u00a0:/-+ehxapm½%€Ax", max_size=40), st.sampled_from(["", "en", "de", "fr", "es"]))
+def test_a_copy_in_the_same_language_changes_nothing(text: str, language: str) -> None:
+    assert compare_numbers(text, text, (language, language)) == ((), ())
+
+
+@pytest.mark.parametrize("count", [3000])
+def test_many_numbers_are_compared_in_little_time(count: int, seed: int) -> None:
+    draw = Random(seed)
+    sides = [" ".join(f"{draw.randint(0, 10**6) / 10}:{draw.randint(0, 59)}" for _ in range(count)) for _ in range(2)]
+    begin = time.process_time()
+    assert len(compare_numbers(sides[0], sides[1], ("en", "de")).lost) > 100
+    assert time.process_time() - begin < 5
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "repaired"),
+    [
+        ("4711 and 12.5", "4171 und 12,5", "4711 und 12,5"),
+        ("1 of 1,000", "1 von 1,000", "1 von 1.000"),
+        ("It costs $3.50.", "Es kostet $350.", "Es kostet $3,50."),
+        ("It is 1,299.99.", "Es ist 1,29999.", "Es ist 1.299,99."),
+        ("on 05.12.2027", "am 0512.2027", "am 05.12.2027"),
+        ("version 1.2.3", "Version 12.3", "Version 1.2.3"),
+        ("-5 °C", "5 °C", "-5 °C"),
+        ("17 and 18", "und", "und"),
+        ("17 and 4711", "4712 und 71", "4711 und 71"),
+        ("in 1999", "in 19990 und 9", "in 1999 und 9"),
+        ("10 pounds", "4,5 Kilo", "4,5 Kilo"),
+        ("at 5 pm", "um 17 Uhr", "um 17 Uhr"),
+        ("at 5 pm", "um 5 Uhr", "um 5 Uhr"),
+        ("at 17:00 or 18:30", "um 1700 oder 1830 Uhr", "um 17:00 oder 18:30 Uhr"),
+    ],
+)
+def test_a_number_comes_back_where_it_plainly_belongs(source: str, output: str, repaired: str) -> None:
+    assert put_back_numbers(source, output, ("en", "de")) == repaired
+    assert put_back_numbers(source, repaired, ("en", "de")) == repaired
+
+
+@pytest.mark.parametrize(("source", "output"), [("um 17 Uhr", "at 5 pm"), ("4,5 Kilo", "10 pounds")])
+def test_a_repair_falsifies_no_conversion(source: str, output: str) -> None:
+    assert put_back_numbers(source, output, ("de", "en")) == output
+
+
+def test_any_lost_number_with_one_other_digit_is_put_back(seed: int) -> None:
+    draw = Random(seed)
+    for _ in range(100):
+        numbers = [str(draw.randint(10**4, 10**6)) for _ in range(3)]
+        wrong = [number[:2] + str((int(number[2]) + 1) % 10) + number[3:] for number in numbers]
+        output = f"a {wrong[0]} b {wrong[1]} c {wrong[2]}"
+        source = " b ".join(numbers)
+        assert put_back_numbers(source, output) == f"a {numbers[0]} b {numbers[1]} c {numbers[2]}"

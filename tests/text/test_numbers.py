@@ -1,0 +1,138 @@
+"""The values of numbers, read by the rules of a language."""
+
+import time
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limelight.text.numbers import NOTATIONS, find_numbers
+
+HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
+
+
+def readings(text: str, language: str = "") -> list[set[object]]:
+    return [set(each.readings) for each in find_numbers(text, language)]
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "values"),
+    [
+        ("1,299", "en", {1299}),
+        ("1,299", "de", {Fraction(1299, 1000)}),
+        ("1.299", "de", {1299}),
+        ("1.299", "en", {Fraction(1299, 1000)}),
+        ("1.299", "fr", {1299, Fraction(1299, 1000)}),
+        ("1.299", "", {1299, Fraction(1299, 1000)}),
+        ("1,299", "es", {1299, Fraction(1299, 1000)}),
+        ("0.5", "de", {HALF}),
+        ("05", "de", {5}),
+        ("3,50", "en", {Fraction(7, 2)}),
+        ("0.125", "de", {Fraction(1, 8)}),
+        ("1,299.99", "en", {Fraction(129999, 100)}),
+        ("1,299.99", "de", {Fraction(129999, 100)}),
+        ("1.299,99", "en", {Fraction(129999, 100)}),
+        ("1,29999", "en", {Fraction(129999, 100000)}),
+        ("1\u202f299,99", "fr", {Fraction(129999, 100)}),
+        ("1'299.50", "de", {Fraction(2599, 2)}),
+        ("12,34,567", "en", {1234567}),
+        ("12 500", "fr", {12500, (12, 500)}),
+        ("1/2", "en", {HALF, (1, 2)}),
+        ("3 1/2", "en", {Fraction(7, 2)}),
+        ("½", "en", {HALF}),
+        ("2½", "en", {Fraction(5, 2)}),
+        ("1.5 million", "en", {1_500_000}),
+        ("3 Mrd.", "de", {3 * 10**9}),
+        ("2 billion", "en", {2 * 10**9}),
+        ("2 Billionen", "de", {2 * 10**12}),
+        ("$66m", "en", {66_000_000}),
+        ("5 m", "en", {5, 5_000_000}),
+        ("3 euros 50", "fr", {Fraction(7, 2), (3, 50)}),
+        ("the 1960s", "en", {1960, 60}),
+        ("5 pm", "en", {17}),
+        ("12 am", "en", {0, 24}),
+        ("5:30 p.m. today", "en", {(17, 30)}),
+        ("17.30 Uhr", "de", {(17, 30)}),
+        ("17 h 30", "fr", {(17, 30)}),
+        ("05.12.2027", "de", {(5, 12, 2027)}),
+        ("2027-12-05", "en", {(5, 12, 2027)}),
+        ("12/5/2027", "en", {(5, 12, 2027)}),
+        ("0800", "en", set()),
+        ("1.2.3", "en", set()),
+    ],
+)
+def test_a_number_is_worth_what_its_language_says(text: str, language: str, values: set[object]) -> None:
+    assert readings(text, language) == [values]
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("-5 °C", [{-5}]),
+        ("\u22125", [{-5}]),
+        ("-$3.50", [{Fraction(-7, 2)}]),
+        ("5-10", [{5}, {10}]),
+        ("5–10", [{5}, {10}]),
+        ("COVID-19", [{19}]),
+        ("10 -5", [{10}, {5, -5}]),
+        ("- 5 apples", [{5}]),
+        ("(-5)", [{-5}]),
+    ],
+)
+def test_a_hyphen_is_a_sign_where_no_range_can_be(text: str, values: list[set[int]]) -> None:
+    assert readings(text, "en") == values
+
+
+@pytest.mark.parametrize("text", ["A4", "B2B", "v2.0", "0xFF", "1e-5", "MP3", "CO₂", "192.168.1.1", "1.2.3"])
+def test_codes_and_versions_are_exact(text: str) -> None:
+    [found] = find_numbers(f"see {text} there", "en")
+    assert (found.text, found.exact, found.readings) == (text, True, frozenset())
+
+
+@pytest.mark.parametrize(
+    ("text", "exact"),
+    [
+        ("Use Python 3.12 here", True),
+        ("Python 3.12 is fast", True),
+        ("see chapter 2.10", True),
+        ("Only 2.5 people", False),
+        ("about 2.5 people", False),
+        ("It costs EUR 3.50", False),
+        ("The Samsung 2.5 kg", False),
+    ],
+)
+def test_a_decimal_after_a_name_may_be_a_version(text: str, exact: bool) -> None:
+    assert find_numbers(text, "en")[0].exact == exact
+
+
+def formatted(value: int, decimals: str, point: str, group: str) -> str:
+    whole = f"{value:,}".replace(",", group) if group else str(value)
+    return whole + (point + decimals if decimals else "")
+
+
+@given(
+    st.integers(0, 10**12),
+    st.text("0123456789", max_size=4),
+    st.sampled_from(sorted(NOTATIONS)),
+    st.sampled_from(["", "local", "'", "\u00a0", "\u202f"]),
+)
+def test_what_is_written_in_a_notation_is_read_as_it_was(value: int, decimals: str, language: str, group: str) -> None:
+    notation = NOTATIONS[language]
+    written = formatted(value, decimals, notation.decimal, notation.group if group == "local" else group)
+    [found] = find_numbers(written, language)
+    assert found.text == written
+    assert Fraction(f"{value}.{decimals}" if decimals else value) in found.readings
+
+
+@given(st.text("0123456789.,'’ \u00a0:/-+eEhxXam½%€A", max_size=60), st.sampled_from(["", "en", "de", "fr"]))
+def test_any_text_is_read(text: str, language: str) -> None:
+    for number in find_numbers(text, language):
+        assert text[number.begin : number.end].startswith(number.text)
+
+
+@pytest.mark.parametrize("text", ["9" * 100_000, "1e999999999", "1." * 50_000, "1 000 " * 20_000, "1:" * 50_000 + "1"])
+def test_hostile_numbers_take_no_time(text: str) -> None:
+    begin = time.process_time()
+    find_numbers(text, "en")
+    assert time.process_time() - begin < 2
