@@ -26,7 +26,7 @@ from limelight.pipelines.translator import Translator
 from limelight.text.glossary import Glossary, Match
 from limelight.text.icu import IN_BRANCHES, MAX_NESTED, Apostrophes, branches
 from limelight.text.marks import MARK, PLACEHOLDER, has_marks, mark_number, placeholder, without_marks
-from limelight.text.protect import Protected, Span, divide, protect, restore
+from limelight.text.protect import VALUE, Protected, Span, divide, protect, restore
 from limelight.text.protectors import Protector
 from limelight.text.sentences import Sentences, split_sentences
 from limelight.text.units.unit import is_code
@@ -353,7 +353,7 @@ def _with_terms(sentence: MarkedSentence, glossary: Glossary | None) -> MarkedSe
 
 def _is_tag(span: Span) -> bool:
     """Whether a span is markup, which has no text itself; a code with unknown content may have some."""
-    return span.role in ("open", "close", "space") or span.name not in ("", "code")
+    return span.role in ("open", "close", "space") or span.name not in ("", "code", VALUE)
 
 
 def _inside(text: str, spans: Sequence[Span]) -> tuple[int, int]:
@@ -375,4 +375,4 @@ def _inside(text: str, spans: Sequence[Span]) -> tuple[int, int]:
 def _tag(character: str, spans: Sequence[Span]) -> Span | None:
     """The span of a placeholder, if it is a tag."""
     span = spans[mark_number(character)] if PLACEHOLDER.match(character) else None
-    return span if span is not None and (_is_tag(span) or is_code(span.text)) else None
+    return span if span is not None and (_is_tag(span) or is_code(span.text)) and span.name != VALUE else None

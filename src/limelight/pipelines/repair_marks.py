@@ -16,7 +16,7 @@ from limelight.pipelines.place_marks import Attended, Slot, place_marks
 from limelight.pipelines.translation import Translation
 from limelight.pipelines.translator import Translator
 from limelight.text.marks import MARK, PLACEHOLDER, mark_number, placeholder
-from limelight.text.protect import Protected, Span, restore
+from limelight.text.protect import VALUE, Protected, Span, restore
 from limelight.text.scripts import is_unspaced
 from limelight.text.words import word_spans
 from limelight.tokens.marked import decode_marked, encode_marked
@@ -103,7 +103,7 @@ def _inside_words(source: str, spans: Sequence[Span]) -> set[int]:
     for match in _INSIDE_WORD.finditer(source):
         if not any(map(is_unspaced, match[1] + source[match.end()])):
             found |= {mark_number(mark) for mark in MARK.findall(match[0])}
-    return {number for number in found if spans[number].name and spans[number].role != "space"}
+    return {number for number in found if spans[number].name not in ("", VALUE) and spans[number].role != "space"}
 
 
 def _attended(

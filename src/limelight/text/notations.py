@@ -6,7 +6,7 @@ Each function finds the spans of one kind. `text/protectors.py` has them as prot
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from limelight.text.found import Found, Role
 
@@ -55,7 +55,7 @@ _TEXT_COMMANDS = frozenset(
     )
 )
 """Commands of LaTeX whose argument is text."""
-_GROUP = re.compile(r"(?:\[[^\[\]\n]{0,200}\]|\{(?:[^{}\n]|\{[^{}\n]{0,200}\}){0,300}+\})")
+_GROUP = re.compile(r"(?<!\\)[{}\[\]]")
 _MATH = re.compile(
     r"\$\$[^$]{1,1000}\$\$|\\\((?:(?!\\\)).){1,500}\\\)|\\\[(?:(?!\\\]).){1,1000}\\\]"
     r"|(?<![\w$\\])\$(?:[A-Za-z]|(?=[^\s$])[^$\n]{0,200}[\\^_=+<>{}][^$\n]{0,200}(?<=\S))\$(?![\w$])"
@@ -165,27 +165,40 @@ def find_escapes(text: str) -> Iterator[Found]:
     """Escapes, of which `\\n` ends a line, and commands of LaTeX; the argument of `\\textbf` and others is text."""
     if "\\" not in text:
         return
-    closing = dict[int, int]()
+    closing, groups = dict[int, int](), _groups(text)
     for match in _ESCAPE.finditer(text):
         begin, end = match.span()
         command = match["command"]
         if command is None:
             yield Found(begin, end)
         elif command in _LIKE_ESCAPES or command[0] not in "nrtfvb" or (match["braced"] and len(command) > 1):
-            yield from _command(text, begin, end, command, closing)
+            yield from _command(text, begin, end, command, groups, closing)
         else:
             yield Found(begin, begin + 2, "break" if command[0] in "nr" else "alone")
     yield from (Found(place, place + 1, "close", f"{SECTION}\\{opened}") for place, opened in closing.items())
 
 
-def _command(text: str, begin: int, end: int, command: str, closing: dict[int, int]) -> Iterator[Found]:
+def _groups(text: str) -> dict[int, int]:
+    """Where each group in braces or brackets ends."""
+    ends, opened = dict[int, int](), list[int]()
+    for match in _GROUP.finditer(text):
+        if match[0] in "{[":
+            opened.append(match.start())
+        elif opened and (text[opened[-1]] == "{") == (match[0] == "}"):
+            ends[opened.pop()] = match.end()
+    return ends
+
+
+def _command(
+    text: str, begin: int, end: int, command: str, groups: Mapping[int, int], closing: dict[int, int]
+) -> Iterator[Found]:
     """A command of LaTeX with its arguments; if the last one is text, that is outside, and its end is noted."""
-    while group := _GROUP.match(text, end):
+    while end in groups:
         if command.rstrip("*") in _TEXT_COMMANDS and text[end] == "{":
-            closing[group.end() - 1] = begin
+            closing[groups[end] - 1] = begin
             yield Found(begin, end + 1, "open", f"{SECTION}\\{begin}")
             return
-        end = group.end()
+        end = groups[end]
     if end - begin > 2 or text[begin:end] in ("\\%", "\\&"):
         yield Found(begin, end)
 

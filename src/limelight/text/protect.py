@@ -19,6 +19,8 @@ from limelight.text.notations import SECTION
 from limelight.text.protectors import Protector, find_spans
 from limelight.text.scripts import is_unspaced
 
+VALUE = "value"
+"""The name of a span with tags that says something itself, such as `<b>{x}</b>`."""
 _SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’)\]]*\s+|[。！？]")
 _ANNOTATED = re.compile(rf"\w* ?{ANNOTATION.pattern}")
 """An annotated term with its last word."""
@@ -208,7 +210,7 @@ def _with_scripts(text: str, spans: list[Found]) -> list[Found]:
             begin = found.pop().begin if formula == first.begin else left.start() if left else first.begin
             rest = _FORMULA.match(text, last.end)
             formula = rest.end() if rest else last.end
-            found.append(Found(begin, formula))
+            found.append(Found(begin, formula, name=VALUE))
         elif left and not any(map(str.isalpha, inside)):
             found.append(Found(first.begin, last.end, "alone", first.name or "script"))
         else:
@@ -226,7 +228,7 @@ def _collapsed(spans: Sequence[Found]) -> list[Found]:
         begin = _empty_element(found) if span.role == "close" else None
         if begin is not None:
             inside = found[begin:]
-            name = span.name if all(each.name for each in inside) else ""
+            name = span.name if all(each.name not in ("", VALUE) for each in inside) else VALUE
             found[begin:] = [Found(inside[0].begin, span.end, "alone", name)]
     return found
 
@@ -271,8 +273,8 @@ def _inner(text: str, found: list[_Marked]) -> tuple[int, int, list[_Marked]]:
         head, tail = found[first], found[last - 1]
         at_begin, at_end = head.span.begin == begin, tail.span.end == end
         around = at_begin and at_end and head.partner == last - 1
-        before = around or (at_begin and head.partner < 0 and bool(head.span.name))
-        after = around or (at_end and not before and tail.partner < 0 and bool(tail.span.name))
+        before = around or (at_begin and head.partner < 0 and head.span.name not in ("", VALUE))
+        after = around or (at_end and not before and tail.partner < 0 and tail.span.name not in ("", VALUE))
         if not (before or after):
             break
         first, last = first + before, last - after
