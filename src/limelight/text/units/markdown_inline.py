@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from limelight.text.found import Role
 from limelight.text.units.unit import has_words
 
-_MATH = re.compile(r"\$\$.+?\$\$|(?<![\w$])\$(?=\S)[^$\n]+?(?<=\S)\$(?![\w$])", re.DOTALL)
+_MATH = re.compile(r"\$\$.+?\$\$|(?<![\w$])\$(?=[^\s{])[^$\n]+?(?<=\S)\$(?![\w${])", re.DOTALL)
 _NOTE = re.compile(r"\[\^[^\]\s]+\]")
 _VOID = frozenset(re.findall(r"\w+", "area base br col embed hr img input link meta source track wbr"))
 _PAIRS = {"em": 1, "strong": 2, "s": 2}
