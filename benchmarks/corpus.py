@@ -29,7 +29,7 @@ from benchmarks.output import table, write_result
 from limelight.box import DEFAULT
 from limelight.corpus.processes import Processes
 from limelight.corpus.translate import CorpusJob, Report, translate_corpus
-from limelight.corpus.worker import Opening, Outcome
+from limelight.corpus.worker import Done, Opening, Outcome
 
 FILES = 4
 
@@ -165,7 +165,7 @@ class Echo:
     """A worker that costs nothing."""
 
     def ask(self, texts: Any, first: int, timeout: float) -> list[Outcome]:
-        return [([text], []) for text in texts]
+        return [Done([text]) for text in texts]
 
     def close(self) -> None: ...
 

@@ -363,3 +363,7 @@ def test_lines_that_are_unsure_are_counted_and_the_worst_are_shown(
     assert limelight("translate", "--model", trained, "--json").err == ""
     typed(b"A bird.\n")
     assert limelight("translate", "--model", trained).err == ""
+    typed(b"A man.\n")
+    assert limelight("translate", "--model", trained).err == (
+        "limelight: the translation is unsure: confidence 0.10 (below 0.2)\n"
+    )

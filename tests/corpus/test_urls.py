@@ -48,6 +48,27 @@ def test_it_is_translated_and_resumed_as_a_folder_is(folder: Path, tmp_path: Pat
     assert run(job).former == 3
 
 
+def test_a_file_whose_server_says_that_it_changed_is_refused(folder: Path, tmp_path: Path) -> None:
+    job = job_of(folder, tmp_path / "out")
+    object.__setattr__(job, "inputs", (f"file://{folder}",))
+    run(job)
+    (folder / "a.txt").write_text("six\nten\n")  # as many bytes
+    with pytest.raises(UserError, match=r"a\.txt: it has changed since it was translated"):
+        run(job)
+
+
+@pytest.mark.parametrize(
+    ("info", "stamp"),
+    [
+        ({"size": 3, "ETag": '"a"'}, (3, 'ETag "a"')),
+        ({"size": 3, "mtime": 1.5, "LastModified": "now"}, (3, "LastModified now; mtime 1.5")),
+        ({"size": None}, (0, "")),
+    ],
+)
+def test_the_version_of_a_remote_file_is_what_its_server_says(info: dict, stamp: tuple[int, str]) -> None:
+    assert shards._state_of(info) == stamp
+
+
 @pytest.mark.parametrize(
     ("url", "message"),
     [

@@ -151,7 +151,9 @@ def _write(found: Iterator[Done], write: Write, form: str) -> None:
     if warnings:
         listed = ", ".join(f"{name} {number:,}" for name, number in warnings.most_common())
         _say(f"warnings, in lines of {count:,}: {listed}; --json has those of each line")
-    if low and form != "json":
+    if low and count == 1 and form != "json":
+        _say(f"the translation is unsure: confidence {unsure[0][0]:.2f} (below {LOW_CONFIDENCE})")
+    elif low and form != "json":
         _say(f"{low:,} of {counted(count, 'line')} unsure (confidence below {LOW_CONFIDENCE}); the least sure:")
         for confidence, number, line in unsure:
             _say(f"  line {number:,}: {confidence:.2f}: {shown(line, 60)}")
