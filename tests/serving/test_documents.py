@@ -57,6 +57,7 @@ SAMPLES = {
     ".ts": '<!DOCTYPE TS><TS language="de"><context><name>a</name><message><source>the lamp</source>'
     '<translation type="unfinished"></translation></message></context></TS>',
 }
+SAMPLES |= dict.fromkeys((".sdlxliff", ".mqxliff"), SAMPLES[".xlf"])
 
 
 @contextmanager

@@ -172,8 +172,8 @@ def translate_corpus(many: Many, asked: Asked, form: str) -> None:
         raise UserError("which files? Name files, folders or URLs, and -o OUT/ for their translations")
     if many.output is None:
         raise UserError(
-            f"{counted(len(many.inputs), 'input')}: name the folder for the translations, -o OUT/; a text of several "
-            "words is written in quotes"
+            f"{counted(len(many.inputs), 'input')}: name the folder for their translations, -o OUT/; a text of "
+            "several words is written in quotes"
         )
     if "://" in many.output:
         raise UserError(f"-o {many.output}: results are written to a local folder; name one, and copy it afterwards")
