@@ -77,6 +77,12 @@ def without_bundled_models(tmp_path_factory: pytest.TempPathFactory, monkeypatch
     monkeypatch.setattr("limelight.box.FOLDER", tmp_path_factory.mktemp("box"))
 
 
+@pytest.fixture(autouse=True)
+def without_notices_of_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a command says does not depend on whether loops have been compiled on this machine before."""
+    monkeypatch.setattr("limelight.inference.cpu.compile_notice.tell_compiling", lambda say: None)
+
+
 @pytest.fixture(scope="session")
 def one(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that translates en-de: it says words backwards, and in capitals."""
