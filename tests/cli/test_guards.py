@@ -117,6 +117,12 @@ def test_confidence_is_learned_for_a_model_that_is_there(
     ]
     values = json.loads((own / "confidence.json").read_text(encoding="utf-8"))
     assert values["notes"]["pairs"] == {"en-xx": 150, "xx-en": 150}
+    gone = own / "gone.tsv"
+    config = (own / "config.yaml").read_text(encoding="utf-8")
+    (own / "config.yaml").write_text(config.replace(str(two_ways.parent / "valid.tsv"), str(gone)), encoding="utf-8")
+    without = limelight("calibrate", "--model", own)
+    assert without.code == 2
+    assert f"{gone}: the validation text of {own} is not there; give text with references: --valid FILE" in without.err
     few = limelight("calibrate", "--model", own, "--valid", f"en-xx={corpus / 'valid.tsv'}")
     assert few.code == 2
     assert "at least 100 are needed to learn confidence" in few.err

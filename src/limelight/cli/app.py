@@ -149,7 +149,8 @@ NO_LANGUAGES = "this command takes no language"
 
 def _usage_fault(error: Exception, arguments: list[str]) -> str:
     """The message for an invalid command line, with the command that shows its help."""
-    fault = getattr(error, "format_message", error.__str__)().strip().rstrip(".").replace("Value error, ", "")
+    fault = " ".join(getattr(error, "format_message", error.__str__)().split())
+    fault = fault.rstrip(".").replace("Value error, ", "").replace("from: ,", "from:")
     command = " ".join(["limelight", *(word for word in arguments[:1] if word in COMMANDS)])
     name = getattr(error, "option_name", "")
     if instead := (OF_TEXT if arguments[:1] == ["train"] else OF_DIRECTION).get(name):

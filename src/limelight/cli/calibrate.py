@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -39,6 +40,11 @@ def calibrate(
         raise UserError(f"{len(folders)} models: confidence is fitted for one model; give --model once")
     data = configs[0].data
     given = corpora(valid, "", "", "--valid") if valid else list(data.valid)
+    gone = [file for corpus in given for file in corpus.files if not valid and not Path(file).exists()]
+    if gone:
+        raise UserError(
+            f"{gone[0]}: the validation text of {folders[0]} is not there; give text with references: --valid FILE"
+        )
     if not given:
         raise UserError(f"{folders[0]}: this model was trained without validation text; give some with --valid")
     learned_from, tested_on = _pairs(data, given), _pairs(data, corpora(test, "", "", "--test") if test else [])

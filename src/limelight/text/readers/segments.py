@@ -160,8 +160,8 @@ class _Choice:
         names = [name for name in (self._source, self._target) if not any(matches(name, each) for each in self._seen)]
         what = f"has no text in {' and '.join(names)}" if names else "has no segment in both languages"
         return (
-            f"the file {what}; its languages are: {self._listed() or 'not named'}. Give two of them as --source and "
-            "--target (or FROM-TO= before its name)"
+            f"the file {what}; its languages are: {self._listed() or 'not named'}. Name two of them: FROM-TO= before "
+            "the file's name, or --source and --target (to train), --from and --to (elsewhere)"
         )
 
     def _partly_named(self, first: Variant, second: Variant) -> tuple[list[Variant], list[Variant]]:
