@@ -1,10 +1,12 @@
 """The robustness inputs: enough of each, and checks that pass what is good and name what is not."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
-from benchmarks.robustness import CHECKS, DIRECTIONS, Input, faults, read_inputs, report
+from benchmarks.robustness import CHECKS, DIRECTIONS, VALUES, Input, faults, read_inputs, report
+from benchmarks.values import differs
 
 
 @pytest.mark.parametrize(("source", "target"), DIRECTIONS)
@@ -26,13 +28,22 @@ def test_every_input_asks_for_what_its_category_checks(source: str, target: str)
         assert given.text.strip() == given.text, given
 
 
-@pytest.mark.parametrize("category", ["names", "numbers", "dates", "emoji", "links", "script", "paragraph"])
+@pytest.mark.parametrize("category", ["names", "numbers", "dates", "emoji", "links", "script", "paragraph", *VALUES])
 def test_a_copy_keeps_all_that_must_be_kept(category: str) -> None:
-    """The properties can be met: of a copy nothing is lost."""
+    """The properties can be met: of a copy, taken for a translation into its own language, nothing is lost."""
     for source, target in DIRECTIONS:
         for given in read_inputs(source, target):
             if given.category == category:
-                assert faults(given, given.text) == []
+                assert faults(replace(given, languages=(source, source)), given.text) == []
+
+
+@pytest.mark.parametrize("category", VALUES)
+@pytest.mark.parametrize("language", ["en", "de", "fr"])
+def test_each_value_is_that_of_its_text(category: str, language: str) -> None:
+    given = [each for each in read_inputs(language, "de" if language == "en" else "en") if each.category == category]
+    assert len(given) == 21
+    wrong = [each for each in given if differs(each.keep, each.text, language)]
+    assert wrong == []
 
 
 @pytest.mark.parametrize(
@@ -42,6 +53,19 @@ def test_a_copy_keeps_all_that_must_be_kept(category: str) -> None:
         (Input("numbers", "It has 83,000.", ("83,000",), ()), "Es hat 83.000.", "Es hat 8.300.", "number lost"),
         (Input("numbers", "It costs 45 euros.", ("45",), ()), "Es kostet 45 Euro.", "Er kostet 450.", "number lost"),
         (Input("dates", "On May 3, 1987.", ("3", "1987"), ()), "Am 3. Mai 1987.", "Am 13. Mai 1987.", "number lost"),
+        (Input("numbers", "It is 1.5.", ("1.5",), ()), "Es ist 1,5.", "Es ist 15.", "number lost"),
+        (Input("numbers", "It has 1,299.", ("1,299",), ()), "Es hat 1.299.", "Es hat 1,299.", "number lost"),
+        (Input("dates", "On 2026-01-31.", ("31", "2026"), ()), "Am 31.01.2026.", "Am 3101.2026.", "number lost"),
+        (Input("decimals", "It is 0.5.", ("0.5",), ()), "Es ist 0,5.", "Es ist 05.", "value changed"),
+        (Input("decimals", "It is 0.5.", ("0.5",), ()), "Es ist 0,5.", "Es sind 0,5 von 7.", "value changed"),
+        (Input("decimals", "It is 1,299.", ("1299",), ()), "Es ist 1.299.", "Es ist 1,299.", "value changed"),
+        (Input("decimals", "-4.5 °C.", ("-4.5 °C",), ()), "−4,5 °C.", "4,5 °C.", "value changed"),
+        (Input("prices", "It is $3.50.", ("3.50 $",), ()), "Es sind 3,50 Dollar.", "Es sind $350.", "value changed"),
+        (Input("doses", "Take 0.5 mg.", ("0.5 mg",), ()), "Nimm 0,5 mg.", "Nimm 0,5.", "value changed"),
+        (Input("versions", "See 1.2.3.", ("=1.2.3",), ()), "Siehe 1.2.3.", "Siehe 1.23.", "value changed"),
+        (Input("times", "At 5:30 pm.", ("17:30",), ()), "Um 17.30 Uhr.", "Um 5:30 Uhr.", "value changed"),
+        (Input("numeric dates", "On 2026-01-31.", ("2026-01-31",), ()), "Am 31.1.2026.", "Am 311.2026.",
+         "value changed"),
         (Input("caps", "THE DOG.", (), ("hund",)), "DER HUND.", "Der Hund.", "capitals lost"),
         (Input("caps", "THE DOG.", (), ("hund",)), "DER HUND.", "DIE KATZE.", "meaning lost"),
         (Input("title", "The Train.", (), ("train",)), "Le train.", "The train.", "copied"),

@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 
 from limelight.config import Direction
+from limelight.decoding.constraints import Constraints, Phrase
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
 from limelight.decoding.sampling import Sampling
@@ -360,6 +361,19 @@ def test_a_time_that_is_another_one_is_searched_again_and_converted() -> None:
 )
 def test_changed_numbers_are_reported(output: str, warnings: tuple[str, ...]) -> None:
     assert translated("it costs 3", lambda *_: [output], direction=ENGLISH_TO_GERMAN)[0].warnings == warnings
+
+
+def test_no_phrase_can_divide_a_number() -> None:
+    """With phrases to include, all numbers are placeholders, which are one token."""
+    prepared = asked_of("run 26.2 miles in 4 hours", SearchSettings())
+    assert prepared.request is not None
+    request = replace(prepared.request, constraints=Constraints((Phrase(((1,),)),)))
+    remade = lambda _, other, __: asked_of(other, SearchSettings())  # noqa: E731
+    steps = guarded(Sentence(prepared, request, remade, read, 0.0, True, as_sentence, lambda _: 0.0))
+    [asked] = next(steps)
+    assert show_marks("".join(map(chr, asked.source))) == "run <ph0> miles in <ph1> hours"
+    plain = guarded(Sentence(prepared, prepared.request, remade, read, 0.0, True, as_sentence, lambda _: 0.0))
+    assert show_marks("".join(map(chr, next(plain)[0].source))) == "run <ph0> miles in 4 hours"
 
 
 def test_terms_of_a_glossary_are_not_replaced_by_placeholders() -> None:

@@ -271,12 +271,13 @@ class Sentence:
         """Its translations, best first; of another `text` or with other `settings` if given.
 
         If the model knows placeholders, numbers with separators, and what `protectors` find, are placeholders in the
-        model's input. If nothing else is left to translate, there is no search.
+        model's input; with phrases to include, all numbers are, so that no phrase can divide one. If nothing else is
+        left to translate, there is no search.
         """
         text, asked, protected = self.text if text is None else text, self.prepared, None
-        if self.knows_placeholders and self.is_free and (protectors or has_digits(text)):
+        if self.knows_placeholders and not self.request.prefix and (protectors or has_digits(text)):
             protected = self._protected(text, protectors)
-        if protected is not None and not protected.has_words:
+        if protected is not None and not protected.has_words and self.is_free:
             nothing = self.read(replace(asked, request=None), ())
             return [replace(nothing, source=self.text, text=restore(protected.text, protected).text)]
         if protected is not None:
@@ -299,7 +300,8 @@ class Sentence:
         if not self.prepared.marked and has_marks(text):
             return None
         try:
-            protected = protect_within(text, [*protectors, numbers(source, every=False)])
+            every = bool(self.request.constraints.include)
+            protected = protect_within(text, [*protectors, numbers(source, every=every)])
         except ValueError:
             return None
         if protected.text == text:

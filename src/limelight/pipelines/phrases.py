@@ -11,6 +11,7 @@ from limelight.decoding.constraints import Constraints, Phrase
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
 from limelight.errors import UserError
+from limelight.text.numbers import has_digits
 from limelight.text.scripts import is_unspaced
 from limelight.tokens.tokenizer import SPACE, UNKNOWN, Tokenizer, byte_of
 
@@ -39,6 +40,11 @@ class Phrases(NamedTuple):
             if not form.strip():
                 raise UserError("a phrase to include or exclude is blank")
         return cls(wanted, unwanted)
+
+    @property
+    def has_digits(self) -> bool:
+        """Whether a phrase to include has a number, which cannot be a placeholder."""
+        return any(has_digits(form) for forms in self.include for form in forms)
 
     def warnings(self, text: str) -> tuple[str, ...]:
         """Warnings for missing phrases and for excluded ones that occur."""

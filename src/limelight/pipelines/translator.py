@@ -370,7 +370,7 @@ class Translator:
                 remade=self._remade,
                 read=self.finish,
                 unknown_share=self._unknown_share(prepared.text, prepared.request),
-                knows_placeholders=self.knows_placeholders,
+                knows_placeholders=self.knows_placeholders and not phrases.has_digits,
                 recase=lambda text: recased(text, self.tokenizers.source.encode),
                 uncovered=partial(uncovered, self.model, self._tokenizers_of(prepared.direction), prepared),
                 ask=ask,
