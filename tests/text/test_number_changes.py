@@ -83,6 +83,7 @@ def test_right_conversions_are_no_changes(source: str, output: str) -> None:
         ("at 10:30", "um 10. 30", ["10:30"]),
         ("5 pm", "5 Uhr", ["5 pm"]),
         ("5 pm", "fünf Uhr", ["5 pm"]),
+        ("9:00 pm", "neun Uhr", ["9:00 pm"]),
         ("-5 °C", "5 °C", ["-5"]),
         ("5 million", "5", ["5"]),
         ("1/2", "12", ["1/2"]),

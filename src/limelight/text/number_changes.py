@@ -204,7 +204,7 @@ def _without_composed(
     """Without times, dates, codes and other numbers of several parts whose parts the other side has, one by one."""
     left = list[Number]()
     for number in some:
-        every = ((parts, _taken(parts, others, words, text)) for parts in _compositions(number))
+        every = ((parts, _taken(parts, others, words, text)) for parts in _compositions(number, text))
         rest = next((found for parts, found in every if found is not None and _fits(number, parts, found, text)), None)
         if rest is None:
             left.append(number)
@@ -213,11 +213,12 @@ def _without_composed(
     return left, others
 
 
-def _compositions(number: Number) -> list[tuple[int, ...]]:
-    """The parts of a number, in each of its readings."""
+def _compositions(number: Number, text: str) -> list[tuple[int, ...]]:
+    """The parts of a number, in each of its readings that a text permits."""
     if number.kind == "code":
         return [integers(number.text)]
-    return [each for each in (*number.readings, *number.weak) if isinstance(each, tuple)]
+    weak = number.weak if number.weak and _LATE.search(text) else ()
+    return [each for each in (*number.readings, *weak) if isinstance(each, tuple)]
 
 
 def _taken(parts: tuple[int, ...], others: Sequence[Number], words: Counter[int], text: str) -> list[Number] | None:
