@@ -54,7 +54,8 @@ CASES = {
         [r"\n", r"\t", r"\u00a0", r"\x41", r"\\", r"\alpha", r"\ref{a:1}", r"\includegraphics[x]{y}", r"\nabla", r"\0"],
         ["a/b", "x\\", r"don\'t"],
     ),
-    "math": (["$x^2$", "$x$", r"\(x\)", r"\[x\]", "$$x + y$$"], ["$5", "$5 and $6", "5$ or 6$.", "US$ and A$", "${a}</b> = ${b}", "$a = <b>${b}"]),
+    "math": (["$x^2$", "$x$", r"\(x\)", r"\[x\]", "$$x + y$$"],
+             ["$5", "$5 and $6", "5$ or 6$.", "US$ and A$", "${a}</b> = ${b}"]),
     "names": (
         ["$name", "$a->b", "%PATH%", "%1%", "#x#", "@PREFIX@", "|name|", "@@PH1@@", "__X1__", "__name__", "##x##",
          "[[name]]", "[X12X]", "@:a.b", "@.lower:a.b", "@:(a.b)", ":name", ":smile:", "`x y`", "``x``", ":ref:`x`",

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from limelight.text.plurals import PluralForms, forms_of_header, forms_of_language
+from limelight.text.units.accelerators import with_accelerator, without_accelerator
 from limelight.text.units.plain import unwrapped
 from limelight.text.units.unit import FormatError, Splice, Unit, has_words, make_unit
 from limelight.untrusted import shown
@@ -106,11 +107,12 @@ def _plural(text: str, entry: _Entry, plurals: PluralForms | None, *, asked: boo
 def _unit(text: str, entry: _Entry, keyword: str, names: list[str], surplus: Sequence[str] = ()) -> Unit:
     """A unit of an entry, written to these forms. Units of the same entry write equal splices for shared parts."""
     last = entry.places[entry.forms[-1]][1]
+    plain, letter = without_accelerator(entry.texts[keyword])
 
     def write(new: str) -> Iterator[Splice]:
         end = "\r\n" if "\r\n" in text[entry.begin : last + 2] else "\n"
         for name in names:
-            written = _written(name, new, end)
+            written = _written(name, with_accelerator(new, letter), end)
             yield Splice(*entry.places[name], written) if name in entry.places else Splice(last, last, end + written)
         for name in surplus:
             before = entry.places[entry.forms[entry.forms.index(name) - 1]][1]
@@ -121,7 +123,7 @@ def _unit(text: str, entry: _Entry, keyword: str, names: list[str], surplus: Seq
         elif not entry.is_fuzzy:
             yield Splice(entry.flags[0], entry.flags[1], f"#, fuzzy,{entry.flags[2]}")
 
-    return make_unit([unwrapped(entry.texts[keyword])], write, entry.line)
+    return make_unit([unwrapped(plain)], write, entry.line)
 
 
 def _written(keyword: str, text: str, end: str) -> str:
