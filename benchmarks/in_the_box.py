@@ -55,6 +55,7 @@ AIMS = {
 }
 """BLEU of the test parts, set before the training."""
 SAMPLES = 20
+OWN_TEXT = Path(__file__).parent / "box_samples"
 SETTINGS = (
     "training.seed=1",
     "training.schedule=wsd",
@@ -114,6 +115,7 @@ def main(
         "robustness": _robustness_table(guarded),
         "without_guards": _robustness_table(alone),
         "speed": _speed(),
+        "samples": _sample_tables(translator),
         "confidence": table(("direction", "sentences", "words"), [(name, *both) for name, both in errors.items()]),
     }
     (shipped / CARD).write_text(write_card(load_model(shipped), NAME, **tables), encoding="utf-8")
@@ -260,6 +262,20 @@ def _robustness_table(found: dict[tuple[str, str], dict[str, tuple[int, int]]]) 
     categories = list(dict.fromkeys(name for each in found.values() for name in each))
     rows = [(name, *(f"{each[name][0]}/{each[name][1]}" for each in found.values())) for name in categories]
     return table(("inputs", *("-".join(direction) for direction in found)), rows)
+
+
+def _sample_tables(translator: Translator) -> str:
+    """Sentences of `benchmarks/box_samples`, which are ours, with their translations."""
+    found = []
+    for path in sorted(OWN_TEXT.glob("*.txt")):
+        sources = path.read_text(encoding="utf-8").splitlines()
+        columns = [
+            [each.text for each in translator.translate(sources, source_lang="en", target_lang=target, lines=True)]
+            for target in ("de", "fr")
+        ]
+        rows = [[cell.replace("|", "\\|") for cell in row] for row in zip(sources, *columns, strict=True)]
+        found.append(f"{path.stem}:\n\n{table(('English', 'German', 'French'), rows)}")
+    return "\n\n".join(found)
 
 
 def _speed() -> str:
