@@ -47,7 +47,7 @@ class AugmentationConfig(Section):
     decimals: Rate = 0.0
     """Numbers that both sides share become decimals as each language writes them; other pairs get the same quantity."""
     signs: Rate = 0.0
-    """Both sides get the same brackets, signs, variables or pieces of code."""
+    """Both sides get the same brackets, signs, variables or code."""
 
     @property
     def needs_alignments(self) -> bool:
