@@ -1,20 +1,28 @@
 """Before anything is made of text, a person sees a pair of it, and what is strange."""
 
+import re
 from pathlib import Path
 
+import pytest
+
 from limelight.config import Corpus, DataConfig, RunConfig
+from limelight.errors import UserError
 from limelight.preparation.first_look import first_look
 from limelight.storage.layout import CONFIG
+from tests.preparation.parallel import invented_pairs
 from tests.text.test_languages import TEXTS
 
 
-def looked_at(folder: Path, lines: list[str], valid: list[str], source: str, target: str) -> list[str]:
+def looked_at(
+    folder: Path, lines: list[str], valid: list[str], source: str, target: str, on_doubt: str = "stop"
+) -> list[str]:
     corpora = []
     for name, some in (("train.tsv", lines), ("valid.tsv", valid)):
         (folder / name).write_text("".join(f"{line}\n" for line in some), encoding="utf-8")
         corpora.append(Corpus(files=(str(folder / name),), source=source, target=target))
     said: list[str] = []
-    config = RunConfig(data=DataConfig(train=(corpora[0],), valid=(corpora[1],)))
+    data = DataConfig(train=(corpora[0],), valid=(corpora[1],), on_doubt=on_doubt)
+    config = RunConfig(data=data)
     first_look(config, folder / "run", said.append)
     return [line.replace(f"{folder}/", "") for line in said]
 
@@ -30,9 +38,42 @@ def test_the_first_pair_that_is_kept_is_shown_with_its_languages(tmp_path: Path)
 
 def test_what_is_strange_is_told_of_training_and_validation_text(tmp_path: Path) -> None:
     good, swapped = (f"{TEXTS[one]}\t{TEXTS[other]}" for one, other in (("en", "fr"), ("fr", "en")))
-    _, train, valid = looked_at(tmp_path, ["en\tfr"] + [good] * 40, [swapped] * 40, "en", "fr")
+    _, train, valid = looked_at(tmp_path, ["en\tfr"] + [good] * 40, [swapped] * 40, "en", "fr", on_doubt="warn")
     assert train == "warning: train.tsv:1: looks like a header (en | fr), and is used as a pair; remove the line"
     assert valid.startswith("warning: valid.tsv: the source side, said to be en, looks like fr; ")
+
+
+def test_text_that_is_wrong_for_the_most_part_is_refused_with_a_way_to_go_on(tmp_path: Path) -> None:
+    swapped = f"{TEXTS['fr']}\t{TEXTS['en']}"
+    with pytest.raises(UserError, match=r"are the sides swapped\?\nThat is all of it: .*--set data\.on_doubt=warn"):
+        looked_at(tmp_path, [swapped] * 40, [swapped] * 40, "en", "fr")
+
+
+def test_swapped_training_text_is_told_without_language_names(tmp_path: Path) -> None:
+    """Before, only with --source and --target."""
+    good, swapped = (f"{TEXTS[one]}\t{TEXTS[other]}" for one, other in (("en", "fr"), ("fr", "en")))
+    said = looked_at(tmp_path, [swapped] * 40, [good] * 40, "source", "target")
+    expected = (
+        "warning: train.tsv looks like fr -> en, and valid.tsv like en -> fr: are the sides of one of them swapped?"
+    )
+    assert said[-1] == expected
+    assert len(looked_at(tmp_path, [good] * 40, [good] * 40, "source", "target")) == 1
+
+
+def test_how_well_the_sides_belong_together_is_said(tmp_path: Path) -> None:
+    lines = [f"{source}\t{target}" for source, target in invented_pairs(400, seed=2)]
+    _, measured = looked_at(tmp_path, lines, lines[:100], "en", "lumi")
+    assert re.fullmatch(
+        r"train\.tsv: \d+ % of the words find a partner on the other side, \d+ % in shuffled pairs", measured
+    )
+    sides = [line.split("\t") for line in lines]
+    wrong = [f"{source}\t{sides[row + (row >= 40)][1]}" for row, (source, _) in enumerate(sides[:-1])]
+    with pytest.raises(
+        UserError, match=r"from line 4\d on the sides do not belong together.*\nThat is \d+ % of the pairs"
+    ):
+        looked_at(tmp_path, wrong, lines[:100], "en", "lumi")
+    said = looked_at(tmp_path, wrong, lines[:100], "en", "lumi", on_doubt="warn")
+    assert said[-1].startswith("warning: train.tsv: from line 4")
 
 
 def test_a_run_that_is_there_is_not_looked_at_again(tmp_path: Path) -> None:

@@ -66,6 +66,9 @@ class DataConfig(Section):
     drafts as well."""
     on_bad_line: Literal["stop", "skip"] = "stop"
     """What to do with a line that cannot be read: stop with its place, or report and skip it."""
+    on_doubt: Literal["stop", "warn"] = "stop"
+    """What to do with text of which more than half is certainly wrong, as its sides do not belong together or are in
+    other languages: stop before training, or warn. Smaller parts are a warning in any case."""
     max_characters: int = Field(2000, ge=1)
     """Pairs with a longer side are left out of training, and counted."""
     max_length_ratio: float = Field(6.0, ge=1)

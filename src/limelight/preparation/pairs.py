@@ -37,7 +37,7 @@ Say = Callable[[str], None]
 OnBadLine = Callable[[BadLine], None]
 Encode = Callable[[Sequence[Pair]], tuple[list[list[int]], list[list[int]]]]
 """Pairs to the rows of both sides."""
-NO_CLEANING = {"train", "valid", "both_directions", "inherited", "temperature"}
+NO_CLEANING = {"train", "valid", "both_directions", "inherited", "temperature", "on_doubt"}
 """Settings of `data` that do not decide which pairs of a corpus are kept."""
 GROUP = 10_000  # pairs tokenized at once: enough to be quick, little enough to stay small
 

@@ -30,8 +30,9 @@ _HEADERS = (
 """Words that are common as column names, and rare as a whole line of text."""
 
 
-def doubts(files: Sequence[str | Path], source: str, target: str) -> Iterator[str]:
-    """A line for each finding about a corpus: `file: finding; remedy`.
+def doubts(files: Sequence[str | Path], source: str, target: str, *, languages: bool = True) -> Iterator[str]:
+    """A line for each finding about a corpus: `file: finding; remedy`. Languages are compared with the declared ones
+    unless `languages` is false.
 
     `source` and `target` are the declared languages; empty texts and words that are not language codes are not checked.
     Raises `UserError` as `read_pairs` does if a file cannot be read at all.
@@ -49,7 +50,8 @@ def doubts(files: Sequence[str | Path], source: str, target: str) -> Iterator[st
         pairs = pairs[1:]
     yield from _of_quotes(pairs, name)
     yield from _of_words(pairs, name)
-    yield from _of_languages(pairs, name, source, target)
+    if languages:
+        yield from of_languages(pairs, name, source, target)
 
 
 def _pass_over(_line: BadLine) -> None:
@@ -100,7 +102,8 @@ def _of_words(pairs: Sequence[Pair], name: str) -> Iterator[str]:
             yield f"{name}: the {side} side has no words (`{_short(wordless[0])}`); is it another column?"
 
 
-def _of_languages(pairs: Sequence[Pair], name: str, source: str, target: str) -> Iterator[str]:
+def of_languages(pairs: Sequence[Pair], name: str, source: str, target: str) -> Iterator[str]:
+    """A line if a side of a sample cannot be in its declared language."""
     sides = [pair.source for pair in pairs], [pair.target for pair in pairs]
     said = (("source", source, sides[0]), ("target", target, sides[1]))
     faults = [f"the {side} side, said to be {code}, {fault}" for side, code, texts in said

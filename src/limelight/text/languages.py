@@ -104,13 +104,50 @@ def contradiction(texts: Sequence[str], language: str) -> str:
     table = function_words()
     if other or code not in table:
         return other
-    words = Counter(word for text in texts for word in WORD.findall(normalize("NFC", text.lower())))
+    words = _words(texts)
     if words.total() < MIN_WORDS:
         return ""
     best = max(table, key=lambda each: _count(words, table[each], ()))
     theirs, own = _count(words, table[best], table[code]), _count(words, table[code], table[best])
     sure = theirs >= PRESENT * words.total() and theirs >= TIMES * own
     return f"looks like {best}" if sure and not any({best, code} <= group for group in _NEAR) else ""
+
+
+def likely_language(texts: Sequence[str]) -> str:
+    """The language that a sample of texts is in, if it is one of the known ones; empty if uncertain.
+
+    >>> likely_language(["Der Hund und die Katze sind nicht in dem Haus, und ich bin es auch nicht."] * 10)
+    'de'
+    """
+    counts = Counter(script_of(letter) for text in texts for letter in text if letter.isalpha())
+    if counts.total() < MIN_LETTERS:
+        return ""
+    script, count = counts.most_common(1)[0]
+    if counts["kana"] >= 0.2 * counts.total():
+        return "ja"
+    if script not in ("latin", "cyrillic"):
+        codes = [code for code, scripts in _scripts().items() if script in scripts]
+        return codes[0] if codes and count >= DOMINANT * counts.total() else ""
+    table, words = function_words(), _words(texts)
+    if words.total() < MIN_WORDS:
+        return ""
+    best, *others = sorted(table, key=lambda each: -_count(words, table[each], ()))
+    rival = next(each for each in others if not any({best, each} <= group for group in _NEAR))
+    theirs, own = _count(words, table[best], table[rival]), _count(words, table[rival], table[best])
+    return best if theirs >= PRESENT * words.total() and theirs >= TIMES * own else ""
+
+
+def language_margin(text: str, one: str, other: str) -> int:
+    """How many words of a text speak for the language `one` rather than the `other`; if these have different scripts,
+    how many letters do."""
+    table, scripts = function_words(), _scripts()
+    one, other = normal_code(one), normal_code(other)
+    if one in table and other in table and scripts[one] == scripts[other]:
+        words = _words([text])
+        return _count(words, table[one], table[other]) - _count(words, table[other], table[one])
+    letters = [script_of(letter) for letter in text if letter.isalpha()]
+    ours, theirs = (scripts.get(code, set()) for code in (one, other))
+    return sum((each in ours - theirs) - (each in theirs - ours) for each in letters)
 
 
 def normal_code(language: str) -> str:
@@ -139,6 +176,10 @@ def _scripts() -> dict[str, set[str]]:
         for code in codes.split():
             scripts.setdefault(code, set()).add(script)
     return scripts
+
+
+def _words(texts: Sequence[str]) -> Counter[str]:
+    return Counter(word for text in texts for word in WORD.findall(normalize("NFC", text.lower())))
 
 
 def _count(words: Counter[str], some: Collection[str], without: Collection[str]) -> int:

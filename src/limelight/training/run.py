@@ -260,7 +260,7 @@ def check_resumable(config: RunConfig, folder: Path) -> None:
 def _may_change(name: str) -> bool:
     """Whether a setting may change on resuming: bounds and similar ones, and search defaults, which do not affect
     weights."""
-    return name.startswith("decoding.") or name.removeprefix("training.") in MAY_CHANGE
+    return name.startswith("decoding.") or name == "data.on_doubt" or name.removeprefix("training.") in MAY_CHANGE
 
 
 def _has_learned(folder: Path) -> bool:
