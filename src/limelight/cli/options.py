@@ -119,6 +119,16 @@ Valid = Annotated[
         "--valid", help="Parallel validation text, in the same formats.", metavar="FILE...", rich_help_panel=TEXT
     ),
 ]
+HoldOut = Annotated[
+    int | None,
+    typer.Option(
+        "--hold-out",
+        help="Take N pairs of each direction out of --train for validation, and N for tests, into RUN/held-out.",
+        parser=whole_number(1),
+        metavar="N",
+        rich_help_panel=TEXT,
+    ),
+]
 PlainText = Annotated[
     list[str] | None,
     typer.Option(

@@ -23,7 +23,7 @@ EXAMPLES = """
   limelight train --train memory.tsv --source en --target fr \\
       --recipe bahdanau --max-minutes 30 --out runs/en-fr
   limelight train --train memory.tmx --source en --target de \\
-      --valid valid.xliff --out runs/terms
+      --hold-out 500 --out runs/terms
   limelight train --out runs/en-de --max-minutes 60
   limelight train --train memory.tsv --source en --target fr \\
       --set augmentation.placeholders=0.3 --preview 20
@@ -47,6 +47,7 @@ def train(
     train: options.Train = None,
     back_translated: options.BackTranslated = None,
     valid: options.Valid = None,
+    hold_out: options.HoldOut = None,
     text: options.PlainText = None,
     valid_text: options.ValidText = None,
     source: options.Source = "",
@@ -88,7 +89,7 @@ def train(
     resolved = resolved.model_copy(update={"data": resolved.data.model_copy(update=data)})
     bounds = {"training.max_minutes": max_minutes, "training.max_steps": max_steps}
     computing = {"training.device": device, "training.threads": threads, "training.processes": processes}
-    named = {"data.on_bad_line": on_bad_line, **bounds, **computing}
+    named = {"data.on_bad_line": on_bad_line, "data.hold_out": hold_out, **bounds, **computing}
     given = [*(settings or []), *(f"{name}={value}" for name, value in named.items() if value is not None)]
     given = with_budget(given, fit=there.training.fit_to_budget if there else config is None)
     short = None

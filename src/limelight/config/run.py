@@ -45,6 +45,9 @@ class DataConfig(Section):
 
     train: tuple[Corpus, ...] = ()
     valid: tuple[Corpus, ...] = ()
+    hold_out: int = Field(0, ge=0, le=1_000_000)
+    """So many pairs of each direction are taken out of `train` for validation, and as many for tests; the run folder
+    has them as files, and `valid` names those for validation."""
     both_directions: bool = False
     """Each corpus without a tag is read both ways: one model translates from its source to its target language and
     back."""

@@ -5,6 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from limelight.config import Corpus, DataConfig, RunConfig, has_tags, known_lang
 from limelight.errors import UserError
 from limelight.files import write_folder
 from limelight.preparation.align import align_stores
+from limelight.preparation.hold_out import held_out_sums, held_out_texts, is_held_out
 from limelight.preparation.kept_text import (
     DATA,
     files_elsewhere,
@@ -37,7 +39,7 @@ Say = Callable[[str], None]
 OnBadLine = Callable[[BadLine], None]
 Encode = Callable[[Sequence[Pair]], tuple[list[list[int]], list[list[int]]]]
 """Pairs to the rows of both sides."""
-NO_CLEANING = {"train", "valid", "both_directions", "inherited", "temperature", "on_doubt"}
+NO_CLEANING = {"train", "valid", "both_directions", "inherited", "temperature", "on_doubt", "hold_out"}
 """Settings of `data` that do not decide which pairs of a corpus are kept."""
 GROUP = 10_000  # pairs tokenized at once: enough to be quick, little enough to stay small
 
@@ -293,6 +295,7 @@ def _fingerprint(config: RunConfig, corpus: Corpus, folder: Path) -> str:
     cleaning = config.data.model_dump(mode="json", exclude=NO_CLEANING)
     vocabulary = vocabulary_sums(folder.parent.parent / TOKENIZER)
     parts = [_stats(corpus.files), cleaning, _max_length(config, corpus), vocabulary, *_languages(corpus)]
+    parts += held_out_sums(config.data)
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
@@ -310,6 +313,7 @@ def cleaned(
     data: DataConfig, corpora: Iterable[Corpus], report: CleanReport, on_bad_line: OnBadLine, *, marks: bool = False
 ) -> Iterator[Pair]:
     """All pairs that are worth training on; with `marks`, inline codes of files become marks."""
+    texts = held_out_texts(data)
     for corpus in corpora:
         yield from clean(
             _read(corpus, data, on_bad_line, marks=marks),
@@ -318,6 +322,7 @@ def cleaned(
             max_length_ratio=data.max_length_ratio,
             drop_duplicates=data.drop_duplicates,
             drop_identical=data.drop_identical,
+            is_held_out=partial(is_held_out, texts=texts) if texts else None,
         )
 
 

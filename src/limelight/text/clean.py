@@ -20,6 +20,7 @@ REASONS = {
     "length_ratio": "the sides differ too much in length",
     "identical": "both sides are the same text",
     "duplicate": "the pair was seen before",
+    "held_out": "a side is in the held-out text",
 }
 """Reasons to leave a pair out, in the order in which they are tested."""
 
@@ -61,6 +62,7 @@ def clean(
     max_length_ratio: float,
     drop_duplicates: bool,
     drop_identical: bool,
+    is_held_out: Callable[[Pair], bool] | None = None,
 ) -> Iterator[Pair]:
     """The pairs that pass all filters, in order; `report` is updated meanwhile.
 
@@ -72,6 +74,7 @@ def clean(
             memory). The probability of a collision among n pairs is about n^2 / 2^65: 3e-8 for a million pairs; a
             collision drops one pair.
         drop_identical: leave out pairs whose sides are the same text.
+        is_held_out: whether a pair is kept for validation or tests, or has a text of those.
     """
     seen: set[int] = set()
     for pair in pairs:
@@ -89,6 +92,8 @@ def clean(
             reason = "identical"
         elif drop_duplicates and _seen_before(pair.source.strip(), pair.target.strip(), seen):
             reason = "duplicate"
+        elif is_held_out is not None and is_held_out(pair):
+            reason = "held_out"
         if reason is None:
             report.kept += 1
             yield pair

@@ -123,7 +123,8 @@ def _check_files(config: RunConfig, folder: Path) -> None:
     """Raise `UserError` for a file that is missing, a pipe, of unknown format, or unreadable in its first line. Files
     that a resumed run has already stored may be missing."""
     data, resumed = config.data, is_resumed(folder)
-    for role, corpora in (("valid", data.valid), ("train", data.train)):
+    unseen = () if data.hold_out else data.valid  # held-out text is not there yet
+    for role, corpora in (("valid", unseen), ("train", data.train)):
         for number, corpus in enumerate(corpora):
             if not (resumed and keeps(folder, f"{role}-{number}")):
                 _read_first(corpus, skip=data.on_bad_line == "skip")

@@ -11,6 +11,7 @@ import numpy as np
 from limelight.batching.drawing import augmented_pairs, stored_rows, texts_of, varied_rows
 from limelight.config import RunConfig
 from limelight.errors import UserError
+from limelight.preparation.hold_out import plan_hold_out
 from limelight.preparation.pairs import Prepared
 from limelight.text.marks import show_marks
 from limelight.tokens import Tokenizer
@@ -40,7 +41,7 @@ def preview(config: RunConfig, count: int, say: Callable[[str], None]) -> list[P
     """
     with tempfile.TemporaryDirectory(prefix="limelight-") as name:
         folder = Path(name) / "run"
-        config = resolve_directions(config, folder)
+        config = plan_hold_out(resolve_directions(config, folder), folder)
         check_run(config, folder)
         if not config.data.train:
             raise UserError("--preview shows pairs: give --train FILE (or two files)")

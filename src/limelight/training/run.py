@@ -12,6 +12,7 @@ from limelight.files import cause, clear_leftovers, remove, write_whole
 from limelight.inference.precision import slow_precision
 from limelight.models.build import choose_device, count_parameters
 from limelight.preparation.detector import keep_detector, share_detector
+from limelight.preparation.hold_out import HELD_OUT, plan_hold_out
 from limelight.preparation.pairs import Prepared
 from limelight.signals import StopRequest
 from limelight.storage.layout import BEST, CONFIG, WEIGHTS
@@ -51,7 +52,7 @@ MAY_CHANGE = {
 }  # fmt: skip
 """Settings of `training` that may change when a run is resumed."""
 
-MADE_BEFORE = {"config", "data", "tokenizer", Path(PARENT).stem}
+MADE_BEFORE = {"config", "data", "tokenizer", HELD_OUT, Path(PARENT).stem}
 """Names of files and folders that an interrupted start may leave in a folder before it is a run, without suffixes."""
 
 
@@ -92,9 +93,11 @@ def _lead(
     config = config.model_copy(update={"weights": "fp32"})  # also where it came from the folder of a smaller form
     if launcher.may_divide:
         config = batches_of_run(config, folder)
-    _require_end(config)
     _require_run_or_nothing(folder)
-    config = resolve_directions(config, folder)
+    config = plan_hold_out(resolve_directions(config, folder), folder)
+    if short is not None:
+        short = short.model_copy(update={"data": config.data})
+    _require_end(config)
     if config.begin_with and not (folder / CONFIG).exists():
         require_same_function(config)
     with only_trainer(folder) as locked, settings_put_back():

@@ -8,7 +8,9 @@ from limelight.models.build import build_model
 from limelight.models.families import family_of, resolve
 from limelight.models.interface import Model
 from limelight.preparation.first_look import first_look
-from limelight.preparation.pairs import Say
+from limelight.preparation.hold_out import make_hold_out
+from limelight.preparation.pairs import Say, cleaned, silently
+from limelight.text.clean import CleanReport
 from limelight.tokens import Tokenizers
 from limelight.training.tasks.task import Task
 
@@ -24,6 +26,9 @@ class Tokenized(Protocol):
 
 def prepare_data(config: RunConfig, folder: Path, say: Say) -> Tokenized:
     """Tokenize the text for the task. Raises `UserError` if the text cannot be read, or none is left."""
+    if config.data.hold_out:
+        whole = config.data.model_copy(update={"hold_out": 0})
+        make_hold_out(config, folder, lambda corpus: cleaned(whole, [corpus], CleanReport(), silently), say)
     if not config.data.text:
         first_look(config, folder, say)
     prepare = resolve(family_of(config.model).uses[config.learns].prepare)

@@ -1,0 +1,183 @@
+"""Validation and test text held out from the training text of a run, as files in its folder.
+
+Sources are chosen by a hash of their text and the seed, so the choice depends neither on the order of the pairs nor on
+the number of files, and a sentence that is a source in several directions is held out for the same purpose in all. No
+text of a held-out pair remains in training, on either side of any corpus.
+"""
+
+import hashlib
+import heapq
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from limelight.batching.overlap import fold
+from limelight.config import Corpus, DataConfig, Direction, RunConfig, direction_of, load_config, trained_directions
+from limelight.errors import UserError
+from limelight.files import write_folder
+from limelight.storage.layout import CONFIG
+from limelight.text.pair import Pair
+from limelight.text.readers import read_pairs
+
+HELD_OUT = "held-out"
+MADE_FROM = "made-from.json"
+ROLES = ("valid", "test")
+MAX_SHARE = 0.5
+"""Most of a text is for training."""
+SPARE = 2
+"""So many times the wanted sources are kept while the text is read: some share their target with another one."""
+
+Say = Callable[[str], None]
+Chosen = dict[Direction, dict[str, list[Pair]]]
+Reader = Callable[[Corpus], Iterator[Pair]]
+
+
+def plan_hold_out(config: RunConfig, run: Path) -> RunConfig:
+    """The configuration with the files in which `make_hold_out` will write the validation text. A run that exists keeps
+    its own.
+
+    Raises `UserError` for a run that has other validation text, or no pairs of sentences.
+    """
+    data = config.data
+    if not data.hold_out:
+        return config
+    if config.learns != "pairs" or not data.train:
+        raise UserError("--hold-out takes pairs of sentences out of --train; a run on other text cannot use it")
+    there = load_config(run / CONFIG) if (run / CONFIG).exists() else None
+    planned = tuple(
+        Corpus(files=(str(path),), source=direction.source, target=direction.target)
+        for direction, path in _paths(data, run, "valid").items()
+    )
+    if there and there.data.hold_out == data.hold_out and data.valid in ((), planned, there.data.valid):
+        planned = there.data.valid  # it may have been begun in another directory
+    if data.valid not in ((), planned):
+        raise UserError(
+            "--valid and --hold-out: held-out text is the validation text of a run; give one of the two options"
+        )
+    return config.model_copy(update={"data": data.model_copy(update={"valid": planned})})
+
+
+def make_hold_out(config: RunConfig, run: Path, read: Reader, say: Say) -> None:
+    """Write the held-out text, unless an equal start has done it. `read` returns the cleaned pairs of a corpus.
+
+    Raises `UserError` if a direction has too few pairs.
+    """
+    data, folder = config.data, run / HELD_OUT
+    if not data.hold_out or (run / CONFIG).exists():
+        return
+    made_from = _made_from(config)
+    path = folder / MADE_FROM
+    if path.exists() and path.read_text(encoding="utf-8") == made_from:
+        return
+    chosen = {}
+    for direction in _directions(data):
+        corpora = [corpus for corpus in data.train if direction_of(corpus) == direction and not corpus.tag]
+        pairs = (pair for corpus in corpora for pair in read(corpus))
+        chosen[direction] = _choose(pairs, data.hold_out, config.training.seed, direction)
+
+    def fill(partial: Path) -> None:
+        for direction, roles in chosen.items():
+            for role, pairs in roles.items():
+                name = _paths(data, run, role)[direction].name
+                text = "".join(f"{pair.source}\t{pair.target}\n" for pair in pairs)
+                (partial / name).write_bytes(text.encode("utf-8"))
+        (partial / MADE_FROM).write_text(made_from, encoding="utf-8")
+
+    write_folder(folder, fill)
+    tests = " ".join(
+        f"{direction}={path}" if len(chosen) > 1 else str(path) for direction, path in _paths(data, run, "test").items()
+    )
+    say(
+        f"held out {data.hold_out:,} pairs for validation and {data.hold_out:,} for tests"
+        f"{' of each direction' if len(chosen) > 1 else ''}: limelight evaluate --model {run} --test {tests}"
+    )
+
+
+def held_out_texts(data: DataConfig) -> frozenset[int]:
+    """The hashes of all held-out texts of a run, for `is_held_out`; empty if there are none.
+
+    Raises `UserError` if the files are gone.
+    """
+    if not data.hold_out:
+        return frozenset()
+    folder = Path(data.valid[0].files[0]).parent
+    files = sorted(folder.glob("*.tsv"))
+    if not files:
+        raise UserError(f"{folder}: the held-out text of this run is gone; restore it, or begin another run")
+    return frozenset(
+        _hash(text) for file in files for pair in read_pairs([file]) for text in (pair.source, pair.target)
+    )
+
+
+def held_out_sums(data: DataConfig) -> list[str]:
+    """What the text that remains for training depends on."""
+    if not data.hold_out:
+        return []
+    return [hashlib.sha256(json.dumps(sorted(held_out_texts(data))).encode()).hexdigest()]
+
+
+def is_held_out(pair: Pair, texts: frozenset[int]) -> bool:
+    """Whether a side of a pair is one of the held-out texts."""
+    return bool(texts) and (_hash(pair.source) in texts or _hash(pair.target) in texts)
+
+
+def _directions(data: DataConfig) -> list[Direction]:
+    """The directions in which corpora stand; a corpus that is read both ways is one."""
+    return list(dict.fromkeys(direction_of(corpus) for corpus in data.train if not corpus.tag))
+
+
+def _paths(data: DataConfig, run: Path, role: str) -> dict[Direction, Path]:
+    directions = _directions(data)
+    several = len(trained_directions(data)) > 1
+    return {each: run / HELD_OUT / (f"{role}.{each}.tsv" if several else f"{role}.tsv") for each in directions}
+
+
+def _made_from(config: RunConfig) -> str:
+    """What the choice depends on."""
+    files = [(name, Path(name).stat().st_size, Path(name).stat().st_mtime_ns) for each in config.data.train
+             for name in each.files]  # fmt: skip
+    data = config.data.model_dump(mode="json", exclude={"valid", "inherited", "temperature", "on_doubt"})
+    return json.dumps({"files": files, "data": data, "seed": config.training.seed})
+
+
+def _choose(pairs: Iterable[Pair], count: int, seed: int, direction: Direction) -> dict[str, list[Pair]]:
+    """For each role the pairs with the least hashes of their sources, one of each source, in bounded memory."""
+    heaps: dict[str, list[tuple[int, int, Pair]]] = {role: [] for role in ROLES}
+    kept: set[int] = set()
+    total = 0
+    for total, pair in enumerate(pairs, start=1):
+        if any(sign in text for text in (pair.source, pair.target) for sign in "\t\n\r\0"):
+            continue  # a line of a .tsv file cannot hold it
+        place = _hash(pair.source, f"{seed} ")
+        heap = heaps[ROLES[place & 1]]
+        if place in kept or (len(heap) == SPARE * count and place > -heap[0][0]):
+            continue
+        kept.add(place)
+        item = (-place, -total, Pair(pair.source, pair.target, pair.file, pair.line))
+        if len(heap) < SPARE * count:
+            heapq.heappush(heap, item)
+        else:
+            kept.discard(-heapq.heappushpop(heap, item)[0])
+    found: dict[str, list[Pair]] = {role: [] for role in ROLES}
+    used: dict[int, str] = {}
+    for place, _, pair in sorted((item for heap in heaps.values() for item in heap), reverse=True):
+        role = ROLES[-place & 1]
+        texts = {_hash(pair.source), _hash(pair.target)}
+        if len(found[role]) < count and not texts & used.keys():
+            found[role].append(pair)
+            used |= dict.fromkeys(texts, role)
+    least = min(map(len, found.values()))
+    if least < count or len(ROLES) * count > MAX_SHARE * total:
+        most = min(least, int(MAX_SHARE * total / len(ROLES)))
+        named = "" if direction == Direction("source", "target") else f" of {direction}"
+        raise UserError(
+            f"--hold-out {count}: the training text{named} has {total:,} pairs, of which at most {most:,} can be held "
+            "out for validation and as many for tests; give a smaller number"
+        )
+    return {role: sorted(some, key=lambda pair: (pair.file, pair.line)) for role, some in found.items()}
+
+
+def _hash(text: str, seed: str = "") -> int:
+    """A number for a text; case, white space and Unicode normalization make no difference."""
+    content = f"{seed}{fold(text)}".encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest())
