@@ -120,3 +120,7 @@ def test_a_declared_language_is_compared_with_the_whole_side() -> None:
     found = checked(swapped, "en", "fr")
     assert found.wrong == 1
     assert found.findings[0].text.endswith("are the sides swapped?")
+    words = list(zip(TEXTS["fr"].split() * 30, (TEXTS["en"].split() * 30), strict=False))
+    found = checked(words, "en", "fr")
+    assert found.wrong == 0  # a warning
+    assert found.findings

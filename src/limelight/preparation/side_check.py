@@ -41,6 +41,9 @@ IS_SHIFT = 0.6
 """Share of good pairs with the target of a neighboring line for which the sides are said to be shifted."""
 CHUNK_PAIRS, CHUNK_WORDS = 50, 500
 """At least so much text of a sample is judged by its language at a time."""
+MIN_SENTENCE_WORDS = 2.5
+"""Mean words of a text from which a run on text that is not in its declared languages is refused: in sentences function
+words are certain; lists of words, and invented ones, give a warning."""
 MIN_DECIDED = 0.25
 """Share of the chunks of a side that must be in a recognized language, and most of these in the same."""
 MIN_MARGIN = 40.0
@@ -80,7 +83,9 @@ def check_sides(sample: Sample, name: str, source: str = "", target: str = "") -
     declared = list(of_languages(sample.pairs, name, source, target))
     if declared:
         everything = Stretch(0, len(sample.pairs))
-        return SideCheck([Finding(each, everything) for each in declared], wrong=1.0, languages=(source, target))
+        words = sum(len(text.split()) for pair in sample.pairs for text in (pair.source, pair.target))
+        wrong = float(words >= 2 * MIN_SENTENCE_WORDS * len(sample.pairs))
+        return SideCheck([Finding(each, everything) for each in declared], wrong=wrong, languages=(source, target))
     chunks = _chunks(sample)
     languages = _language_of(sample, "source", source, chunks), _language_of(sample, "target", target, chunks)
     findings = list(_of_languages(sample, name, languages, chunks))
