@@ -83,8 +83,8 @@ def check_sides(sample: Sample, name: str, source: str = "", target: str = "") -
     declared = list(of_languages(sample.pairs, name, source, target))
     if declared:
         everything = Stretch(0, len(sample.pairs))
-        words = sum(len(text.split()) for pair in sample.pairs for text in (pair.source, pair.target))
-        wrong = float(words >= 2 * MIN_SENTENCE_WORDS * len(sample.pairs))
+        count = sum(len(text.split()) for pair in sample.pairs for text in (pair.source, pair.target))
+        wrong = float(count >= 2 * MIN_SENTENCE_WORDS * len(sample.pairs))
         return SideCheck([Finding(each, everything) for each in declared], wrong=wrong, languages=(source, target))
     chunks = _chunks(sample)
     languages = _language_of(sample, "source", source, chunks), _language_of(sample, "target", target, chunks)
