@@ -21,6 +21,7 @@ _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _TAG_OR_CELL = re.compile(r"<(?=[A-Za-z/!?])|\|")
 _SPECIAL = re.compile(r"[*_`\[\]<~\\|$]|&(?=#?\w+;)")
 """Characters that may be markup."""
+_MARKUP = re.compile(r"[*_`\[\]<~\\!&$\n]")
 _LIST_MARK = re.compile(r"(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*")
 _LINE_MARK = re.compile(r"\n[ \t>]*")
 _BLOCK_MARK = re.compile(r"(\d{1,9}(?=[.)](?:\s|\Z))|)(?=[-+*][ \t]|#{1,6}[ \t]|[>=~|`]|[.)](?:\s|\Z))")
@@ -159,6 +160,8 @@ class _Block:
         return _BLOCK_MARK.sub(r"\1\\", whole, count=1) if begins_block and _BLOCK_MARK.match(whole) else whole
 
     def _keeps_structure(self, text: str) -> bool:
+        if not (_MARKUP.search(text) or _MARKUP.search(self.source)):
+            return True  # saves two parses of plain text
         return structure(_LINE_MARK.sub("\n", text), self.environment) == self._own_structure
 
     @cached_property
