@@ -6,6 +6,7 @@ import pytest
 
 from limelight.preparation.side_check import SideCheck, check_sides
 from limelight.preparation.side_scores import draw_sample
+from limelight.text.languages import likely_language
 from limelight.text.pair import Pair
 from tests.preparation.parallel import invented_pairs
 from tests.text.test_languages import TEXTS
@@ -124,3 +125,22 @@ def test_a_declared_language_is_compared_with_the_whole_side() -> None:
     found = checked(words, "en", "fr")
     assert found.wrong == 0  # a warning
     assert found.findings
+
+
+def test_the_language_of_most_of_a_file_may_be_an_uncertain_one(seed: int) -> None:
+    """Words such as "to", "my", "a" and "do" are Czech as well, so English is uncertain here, and French is not."""
+    draw = random.Random(seed)
+    english, french = ("to my do to my and the you", "je ne pas est une dans les vous pour")
+    pairs = [
+        (
+            f"{one} {' '.join(draw.choices(english.split(), k=8))}",
+            f"{other} {' '.join(draw.choices(french.split(), k=8))}",
+        )
+        for one, other in invented_pairs(1500, seed)
+    ]
+    assert likely_language([source for source, _ in pairs]) == ""
+    assert likely_language([target for _, target in pairs]) == "fr"
+    found = checked([pair[::-1] if 600 <= row < 1000 else pair for row, pair in enumerate(pairs)])
+    assert all(each.rows.first >= 590 and each.rows.end <= 1010 for each in found.findings)
+    assert found.languages[0] != "fr"
+    assert found.languages[1] == "fr"

@@ -44,7 +44,7 @@ CHUNK_PAIRS, CHUNK_WORDS = 50, 500
 MIN_SENTENCE_WORDS = 2.5
 """Mean words of a text from which a run on text that is not in its declared languages is refused: in sentences function
 words are certain; lists of words, and invented ones, give a warning."""
-MIN_DECIDED = 0.25
+MIN_DECIDED = 0.5
 """Share of the chunks of a side that must be in a recognized language, and most of these in the same."""
 MIN_MARGIN = 40.0
 """Words of another language, more than of the side's own, in a stretch of it."""
@@ -199,9 +199,27 @@ def _language_of(sample: Sample, side: str, declared: str, chunks: Sequence[Stre
     """The declared language of a side, or the recognized one of most of its chunks; empty if uncertain."""
     if declared:
         return declared
-    counts = Counter(filter(None, (likely_language(_texts(sample, side, chunk)) for chunk in chunks)))
+    counts = Counter(filter(None, _chunk_languages(sample, side, chunks)))
     best, count = counts.most_common(1)[0] if counts else ("", 0)
     return best if 2 * count > counts.total() >= MIN_DECIDED * len(chunks) else ""
+
+
+def _chunk_languages(sample: Sample, side: str, chunks: Sequence[Stretch]) -> list[str]:
+    """The language of each chunk of a side; empty if uncertain. A chunk that could be in many languages is in one that
+    some chunk of the file is certainly in, if it is much more like that one than like the others of these."""
+    certain = {
+        each: [likely_language(_texts(sample, each, chunk)) for chunk in chunks] for each in ("source", "target")
+    }
+    known = set(filter(None, certain["source"] + certain["target"]))
+
+    def nearest(chunk: Stretch) -> str:
+        text = " ".join(_texts(sample, side, chunk))
+        for one in known if len(known) > 1 else ():
+            if all(language_margin(text, one, other) >= MIN_MARGIN for other in known - {one}):
+                return one
+        return ""
+
+    return [found or nearest(chunk) for found, chunk in zip(certain[side], chunks, strict=True)]
 
 
 def _of_languages(
