@@ -39,8 +39,11 @@ def test_warnings_are_counted_on_standard_error_and_named_in_json(
     text = b"The cat sleeps.\nA dog sees a bird. A dog sleeps.\nA bird.\n"
     typed(text)
     ended = limelight("translate", "--model", trained)
-    expected = "limelight: warnings, in lines of 3: number lost 2, copied 1; --json has those of each line\n"
+    expected = "limelight: warnings, of 3 lines: number lost in 2, copied in 1; --json names those of each line\n"
     assert (ended.code, ended.err) == (0, expected)
+    typed(b"A dog sleeps.\n")
+    alone = limelight("translate", "--model", trained).err
+    assert alone == "limelight: warning: number lost, copied\n"
     typed(text)
     found = [json.loads(line) for line in limelight("translate", "--model", trained, "--json").out.splitlines()]
     assert [each["warnings"] for each in found] == [["number lost"], ["number lost", "copied"], []]

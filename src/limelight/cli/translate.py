@@ -142,15 +142,17 @@ def _write(found: Iterator[Done], write: Write, form: str) -> None:
     unsure = list[tuple[float, int, str]]()
     count = low = 0
     for count, (lines, named, confidence) in enumerate(found, start=1):
-        warnings.update(set(named))
+        warnings.update(list(dict.fromkeys(named)))
         for line in lines:
             write(line)
         if confidence is not None and confidence < LOW_CONFIDENCE:
             low += 1
             unsure = nsmallest(WORST, [*unsure, (confidence, count, lines[0])])
-    if warnings:
-        listed = ", ".join(f"{name} {number:,}" for name, number in warnings.most_common())
-        _say(f"warnings, in lines of {count:,}: {listed}; --json has those of each line")
+    if warnings and count == 1:
+        _say(f"warning: {', '.join(warnings)}")
+    elif warnings:
+        listed = ", ".join(f"{name} in {number:,}" for name, number in warnings.most_common())
+        _say(f"warnings, of {count:,} lines: {listed}; --json names those of each line")
     if low and count == 1 and form != "json":
         _say(f"the translation is unsure: confidence {unsure[0][0]:.2f} (below {LOW_CONFIDENCE})")
     elif low and form != "json":
