@@ -297,7 +297,7 @@ def test_a_file_that_is_no_configuration_is_refused(tmp_path: Path, content: byt
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"absent\.yaml: cannot read the configuration"):
+    with pytest.raises(UserError, match=r"absent\.yaml: is missing; cannot read the configuration"):
         load_config(tmp_path / "absent.yaml")
 
 

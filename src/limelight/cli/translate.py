@@ -16,7 +16,6 @@ from limelight.cli.input import file_or_text, greet, live_lines_of
 from limelight.cli.models import Machine, find_models, made_with, open_translator
 from limelight.cli.output import Write, lines_to
 from limelight.errors import counted
-from limelight.untrusted import shown
 
 if TYPE_CHECKING:
     from limelight.corpus.worker import Done
@@ -137,6 +136,7 @@ def _translate(
 def _write(found: Iterator[Done], write: Write, form: str) -> None:
     """Write the lines of each text; afterwards report warnings and low confidence."""
     from limelight.pipelines.translation import LOW_CONFIDENCE
+    from limelight.untrusted import shown
 
     warnings = Counter[str]()
     unsure = list[tuple[float, int, str]]()

@@ -29,9 +29,10 @@ def load_config(path: str | Path) -> RunConfig:
     try:
         text = read_plain(Path(path), MAX_YAML_BYTES).decode("utf-8")
     except FileNotFoundError:
-        raise UserError(
-            f"{path}: is missing; a model or run folder has it beside its other files: copy the whole folder again"
-        ) from None
+        remedy = "a model or run folder has it beside its other files: copy the whole folder again"
+        if Path(path).name != "config.yaml":
+            remedy = "cannot read the configuration: is the path right?"
+        raise UserError(f"{path}: is missing; {remedy}") from None
     except OSError as error:
         raise UserError(f"{path}: cannot read the configuration: {error.strerror}") from None
     except UnicodeDecodeError as error:

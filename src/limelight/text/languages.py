@@ -92,6 +92,10 @@ _OTHER_CODES = {
 _FAMILIES = {"cjk": "han", "hiragana": "kana", "katakana": "kana", "katakana-hiragana": "kana"}
 WORD = re.compile(r"[^\W\d_]+")
 
+MIN_DIFFERENT = 4
+"""Different function words of another language that a text in it has at least: one of them alone may be a name or a
+part of a code, such as the "a" of "a7"."""
+
 
 def contradiction(texts: Sequence[str], language: str) -> str:
     """Why a sample of texts cannot be in `language` (a code like `de`, `deu` or `de-AT`); empty if uncertain.
@@ -109,7 +113,8 @@ def contradiction(texts: Sequence[str], language: str) -> str:
         return ""
     best = max(table, key=lambda each: _count(words, table[each], ()))
     theirs, own = _count(words, table[best], table[code]), _count(words, table[code], table[best])
-    sure = theirs >= PRESENT * words.total() and theirs >= TIMES * own
+    different = sum(words[word] > 0 for word in table[best] if word not in table[code])
+    sure = theirs >= PRESENT * words.total() and theirs >= TIMES * own and different >= MIN_DIFFERENT
     return f"looks like {best}" if sure and not any({best, code} <= group for group in _NEAR) else ""
 
 
