@@ -59,9 +59,9 @@ CASES = {
     "names": (
         ["$name", "$a->b", "%PATH%", "%1%", "#x#", "@PREFIX@", "|name|", "@@PH1@@", "__X1__", "__name__", "##x##",
          "[[name]]", "[X12X]", "@:a.b", "@.lower:a.b", "@:(a.b)", ":name", ":smile:", "`x y`", "``x``", ":ref:`x`",
-         "--flag", "--dry-run", "--x=1", "name()", "a.b()", "t('x')", "@lang('x')"],
+         "--flag", "--dry-run", "--x=1", "!!x!!", "name()", "a.b()", "t('x')", "@lang('x')"],
         ["price $5", "$ 5", "50%", "e.g.:name", "a|b", "dog(s)", "1-2", "well - then", "C#", "#1", "no. 5:30", "a_b",
-         "[1]", "it -- is", "--", "@me", ":-)", ":D", "and/or", "he (she)", "'tis", "-I am"],
+         "[1]", "it -- is", "--", "@me", ":-)", ":D", "and/or", "he (she)", "'tis", "-I am", "No!! Stop!!"],
     ),
     "paths": (
         ["/usr/bin", "~/file.txt", "./x", "../x/y", r"C:\Windows\x.txt", r"\\host\share", "src/main.c", "notes.txt",
