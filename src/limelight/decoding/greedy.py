@@ -78,19 +78,24 @@ class PathSearch(Search):
         self, log_probabilities: Tensor, active: Active, slots: Integers, ids: Integers | None
     ) -> tuple[Integers, Numbers]:
         """The column of the next token of each hypothesis, and its log-probability: (open slots, width) each."""
-        rows = {slot: slice(*active.firsts[slot : slot + 2].tolist()) for slot in slots.tolist()}
-        sampled = {slot for slot in rows if self.generators[slot] is not None}
+
+        def rows(slot: int) -> slice:
+            return slice(*active.firsts[slot : slot + 2].tolist())
+
+        sampled = set[int]()
+        if any(self.generators):
+            sampled = {slot for slot in slots.tolist() if self.generators[slot] is not None}
         for slot in sampled:  # before the draw, and not after it: a repeated draw would have another distribution
-            self.keep_valid(slot, log_probabilities[rows[slot]], ids)
+            self.keep_valid(slot, log_probabilities[rows(slot)], ids)
         columns, forced = self._choose(log_probabilities, slots), self.forced(ids)
         for slot, column in forced.items():
-            columns[rows[slot]] = column
+            columns[rows(slot)] = column
         found = _read(log_probabilities, columns, self.width)
         tokens = found[0] if ids is None else np.take_along_axis(ids[slots], found[0], axis=1)
         invalid = self.invalid(slots, tokens) - sampled - forced.keys()
         for slot in invalid:
-            self.keep_valid(slot, log_probabilities[rows[slot]], ids)
-            columns[rows[slot]] = most_probable(log_probabilities[rows[slot]])
+            self.keep_valid(slot, log_probabilities[rows(slot)], ids)
+            columns[rows(slot)] = most_probable(log_probabilities[rows(slot)])
         return _read(log_probabilities, columns, self.width) if invalid else found
 
     def _choose(self, log_probabilities: Float[Tensor, "rows vocab"], slots: Integers) -> Tensor:
