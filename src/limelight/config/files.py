@@ -31,7 +31,7 @@ def load_config(path: str | Path) -> RunConfig:
     except FileNotFoundError:
         remedy = "a model or run folder has it beside its other files: copy the whole folder again"
         if Path(path).name != "config.yaml":
-            remedy = "cannot read the configuration: is the path right?"
+            remedy = "cannot read the configuration: give the path of a file that exists"
         raise UserError(f"{path}: is missing; {remedy}") from None
     except OSError as error:
         raise UserError(f"{path}: cannot read the configuration: {error.strerror}") from None
