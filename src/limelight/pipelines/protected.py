@@ -25,6 +25,7 @@ from limelight.pipelines.translation import Translation, joined
 from limelight.pipelines.translator import Translator
 from limelight.text.glossary import Glossary, Match
 from limelight.text.icu import IN_BRANCHES, MAX_NESTED, Apostrophes, branches
+from limelight.text.long_sentences import is_short, with_short
 from limelight.text.marks import MARK, PLACEHOLDER, has_marks, mark_number, placeholder, without_marks
 from limelight.text.protect import VALUE, Protected, Span, divide, protect, restore
 from limelight.text.protectors import Protector
@@ -147,7 +148,7 @@ def protect_text(
         parts = list[Part]()
         for piece in divide(text, protectors):
             protected = protect(piece, protectors)
-            split = _split(protected, "" if whole else language)
+            split = with_short(_split(protected, "" if whole else language), is_short)
             sentences = (_sentence(each, protected.spans, carry_tags=carry_tags) for each in split.texts)
             inner = tuple(opened(protected, protectors, nested)) if nested < MAX_NESTED else ()
             parts.append(Part(protected, split, tuple(_with_terms(each, glossary) for each in sentences), inner))

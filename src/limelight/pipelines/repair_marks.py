@@ -15,11 +15,15 @@ from limelight.models.interface import eval_mode
 from limelight.pipelines.place_marks import Attended, Slot, place_marks
 from limelight.pipelines.translation import Translation
 from limelight.pipelines.translator import Translator
+from limelight.text.long_sentences import MAX_TOKENS
 from limelight.text.marks import MARK, PLACEHOLDER, mark_number, placeholder
 from limelight.text.protect import VALUE, Protected, Span, restore
 from limelight.text.scripts import is_unspaced
 from limelight.text.words import word_spans
 from limelight.tokens.marked import decode_marked, encode_marked
+
+MAX_ATTENDED = 2 * MAX_TOKENS
+"""Tokens of a sentence or its translation for which attention weights are computed."""
 
 _INSIDE_WORD = re.compile(rf"([^\W\d_])(?:{PLACEHOLDER.pattern})+(?=[^\W\d_])")
 
@@ -115,13 +119,15 @@ def _attended(
     direction: Direction,
 ) -> Attended | None:
     """The attention weights of a translation to its source, both without the missing placeholders. None for a model
-    without cross-attention.
+    without cross-attention, and for more than `MAX_ATTENDED` tokens, whose weights would take gigabytes.
 
     Raises `UserError` for a direction that the model does not have.
     """
     tokenizers = translator.towards(direction)
     text, places = without_placeholders(source, missing, spans)
     source_ids, target_ids = encode_marked(tokenizers.source, text), encode_marked(tokenizers.target, target)
+    if max(len(source_ids), len(target_ids)) > MAX_ATTENDED:
+        return None
     model = translator.model
     batch = make_batch(
         [source_ids],

@@ -57,7 +57,10 @@ from limelight.text.checks import recased, unknown_share
 from limelight.text.detection import LanguageDetector
 from limelight.text.language_names import language_name
 from limelight.text.languages import normal_code
+from limelight.text.long_sentences import MAX_TOKENS, with_short
+from limelight.text.marks import MARK, without_marks
 from limelight.text.readers.live import chunks
+from limelight.text.sentences import Sentences
 from limelight.tokens import UNKNOWN, Tokenizers, tagged
 from limelight.tokens.marked import encode_marked_batch
 from limelight.tokens.tokenizer import byte_of
@@ -144,8 +147,9 @@ class Translator:
                 `n_best`, `length_penalty`, `length_offset`, `patience`, `prune`, `max_length_factor`,
                 `max_length_extra`, `sampling`: see `SearchOptions`. The defaults are the model's own settings.
 
-        Raises `UserError` for a direction that the model does not have, for settings out of bounds, and for a text
-        longer than the model permits, with its number.
+        A sentence of more than `MAX_TOKENS` tokens is divided at punctuation or spaces, also with `lines`. Raises
+        `UserError` for a direction that the model does not have, for settings out of bounds, and for a text longer than
+        the model permits, with its number.
         """
         check_batch_tokens(batch_tokens)
         ready = partial(self.jobs, source_lang=source_lang, target_lang=target_lang, **options)
@@ -207,7 +211,8 @@ class Translator:
         if settings.guards and (settings.detected or not source_lang):
             others = [self.other_language(text, direction) for text, (direction, _) in zip(texts, chosen, strict=True)]
         for number, (text, (direction, _), start) in enumerate(zip(texts, chosen, starts, strict=True), start=first):
-            split.append(sentences_of(text, direction, whole=whole or bool(start)))
+            found = sentences_of(text, direction, whole=whole or bool(start))
+            split.append(self._divided(found, number, whole=bool(start or settings.phrases.include)))
             parts += parts_of(split[-1], direction, start, number)
         asked = self._phrase_tokens.constraints(settings.phrases) if any(settings.phrases) else FREE
         ready = self._prepared(parts, settings.search, marked=settings.marked)
@@ -218,6 +223,22 @@ class Translator:
             whole_text = paragraph(text, sentences, steps, source_lang_confidence=sure)
             jobs.append(Job(in_language(text, whole_text, other, direction)))
         return jobs
+
+    def fits(self, text: str) -> bool:
+        """Whether a sentence, which may be marked, has at most `MAX_TOKENS` tokens."""
+        if 3 * len(text) <= MAX_TOKENS and text.isascii():  # a token for each byte, and a space before it
+            return True
+        marks = len(MARK.findall(text))
+        return len(self.tokenizers.source.encode(without_marks(text))) + marks <= MAX_TOKENS
+
+    def _divided(self, sentences: Sentences, number: int, *, whole: bool) -> Sentences:
+        """Sentences that fit. Raises `UserError` if the text with this number is to stay whole, and does not fit."""
+        if whole and not all(map(self.fits, sentences.texts)):
+            raise UserError(
+                f"text {number} has more than {MAX_TOKENS} tokens, and with a prefix or must_include it is one "
+                "sentence: split it"
+            )
+        return with_short(sentences, self.fits)
 
     def require_language(self, text: str, target_lang: str | None) -> None:
         """Raise `UserError` for a text without a given source language that is clearly in a language from which the
