@@ -219,7 +219,9 @@ def guarded_service() -> Iterator[Running]:
 
 
 PUBLIC = {"/health", "/api/v1/health/live", "/api/v1/health/ready", "/", "/page/{name}", "/download_file/{name}"}
-"""Probes, the page's own files (what it asks for needs a key), and documents by a name that cannot be guessed."""
+PUBLIC |= {"/languages", "/frontend/settings"}
+"""Probes, the page's own files (what it asks for needs a key), documents by a name that cannot be guessed, and what
+LibreTranslate's clients ask without a key."""
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")

@@ -3,6 +3,8 @@
 import asyncio
 import gzip
 import json
+import time
+import tracemalloc
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,12 +19,14 @@ from limelight.serving.body import (
     DISCARDED,
     MAX_FIELDS,
     MAX_KEYS,
+    SMALL,
     ClientLeftError,
     closes,
     read_body,
     read_fields,
     read_query,
 )
+from limelight.serving.limits import Room
 from limelight.serving.refusal import Refusal
 
 JSON = Headers({"content-type": "application/json"})
@@ -121,10 +125,12 @@ def test_what_is_inflated_stays_within_the_limit(monkeypatch: pytest.MonkeyPatch
             out.append(len(part))
             return part
 
+        eof, unused_data = False, b""
+
     monkeypatch.setattr(zlib, "decompressobj", Watched)
     with pytest.raises(Refusal):
-        body(Pipe([gzip.compress(bytes(10_000_000))]), limit=1000, content_encoding="gzip")
-    assert sum(out) == 1001
+        body(Pipe([gzip.compress(bytes(10_000_000))]), limit=20_000, content_encoding="gzip")
+    assert sum(out) == 20_001
 
 
 @pytest.mark.parametrize(("encoding", "status"), [("br", 415), ("zstd", 415), ("gzip", 400), ("deflate", 400)])
@@ -132,6 +138,60 @@ def test_other_and_damaged_compressions_are_refused(encoding: str, status: int) 
     with pytest.raises(Refusal) as caught:
         body(Pipe([b"no such thing"]), content_encoding=encoding)
     assert caught.value.status == status
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (gzip.compress(b"a" * 50)[:-9], "cut off"),
+        (gzip.compress(b"a") + gzip.compress(b"b"), "one part"),
+        (zlib.compress(b"a")[:-1], "cut off"),
+    ],
+)
+def test_a_compressed_body_has_one_part_and_its_end(content: bytes, says: str) -> None:
+    with pytest.raises(Refusal, match=says) as caught:
+        body(Pipe([content]), content_encoding="gzip")
+    assert caught.value.status == 400
+
+
+def test_a_compressed_body_that_stops_holds_what_was_sent() -> None:
+    """It is decompressed when all of it is there."""
+    packed = gzip.compress(bytes(4 << 20))[:4000]
+
+    async def stalled() -> int:
+        async def receive() -> dict[str, Any]:
+            if not sent:
+                await asyncio.sleep(60)
+            return {"type": "http.request", "body": sent.pop(), "more_body": True}
+
+        sent = [packed] * 20
+        headers = Headers({"content-encoding": "gzip"})
+        reading = [asyncio.ensure_future(read_body(receive, headers, limit=4 << 20, seconds=60)) for _ in range(20)]
+        tracemalloc.start()
+        await asyncio.sleep(0.1)
+        held, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        for each in reading:
+            each.cancel()
+        return held
+
+    assert asyncio.run(stalled()) < 1 << 20
+
+
+def test_the_bodies_that_arrive_have_a_bound_together_and_small_ones_are_always_read() -> None:
+    room = Room(100_000)
+    room.take(90_000)  # of another connection
+
+    def read(size: int) -> bytes:
+        pipe = Pipe([b"a" * (size // 2)] * 2)
+        return asyncio.run(read_body(pipe.receive, Headers({}), limit=10**6, seconds=5, room=room))
+
+    assert len(read(SMALL)) == SMALL
+    with pytest.raises(Refusal, match="--max-body-memory") as caught:
+        read(SMALL + 10_002)
+    assert (caught.value.status, caught.value.retry_after) == (503, 5)
+    assert len(read(SMALL + 10_000)) == SMALL + 10_000
+    assert room.held == 90_000
 
 
 def test_a_connection_is_kept_where_the_rest_is_worth_reading() -> None:
@@ -172,6 +232,7 @@ def test_what_is_allowed_in_json_is_read() -> None:
 def test_forms_and_queries() -> None:
     assert fields(b"text=a+b&text=%C3%BC&lang=DE&empty=", FORM) == {"text": ["a b", "ü"], "lang": "DE", "empty": ""}
     assert read_query(b"q=Hallo%20du&source=auto") == {"q": "Hallo du", "source": "auto"}
+    assert fields("text=Der Hund schläft.".encode(), FORM) == {"text": "Der Hund schläft."}  # as curl -d sends it
     assert fields(b"a=1", Headers({})) == {"a": "1"}
     assert fields(b'{"a": 1}', Headers({})) == {"a": 1}
     for bad in (b"a=%FF", b"a=\xff", b"a=%ED%A0%80"):
@@ -184,6 +245,32 @@ def test_forms_and_queries() -> None:
 def multipart(*parts: bytes) -> tuple[bytes, Headers]:
     content = b"".join(b"--x\r\nContent-Disposition: form-data; " + part + b"\r\n" for part in parts) + b"--x--\r\n"
     return content, Headers({"content-type": "multipart/form-data; boundary=x"})
+
+
+@pytest.mark.parametrize("charset", ["punycode", "utf-7", "unicode_escape", "idna", "no-such", '"punycode"'])
+def test_a_form_in_another_charset_is_refused_before_it_is_decoded(charset: str) -> None:
+    """Python's punycode takes quadratic time: minutes for four megabytes."""
+    name = b"x" * 32_000 + b"-" + b"a" * 32_000
+    content, _ = multipart(b'name="q-"\r\n\r\n' + name)
+    headers = Headers({"content-type": f"multipart/form-data; boundary=x; charset={charset}"})
+    started = time.process_time()
+    assert refusal(content, headers).status == 415
+    assert time.process_time() - started < 0.1
+
+
+def test_a_form_may_say_that_it_is_utf_8() -> None:
+    content, _ = multipart('name="q"\r\n\r\nschläft'.encode())
+    headers = Headers({"content-type": "multipart/form-data; charset=UTF-8; boundary=x"})
+    assert fields(content, headers) == {"q": "schläft"}
+
+
+def test_a_large_file_of_a_form_is_kept_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any) -> None:
+        raise AssertionError("a file was written")
+
+    monkeypatch.setattr("tempfile.SpooledTemporaryFile.rollover", refused)
+    content, headers = multipart(b'name="file"; filename="a.txt"\r\n\r\n' + bytes(2 << 20))
+    assert asyncio.run(read_fields(content, headers))[1]["file"].content == bytes(2 << 20)
 
 
 def test_files_come_with_their_names() -> None:

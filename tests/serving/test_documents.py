@@ -21,16 +21,17 @@ import uvicorn
 from limelight.documents.translate import Work, translate_document
 from limelight.pipelines.protected import translate_prepared
 from limelight.serving import uploads
+from limelight.serving.dialects import documents as dialect
 from limelight.serving.documents import CHUNK, SUFFIXES, Order, chunks
 from limelight.serving.documents import translate_document as send_document
 from limelight.serving.limits import Limits
-from limelight.serving.refusal import Refusal
+from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.segments import Segment
 from limelight.serving.server import drain
 from limelight.serving.service import Service
 from limelight.serving.uploads import Uploads
 from limelight.text.units.registry import Options
-from tests.serving.helpers import Answered, Running, carrying, running, wait_until
+from tests.serving.helpers import Answered, Running, at_work, carrying, running, wait_until
 
 ONE = carrying()
 XLIFF = '<xliff version="1.2"><file source-language="en" target-language="de"><body>%s</body></file></xliff>'
@@ -354,6 +355,30 @@ def test_documents_are_forgotten_and_bounded(monkeypatch: pytest.MonkeyPatch) ->
             await asyncio.sleep(0.01)
 
     asyncio.run(main())
+
+
+def test_documents_that_are_read_count_as_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has a process, with a gigabyte of memory: those that are refused start none."""
+    reading, most, gate = 0, 0, threading.Event()
+
+    async def slow(*_: Any) -> None:
+        nonlocal reading, most
+        reading += 1
+        most = max(most, reading)
+        while not gate.is_set():
+            await asyncio.sleep(0.01)
+        reading -= 1
+        raise bad_request("it is damaged", "document")
+
+    monkeypatch.setattr(dialect, "open_document", slow)
+    statuses: list[int] = []
+    with running({"one": ONE}) as started:
+        with at_work(12, lambda: statuses.append(send(started, b"the lamp", "a.txt").status)):
+            wait_until(lambda: len(statuses) == 12 - uploads.MAX_OPEN // 2)
+            gate.set()
+        assert most == uploads.MAX_OPEN // 2
+        assert sorted(statuses) == [400] * 4 + [429] * 8
+        assert send(started, b"the lamp", "a.txt").status == 400, "what has failed leaves its place"
 
 
 # ---- the end of the service

@@ -49,9 +49,9 @@ DIALECTS = ["/api/v1/translate", "/v2/translate", "/translate", "/v1/chat/comple
 @pytest.mark.parametrize("path", DIALECTS)
 def test_characters_and_bytes(service: Running, path: str) -> None:
     told(service.post(path, sent(path, LONG)), 413, "24 characters", "at most 20", "send less", "--max-characters")
-    told(service.post(path, sent(path, "a" * 5000)), 413, "bytes", "at most 4000", "send less", "--max-body")
+    told(service.post(path, sent(path, "a" * 5000)), 413, "bytes", "at most 4,000", "send less", "--max-body")
     chunked = service.send("POST", path, iter([b"a" * 4001]), {"Content-Type": "application/json"})
-    told(chunked, 413, "more than 4000 bytes", "--max-body")
+    told(chunked, 413, "more than 4,000 bytes", "--max-body")
 
 
 @pytest.mark.parametrize("path", DIALECTS[:3])
@@ -63,7 +63,7 @@ def test_texts(service: Running, path: str) -> None:
 def test_uploads(service: Running, path: str) -> None:
     body = b"a" * 1025
     answer = service.post(path, body, **{"Content-Type": "multipart/form-data; boundary=x"})
-    told(answer, 413, "1025 bytes", "at most 1024", "divide the document", "--max-upload")
+    told(answer, 413, "1,025 bytes", "at most 1,024", "divide the document", "--max-upload")
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,23 @@ os.kill(os.getpid(), 9)
     assert gone.is_set()
 
 
+@pytest.mark.parametrize("last", ['{"id": 4, "kind": "do', "no report", '{"id": 4, "other": 1}', "[]"])
+def test_an_engine_that_ends_in_the_middle_of_a_report_is_noticed(monkeypatch: pytest.MonkeyPatch, last: str) -> None:
+    """The reports of explanations are megabytes, so it is there that one is killed."""
+    script = f"""
+import os, sys
+sys.stdout.write('{{"id": 0, "kind": "loaded", "value": null}}\\n' + {last!r})
+sys.stdout.flush()
+os.kill(os.getpid(), 9)
+"""
+    start = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda _, **more: start([sys.executable, "-c", script], **more))
+    reports: Reports = SimpleQueue()
+    ProcessLink(Loading("none"), reports.put)
+    assert reports.get(timeout=60).kind == "loaded"
+    assert reports.get(timeout=10) == Report(0, "closed", "the engine ended with code -9")
+
+
 def test_a_thread_that_raises_tells_it() -> None:
     reports: Reports = SimpleQueue()
 

@@ -2,12 +2,13 @@
 
 import socket
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import pytest
 
 from limelight.serving import server
+from limelight.serving.keys import Keys
 from limelight.serving.limits import Limits
 from limelight.serving.server import ACCEPTED_AT_A_TIME, PatientProtocol
 from tests.serving import helpers
@@ -75,6 +76,70 @@ def test_many_connections_at_once_leave_turns_to_other_things(monkeypatch: pytes
 def test_control_all_at_once_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "ACCEPTED_AT_A_TIME", 1024)
     assert accepted_at_a_time(monkeypatch) > ACCEPTED_AT_A_TIME
+
+
+def is_closed(connection: socket.socket, seconds: float) -> bool:
+    """Whether the service ends a connection; its answer is thrown away."""
+    connection.settimeout(seconds)
+    try:
+        while connection.recv(65536):
+            pass
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        return True
+    return True
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "size"),
+    [
+        ("POST", "/v2/translate", 5),  # 403: no key
+        ("POST", "/nothing", 5),  # 404
+        ("PUT", "/translate", 5),  # 405
+        ("POST", "/v2/translate", 1_000_000),  # 413, were it read
+        ("GET", "/languages", 5),  # 200, and no body is read
+    ],
+)
+def test_a_connection_whose_body_is_not_read_ends(method: str, path: str, size: int) -> None:
+    """One more byte of it does not stop the time."""
+    limits = Limits(header_seconds=0.4)
+    with (
+        running({"one": translator(table(1))}, limits=limits, keys=Keys([])) as service,
+        socket.create_connection(("127.0.0.1", service.port)) as connection,
+    ):
+        connection.sendall(f"{method} {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {size}\r\n\r\n".encode())
+        assert connection.recv(65536).startswith(b"HTTP/1.1 ")
+        connection.sendall(b"a")
+        assert is_closed(connection, 10)
+
+
+def test_a_connection_whose_body_arrives_after_the_answer_is_kept() -> None:
+    with (
+        running({"one": translator(table(1))}, keys=Keys([])) as service,
+        socket.create_connection(("127.0.0.1", service.port)) as connection,
+    ):
+        for _ in range(2):
+            connection.sendall(b"POST /v2/translate HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n")
+            answer = b""
+            while b"no_key" not in answer:
+                answer += connection.recv(65536)
+            assert answer.startswith(b"HTTP/1.1 403")
+            connection.sendall(b"a")
+            connection.sendall(b"bcde")
+
+
+def test_a_client_that_does_not_read_is_disconnected() -> None:
+    limits = Limits(write_seconds=0.5)
+    with running({"one": translator(table(1))}, limits=limits) as service, ExitStack() as opened:
+        connection = opened.enter_context(socket.socket())
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        connection.connect(("127.0.0.1", service.port))
+        connection.settimeout(2)
+        with suppress(OSError):  # it sends until nothing more is taken, or the connection has ended
+            for _ in range(2000):
+                connection.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n" * 20)
+        wait_until(lambda: service.service.connections() == 0, 20)
 
 
 def test_too_many_connections_are_refused_in_the_words_of_the_api() -> None:

@@ -60,10 +60,12 @@ def serve(
     max_n_best: serving_options.MaxNBest = 16,
     max_body: serving_options.MaxBody = 524_288,
     max_upload: serving_options.MaxUpload = 4_194_304,
+    max_body_memory: serving_options.MaxBodyMemory = 134_217_728,
     max_queue: serving_options.MaxQueue = 4000,
     max_connections: serving_options.MaxConnections = 2000,
     queue_seconds: serving_options.QueueSeconds = 30.0,
     deadline: serving_options.Deadline = 120.0,
+    write_seconds: serving_options.WriteSeconds = 30.0,
     drain_seconds: serving_options.DrainSeconds = 30.0,
     drain_delay: serving_options.DrainDelay = 0.0,
     quiet: serving_options.QuietLog = False,
@@ -84,10 +86,12 @@ def serve(
         "n_best": max_n_best,
         "body": max_body,
         "document": max_upload,
+        "bodies": max_body_memory,
         "queue": max_queue,
         "queue_seconds": queue_seconds,
         "deadline": deadline,
         "connections": max_connections,
+        "write_seconds": write_seconds,
     }
     computing = {"device": device, "precision": precision, "threads": threads, "shortlist": shortlist}
     ending = {"drain_seconds": drain_seconds, "drain_delay": drain_delay}

@@ -86,6 +86,7 @@ MaxBeam = Annotated[int, _bound("--max-beam", "Maximum beam size of a request.")
 MaxNBest = Annotated[int, _bound("--max-n-best", "Maximum number of translations of a sentence.")]
 MaxBody = Annotated[int, _bound("--max-body", "Maximum bytes of a body, after decompression.", 1024)]
 MaxUpload = Annotated[int, _bound("--max-upload", "Maximum bytes of an uploaded document.", 1024)]
+MaxBodyMemory = Annotated[int, _bound("--max-body-memory", "Maximum bytes of all bodies that arrive.", 1 << 20)]
 MaxQueue = Annotated[int, _bound("--max-queue", "Maximum number of waiting sentences; half of it for one client.", 2)]
 MaxConnections = Annotated[int, _bound("--max-connections", "Maximum number of connections.", 8)]
 QueueSeconds = Annotated[
@@ -103,6 +104,16 @@ Deadline = Annotated[
     typer.Option(
         "--deadline",
         help="Maximum time of a request in total.",
+        parser=decimal(at_least=0.01),
+        metavar="SECONDS",
+        rich_help_panel=LIMITS,
+    ),
+]
+WriteSeconds = Annotated[
+    float,
+    typer.Option(
+        "--write-seconds",
+        help="Maximum time that a client reads nothing of its answer.",
         parser=decimal(at_least=0.01),
         metavar="SECONDS",
         rich_help_panel=LIMITS,

@@ -20,7 +20,7 @@ from starlette.routing import Route as Path
 from starlette.types import Message, Receive, Scope, Send
 
 from limelight.serving.body import ClientLeftError, closes, read_body, read_fields, read_query
-from limelight.serving.call import Call, Dialect, Reply, Route
+from limelight.serving.call import Call, Dialect, Reply, Route, Upload
 from limelight.serving.metrics import outcome_of
 from limelight.serving.refusal import Refusal
 from limelight.serving.service import Client, Service
@@ -138,12 +138,10 @@ class Endpoint:
         if route.counted:
             service.require_connection()
         client = identify(service, request, route.dialect) if not route.public else Client("")
-        limits, option = service.limits, "--max-upload" if route.upload else "--max-body"
-        limit = limits.document if route.upload else limits.body
-        body = await read_body(
-            request.receive, request.headers, limit=limit, seconds=limits.body_seconds, option=option
-        )
-        fields, uploads = await read_fields(body, request.headers)
+        fields: dict[str, Any] = {}
+        uploads: Mapping[str, Upload] = {}
+        if not route.public:  # such a route reads no body
+            fields, uploads = await self._sent(request, known=client is not None)
         fields = {**read_query(request.scope["query_string"]), **fields}
         if client is None:
             client = of_key(service, fields.pop(route.dialect.key_field, ""), route.dialect)
@@ -152,6 +150,20 @@ class Endpoint:
         base_url = str(request.base_url).rstrip("/") if route.upload else ""
         call = Call(client, fields, request.path_params, uploads, base_url)
         return await _while_there(route.handler(service, call), request.receive)
+
+    async def _sent(self, request: Request, *, known: bool) -> tuple[dict[str, Any], dict[str, Upload]]:
+        """The fields and files of a body; less memory is for those of clients that are not `known` yet."""
+        service, route = self._service, self._route
+        limits, option = service.limits, "--max-upload" if route.upload else "--max-body"
+        body = await read_body(
+            request.receive,
+            request.headers,
+            limit=limits.document if route.upload else limits.body,
+            seconds=limits.body_seconds,
+            option=option,
+            room=service.rooms[known],
+        )
+        return await read_fields(body, request.headers)
 
 
 class _Unknown:

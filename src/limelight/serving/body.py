@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import sys
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, MutableMapping
 from contextlib import suppress
@@ -12,15 +13,19 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import parse_options_header
 from starlette.datastructures import Headers, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from limelight.serving.call import Upload
+from limelight.serving.limits import Room
 from limelight.serving.refusal import Refusal, bad_request, beyond
 
 MAX_FIELDS = 1000
 MAX_KEYS = 10_000
 """Of all objects of a JSON body."""
+SMALL = 64 << 10
+"""Bytes of a body that are read whatever others send."""
 DRAINED = 16 << 20
 """A body of at most so many announced bytes is read and thrown away, so that its sender gets to the answer."""
 DISCARDED = 256
@@ -38,34 +43,50 @@ class ClientLeftError(Exception):
 
 
 async def read_body(
-    receive: Receive, headers: Mapping[str, str], *, limit: int, seconds: float, option: str = "--max-body"
+    receive: Receive,
+    headers: Mapping[str, str],
+    *,
+    limit: int,
+    seconds: float,
+    option: str = "--max-body",
+    room: Room | None = None,
 ) -> bytes:
-    """The whole body, decompressed; `option` of the service raises the limit.
+    """The whole body, decompressed; `option` of the service raises the limit. It is decompressed when all of it has
+    arrived, so a client that stops before holds no more memory than it has sent. What is more than `SMALL` bytes needs
+    `room`.
 
     Raises `Refusal`: 413 above `limit` bytes, 408 when it takes too long, 415 for a compression that is not known, 400
-    for a damaged one; `ClientLeftError` when the client is gone.
+    for a damaged one, 503 without room; `ClientLeftError` when the client is gone.
     """
     announced = headers.get("content-length", "0")
     if announced.isdecimal() and int(announced) > limit:
-        raise _too_large(f"the body has {announced} bytes", limit, option)
+        raise _too_large(f"the body has {int(announced):,} bytes", limit, option)
     inflate = _inflater(headers.get("content-encoding", "identity").strip().lower())
-    parts, size = [], 0
+    room = room or Room(limit)
+    parts, size, held = [], 0, 0
     chunks = _chunks(receive)
     try:
         async with asyncio.timeout(seconds):
             async for chunk in chunks:
-                part = inflate(chunk, limit - size)
-                size += len(part)
+                size += len(chunk)
                 if size > limit:
                     if closes(headers):
                         await _discard(chunks)
-                    raise _too_large(f"the body has more than {limit} bytes", limit, option)
-                parts.append(part)
+                    raise _too_large(f"the body has more than {limit:,} bytes", limit, option)
+                if (more := max(0, size - SMALL) - held) > 0:
+                    room.take(more)
+                    held += more
+                parts.append(chunk)
+        body = inflate(b"".join(parts), limit)
     except TimeoutError:
         raise Refusal(
             408, "slow_body", f"the body did not arrive within {seconds:g} s: send it without pauses"
         ) from None
-    return b"".join(parts)
+    finally:
+        room.give(held)
+    if len(body) > limit:
+        raise _too_large(f"the body has more than {limit:,} bytes", limit, option)
+    return body
 
 
 async def _discard(chunks: AsyncIterator[bytes]) -> None:
@@ -102,18 +123,25 @@ def _too_large(what: str, limit: int, option: str) -> Refusal:
 
 
 def _inflater(encoding: str) -> Callable[[bytes, int], bytes]:
-    """What takes a chunk of the body apart: at most one byte more than is left comes out."""
+    """What decompresses a body: at most one byte more than the limit comes out."""
     if encoding in ("", "identity"):
-        return lambda chunk, _: chunk
+        return lambda body, _: body
     if encoding not in ("gzip", "x-gzip", "deflate"):
         raise Refusal(415, "encoding", "the body is compressed in a way that is not known: use gzip or none")
-    stream = zlib.decompressobj(zlib.MAX_WBITS | 32)  # finds out by itself whether it is gzip or zlib
 
-    def inflate(chunk: bytes, left: int) -> bytes:
+    def inflate(body: bytes, limit: int) -> bytes:
+        if not body:
+            return b""
+        stream = zlib.decompressobj(zlib.MAX_WBITS | 32)  # finds out by itself whether it is gzip or zlib
         try:
-            return stream.decompress(chunk, left + 1) if chunk else b""
+            found = stream.decompress(body, limit + 1)
         except zlib.error:
             raise bad_request("the compressed body is damaged") from None
+        if len(found) <= limit and not stream.eof:
+            raise bad_request("the compressed body is cut off")
+        if stream.eof and stream.unused_data:
+            raise bad_request("the compressed body goes on after its end: compress it as one part")
+        return found
 
     return inflate
 
@@ -143,7 +171,7 @@ async def read_fields(body: bytes, headers: Headers) -> tuple[dict[str, Any], di
 
 def _pairs(text: bytes) -> dict[str, Any]:
     try:
-        decoded = text.decode("ascii", errors="surrogateescape")
+        decoded = text.decode("utf-8")  # curl and browsers' forms send characters as they are, too
         pairs = parse_qsl(decoded, keep_blank_values=True, max_num_fields=MAX_FIELDS, errors="strict")
     except UnicodeDecodeError:
         raise bad_request("the text is not UTF-8") from None
@@ -199,14 +227,33 @@ def _require_text(text: str) -> None:
         raise bad_request("the text has half of a surrogate pair, which is no character")
 
 
+def _of_multipart(headers: Headers) -> Headers:
+    """The headers for the parser of multipart bodies. Raises `Refusal`, 415, for another charset than UTF-8: Python's
+    codecs have some that take quadratic time."""
+    _, parameters = parse_options_header(headers.get("content-type", ""))
+    charset = parameters.get(b"charset", b"utf-8").decode("latin-1").strip().lower()
+    if charset not in ("utf-8", "utf8", "us-ascii"):
+        raise Refusal(415, "charset", "the form must be UTF-8: leave out the charset of its Content-Type")
+    boundary = parameters.get(b"boundary", b"").decode("latin-1")
+    return Headers({"content-type": f'{MULTIPART}; boundary="{boundary}"'} if boundary else {"content-type": MULTIPART})
+
+
+class _InMemory(MultiPartParser):
+    """A parser that writes no file."""
+
+    spool_max_size = sys.maxsize
+
+
 async def _multipart(body: bytes, headers: Headers) -> tuple[dict[str, Any], dict[str, Upload]]:
+    headers = _of_multipart(headers)
+
     async def stream() -> AsyncIterator[bytes]:
         yield body
 
     pairs: list[tuple[str, str]] = []
     uploads: dict[str, Upload] = {}
     try:
-        parser = MultiPartParser(
+        parser = _InMemory(
             headers,
             stream(),  # type: ignore[arg-type]  # any asynchronous iterator is read
             max_files=1,

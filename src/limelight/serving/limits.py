@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from limelight.serving.refusal import Refusal, beyond
+
 MEBIBYTE = 1 << 20
 
 
@@ -19,6 +21,9 @@ class Limits:
     """Bytes of a request's body, after decompression."""
     document: int = 4 * MEBIBYTE
     """Bytes of an uploaded document."""
+    bodies: int = 128 * MEBIBYTE
+    """Bytes of all bodies that arrive at the same time, beyond the first 64 KiB of each; a quarter of it for those
+    whose key is not known yet."""
     queue: int = 4000
     """Sentences of all clients that wait for an engine."""
     client_queue: int = 2000
@@ -31,5 +36,26 @@ class Limits:
     """How long a body may take to arrive."""
     header_seconds: float = 8.0
     """How long the headers of a request may take to arrive."""
+    write_seconds: float = 30.0
+    """How long a client may take to read before its connection is closed."""
     connections: int = 2000
     """Connections at a time."""
+
+
+class Room:
+    """The memory for bodies that are being read, of all connections together."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self.held = most, 0
+
+    def take(self, size: int) -> None:
+        """Reserve so many bytes. Raises `Refusal`, 503, where there are not so many left."""
+        if self.held + size > self._most:
+            what = "the bodies that arrive at this moment are too many"
+            message = beyond(f"{what} bytes together", self._most, "--max-body-memory", "try again later")
+            raise Refusal(503, "overloaded", message, retry_after=5)
+        self.held += size
+
+    def give(self, size: int) -> None:
+        """Release them."""
+        self.held -= size

@@ -122,19 +122,24 @@ class ProcessLink(Link):
             stdin.close()
 
     def _read(self, heard: Heard) -> None:
+        """Until the process has ended, or has written what is no report: it died in the middle of one."""
         stdout = self._process.stdout
         assert stdout is not None
         reason = ""
-        with stdout:
-            for line in stdout:
-                report = decode_report(line)
-                if report.kind == "closed":
-                    reason = str(report.value)
-                else:
-                    heard(report)
-        code = self._process.wait()
-        self._outbox.put(None)
-        heard(Report(0, "closed", reason or (f"the engine ended with code {code}" if code else "")))
+        try:
+            with stdout:
+                for line in stdout:
+                    report = decode_report(line)
+                    if report.kind == "closed":
+                        reason = str(report.value)
+                    else:
+                        heard(report)
+        except (ValueError, TypeError):
+            self._process.kill()
+        finally:
+            code = self._process.wait()
+            self._outbox.put(None)
+            heard(Report(0, "closed", reason or (f"the engine ended with code {code}" if code else "")))
 
 
 def thread_link(loading: Loading, heard: Heard) -> Link:

@@ -28,7 +28,12 @@ def beyond(what: str, bound: int | float, option: str, remedy: str) -> str:
         option: of `limelight serve`, which raises the bound.
         remedy: of the client.
     """
-    return f"{what}, and at most {bound:g} are accepted: {remedy}, or ask the operator to raise {option}"
+    return f"{what}, and at most {number(bound)} are accepted: {remedy}, or ask the operator to raise {option}"
+
+
+def number(bound: int | float) -> str:
+    """A bound as people write it: `4,194,304`."""
+    return f"{bound:,}" if isinstance(bound, int) else f"{bound:g}"
 
 
 def bad_request(message: str, code: str = "invalid_request") -> Refusal:

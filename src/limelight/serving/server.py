@@ -50,10 +50,13 @@ class CountingConnection(h11.Connection):
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP whose headers have to arrive within `header_seconds`, however many bytes come one by one."""
+    """HTTP whose headers have to arrive within `header_seconds`, however many bytes come one by one, and so has the
+    rest of a body that was refused. A client that reads nothing for `write_seconds` is disconnected."""
 
     header_seconds = 8.0
+    write_seconds = 30.0
     _waiting_for_headers: asyncio.TimerHandle | None = None
+    _unread: asyncio.TimerHandle | None = None
 
     def __init__(self, config: uvicorn.Config, *arguments: Any, **options: Any) -> None:
         super().__init__(config, *arguments, **options)
@@ -74,18 +77,54 @@ class PatientProtocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """A request has begun, or goes on."""
         super().data_received(data)
-        if self.conn.their_state is not h11.IDLE:
+        if self.conn.their_state is not h11.IDLE and not self._is_answered_early:
             self._stop_waiting()
         elif self._waiting_for_headers is None:
             self._expect_headers()
 
+    def on_response_complete(self) -> None:
+        """The rest of a body that nobody has read has its time; a connection that closes has to be emptied."""
+        super().on_response_complete()
+        if self.transport.is_closing():
+            self._close_in_time()
+        elif self._is_answered_early and self._waiting_for_headers is None:
+            self._expect_headers()
+
+    def timeout_keep_alive_handler(self) -> None:
+        """See `H11Protocol`."""
+        super().timeout_keep_alive_handler()
+        self._close_in_time()
+
+    def pause_writing(self) -> None:
+        """The client does not read what is sent."""
+        super().pause_writing()
+        self._unread = self.loop.call_later(self.write_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """The client has read."""
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+        super().resume_writing()
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing more is waited for."""
         self._stop_waiting()
+        if self._unread is not None:
+            self._unread.cancel()
         super().connection_lost(exc)
+
+    @property
+    def _is_answered_early(self) -> bool:
+        """Whether the answer was sent before the end of the body of the request."""
+        return self.conn.our_state is h11.DONE and self.conn.their_state is h11.SEND_BODY
 
     def _expect_headers(self) -> None:
         self._waiting_for_headers = self.loop.call_later(self.header_seconds, self._too_slow)
+
+    def _close_in_time(self) -> None:
+        """What is left to be sent has so long."""
+        self.loop.call_later(self.write_seconds, self.transport.abort)
 
     def _stop_waiting(self) -> None:
         if self._waiting_for_headers is not None:
@@ -93,8 +132,10 @@ class PatientProtocol(H11Protocol):
             self._waiting_for_headers = None
 
     def _too_slow(self) -> None:
+        self._waiting_for_headers = None
         if not self.transport.is_closing():
             self.transport.close()
+        self._close_in_time()
 
 
 class QuietServer(uvicorn.Server):
@@ -133,7 +174,9 @@ def web_server(service: Service, app: Any, *, proxies: str = "") -> QuietServer:
     """The web server, which is not running yet; `proxies` are those of `serve`."""
     logging.getLogger("uvicorn.error").handlers = [UvicornLog(service.log)]
     logging.getLogger("uvicorn.error").propagate = False
-    protocol = type("Protocol", (PatientProtocol,), {"header_seconds": service.limits.header_seconds})
+    limits = service.limits
+    seconds = {"header_seconds": limits.header_seconds, "write_seconds": limits.write_seconds}
+    protocol = type("Protocol", (PatientProtocol,), seconds)
     config = uvicorn.Config(
         app,
         http=protocol,

@@ -14,7 +14,7 @@ from limelight.config.directions import Direction
 from limelight.serving.catalog import Catalog, Model, Way
 from limelight.serving.glossaries import Glossaries
 from limelight.serving.keys import Keys
-from limelight.serving.limits import Limits
+from limelight.serving.limits import Limits, Room
 from limelight.serving.logs import Log
 from limelight.serving.metrics import Metrics
 from limelight.serving.pool import Partial, Sentence
@@ -117,6 +117,8 @@ class Service:
         self.connections: Callable[[], int] = lambda: 0
         """How many there are; the server sets it."""
         self.uploads = Uploads()
+        self.rooms = {True: Room(limits.bodies), False: Room(limits.bodies // 4)}
+        """For bodies of clients that are known, and of those whose key may be in the body."""
         self.glossaries = glossaries or Glossaries()
         self.used: dict[str, int] = {}
         """Characters that each client has had translated since the start."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import hmac
 import secrets
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from limelight.serving.refusal import Refusal
@@ -55,6 +56,8 @@ class Uploads:
 
     def __init__(self) -> None:
         self._documents: dict[str, Document] = {}
+        self._opening: list[tuple[str, int]] = []
+        """Client and size of those that are being read."""
 
     def __len__(self) -> int:
         return len(self._documents)
@@ -66,10 +69,11 @@ class Uploads:
 
     def require_room(self, client: str, size: int) -> None:
         """Raises `Refusal` where there are too many documents for another one of this size."""
-        kept = list(self._documents.values())
-        opened = [each for each in kept if not each.work.done()]
+        kept = [(each.client, each.size, each.work.done()) for each in self._documents.values()]
+        kept += [(*each, False) for each in self._opening]
+        opened = [each for each in kept if not each[2]]
         for some, most in ((opened, MAX_OPEN), (kept, MAX_DOCUMENTS)):
-            mine = sum(each.client == client for each in some)
+            mine = sum(each[0] == client for each in some)
             if len(some) >= most or mine >= most // 2:
                 count, bound = (f"{mine} of your", most // 2) if mine >= most // 2 else (str(len(some)), most)
                 message = (
@@ -77,9 +81,19 @@ class Uploads:
                     "again later"
                 )
                 raise Refusal(429, "too_many_documents", message, retry_after=10)
-        if sum(each.size for each in kept) + size > MAX_BYTES:
+        if sum(each[1] for each in kept) + size > MAX_BYTES:
             message = f"the documents that are kept would have more than {MAX_BYTES} bytes together: try again later"
             raise Refusal(503, "overloaded", message, retry_after=30)
+
+    @contextmanager
+    def opening(self, client: str, size: int) -> Iterator[None]:
+        """Count a document that is being read as one that is open. Raises `Refusal` as `require_room` does."""
+        self.require_room(client, size)
+        self._opening.append((client, size))
+        try:
+            yield
+        finally:
+            self._opening.remove((client, size))
 
     def add(self, name: str, characters: int, work: Awaitable[bytes], *, client: str = "", size: int = 0) -> tuple[
         str, str]:  # fmt: skip

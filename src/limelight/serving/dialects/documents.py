@@ -98,8 +98,8 @@ async def _begun(service: Service, call: Call, name: str, order: Order) -> tuple
     file = sent_file(name or call.uploads["file"].name, call.uploads["file"].content)
     service.require_open()
     target = service.catalog.ways(order.source, order.target)[0].direction.target
-    service.uploads.require_room(call.client.id, len(file.data))
-    opened = await open_document(file, order.source, target or order.target)
+    with service.uploads.opening(call.client.id, len(file.data)):
+        opened = await open_document(file, order.source, target or order.target)
     work = translate_document(service, call.client, opened, order)
     return _added(service, call, file.name, opened, work)
 

@@ -189,8 +189,8 @@ async def settings(service: Service, call: Call) -> Reply:
 
 ROUTES = (
     Route("POST", "/translate", LIBRETRANSLATE, translate, Translated, form=Translate),
-    Route("GET", "/languages", LIBRETRANSLATE, languages, list[Language]),
+    Route("GET", "/languages", LIBRETRANSLATE, languages, list[Language], public=True),
     Route("POST", "/detect", LIBRETRANSLATE, detect, list[Detected], form=Detect),
     Route("GET", "/health", LIBRETRANSLATE, health, Health, public=True, counted=False),
-    Route("GET", "/frontend/settings", LIBRETRANSLATE, settings, Settings),
+    Route("GET", "/frontend/settings", LIBRETRANSLATE, settings, Settings, public=True),
 )
