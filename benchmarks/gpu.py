@@ -10,12 +10,10 @@ which no time is left, or which fails, leaves a reason in place of its figures; 
 Training counts target tokens per second, and floating-point operations as 6 (N_enc + N_dec + N_out) for each target
 token and its share of source tokens, plus those of attention; what is left out (embeddings, norms, the optimizer) is
 small. The share is that of a large bf16 product on the same device, measured first. `compiled` is `training.compile`;
-`graphs` replays CUDA graphs of the forward pass, on batches of one shape. `graphed` is decoding with
-LIMELIGHT_CUDA_GRAPHS=1.
+`graphs` replays CUDA graphs of the forward pass, on batches of one shape.
 """
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -33,7 +31,6 @@ from benchmarks.machine import describe_machine, product_rate
 from benchmarks.output import RESULTS, table, write_result
 from limelight.batching.batch import Batch, cut_batches, make_batch
 from limelight.config import DecodingConfig, TransformerConfig
-from limelight.inference.graphs import ASKED
 from limelight.models.build import build_model, choose_device, count_parameters
 from limelight.models.interface import Seq2Seq
 from limelight.pipelines.translator import Translator
@@ -48,10 +45,9 @@ from limelight.training.update import update
 SIZES = ("tiny", "base", "big")
 WHOLE_SECONDS = 460.0
 """All parts together, so that the whole ends within 8 minutes."""
-STARTING = {"eager": 25.0, "decoding": 25.0, "graphed": 25.0, "compiled": 150.0, "graphs": 75.0}
+STARTING = {"eager": 25.0, "decoding": 25.0, "compiled": 150.0, "graphs": 75.0}
 """Seconds a part may take beside those it measures: importing torch, waking the device, compiling. What comes last is
 left out where the time is up."""
-DECODING = ("decoding", "graphed")
 WARM_UP, DIFFERENT = 3, 8
 CAPTIONS = 29_000
 
@@ -92,8 +88,7 @@ def main(
     sizes, ways = size or list(SIZES), way or list(STARTING)[: None if where.type == "cuda" else 2]
     if alone:
         torch.manual_seed(1)
-        os.environ[ASKED] = str(int(ways[0] == "graphed"))  # for `prepare`
-        measure = decoding(sizes[0], where, seconds) if ways[0] in DECODING else None
+        measure = decoding(sizes[0], where, seconds) if ways[0] == "decoding" else None
         print(json.dumps(measure or training(sizes[0], where, seconds, way=ways[0], tokens=tokens)))
         return
     over = time.monotonic() + WHOLE_SECONDS

@@ -12,7 +12,6 @@ import torch
 from limelight.attention.multi_head import MultiHeadAttention
 from limelight.attention.scores import scaled_dot
 from limelight.errors import UserError
-from limelight.inference.graphs import GraphedTransformer, graphs_are_asked_for
 from limelight.inference.linear import MakeLinear, linear_of
 from limelight.inference.recurrent import pack_recurrent, pack_recurrent_language_model
 from limelight.inference.transformer import pack_decoder_only, pack_transformer
@@ -33,7 +32,6 @@ def prepare(model: Seq2Seq, precision: str) -> Seq2Seq:
 
     On a CPU embeddings, normalization, attention and softmax stay in fp32, and so do recurrent cells; with `int8` about
     a hundredth of the size of each linear layer's output is lost to rounding. On a GPU `bf16` is the whole model.
-    With `LIMELIGHT_CUDA_GRAPHS=1` in the environment the steps of a Transformer on a GPU are CUDA graphs.
 
     Raises `UserError` for a precision that is not available on the device, or for this model.
     """
@@ -48,10 +46,7 @@ def prepare(model: Seq2Seq, precision: str) -> Seq2Seq:
         return model.eval()
     if precision == "int8":
         raise UserError("precision int8 is for the CPU; on a GPU use bf16, or hide it with CUDA_VISIBLE_DEVICES=''")
-    ready = model if precision == "fp32" else _cast(model, torch.bfloat16).eval()
-    if type(ready) is Transformer and graphs_are_asked_for(weight.device):
-        return GraphedTransformer(ready).eval()
-    return ready
+    return model if precision == "fp32" else _cast(model, torch.bfloat16).eval()
 
 
 def _transformer(model: Transformer, linear: MakeLinear) -> Seq2Seq:
