@@ -83,8 +83,9 @@ def prepared(train: list[str], out: Path, recipe: str, parts: int, name: str) ->
 
 def speed(run: Path, processes: int, threads: int, updates: int) -> float:
     """Target tokens per second of the run, gone on with for so many updates."""
-    command = [sys.executable, "-m", "limelight", "train", "--out", str(run), "-q", "--max-steps", str(updates),
-               "--processes", str(processes), "--threads", str(processes * threads)]  # fmt: skip
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
+    command = [sys.executable, *(launcher if processes > 1 else ()), "-m", "limelight", "train", "--out", str(run)]
+    command += ["-q", "--max-steps", str(updates), "--threads", str(threads)]
     subprocess.run(command, check=True, env={**os.environ, "OMP_NUM_THREADS": str(threads)})
     lines = [json.loads(line) for line in (run / "log.jsonl").read_text(encoding="utf-8").splitlines()]
     speeds = [line["target_tokens_per_second"] for line in lines if line["event"] == "training"]

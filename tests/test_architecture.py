@@ -64,7 +64,6 @@ OF_THE_PROCESS = {
 }
 OWNERS = {
     "limelight.cli.models": "the command line",
-    "limelight.cli.join": "a further process of a run",
     "limelight.cli.train": "the command line",
     "limelight.memory": "what the command line asks for",
     "limelight.signals": "listens while a run or a command asks it to",
@@ -75,7 +74,6 @@ OWNERS = {
     "limelight.training.draws": "a run seeds what each batch draws",
     "limelight.training.run": "a run owns its process while it lasts",
     "limelight.training.precision": "the same",
-    "limelight.training.processes": "the same, for a moment",
 }
 """Who may change settings of the whole process, and why: a call of the library changes none."""
 

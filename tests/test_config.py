@@ -333,3 +333,12 @@ def test_a_device_may_have_a_number(name: str) -> None:
 def test_no_other_device_has_a_name(name: str) -> None:
     with pytest.raises(UserError, match=r"training.device: a device is auto, cpu, cuda, cuda:N .* or mps, not "):
         override(RunConfig(), [f"training.device='{name}'"])
+
+
+def test_a_retired_setting_of_a_stored_run_is_left_out_and_elsewhere_refused(tmp_path: Path) -> None:
+    stored = tmp_path / "config.yaml"
+    stored.write_text("format: 2\ntraining:\n  processes: 2\n  seed: 7\n", encoding="utf-8")
+    assert load_config(stored).training.seed == 7
+    stored.write_text("training:\n  processes: 2\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"unknown setting training.processes"):
+        load_config(stored)

@@ -21,7 +21,7 @@ from limelight.signals import Stopped
 from limelight.storage.model import load_model
 from limelight.storage.weights import read_weights
 from limelight.training import distributed
-from limelight.training.distributed import ALONE, Division, Group, Sharing, group_warnings, joined_group
+from limelight.training.distributed import ALONE, Division, Group, Sharing, group_warnings, joined_group, shared
 from limelight.training.run import train
 from limelight.training.tasks import build_task, prepare_data
 from limelight.training.tasks import task as task_module
@@ -326,3 +326,9 @@ def _stopped_share(variables: dict[str, str]) -> None:
         except Stopped as stopped:
             os._exit(stopped.exit_code)
     os._exit(ENDED)
+
+
+def test_batches_are_shared_evenly_by_their_size() -> None:
+    assert shared([5, 1, 2, 4], 2) == [[0, 1], [2, 3]]
+    assert shared([3, 3], 3) == [[0], [1], []]
+    assert shared([], 2) == [[], []]

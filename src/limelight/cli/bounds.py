@@ -3,9 +3,6 @@
 BOUNDS = ("training.max_steps", "training.max_minutes")
 OF_THE_RATE = {"training.schedule", "training.warmup", "training.decay_steps", "training.fit_to_budget"}
 
-BATCH_SETTINGS = {"batching.tokens", "training.accumulate"}
-"""If one of these is given, the updates of a run are not divided into smaller batches."""
-
 
 def with_budget(settings: list[str], *, fit: bool) -> list[str]:
     """The settings, and those implied by a bound: it replaces the other bound of the recipe; with `fit` the learning

@@ -59,16 +59,6 @@ Threads = Annotated[
         rich_help_panel=COMPUTING,
     ),
 ]
-Processes = Annotated[
-    int | None,
-    typer.Option(
-        "--processes",
-        help="Processes that share the batches of an update on a CPU. Default: 1, with all threads.",
-        parser=whole_number(1),
-        metavar="N",
-        rich_help_panel=COMPUTING,
-    ),
-]
 
 # --- train ---
 

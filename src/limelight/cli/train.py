@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from limelight.cli import options
 from limelight.cli.arguments import corpora
-from limelight.cli.bounds import BATCH_SETTINGS, has_bound, with_budget
+from limelight.cli.bounds import has_bound, with_budget
 from limelight.errors import UserError
 from limelight.signals import Stopped
 
@@ -62,7 +62,6 @@ def train(
     max_steps: options.MaxSteps = None,
     device: options.Device = None,
     threads: options.Threads = None,
-    processes: options.Processes = None,
 ) -> None:
     """Train a model on parallel text, plain text or labeled text; an existing run is resumed."""
     from limelight.config import load_config, override
@@ -88,7 +87,7 @@ def train(
     data = {name: files for name, files in {**pairs, **lines}.items() if files}
     resolved = resolved.model_copy(update={"data": resolved.data.model_copy(update=data)})
     bounds = {"training.max_minutes": max_minutes, "training.max_steps": max_steps}
-    computing = {"training.device": device, "training.threads": threads, "training.processes": processes}
+    computing = {"training.device": device, "training.threads": threads}
     named = {"data.on_bad_line": on_bad_line, "data.hold_out": hold_out, **bounds, **computing}
     given = [*(settings or []), *(f"{name}={value}" for name, value in named.items() if value is not None)]
     given = with_budget(given, fit=there.training.fit_to_budget if there else config is None)
@@ -97,8 +96,7 @@ def train(
         short = override(_start_from("quick", None, None, None).model_copy(update={"data": resolved.data}), given)
     if preview is not None:
         return _preview(override(resolved, given), preview, quiet=quiet)
-    may_divide = config is None and not {setting.partition("=")[0].strip() for setting in given} & BATCH_SETTINGS
-    _train(override(resolved, given), short, out, quiet=quiet, may_divide=may_divide)
+    _train(override(resolved, given), short, out, quiet=quiet)
 
 
 def _preview(resolved: RunConfig, count: int, *, quiet: bool) -> None:
@@ -117,7 +115,7 @@ def _preview(resolved: RunConfig, count: int, *, quiet: bool) -> None:
             write(f"{source}\t{target}\t{', '.join(applied) or '-'}")
 
 
-def _train(resolved: RunConfig, short: RunConfig | None, out: Path | None, *, quiet: bool, may_divide: bool) -> None:
+def _train(resolved: RunConfig, short: RunConfig | None, out: Path | None, *, quiet: bool) -> None:
     """Train in this process, which does nothing else."""
     if out is None:
         raise UserError("missing option '--out'; see `limelight train --help`")
@@ -128,7 +126,7 @@ def _train(resolved: RunConfig, short: RunConfig | None, out: Path | None, *, qu
     from limelight.training.run import train as run
 
     try:
-        run(resolved, out, quiet=quiet, short=short, may_divide=may_divide)
+        run(resolved, out, quiet=quiet, short=short)
     except PeerEndedError:
         if os.environ.get("RANK", "0") != "0":
             raise SystemExit(1) from None  # the first process reports it

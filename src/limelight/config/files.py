@@ -20,6 +20,8 @@ from limelight.untrusted import MAX_YAML_BYTES, read_plain, read_yaml, shown
 
 FORMAT = 2
 """What `config.yaml` is written in. Format 1, which named no format, is read as well."""
+RETIRED = {"training": ("processes",)}
+"""Settings of earlier versions that a stored configuration may still have. None of them changes a result."""
 MAX_FAULTS = 20
 """So many faults of a configuration are reported at once."""
 
@@ -67,7 +69,7 @@ def config_from(values: dict[Any, Any], where: str = "configuration") -> RunConf
             "the version that wrote it, or a later one"
         )
     try:
-        return RunConfig.model_validate({key: value for key, value in values.items() if key != "format"})
+        return RunConfig.model_validate(_current(values))
     except ValidationError as error:
         model = values.get("model")
         named = model.get("family") if isinstance(model, dict) else None
@@ -75,6 +77,15 @@ def config_from(values: dict[Any, Any], where: str = "configuration") -> RunConf
         faults = [shown(_describe(fault, family), 500) for fault in error.errors()[:MAX_FAULTS]]
         more = error.error_count() - len(faults)
         raise UserError(f"{where}: " + "; ".join(faults) + (f"; and {more} more" if more else "")) from None
+
+
+def _current(values: dict[Any, Any]) -> dict[Any, Any]:
+    """The values without the format, and without the retired settings of a file that names its format."""
+    current = {key: value for key, value in values.items() if key != "format"}
+    for section, names in RETIRED.items():
+        if "format" in values and isinstance(current.get(section), dict):
+            current[section] = {name: value for name, value in current[section].items() if name not in names}
+    return current
 
 
 def override(config: RunConfig, assignments: Iterable[str]) -> RunConfig:

@@ -151,9 +151,6 @@ class TrainingConfig(Section):
     rounding, faster on a GPU, after a minute or two of compiling at each start."""
     threads: int | None = Field(None, ge=1)
     """CPU threads; all cores when not given."""
-    processes: int | None = Field(None, ge=1)
-    """Processes of one machine that share the batches of an update on a CPU, with the same results; one when not
-    given."""
     data_workers: int | None = Field(None, ge=0)
     """Processes that draw subwords and augmented pairs; when not given none on a CPU, and up to eight for a GPU, which
     would wait otherwise. The batches are the same."""

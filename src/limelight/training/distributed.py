@@ -6,7 +6,7 @@ Every process draws the same stream of batches. An update has G = `training.accu
 them so that each has about as many positions to compute. Each loss is a sum, divided by the tokens of all G batches
 before the backward pass, so one sum of gradients over the processes makes the update of one process. Weights and
 optimizer are the same everywhere. The first process alone writes, measures time and decides; a validation is divided
-among all. On a CPU the first process may start the others itself (`processes.py`).
+among all.
 """
 
 import json
@@ -24,8 +24,6 @@ from limelight.batching.batch import Batch
 from limelight.errors import RunError, UserError
 from limelight.signals import Stopped
 from limelight.training.draws import seed_draws
-from limelight.training.optimizer import Muon
-from limelight.training.shared_memory import SharedMemory
 
 T = TypeVar("T")
 STOPPED = "stopped by signal "
@@ -49,21 +47,8 @@ class Agreed(NamedTuple):
 class Group:
     """The processes of a run. For a single process all methods are trivial."""
 
-    def __init__(
-        self,
-        rank: int = 0,
-        size: int = 1,
-        local_rank: int = 0,
-        *,
-        threads: int | None = None,
-        memory: int | None = None,
-    ) -> None:
-        """`memory` is the descriptor of memory that all processes share, if they are on one machine and compute on the
-        CPU. `threads` is the number for each process if it is not that of the configuration."""
-        self.is_started_here = False
-        """Whether this process has started all others, and ends them when it ends."""
-        self.rank, self.size, self.local_rank, self.threads = rank, size, local_rank, threads
-        self._descriptor, self._memory = memory, None  # type: int | None, SharedMemory | None
+    def __init__(self, rank: int = 0, size: int = 1, local_rank: int = 0) -> None:
+        self.rank, self.size, self.local_rank = rank, size, local_rank
 
     @property
     def is_first(self) -> bool:
@@ -90,8 +75,6 @@ class Group:
         device = parameters[0].device
         # On the CPU on any device: it is known before the device has computed, so no synchronization is needed.
         present = torch.tensor([parameter.grad is not None for parameter in parameters], dtype=torch.uint8)
-        if self._memory is not None:
-            return self._sum_in_memory(self._memory, parameters, loss, present)
         parts = [
             torch.zeros(parameter.numel(), device=device) if parameter.grad is None else parameter.grad.flatten()
             for parameter in parameters
@@ -106,29 +89,6 @@ class Group:
                 parameter.grad = numbers[first : first + parameter.numel()].view_as(parameter)
             first += parameter.numel()
         return numbers[0]
-
-    def _sum_in_memory(
-        self, memory: SharedMemory, parameters: Sequence[Tensor], loss: Tensor, present: Tensor
-    ) -> Tensor:
-        memory.put(loss, [parameter.grad for parameter in parameters])
-        with _told():
-            distributed.all_reduce(present, distributed.ReduceOp.MAX)  # also the barrier after `put`
-            summed, gradients = memory.add()
-        for parameter, gradient, there in zip(parameters, gradients, present.tolist(), strict=True):
-            if there and parameter.grad is None:
-                parameter.grad = gradient.clone()
-            elif parameter.grad is not None:
-                parameter.grad.copy_(gradient)
-        return summed
-
-    def share_memory(self, optimizer: torch.optim.Optimizer) -> None:
-        """Sum the gradients of these parameters in memory that all processes share, if there is any; `Muon` then also
-        divides its work."""
-        if self._descriptor is not None:
-            learned = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-            self._memory = SharedMemory(self._descriptor, self.rank, self.size, learned, self.wait)
-            if isinstance(optimizer, Muon):
-                optimizer.memory = self._memory
 
     def agree(self, seconds: float, spent: float, signal: int) -> Agreed:
         """The times of the first process, and the signal, if any, of any process."""

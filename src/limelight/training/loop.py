@@ -67,8 +67,7 @@ def run_training(run: Run) -> str:
     except Stopped:
         progress.seconds = run.clock.seconds()
         _save(run)
-        if not run.group.is_started_here:
-            run.group.wait()  # until the first process has saved: launchers terminate all processes when one exits
+        run.group.wait()  # until the first process has saved: launchers terminate all processes when one exits
         raise
     progress.seconds = run.clock.seconds()
     if not _why_over(run):  # the remaining time was too short for another update

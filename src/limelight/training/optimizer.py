@@ -2,8 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -12,7 +11,6 @@ from torch import Tensor, nn
 from limelight.capabilities import multiplies_bf16
 from limelight.layers.embedding import LearnedPositions, TokenEmbedding
 from limelight.shapes import Float
-from limelight.training.shared_memory import SharedMemory
 
 MOMENTUM = 0.95
 LENGTH = 0.4
@@ -61,8 +59,6 @@ class Muon(torch.optim.AdamW):
         """`inner` are the parameters in `groups` that get orthogonal steps."""
         super().__init__(groups, **settings)
         self._inner = {id(parameter) for parameter in inner}
-        self.memory: SharedMemory | None = None
-        """Memory of several processes that take the same steps: then they divide the work of `orthogonal`."""
 
     def step(self, closure: None = None) -> None:  # type: ignore[override]
         """One optimizer step. The gradients of the matrices are removed."""
@@ -76,47 +72,20 @@ class Muon(torch.optim.AdamW):
         of_a_shape: dict[tuple[int, ...], list[nn.Parameter]] = defaultdict(list)
         for parameter in parameters:
             of_a_shape[tuple(parameter.shape)].append(parameter)
-        for parameter, step in self._steps(list(of_a_shape.values())):
-            parameter.mul_(1 - rate * decay).add_(step, alpha=-rate * LENGTH * math.sqrt(max(parameter.shape)))
-            parameter.grad = None
-        if self.memory is not None:
-            self.memory.wait()  # until all have read the steps of this process
+        for alike in of_a_shape.values():
+            steps = orthogonal(torch.stack([self._direction(parameter) for parameter in alike]))
+            for parameter, step in zip(alike, steps.unbind(), strict=True):
+                parameter.mul_(1 - rate * decay).add_(step, alpha=-rate * LENGTH * math.sqrt(max(parameter.shape)))
+                parameter.grad = None
 
-    def _steps(self, groups: Sequence[Sequence[nn.Parameter]]) -> Iterator[tuple[nn.Parameter, Tensor]]:
-        """The orthogonal steps of all parameters, of which each group has one shape. Several processes divide each
-        group, and exchange the steps; the momentum is that of all parameters in each of them."""
-        memory = self.memory
-        if memory is None:
-            for alike in groups:
-                for parameter in alike:
-                    self._momentum(parameter)
-                steps = orthogonal(torch.stack([self._direction(parameter) for parameter in alike]))
-                yield from zip(alike, steps.unbind(), strict=True)
-            return
-        owners = {parameter: number % memory.size for number, parameter in enumerate(chain(*groups))}
-        for alike in groups:
-            mine = [parameter for parameter in alike if owners[parameter] == memory.rank]
-            for parameter in alike:
-                self._momentum(parameter)
-            if mine:
-                steps = orthogonal(torch.stack([self._direction(parameter) for parameter in mine]))
-                for parameter, step in zip(mine, steps.unbind(), strict=True):
-                    memory.of(memory.rank, parameter).copy_(step)
-        memory.wait()
-        yield from ((parameter, memory.of(owner, parameter)) for parameter, owner in owners.items())
-
-    def _momentum(self, parameter: nn.Parameter) -> None:
-        """Add the gradient to the momentum."""
+    def _direction(self, parameter: nn.Parameter) -> Tensor:
+        """Add the gradient to the momentum, and return Nesterov's momentum: the gradient plus that of all gradients."""
         assert parameter.grad is not None
         state = self.state[parameter]
         if "momentum" not in state:
             state["momentum"] = torch.zeros_like(parameter)
         state["momentum"].lerp_(parameter.grad, 1 - MOMENTUM)
-
-    def _direction(self, parameter: nn.Parameter) -> Tensor:
-        """Nesterov's momentum: the gradient plus the momentum of the previous gradients."""
-        assert parameter.grad is not None
-        return parameter.grad.lerp(self.state[parameter]["momentum"], MOMENTUM)
+        return parameter.grad.lerp(state["momentum"], MOMENTUM)
 
 
 def orthogonal(matrices: Float[Tensor, "batch rows columns"]) -> Float[Tensor, "batch rows columns"]:

@@ -50,7 +50,6 @@ def check_run(config: RunConfig, folder: Path) -> None:
         check_directions(config.data)
     _check_files(config, folder)
     choose_precision(config.training.precision, choose_device(config.training.device))
-    _check_processes(config)
     tokenizers = _tokenizers(config, folder)
     _check_tags(config, tokenizers)
     _check_marks(config, tokenizers)
@@ -103,16 +102,6 @@ def require_other_files(config: RunConfig) -> None:
                     f"generalization. Give other text, or leave {option} out and bound the run with --max-minutes or "
                     "--max-steps"
                 )
-
-
-def _check_processes(config: RunConfig) -> None:
-    """Raise `UserError` for further processes on a GPU, which they would share."""
-    wanted, device = config.training.processes, choose_device(config.training.device)
-    if (wanted or 1) > 1 and device.type != "cpu":
-        raise UserError(
-            f"training.processes={wanted} is for training on a CPU, and the device is {device}: leave it out, and "
-            "start one process for each GPU with torchrun (docs/scale.md)"
-        )
 
 
 def _files(corpora: Sequence[Corpus]) -> tuple[str, ...]:

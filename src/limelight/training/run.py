@@ -30,7 +30,7 @@ from limelight.training.checkpoint import (
 from limelight.training.choose_recipe import choose_by_budget
 from limelight.training.confidence import keep_confidence
 from limelight.training.directions import resolve_directions
-from limelight.training.distributed import ALONE, Group, group_warnings, joined_group
+from limelight.training.distributed import Group, group_warnings, joined_group
 from limelight.training.half import HalfCopy
 from limelight.training.lock import only_trainer
 from limelight.training.loop import run_training, why_over
@@ -38,7 +38,6 @@ from limelight.training.optimizer import make_optimizer
 from limelight.training.parent import parent_warnings, require_same_function
 from limelight.training.precision import HALVES, choose_precision, fp32_products
 from limelight.training.preflight import check_run
-from limelight.training.processes import Launcher, batches_of_run, divided, further_processes
 from limelight.training.report import Report
 from limelight.training.run_state import Run
 from limelight.training.tasks import Tokenized, build_task, fresh_model, prepare_data
@@ -47,7 +46,7 @@ from limelight.training.tasks.translation import Translation
 MAY_CHANGE = {
     "max_steps", "max_minutes", "fit_to_budget", "schedule", "learning_rate", "warmup", "decay_steps", "patience",
     "patience_epochs", "validate_every", "validate_epochs", "checkpoint_every", "keep_checkpoints", "log_every",
-    "threads", "processes", "device", "data_workers", "average", "average_of", "keep_snapshots",
+    "threads", "device", "data_workers", "average", "average_of", "keep_snapshots",
     "compile",
 }  # fmt: skip
 """Settings of `training` that may change when a run is resumed."""
@@ -62,15 +61,11 @@ def train(
     *,
     quiet: bool = False,
     short: RunConfig | None = None,
-    may_divide: bool = False,
 ) -> Progress:
     """Train in a run folder, or resume the run in it; returns its progress.
 
     If the budget is too short for `config`, `short` is trained instead, if given (see `choose_by_budget`). Both use the
     same text with the same vocabulary.
-
-    With `may_divide` a new run may have the same tokens per update in several smaller batches, which processes share
-    (see `divided`). A run that exists keeps its batches.
 
     A run owns its process while it lasts: it seeds torch's generator, changes torch's number of threads (restored at
     the end) and handles signals. Raises `UserError` for invalid settings or input, `RunError` if the work fails,
@@ -81,18 +76,13 @@ def train(
     """
     with joined_group() as group:
         if not group.is_first:
-            return follow(Path(folder), group)
-        with further_processes(may_divide=may_divide) as launcher:
-            return _lead(config, Path(folder), group, launcher, quiet=quiet, short=short)
+            return _follow(Path(folder), group)
+        return _lead(config, Path(folder), group, quiet=quiet, short=short)
 
 
-def _lead(
-    config: RunConfig, folder: Path, group: Group, launcher: Launcher, *, quiet: bool, short: RunConfig | None
-) -> Progress:
+def _lead(config: RunConfig, folder: Path, group: Group, *, quiet: bool, short: RunConfig | None) -> Progress:
     """Prepare the run and train it: the only process, or the first."""
     config = config.model_copy(update={"weights": "fp32"})  # also where it came from the folder of a smaller form
-    if launcher.may_divide:
-        config = batches_of_run(config, folder)
     _require_run_or_nothing(folder)
     config = plan_hold_out(resolve_directions(config, folder), folder)
     if short is not None:
@@ -113,7 +103,7 @@ def _lead(
                     f"{folder}: this file system cannot lock files; make sure that no other process trains there"
                 )
             with StopRequest() as stop:
-                return _trained(_prepared(config, short, folder, report, stop, group, launcher))
+                return _trained(_prepared(config, short, folder, report, stop, group))
         except OSError as error:
             raise RunError(
                 f"{error.filename or folder}: {cause(error)}; everything saved is intact; after fixing the cause, the "
@@ -123,15 +113,14 @@ def _lead(
             report.close()
 
 
-def follow(folder: Path, group: Group) -> Progress:
+def _follow(folder: Path, group: Group) -> Progress:
     """Train together with the first process, which writes the configuration before its first `wait`. Writes nothing."""
     with settings_put_back(), StopRequest() as stop:
         with stop.interruptible(nothing_to_save=True):
             group.wait()
             config = load_config(folder / CONFIG)
-            threads = group.threads or config.training.threads
-            if threads:
-                torch.set_num_threads(threads)
+            if config.training.threads:
+                torch.set_num_threads(config.training.threads)
             report = Report(folder, config.training, quiet=True)
             run = _set_up(config, folder, prepare_data(config, folder, report.say), report, stop, group)
         return _trained(run)
@@ -144,7 +133,6 @@ def _prepared(
     report: Report,
     stop: StopRequest,
     group: Group,
-    launcher: Launcher,
 ) -> Run:
     """The run, with all its files in its folder; from then on the other processes may join."""
     with stop.interruptible(nothing_to_save=True):
@@ -159,8 +147,6 @@ def _prepared(
                 share_detector(folder, folder / BEST)  # an earlier version may have left half of it there
         if short is not None:
             config = choose_by_budget(config, short, prepared, report.say)
-        if group.size == 1:
-            config, group = _begin_processes(config, folder, prepared, report, launcher)
         for line in group_warnings(config.training.accumulate, group):
             report.say(line)
         run = _set_up(config, folder, prepared, report, stop, group)
@@ -168,27 +154,8 @@ def _prepared(
             run.task.warm_up(run.model, precision=run.precision, device=run.device)
         # Written last: until it exists, other settings may be tried.
         write_whole(folder / CONFIG, dump_config(config))
-        launcher.join()
         group.wait()
         return run
-
-
-def _begin_processes(
-    config: RunConfig, folder: Path, prepared: Tokenized, report: Report, launcher: Launcher
-) -> tuple[RunConfig, Group]:
-    """The group of this process and those that it starts, if any: they begin while the run is prepared. The batches of
-    a new run may be divided for them."""
-    if launcher.may_divide and not (folder / CONFIG).exists():
-        config = divided(config)
-    number = config.training.processes or 1
-    if number == 1:
-        return config, ALONE
-    with torch.device("meta"):
-        require_apart(fresh_model(config, prepared), number)
-    threads = max(1, torch.get_num_threads() // number)
-    report.say(f"{number} processes of {threads} thread{'s' * (threads > 1)} train together")
-    torch.set_num_threads(threads)
-    return config, launcher.start(number, folder, threads=threads)
 
 
 def _trained(run: Run) -> Progress:
@@ -292,7 +259,6 @@ def _set_up(
         epsilon=training.epsilon,
         weight_decay=training.weight_decay,
     )
-    group.share_memory(optimizer)
     task = build_task(config, prepared, model)
     progress = restore_newest(folder / CHECKPOINTS, model, optimizer, warn=report.say)
     if progress is None and config.begin_with:

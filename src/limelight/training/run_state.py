@@ -51,10 +51,8 @@ class Run:
     """The processes that train together."""
 
     def interruptible(self) -> AbstractContextManager[None]:
-        """A context in which a signal may stop the work immediately; not with several processes, which would wait,
-        unless they end with this one."""
-        apart = self.group.size == 1 or self.group.is_started_here
-        return self.stop.interruptible() if apart else nullcontext()
+        """A context in which a signal may stop the work immediately; not with several processes, which would wait."""
+        return self.stop.interruptible() if self.group.size == 1 else nullcontext()
 
 
 def validate(run: Run) -> Validation | None:
