@@ -33,9 +33,8 @@ from limelight.models.build import count_parameters
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
 from limelight.preparation.detector import share_detector
-from limelight.storage.extend import extend_model
 from limelight.storage.layout import CARD
-from limelight.storage.model import load_model, save_model
+from limelight.storage.model import extend_model, load_model, save_model
 from limelight.text.pair import Pair
 from limelight.text.readers import read_pairs
 from limelight.text.signs import SIGNS

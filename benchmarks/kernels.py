@@ -26,7 +26,7 @@ from limelight.inference.cpu.attention import attend_past, attend_source
 from limelight.inference.cpu.best_tokens import Int8Ranking
 from limelight.inference.cpu.int8 import multiply
 from limelight.inference.linear import Bf16Linear, Fp32Linear, TorchInt8Linear, linear_of
-from limelight.layers.dropout import Dropout
+from limelight.layers.feed_forward import Dropout
 from limelight.memory import hold_memory_for_work
 from limelight.models.interface import Active
 from limelight.training import loss as cross_entropy

@@ -9,7 +9,7 @@ import sys
 import torch
 from torch import Tensor
 
-from limelight.attention.masks import permit_keys
+from limelight.attention.attend import permit_keys
 from limelight.batching.batch import Batch, make_batch
 from limelight.config import TransformerConfig
 from limelight.models.build import build_model

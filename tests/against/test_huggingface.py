@@ -16,7 +16,7 @@ from transformers import MarianConfig, MarianMTModel, MarianTokenizer
 
 from limelight.batching.batch import Batch
 from limelight.interop import export_huggingface, import_huggingface
-from limelight.interop.marian_tokenizer import pieces_of, write_tokenizers
+from limelight.interop.marian import pieces_of, write_tokenizers
 from limelight.models.interface import Seq2Seq
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from limelight.attention.masks import permit_keys
+from limelight.attention.attend import permit_keys
 from limelight.attention.multi_head import MultiHeadAttention
 from limelight.layers.feed_forward import FeedForward
 from limelight.models.transformer import DecoderLayer, EncoderLayer, SourceView

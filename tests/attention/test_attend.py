@@ -13,8 +13,7 @@ from torch.autograd import gradcheck
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from limelight.attention import Additive, Concat, Dot, General, ScaledDot, attend, dot, scaled_dot
-from limelight.attention.attend import FEW_QUERIES, SHORT, ScoreFunction
-from limelight.attention.masks import permit_keys
+from limelight.attention.attend import FEW_QUERIES, SHORT, ScoreFunction, permit_keys
 
 module = importlib.import_module("limelight.attention.attend")  # the function of that name stands before it
 

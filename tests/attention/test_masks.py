@@ -2,7 +2,7 @@
 
 import torch
 
-from limelight.attention.masks import permit_keys, permit_past, valid_from_lengths
+from limelight.attention.attend import permit_keys, permit_past, valid_from_lengths
 
 
 def test_valid_from_lengths_counts_from_the_left() -> None:

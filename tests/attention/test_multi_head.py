@@ -9,8 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from limelight.attention.attend import FEW_QUERIES
-from limelight.attention.masks import permit_keys
+from limelight.attention.attend import FEW_QUERIES, permit_keys
 from limelight.attention.multi_head import MultiHeadAttention
 from limelight.attention.scores import build_head_score
 from limelight.config.models import SCORES

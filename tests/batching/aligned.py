@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from limelight.batching.alignments import AlignmentStore, AlignmentWriter, SideForms
-from limelight.batching.store import TokenStore
+from limelight.batching.store import AlignmentStore, AlignmentWriter, SideForms, TokenStore
 from limelight.text.marking import Link
 
 

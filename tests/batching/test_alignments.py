@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.batching.alignments import AlignmentStore, AlignmentWriter, SideForms, open_alignments
-from limelight.batching.store import store_matches
+from limelight.batching.store import AlignmentStore, AlignmentWriter, SideForms, open_alignments, store_matches
 from limelight.errors import RunError
 from limelight.text.marking import Link
 

@@ -10,8 +10,7 @@ import torch
 
 from limelight.batching.batch import Batch
 from limelight.batching.drawing import Drawing, View
-from limelight.batching.label_stream import LabelStream
-from limelight.batching.labels import begun, label_batch
+from limelight.batching.labels import LabelStream, begun, label_batch
 from limelight.batching.store import StoreWriter, TokenStore
 from limelight.batching.stream import Position
 from limelight.tokens import END, Tokenizers, normalize, train_tokenizer

@@ -10,9 +10,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.batching import masking as module
+from limelight.batching import blocks as module
 from limelight.batching.batch import Batch
-from limelight.batching.masking import MaskedStream, Masking
+from limelight.batching.blocks import MaskedStream, Masking
 from limelight.batching.stream import Position
 from limelight.errors import UserError
 from limelight.tokens import END, LINE, MASK, PLACEHOLDERS, UNKNOWN, Tokenizer, train_tokenizer

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.batching.store import store_matches
-from limelight.batching.text_store import NO_TEXT, TextStore, TextWriter, open_text_store
+from limelight.batching.store import NO_TEXT, TextStore, TextWriter, open_text_store, store_matches
 from limelight.errors import RunError
 
 END, UNKNOWN = 0, 1

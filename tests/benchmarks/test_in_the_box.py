@@ -11,8 +11,8 @@ from benchmarks.box_text import Register, prepare_text
 from limelight.config import TransformerConfig, directions_of
 from limelight.models.build import build_model
 from limelight.recipes import find_recipe
-from limelight.storage.detector import read_detector
 from limelight.storage.model import load_model, save_model
+from limelight.storage.tables import read_detector
 from limelight.tokens import Tokenizers, train_tokenizer
 
 ENGLISH = ("dog", "cat", "house", "tree", "bird", "river")

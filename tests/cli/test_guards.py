@@ -8,8 +8,7 @@ import pytest
 
 from limelight.cli.app import run
 from limelight.pipelines import guards
-from limelight.storage.confidence import Confidence, Logistic, save_confidence
-from limelight.storage.detector import save_detector
+from limelight.storage.tables import Confidence, Logistic, save_confidence, save_detector
 from limelight.text.detection import learn_detector
 from tests.cli.conftest import Limelight, settings
 from tests.cli.test_translate import Typed

@@ -23,7 +23,7 @@ from limelight.errors import UserError
 from limelight.models.build import build_model
 from limelight.models.interface import Active, Seq2Seq
 from limelight.pipelines.translator import Translator
-from limelight.storage.shortlist import FEWEST, LISTED, MAX_CANDIDATES, Shortlist
+from limelight.storage.tables import FEWEST, LISTED, MAX_CANDIDATES, Shortlist
 from limelight.tokens import Tokenizers
 from tests.decoding.fakes import Characters, TableModel, characters, log_probabilities, random_model
 from tests.decoding.test_real_models import MODELS, built

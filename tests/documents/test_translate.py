@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from limelight.documents import translate as module
-from limelight.documents.journal import Journal
+from limelight.documents.report import Journal
 from limelight.documents.translate import Work, translate_document
 from limelight.errors import UserError
 from limelight.pipelines.protected import ProtectedText, ProtectedTranslation

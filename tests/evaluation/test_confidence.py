@@ -20,7 +20,7 @@ from limelight.evaluation.confidence import (
 from limelight.pipelines.confidence import SENTENCE_FEATURES, WORD_FEATURES, estimated, features_of
 from limelight.pipelines.translation import Translation
 from limelight.pipelines.translator import Translator
-from limelight.storage.confidence import Confidence, Logistic, read_confidence, save_confidence
+from limelight.storage.tables import Confidence, Logistic, read_confidence, save_confidence
 from limelight.text.pair import Pair
 from limelight.tokens import train_tokenizer
 from limelight.tokens.stored import Tokenizers

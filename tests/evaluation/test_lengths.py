@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from limelight.errors import UserError
 from limelight.evaluation import corpus_bleu, corpus_chrf, score_by_length
-from limelight.evaluation.lengths import UPPER_EDGES
+from limelight.evaluation.summary import UPPER_EDGES
 
 LENGTHS = st.lists(st.integers(0, 40), min_size=1, max_size=12)
 EDGES = st.sets(st.integers(1, 35), max_size=5).map(sorted)

@@ -5,9 +5,8 @@ from typing import get_args
 import pytest
 
 from limelight.config import Corpus, DataConfig, TrainingConfig
-from limelight.evaluation import tokenization
-from limelight.evaluation.metrics import TOKENIZATIONS, corpus_bleu
-from limelight.evaluation.tokenization import choose_tokenization, target_language
+from limelight.evaluation import metrics
+from limelight.evaluation.metrics import TOKENIZATIONS, choose_tokenization, corpus_bleu, target_language
 
 CHINESE, JAPANESE, THAI = ["那隻貓在看一條魚。"], ["あの猫は魚を見ている。"], ["แมวตัวนั้นกำลังดูปลา"]
 KOREAN, GERMAN = ["그 고양이는 물고기를 본다."], ["Die Katze sieht einen Fisch an."]
@@ -15,7 +14,7 @@ KOREAN, GERMAN = ["그 고양이는 물고기를 본다."], ["Die Katze sieht ei
 
 @pytest.fixture(params=[True, False], ids=["mecab", "no-mecab"])
 def installed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
-    monkeypatch.setattr(tokenization, "is_available", lambda _: request.param)
+    monkeypatch.setattr(metrics, "is_available", lambda _: request.param)
     return bool(request.param)
 
 

@@ -12,7 +12,7 @@ from limelight.config import ModelConfig
 from limelight.errors import UserError
 from limelight.inference.linear import Bf16Linear, Fp32Linear, int8_kind
 from limelight.inference.prepare import CompiledTransformer, _cast, prepare
-from limelight.layers.dropout import Dropout
+from limelight.layers.feed_forward import Dropout
 from limelight.models.interface import Seq2Seq
 from limelight.models.transformer import Transformer
 from tests.models.helpers import every_model, make_model, random_batch, transformer

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from limelight.capabilities import int8_engines
 from limelight.inference.torch_int8 import pack
-from limelight.layers.integer_rows import integer_rows
+from limelight.layers.embedding import integer_rows
 
 pytestmark = pytest.mark.skipif(not int8_engines(), reason="this build of torch has no int8 products")
 

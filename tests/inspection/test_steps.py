@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from limelight.inspection.steps import decoding_steps
+from limelight.inspection.look_up import decoding_steps
 from tests.inspection.fakes import LETTERS, Letters
 from tests.models.helpers import make_model, random_rows, recurrent, transformer
 

@@ -7,7 +7,7 @@ import pytest
 
 from limelight.config import ModelConfig, RecurrentConfig
 from limelight.errors import UserError
-from limelight.interop.marian_config import from_marian, imported_run, refused_by_marian, to_marian
+from limelight.interop.marian import from_marian, imported_run, refused_by_marian, to_marian
 from tests.interop.helpers import transformer
 
 PATH = Path("config.json")

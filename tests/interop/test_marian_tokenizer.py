@@ -10,7 +10,7 @@ import sentencepiece
 
 from limelight.errors import UserError
 from limelight.interop import export_ctranslate2, export_huggingface
-from limelight.interop.marian_tokenizer import pieces_of, read_tokenizers, refused_tokenizers, write_tokenizers
+from limelight.interop.marian import pieces_of, read_tokenizers, refused_tokenizers, write_tokenizers
 from limelight.tokens import ListedTokenizer, Tokenizers, train_tokenizer
 from tests.interop.helpers import ENGLISH, GERMAN, MANY, make_stored, make_tokenizers, transformer
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from limelight.layers.dropout import Dropout
+from limelight.layers.feed_forward import Dropout
 
 COUNT = 400_000
 

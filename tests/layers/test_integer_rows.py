@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from limelight.layers.integer_rows import integer_rows
+from limelight.layers.embedding import integer_rows
 
 OUTPUTS, INPUTS = 43, 67
 

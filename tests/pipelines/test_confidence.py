@@ -3,7 +3,7 @@
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.pipelines.confidence import SENTENCE_FEATURES, WORD_FEATURES, estimated
 from limelight.pipelines.translation import Translation
-from limelight.storage.confidence import Confidence, Logistic
+from limelight.storage.tables import Confidence, Logistic
 from tests.decoding.fakes import Characters
 
 

@@ -11,8 +11,8 @@ from limelight.config import Corpus, DataConfig, RunConfig
 from limelight.errors import RunError
 from limelight.preparation.detector import keep_detector, share_detector
 from limelight.preparation.kept_text import DATA
-from limelight.storage.detector import read_detector, save_detector
 from limelight.storage.layout import DETECTOR
+from limelight.storage.tables import read_detector, save_detector
 from limelight.text.detection import learn_detector
 
 

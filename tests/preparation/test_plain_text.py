@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.batching.text_store import NO_TEXT
+from limelight.batching.store import NO_TEXT
 from limelight.config import DataConfig, RunConfig, TokensConfig, TrainingConfig
 from limelight.errors import RunError, UserError
 from limelight.files import write_folder
@@ -300,7 +300,7 @@ def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("limelight.batching.text_store.close_whole", full)
+    monkeypatch.setattr("limelight.batching.store.close_whole", full)
     with pytest.raises(RunError, match="text-train: cannot be written: No space left on device"):
         prepared(configured(tmp_path), tmp_path / "run")
     assert list((tmp_path / "run" / "data").iterdir()) == []

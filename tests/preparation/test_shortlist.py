@@ -14,7 +14,7 @@ from limelight.preparation import shortlist as module
 from limelight.preparation.lexicon import Pieces
 from limelight.preparation.shortlist import FREQUENT, copies, learn_shortlist, list_length, make_shortlist, thinned
 from limelight.storage.layout import SHORTLIST
-from limelight.storage.shortlist import read_shortlist
+from limelight.storage.tables import read_shortlist
 from limelight.text.pair import Pair
 from limelight.tokens import END, Tokenizers, load_tokenizers
 from limelight.training.run import train

@@ -18,7 +18,7 @@ from limelight.decoding.sampling import Sampling
 from limelight.inference.prepare import CompiledTransformer
 from limelight.models.build import build_model
 from limelight.pipelines.translator import Translation, Translator
-from limelight.storage.shortlist import Shortlist
+from limelight.storage.tables import Shortlist
 from limelight.tokens import Tokenizers, train_tokenizer
 
 pytestmark = pytest.mark.skipif(CompiledTransformer is None, reason="needs numba")

@@ -5,8 +5,8 @@ import torch
 from torch import Tensor
 
 from limelight.errors import UserError
-from limelight.layers.integer_rows import integer_rows
-from limelight.storage.compact import FORMS, compact, expand
+from limelight.layers.embedding import integer_rows
+from limelight.storage.weights import FORMS, compact, expand
 
 
 def weights() -> dict[str, Tensor]:

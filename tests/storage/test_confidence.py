@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from limelight.errors import UserError
-from limelight.storage.confidence import Confidence, Logistic, read_confidence, save_confidence
+from limelight.storage.tables import Confidence, Logistic, read_confidence, save_confidence
 
 GIVEN = Confidence(
     {"": Logistic((1.0, -2.5), 0.25, (-3.0, 0.0), (1.5, 1.0)), "en-de": Logistic((0.1, 0.2), 0.3)},

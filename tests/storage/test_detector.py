@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from limelight.errors import UserError
-from limelight.storage.detector import read_detector, save_detector
+from limelight.storage.tables import read_detector, save_detector
 from limelight.storage.weights import save_weights
 from limelight.text.detection import BUCKETS, learn_detector
 

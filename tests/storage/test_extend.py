@@ -7,8 +7,7 @@ import torch
 
 from limelight.errors import UserError
 from limelight.models.interface import Seq2Seq
-from limelight.storage.extend import extend_model
-from limelight.storage.model import load_model
+from limelight.storage.model import extend_model, load_model
 from limelight.tokens import Tokenizers
 from limelight.tokens.extend import extend_tokenizer
 from tests.storage.test_model import CONFIGS, joint, save, tokenizer  # noqa: F401

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from limelight.errors import RunError, UserError
-from limelight.storage.shortlist import read_shortlist, save_shortlist
+from limelight.storage.tables import read_shortlist, save_shortlist
 from limelight.storage.weights import save_weights
 from limelight.tokens import Tokenizers
 from tests.decoding.fakes import Characters, characters

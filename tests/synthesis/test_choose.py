@@ -4,8 +4,8 @@ import pytest
 
 from limelight.evaluation.metrics import sentence_scorer
 from limelight.pipelines.translator import Translation
-from limelight.synthesis.choose import best, most_similar, tokenization_for
-from limelight.synthesis.inputs import Input
+from limelight.synthesis.filters import best, most_similar, tokenization_for
+from limelight.synthesis.job import Input
 
 
 def translations(*texts: str) -> Translation:

@@ -8,7 +8,7 @@ import pytest
 
 from limelight.errors import UserError
 from limelight.files import sha256
-from limelight.synthesis.inputs import Input, Part, read_inputs, survey
+from limelight.synthesis.job import Input, Part, read_inputs, survey
 
 
 @pytest.fixture

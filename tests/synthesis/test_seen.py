@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 
-from limelight.synthesis.seen import Seen
+from limelight.synthesis.filters import Seen
 
 
 def test_it_knows_what_a_set_knows(seed: int) -> None:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from limelight.batching.batch import Batch, make_batch
 from limelight.config import RecurrentConfig
 from limelight.errors import UserError
-from limelight.layers import dropout
+from limelight.layers import feed_forward
 from limelight.models.interface import Model
 from limelight.training import compiled, loop
 from limelight.training.compiled import Compiled, compiled_or_none, require_compilable, sample_batch
@@ -133,7 +133,7 @@ def test_dropout_draws_the_same_bytes_where_it_is_traced(seed: int, monkeypatch:
     for traced in (False, True):
         monkeypatch.setattr(torch.compiler, "is_compiling", lambda traced=traced: traced)
         torch.manual_seed(seed)
-        found.append(dropout._random_bytes(1003))
+        found.append(feed_forward._random_bytes(1003))
     assert torch.equal(*found)
 
 

@@ -1,17 +1,17 @@
-"""Plain text as rows of equal length, without padding: an endless stream that can be resumed at any batch.
-
-A batch is one look into a memory-mapped file. There are two ways to cut a text: shuffled blocks for models that see
-nothing but their block, and blocks that go on row by row, for a state that is carried from batch to batch.
-"""
+"""Plain text as rows of equal length, and lines with masked tokens."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator
+from dataclasses import dataclass
 
 import numpy as np
+import torch
 
-from limelight.batching.batch import Batch, make_blocks
+from limelight.batching.batch import Batch, count_batches, cut_batches, make_blocks
 from limelight.batching.stream import Position
 from limelight.errors import UserError
+from limelight.tokens.text import ordinary_pieces, reserved_id
+from limelight.tokens.tokenizer import END, LINE, MASK, UNKNOWN, Tokenizer
 
 
 class BlockStream(ABC):
@@ -113,3 +113,154 @@ def blocks_in_order(ids: np.ndarray, *, tokens: int, block: int) -> Iterator[Bat
 def cut_blocks(ids: np.ndarray, starts: np.ndarray, width: int) -> Batch:
     """The blocks that begin at `starts` (rows,) and predict `width` tokens each."""
     return make_blocks(ids[starts[:, None] + np.arange(width + 1)])
+
+
+_MASKED, _REPLACED = 0.8, 0.1  # of the chosen tokens; the rest of them stay as they are
+_ENDS = 2  # of a row
+_LOOK = 1 << 22  # tokens looked at together when the lines of a text are searched for
+
+
+@dataclass(frozen=True, slots=True)
+class Masking:
+    """How tokens are chosen and hidden.
+
+    Of each row the share is chosen, rounded, and one token at least. Of these 80 % become the mask, 10 % another
+    ordinary token drawn evenly, 10 % stay as they are.
+    """
+
+    share: float
+    mask: int
+    ordinary: np.ndarray
+    """(size,) for each id whether it may be chosen, or drawn as a replacement."""
+
+    def hide(self, ids: np.ndarray, generator: np.random.Generator) -> Batch:
+        """Choose and hide: the source is what is left to be seen, and the target stands at the same places.
+
+        Args:
+            ids: (batch, length), padded. A row without any ordinary token has none chosen.
+        """
+        may = self.ordinary[ids]
+        counts = may.sum(axis=1)
+        wanted = np.minimum(counts, np.maximum(1, np.rint(self.share * counts)))
+        noise = np.where(may, generator.random(ids.shape), np.inf)
+        chosen = noise.argsort(axis=1).argsort(axis=1) < wanted[:, None]
+        targets = ids[chosen]
+        fate = generator.random(len(targets))
+        drawn = generator.choice(np.flatnonzero(self.ordinary), len(targets))
+        hidden = ids.copy()
+        hidden[chosen] = np.where(fate < _MASKED, self.mask, np.where(fate < _MASKED + _REPLACED, drawn, targets))
+        valid = ids != len(self.ordinary) - 1
+        return Batch(*map(torch.from_numpy, (hidden, valid, ids[:, :0], ids, chosen)))
+
+
+class MaskedStream:
+    """Batches of the lines of a text; a pure function of (text, settings, position).
+
+    A row is an end id, the tokens of a line, an end id. A line with more than `max_length` tokens, the ends counted, is
+    divided into several rows. Lines without a token to be guessed are left out.
+
+    Args:
+        ids: (tokens,) the text, as `TextStore` has it.
+        tokens: budget of a batch, as rows times the longest one.
+        share: of the tokens that are to be guessed.
+        seed: of order and masks.
+        chunk_rows: rows shuffled and sorted together.
+
+    Raises `UserError` when no line is left, when rows have no room, and for the vocabulary of a translator.
+    """
+
+    def __init__(
+        self,
+        ids: np.ndarray,
+        tokenizer: Tokenizer,
+        *,
+        tokens: int,
+        max_length: int,
+        share: float,
+        seed: int,
+        chunk_rows: int = 100_000,
+    ) -> None:
+        if max_length <= _ENDS:
+            raise UserError(f"batching.max_length={max_length} leaves no room between the two ends of a row; raise it")
+        self.ids, self.padding = np.asarray(ids), tokenizer.padding
+        self.tokens, self.seed, self.chunk_rows = tokens, seed, chunk_rows
+        breaks = np.zeros(tokenizer.size, dtype=bool)
+        breaks[[END, reserved_id(tokenizer, LINE), *tokenizer.encode("\n")]] = True
+        breaks[UNKNOWN] = False  # a line end that the characters of the text did not have
+        ordinary = np.zeros(tokenizer.size, dtype=bool)
+        ordinary[ordinary_pieces(tokenizer)] = True
+        self.masking = Masking(share, reserved_id(tokenizer, MASK), ordinary & ~breaks)
+        begins, lengths = _lines(self.ids, breaks, longest=max_length - _ENDS)
+        full = _with_ordinary(self.ids, begins, lengths, self.masking.ordinary)
+        self.begins, self.lengths = begins[full], lengths[full]
+        if not len(self.begins):
+            raise UserError("no line of the text has a token that could be guessed")
+
+    def __len__(self) -> int:
+        """Rows of an epoch."""
+        return len(self.begins)
+
+    def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
+        """From `position` on, without end: each batch with the position after it."""
+        while True:
+            order = np.random.default_rng([self.seed, position.epoch]).permutation(len(self))
+            first = position.chunk * self.chunk_rows
+            rows = order[first : first + self.chunk_rows]
+            following = Position(position.epoch, position.chunk + 1)
+            if first + self.chunk_rows >= len(order):
+                following = Position(position.epoch + 1)
+            places = [self.seed, position.epoch, position.chunk + 1]
+            lengths = self.lengths[rows] + _ENDS
+            cuts = cut_batches(lengths, lengths, tokens=self.tokens, generator=np.random.default_rng(places))
+            for number in range(position.batch, len(cuts)):
+                last = number + 1 == len(cuts)
+                generator = np.random.default_rng([*places, number + 1])
+                batch = self.masking.hide(self._rows(rows[cuts[number]]), generator)
+                yield batch, following if last else Position(position.epoch, position.chunk, number + 1)
+            position = following
+
+    def batches_per_epoch(self) -> float:
+        """About how many batches an epoch has."""
+        lengths = self.lengths + _ENDS
+        return count_batches(lengths, lengths, tokens=self.tokens)
+
+    def epoch(self) -> Iterator[Batch]:
+        """The batches of the first epoch: for validation."""
+        for batch, after in self.batches(Position()):
+            yield batch
+            if after.epoch:
+                return
+
+    def _rows(self, rows: np.ndarray) -> np.ndarray:
+        """(batch, length) ids of these rows, between two ends, padded."""
+        lengths = self.lengths[rows, None]
+        places = np.arange(int(lengths.max()) + _ENDS)
+        inside = np.clip(self.begins[rows, None] + places - 1, 0, len(self.ids) - 1)
+        ids = np.where((places > 0) & (places <= lengths), self.ids[inside].astype(np.int64), self.padding)
+        ids[:, 0] = END
+        np.put_along_axis(ids, lengths + 1, END, axis=1)
+        return ids
+
+
+def _lines(ids: np.ndarray, breaks: np.ndarray, *, longest: int) -> tuple[np.ndarray, np.ndarray]:
+    """(rows,) where the tokens of each row begin, and how many they are; `breaks` (size,) says where a line ends."""
+    looks = range(0, len(ids), _LOOK)
+    found = np.concatenate([first + np.flatnonzero(breaks[ids[first : first + _LOOK]]) for first in looks])
+    begins = np.concatenate([[0], found + 1])
+    lengths = np.concatenate([found, [len(ids)]]) - begins
+    parts = -(-lengths // longest)
+    number = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)  # of the part within its line
+    row_lengths = np.minimum(longest, np.repeat(lengths, parts) - longest * number)
+    return np.repeat(begins, parts) + longest * number, row_lengths
+
+
+def _with_ordinary(ids: np.ndarray, begins: np.ndarray, lengths: np.ndarray, ordinary: np.ndarray) -> np.ndarray:
+    """(rows,) whether a row has an ordinary token."""
+    full = np.zeros(len(begins), dtype=bool)
+    step = max(1, _LOOK // max(1, int(lengths.max(initial=1))))
+    for first in range(0, len(begins), step):
+        some = slice(first, first + step)
+        start, end = begins[some][0], begins[some][-1] + lengths[some][-1]
+        # From a row to the next: between them stand breaks alone, which are not ordinary.
+        full[some] = np.add.reduceat(ordinary[ids[start:end]].astype(np.int64), begins[some] - start) > 0
+    return full

@@ -21,9 +21,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from limelight.batching.alignments import open_alignments
 from limelight.batching.drawing import Drawing, DrawnRows, View, varied_rows
-from limelight.batching.store import Ragged, TokenStore, open_marked
+from limelight.batching.store import Ragged, TokenStore, open_alignments, open_marked
 from limelight.errors import RunError
 from limelight.text.augmentation import Languages
 from limelight.tokens import Tokenizers, load_tokenizers, save_tokenizers

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from limelight.batching.alignments import AlignmentStore
-from limelight.batching.store import TokenStore
+from limelight.batching.store import AlignmentStore, TokenStore
 from limelight.text.augmentation import MARKING, Augmented, Languages, augment
 from limelight.text.marking import Alignment
 from limelight.text.pair import Sides

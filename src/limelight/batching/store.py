@@ -1,8 +1,4 @@
-"""The corpus, tokenized once, in memory-mapped files: larger than memory is fine, and a start takes no time.
-
-A store is a folder of flat files. Rows of different lengths lie end to end in one file of values, beside a file of
-offsets. The texts are kept too, for subword sampling segments them anew in every epoch.
-"""
+"""Tokenized corpora in memory-mapped files: pairs with their word alignments, and plain text."""
 
 import json
 import os
@@ -12,13 +8,16 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import numpy as np
 
 from limelight.errors import RunError
 from limelight.files import PARTIAL, remove, sync_folder, write_whole, writing
+from limelight.text.marking import Alignment, Link, WordForms
+from limelight.tokens.tokenizer import END, UNKNOWN
 
+_LINKS, _FORMS = "links", "forms.json"
 VERSION = 1
 DESCRIPTION = "store.json"
 MARKED = "marked.rows"
@@ -281,3 +280,176 @@ def map_file(path: Path, dtype: str) -> np.ndarray:
     if path.stat().st_size == 0:
         return np.empty(0, dtype=dtype)
     return np.memmap(path, dtype=dtype, mode="r")
+
+
+_IDS = "text.ids"
+_FIGURES = ("pieces", "documents", "characters", "utf8_bytes", "unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class TextStore:
+    """Some text as tokens, and what is known of it."""
+
+    ids: np.ndarray
+    """(tokens,): an end id, then the documents, an end id after each."""
+    documents: int
+    characters: int
+    """Of the text as it was read, line ends included."""
+    utf8_bytes: int
+    """Of the same."""
+    unknown: int
+    """Characters or tokens that the vocabulary does not know."""
+
+
+NO_TEXT = TextStore(np.array([END], dtype="<u2"), 0, 0, 0, 0)
+
+
+class TextWriter(FolderWriter):
+    """Writes a `TextStore`; see `FolderWriter`."""
+
+    def __init__(self, folder: Path, *, vocabulary_size: int) -> None:
+        self._figures = dict.fromkeys(_FIGURES, 0)
+        super().__init__(folder, vocabulary_size=vocabulary_size)
+
+    def _open(self, partial: Path) -> None:
+        self._file: BinaryIO = open(partial / _IDS, "wb")  # noqa: SIM115 - closed by _close()
+        self._write([END])
+
+    def _close(self) -> None:
+        close_whole(self._file)
+
+    def _abandon(self) -> None:
+        abandon(self._file)
+
+    def append(self, ids: Sequence[int], *, ends: bool, characters: int, utf8_bytes: int) -> None:
+        """Add some tokens of a document, and what they were as text; `ends` when it is the end of the document."""
+        with self.writing():
+            unknown = self._write([*ids, END] if ends else ids)
+        for name, more in zip(_FIGURES[1:], (ends, characters, utf8_bytes, unknown), strict=True):
+            self._figures[name] += more
+
+    def _write(self, ids: Sequence[int]) -> int:
+        row = np.asarray(ids, dtype=self.dtype)
+        self._file.write(row.tobytes())
+        self._figures["pieces"] += len(row)
+        return int((row == UNKNOWN).sum())
+
+    @property
+    def documents(self) -> int:
+        """Those that have ended so far."""
+        return self._figures["documents"]
+
+    def close(self, fingerprint: str, files: Sequence[str] = ()) -> TextStore:
+        """Finish, move into place, open. `fingerprint` names what the store was made of, `files` where that lies."""
+        self.finish(fingerprint, files, **self._figures)
+        return open_text_store(self.folder)
+
+
+def open_text_store(folder: Path) -> TextStore:
+    """Map a finished store. Raises `RunError` when it is damaged."""
+    description = described(folder, *_FIGURES)
+    pieces, *figures = (description[name] for name in _FIGURES)
+    try:
+        ids = map_file(folder / _IDS, description["dtype"])
+    except (OSError, ValueError) as error:  # missing, or half a number at the end
+        raise RunError(f"{folder}: {_IDS} cannot be read ({error}); {WAY_OUT}") from None
+    if len(ids) != pieces:
+        raise RunError(f"{folder}: {_IDS} is incomplete; {WAY_OUT}")
+    return TextStore(ids, *figures)
+
+
+_DTYPE = "<u2"
+_SURE = 0x8000
+"""Added to the target word of a link that both directions of the alignment have."""
+MAX_WORDS = _SURE
+"""A link of a word behind so many is not kept."""
+
+
+class SideForms(NamedTuple):
+    """What is known of the words of one side."""
+
+    related: dict[str, list[str]]
+    """Other forms of a word."""
+    common: list[str]
+    """The most frequent words, lowercased."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlignmentStore:
+    """Which words of each pair of a store translate one another."""
+
+    links: Ragged
+    """Row by row: source word, target word (with `_SURE`), source word, ..."""
+    forms: tuple[WordForms, WordForms]
+    """What is known of the words: read from source to target, and the other way round."""
+    turned: bool = False
+    """Whether it is read in the other direction."""
+
+    def __len__(self) -> int:
+        return len(self.links)
+
+    def reversed(self) -> "AlignmentStore":
+        """The same in the other direction."""
+        return AlignmentStore(self.links, self.forms, not self.turned)
+
+    def of(self, row: int | np.integer) -> Alignment:
+        """The alignment of a pair."""
+        values = self.links[row].tolist()
+        found = [(s, t & ~_SURE, t >= _SURE) for s, t in zip(values[::2], values[1::2], strict=True)]
+        links = [Link(t, s, sure) if self.turned else Link(s, t, sure) for s, t, sure in found]
+        return Alignment(links, self.forms[self.turned])
+
+
+class AlignmentWriter(FolderWriter):
+    """Writes an `AlignmentStore`."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, vocabulary_size=1)
+
+    def _open(self, partial: Path) -> None:
+        self._links = RaggedWriter(partial, _LINKS, _DTYPE)
+
+    def _close(self) -> None:
+        self._links.close()
+
+    def _abandon(self) -> None:
+        self._links.abandon()
+
+    def append(self, rows: Sequence[Sequence[Link]]) -> None:
+        """Add the links of pairs."""
+        with self.writing():
+            self._links.append([_numbers(row) for row in rows])
+
+    def close(self, fingerprint: str, sides: tuple[SideForms, SideForms]) -> AlignmentStore:
+        """Finish, move into place, open. `fingerprint` names what it was made of."""
+        with self.writing():
+            content = json.dumps([each._asdict() for each in sides], ensure_ascii=False)
+            write_whole(self._partial / _FORMS, content)
+        self.finish(fingerprint, ())
+        return open_alignments(self.folder)
+
+
+def _numbers(links: Sequence[Link]) -> list[int]:
+    return [
+        number
+        for source, target, sure in links
+        if source < MAX_WORDS and target < MAX_WORDS
+        for number in (source, target + _SURE * sure)
+    ]
+
+
+def open_alignments(folder: Path) -> AlignmentStore:
+    """Map finished alignments. Raises `RunError` when they are damaged."""
+    described(folder)
+    links = Ragged.open(folder, _LINKS, _DTYPE)
+    try:
+        content = json.loads((folder / _FORMS).read_text(encoding="utf-8"))
+        sides = [SideForms({str(word): list(map(str, forms)) for word, forms in side["related"].items()},
+                           list(map(str, side["common"]))) for side in content]  # fmt: skip
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise RunError(f"{folder / _FORMS}: cannot be read ({error}); {WAY_OUT}") from None
+    if len(sides) != 2 or (links.lengths() % 2).any():
+        raise RunError(f"{folder}: no word alignments; {WAY_OUT}")
+    source, target = sides
+    common = frozenset(source.common), frozenset(target.common)
+    return AlignmentStore(links, (WordForms(target.related, common), WordForms(source.related, common[::-1])))

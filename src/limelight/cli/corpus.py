@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from limelight.decoding.settings import SearchOptions
     from limelight.pipelines.translator import Translator
     from limelight.synthesis import Job, Limits
-    from limelight.synthesis.inputs import Survey
+    from limelight.synthesis.job import Survey
 
 
 class Opening(NamedTuple):

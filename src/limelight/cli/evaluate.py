@@ -128,7 +128,7 @@ def _measured(
 ) -> Evaluation:
     """One evaluation. `language`, the target of the test files, is used if the model does not name its own."""
     from limelight.evaluation.evaluate import evaluate as measure
-    from limelight.evaluation.tokenization import target_language
+    from limelight.evaluation.metrics import target_language
 
     return measure(
         translator,

@@ -1,6 +1,6 @@
 """Vocabulary selection: a step scores only the likely target tokens of the current sentences.
 
-The table (`storage/shortlist.py`) has the most probable target tokens of each source token, and tokens that are always
+The table (`storage/tables.py`) has the most probable target tokens of each source token, and tokens that are always
 included. Each sentence has its own list. The union of all lists is projected once; for a sentence, tokens outside its
 own list get -inf. Probabilities are those of the softmax over a sentence's own list.
 """
@@ -18,7 +18,7 @@ from limelight.errors import UserError
 from limelight.inference.linear import linear_of
 from limelight.models.interface import Active, Ranking, Seq2Seq
 from limelight.shapes import Bool, Float, Int
-from limelight.storage.shortlist import Shortlist
+from limelight.storage.tables import Shortlist
 
 VECTOR = 64
 """The number of columns is a multiple of this, so that they are whole vectors on any processor, in any type."""

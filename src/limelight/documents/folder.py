@@ -12,8 +12,7 @@ from typing import Any
 
 from limelight.differences import describe_differences, differences
 from limelight.documents.document import Document
-from limelight.documents.journal import Journal, read_former
-from limelight.documents.report import LeftOut, Note, Report
+from limelight.documents.report import Journal, LeftOut, Note, Report, read_former
 from limelight.documents.translate import PROGRESS, Work, made_of, translate_document
 from limelight.errors import UserError, counted
 from limelight.files import PARTIAL, cause, sha256

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from limelight.documents.document import Document, open_document
-from limelight.documents.journal import Journal
-from limelight.documents.report import Kept, Report, note_of
+from limelight.documents.report import Journal, Kept, Report, note_of
 from limelight.errors import RunError, UserError
 from limelight.files import cause, write_whole
 from limelight.pipelines.protected import ProtectedText, ProtectedTranslation, protect_text

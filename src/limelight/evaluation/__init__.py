@@ -1,9 +1,9 @@
 """How good a model is: corpus scores with signatures, by source length, and the probability of given translations."""
 
 from limelight.evaluation.evaluate import Evaluation, evaluate
-from limelight.evaluation.lengths import LengthBucket, score_by_length
 from limelight.evaluation.metrics import Metric, corpus_bleu, corpus_chrf
 from limelight.evaluation.score import PairScore, TokenScores, perplexity, score_pairs, score_tokens
+from limelight.evaluation.summary import LengthBucket, score_by_length
 from limelight.evaluation.text import TextEvaluation, evaluate_text
 
 __all__ = [

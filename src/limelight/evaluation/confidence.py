@@ -19,7 +19,7 @@ from limelight.errors import UserError
 from limelight.pipelines.confidence import features_of
 from limelight.pipelines.job import names_of
 from limelight.pipelines.translator import Translator
-from limelight.storage.confidence import Confidence, Logistic
+from limelight.storage.tables import Confidence, Logistic
 from limelight.text.pair import Pair
 
 GOOD = 60.0

@@ -8,12 +8,23 @@ from typing import Any, Unpack
 
 from limelight.config import Direction
 from limelight.errors import UserError
-from limelight.evaluation.lengths import LengthBucket, score_by_length
-from limelight.evaluation.metrics import Metric, References, corpus_bleu, corpus_chrf, require_scorable
-from limelight.evaluation.provenance import files_of, provenance_lines, versions
+from limelight.evaluation.metrics import (
+    Metric,
+    References,
+    choose_tokenization,
+    corpus_bleu,
+    corpus_chrf,
+    require_scorable,
+)
 from limelight.evaluation.score import perplexity, score_pairs
-from limelight.evaluation.summary import summarize_translation
-from limelight.evaluation.tokenization import choose_tokenization
+from limelight.evaluation.summary import (
+    LengthBucket,
+    files_of,
+    provenance_lines,
+    score_by_length,
+    summarize_translation,
+    versions,
+)
 from limelight.pipelines.job import TextOptions, text_settings
 from limelight.pipelines.translator import Translator
 from limelight.text.pair import Pair

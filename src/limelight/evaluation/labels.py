@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from limelight.errors import UserError
-from limelight.evaluation.provenance import files_of, provenance_lines, versions
-from limelight.evaluation.summary import summarize_labels
+from limelight.evaluation.summary import files_of, provenance_lines, summarize_labels, versions
 from limelight.pipelines.classifier import Classifier
 from limelight.text.labels import label_numbers
 from limelight.text.pair import Pair

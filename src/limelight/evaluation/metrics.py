@@ -1,21 +1,97 @@
-"""Corpus scores of translations against references: BLEU and chrF, each with the signature that makes it repeatable.
+"""Corpus scores of translations against references: BLEU and chrF, each with its signature.
 
 The numbers are sacreBLEU's (Post 2018), never a reimplementation: two scores may be compared only where their
-signatures agree. Text goes in as people read it (not tokenized); the metric does its own tokenization.
+signatures agree. Text is given as people read it (not tokenized); the metric tokenizes it.
 
-Both sides are put into Unicode NFC first. Tokenizers write NFC, and a file may spell the same letters otherwise:
-without that, a translation equal to its reference may score near 0 in Vietnamese or Bengali.
-"""
+Both sides are normalized to Unicode NFC first. Tokenizers write NFC, and a file may spell the same letters otherwise:
+without that, a translation equal to its reference may score near 0 in Vietnamese or Bengali."""
 
+import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.utils import SACREBLEU_DIR
 
+from limelight.config import Corpus, DataConfig
 from limelight.errors import UserError
+from limelight.text.scripts import count_scripts
+
+_NAMES = {
+    "zh": "zh zho chi cmn yue wuu hak gan hsn cdo lzh chinese mandarin cantonese",
+    "ja": "ja jpn japanese",
+    "ko": "ko kor korean",
+    "char": "th tha thai lo lao km khm khmer my mya bur burmese shn bo bod tib tibetan dz dzo dzongkha",
+}
+_KINDS = {name: kind for kind, names in _NAMES.items() for name in names.split()}
+_MECAB = {"ja": ("ja-mecab", "char"), "ko": ("ko-mecab", "13a")}
+"""The tokenization by morphemes, and what stands in for it where its package is not installed (Korean has spaces)."""
+SAMPLE = 2000
+"""References that are read to find out their script."""
+KANA_SHARE = 0.05
+"""Japanese is about half kana; Chinese text quotes some Japanese names at most."""
+
+
+class Tokenization(NamedTuple):
+    """One of `TOKENIZATIONS`, and why."""
+
+    name: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.reason})"
+
+
+def choose_tokenization(language: str, references: Iterable[str], *, wanted: str | None = None) -> Tokenization:
+    """The tokenization for BLEU of translations into `language`, or `wanted` where that is given.
+
+    Args:
+        language: a code or an English name: `zh`, `zh-TW`, `zho_Hans`, `Japanese`. Any other text, or one that says the
+            script is Latin, leaves the choice to the script of `references`.
+        references: as people read them; the first `SAMPLE` of them are looked at.
+
+    `flores200` is never chosen: sacreBLEU downloads its model.
+    """
+    if wanted is not None:
+        return Tokenization(wanted, "as asked for")
+    kind, reason = _kind_of_name(language), f"target language {language}"
+    if not kind:
+        kind = _kind_of_script(list(islice(references, SAMPLE)))
+        reason = "by the script of the references" if kind else "words between spaces"
+    if kind not in _MECAB:
+        return Tokenization(kind or "13a", reason)
+    by_morphemes, otherwise = _MECAB[kind]
+    if is_available(by_morphemes):
+        return Tokenization(by_morphemes, reason)
+    return Tokenization(otherwise, f"{reason}; {by_morphemes} is not installed")
+
+
+def target_language(data: DataConfig) -> str:
+    """The language that a model is validated in, or trained to translate into; empty where it has no name, or where
+    there are several."""
+    languages = {corpus.target for corpus in data.valid or data.train}
+    return languages.pop() if len(languages) == 1 and languages != {Corpus.model_fields["target"].default} else ""
+
+
+def _kind_of_name(language: str) -> str:
+    first, *others = re.split("[-_]", language.lower())
+    return "" if "latn" in others else _KINDS.get(first, "")
+
+
+def _kind_of_script(references: Sequence[str]) -> str:
+    """What most letters say; empty for scripts with spaces."""
+    count = count_scripts(references)
+    if 2 * count["hangul"] > count["letters"]:
+        return "ko"
+    if 2 * count["unspaced"] <= count["letters"]:
+        return ""
+    if count["kana"] > KANA_SHARE * count["unspaced"]:
+        return "ja"
+    return "zh" if 2 * count["han"] > count["unspaced"] else "char"
+
 
 References = Sequence[str] | Sequence[Sequence[str]]
 """For each hypothesis one reference, or a sequence of one or more of them."""

@@ -1,4 +1,106 @@
-"""What the figures of an evaluation mean, in a few sentences for people who have never seen them."""
+"""Where figures come from, scores by source length and by direction, and what they mean."""
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from limelight.errors import UserError
+from limelight.evaluation.metrics import References, corpus_bleu, corpus_chrf
+from limelight.text.pair import Pair
+from limelight.text.scripts import count_words
+
+
+def files_of(pairs: Sequence[Pair]) -> dict[str, Any]:
+    """The files of a test set, and how many pairs they hold."""
+    return {"test_files": list(dict.fromkeys(pair.file for pair in pairs)), "pairs": len(pairs)}
+
+
+def versions() -> dict[str, str]:
+    """What computed the numbers; sacreBLEU's version also stands in each signature."""
+    found = {"python": platform.python_version()}
+    for package in ("limelight", "torch", "sacrebleu"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed, run from its sources"
+    return found
+
+
+def provenance_lines(provenance: Mapping[str, Any]) -> list[str]:
+    """A line for each entry, for people."""
+    return [f"{name}: {_listed(value)}" for name, value in provenance.items()]
+
+
+def _listed(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {entry}" for name, entry in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+UPPER_EDGES = (5, 10, 15, 20, 30)
+
+
+@dataclass(frozen=True, slots=True)
+class LengthBucket:
+    """The sentences whose source has `shortest` to `longest` words, both included."""
+
+    shortest: int
+    longest: int | None
+    """None: no upper end."""
+    sentences: int
+    bleu: float | None
+    """None where there are no sentences. BLEU of a few sentences says little: read it with their number."""
+    chrf: float | None
+
+    @property
+    def label(self) -> str:
+        """`6-10`, `31+`, or `0` for empty sources."""
+        if self.longest is None:
+            return f"{self.shortest}+"
+        return f"{self.shortest}-{self.longest}" if self.shortest < self.longest else str(self.shortest)
+
+    def holds(self, words: int) -> bool:
+        """Whether a source of so many words belongs here."""
+        return self.shortest <= words and (self.longest is None or words <= self.longest)
+
+
+def score_by_length(
+    sources: Sequence[str],
+    hypotheses: Sequence[str],
+    references: References,
+    *,
+    tokenize: str = "13a",
+    upper_edges: Sequence[int] = UPPER_EDGES,
+) -> tuple[LengthBucket, ...]:
+    """BLEU and chrF of the sentences of each length; every sentence is in exactly one bucket.
+
+    A bucket ends at each of `upper_edges`, the last has no end; empty sources get one of their own where there are any.
+    Raises `UserError` for edges that do not rise from at least 1.
+    """
+    if any(low >= high for low, high in zip((0, *upper_edges), upper_edges, strict=False)):
+        raise UserError(f"length buckets must rise from at least 1, these do not: {list(upper_edges)}")
+    lengths = [count_words(source) for source in sources]
+    limits: list[tuple[int, int | None]] = [(0, 0)] if 0 in lengths else []
+    limits += zip((1, *(edge + 1 for edge in upper_edges)), (*upper_edges, None), strict=True)
+    buckets = []
+    for shortest, longest in limits:
+        bucket = LengthBucket(shortest, longest, 0, None, None)
+        chosen = [row for row, words in enumerate(lengths) if bucket.holds(words)]
+        buckets.append(
+            _scored(bucket, [hypotheses[row] for row in chosen], [references[row] for row in chosen], tokenize)
+        )
+    return tuple(buckets)
+
+
+def _scored(bucket: LengthBucket, hypotheses: Sequence[str], references: References, tokenize: str) -> LengthBucket:
+    if not hypotheses:
+        return bucket
+    bleu = corpus_bleu(hypotheses, references, tokenize=tokenize).score
+    chrf = corpus_chrf(hypotheses, references).score
+    return LengthBucket(bucket.shortest, bucket.longest, len(hypotheses), bleu, chrf)
+
 
 _STEPS = (
     (60, "translations are very close to the references; make sure that the model was not trained on this text"),

@@ -20,9 +20,8 @@ import torch
 
 from limelight.batching.blocks import blocks_in_order
 from limelight.errors import UserError
-from limelight.evaluation.provenance import provenance_lines, versions
 from limelight.evaluation.score import log_probabilities
-from limelight.evaluation.summary import summarize_text
+from limelight.evaluation.summary import provenance_lines, summarize_text, versions
 from limelight.models.interface import Seq2Seq, eval_mode
 from limelight.models.recurrent.language_model import RecurrentLanguageModel
 from limelight.pipelines.generator import TextGenerator

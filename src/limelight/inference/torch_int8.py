@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from limelight.capabilities import has, int8_engines
-from limelight.layers.integer_rows import integer_rows
+from limelight.layers.embedding import integer_rows
 from limelight.shapes import Float, Int
 
 MIN_SIZE = 1e-30

@@ -18,10 +18,18 @@ import numpy.typing as npt
 
 from limelight.errors import UserError
 from limelight.files import write_whole
-from limelight.inspection.captions import TITLES, caption, chosen, shortened
 from limelight.inspection.heatmap import can_draw, draw_weights, picture_bytes
 from limelight.inspection.standalone import map_page, notebook_frame, require_theme
-from limelight.inspection.words import Groups, drawable, group_pieces, merge_rows_and_columns
+from limelight.inspection.words import (
+    TITLES,
+    Groups,
+    caption,
+    chosen,
+    drawable,
+    group_pieces,
+    merge_rows_and_columns,
+    shortened,
+)
 
 Weights = npt.NDArray[np.float32]
 KINDS = ("encoder_self", "decoder_self", "cross")

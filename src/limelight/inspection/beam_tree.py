@@ -26,7 +26,7 @@ from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request, check_request
 from limelight.decoding.shortlist import Output
 from limelight.decoding.utf8 import Utf8
-from limelight.inspection.steps import candidate
+from limelight.inspection.look_up import candidate
 from limelight.models.interface import Active, KeepHeads, Ranking, Seq2Seq, eval_mode
 from limelight.tokens import Tokenizer
 

@@ -16,7 +16,7 @@ from limelight.config import ModelConfig, TransformerConfig, directions_of, has_
 from limelight.errors import UserError
 from limelight.files import write_folder, writing
 from limelight.interop.folders import CARD, NOTHING_LEFT, exported_card, require_new
-from limelight.interop.marian_tokenizer import refused_tokenizers, write_sentencepiece
+from limelight.interop.marian import refused_tokenizers, write_sentencepiece
 from limelight.interop.names import OUTPUT_BIAS, ctranslate2_rows, odd_heads, refuse, require_complete
 from limelight.layers.embedding import sinusoids
 from limelight.storage.model import StoredModel

@@ -1,13 +1,42 @@
-"""What all conversions share: a folder that is not there yet, and the page in it that tells where the model is from."""
+"""Folders of other tools: untrusted JSON, new folders, and our own folder in fewer bytes."""
 
+import json
 import os
+import shutil
 from pathlib import Path
+from typing import Any
 
 from limelight import __version__
+from limelight.config import dump_config
 from limelight.errors import UserError
-from limelight.storage.layout import CARD
-from limelight.storage.model import StoredModel
-from limelight.untrusted import read_plain
+from limelight.files import write_folder, writing
+from limelight.storage.layout import CARD, CONFIDENCE, CONFIG, DETECTOR, TOKENIZER, WEIGHTS
+from limelight.storage.model import StoredModel, save_labels
+from limelight.storage.weights import FORMS, compact, named_weights, save_weights
+from limelight.tokens import save_tokenizers
+from limelight.untrusted import read_plain, shown
+
+MAX_JSON_BYTES = 32_000_000
+"""Bytes; a vocabulary of a million tokens has about as many."""
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a file. Raises `UserError` naming the file when it is missing, too large or something else."""
+    try:
+        found = json.loads(read_plain(path, MAX_JSON_BYTES))
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:  # also bytes that are no text
+        raise UserError(f"{path}: damaged: not JSON: {shown(str(error))}") from None
+    if not isinstance(found, dict):
+        raise UserError(f"{path}: holds a {type(found).__name__}, not an object with names and values")
+    return found
+
+
+def write_json(path: Path, values: dict[str, Any]) -> None:
+    """Write an object, readable for people."""
+    path.write_text(json.dumps(values, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+
 
 NOTHING_LEFT = "nothing is left there"
 _MAX_CARD_BYTES = 1_000_000
@@ -38,3 +67,30 @@ def _card_in(folder: Path) -> str:
         return read_plain(folder / CARD, _MAX_CARD_BYTES).decode("utf-8", errors="replace")
     except OSError:
         return ""
+
+
+_USE = (
+    "Use it with `limelight translate --model FOLDER`, which searches in the same numbers where the device computes\n"
+    "them fast.\n"
+)
+
+
+def export_limelight(stored: StoredModel, folder: Path, *, form: str) -> None:
+    """Write the model as a folder of its own. Raises `UserError` for an unknown form, and where the folder exists."""
+    if form not in FORMS:
+        raise UserError(f"{form}: our own folders keep weights in {', '.join(FORMS)}")
+    require_new(folder)
+
+    def fill(partial: Path) -> None:
+        save_weights(partial / WEIGHTS, compact(named_weights(stored.model), form), stored.notes)
+        save_tokenizers(stored.tokenizers, partial / TOKENIZER)
+        save_labels(partial, stored.model)
+        for beside in (DETECTOR, CONFIDENCE):
+            if (stored.folder / beside).is_file():
+                shutil.copyfile(stored.folder / beside, partial / beside)
+        config = stored.config.model_copy(update={"weights": form})
+        (partial / CONFIG).write_text(dump_config(config), encoding="utf-8")
+        (partial / CARD).write_text(exported_card(stored, f"A model in {form}", _USE), encoding="utf-8")
+
+    with writing(folder, NOTHING_LEFT):
+        write_folder(folder, fill)

@@ -14,21 +14,26 @@ from limelight import __version__
 from limelight.config import TransformerConfig, has_tags
 from limelight.errors import UserError
 from limelight.files import write_folder, writing
-from limelight.interop.folders import CARD, NOTHING_LEFT, exported_card, imported_card, require_new
-from limelight.interop.json_file import read_json, write_json
-from limelight.interop.marian_config import (
+from limelight.interop.folders import (
+    CARD,
+    NOTHING_LEFT,
+    exported_card,
+    imported_card,
+    read_json,
+    require_new,
+    write_json,
+)
+from limelight.interop.marian import (
     MAX_POSITIONS,
     MarianConfig,
+    Side,
     from_marian,
     imported_run,
-    refused_by_marian,
-    to_marian,
-)
-from limelight.interop.marian_tokenizer import (
-    Side,
     pieces_of,
     read_tokenizers,
+    refused_by_marian,
     refused_tokenizers,
+    to_marian,
     write_tokenizers,
 )
 from limelight.interop.names import OUTPUT_BIAS, Row, marian_copies, marian_rows, refuse, require_complete

@@ -1,8 +1,7 @@
 """The parts between attention and a model: positions, embeddings, feed-forward, residuals, dropout."""
 
-from limelight.layers.dropout import Dropout
 from limelight.layers.embedding import LearnedPositions, RotaryPositions, SinusoidalPositions, TokenEmbedding, sinusoids
-from limelight.layers.feed_forward import FeedForward
+from limelight.layers.feed_forward import Dropout, FeedForward
 
 __all__ = [
     "Dropout",

@@ -1,8 +1,4 @@
-"""What the first layer reads: tokens as vectors, and where they stand.
-
-Attention alone does not know order (it sums over a set). Sinusoids and learned vectors are added to the embeddings;
-rotary positions turn queries and keys inside attention instead.
-"""
+"""Embeddings of tokens and positions, and the row-wise int8 form of a matrix."""
 
 import math
 
@@ -12,6 +8,13 @@ from torch.nn import functional
 
 from limelight.errors import UserError
 from limelight.shapes import Float, Int
+
+
+def integer_rows(weight: Float[Tensor, "out in"]) -> tuple[Int[Tensor, "out in"], Float[Tensor, " out"]]:
+    """int8 values and the scale of each row, so that `values * scale` is the row to within half a scale."""
+    scales = weight.float().abs().amax(dim=1) / 127
+    safe = scales.where(scales > 0, torch.ones_like(scales))
+    return (weight.float() / safe[:, None]).round().to(torch.int8), safe
 
 
 def draw_normal(rows: int, width: int, *, spread: float) -> Float[Tensor, "rows width"]:

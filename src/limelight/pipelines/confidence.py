@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.pipelines.translation import Translation, Word
-from limelight.storage.confidence import Confidence
+from limelight.storage.tables import Confidence
 from limelight.tokens import Tokenizer
 
 LEAST = -20.0

@@ -18,11 +18,10 @@ from limelight.decoding.settings import SearchOptions
 from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.beam_tree import beam_tree
-from limelight.inspection.look_up import look_up
+from limelight.inspection.look_up import decoding_steps, look_up
 from limelight.inspection.maps import attention_map
 from limelight.inspection.page_data import packed, page_document
 from limelight.inspection.standalone import require_theme, standalone_page
-from limelight.inspection.steps import decoding_steps
 from limelight.models.interface import Intervention, KeepHeads
 from limelight.models.recurrent.decoder import AttentiveDecoder
 from limelight.models.recurrent.model import Recurrent

@@ -6,8 +6,8 @@ from typing import Any
 
 from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap
+from limelight.inspection.look_up import text_steps
 from limelight.inspection.page_data import packed, page_document
-from limelight.inspection.steps import text_steps
 from limelight.pipelines.explain import MAX_TOKENS
 from limelight.pipelines.generator import Generated, TextGenerator
 from limelight.pipelines.mask_filler import MaskFiller

@@ -24,7 +24,7 @@ from limelight.errors import UserError
 from limelight.pipelines.confidence import estimated
 from limelight.pipelines.phrases import NO_PHRASES, WIDTH, Phrases, constrained
 from limelight.pipelines.translation import Translation, joined, token_weights
-from limelight.storage.confidence import Confidence
+from limelight.storage.tables import Confidence
 from limelight.text.detection import LanguageDetector
 from limelight.text.foreign import foreign_language
 from limelight.text.languages import normal_code

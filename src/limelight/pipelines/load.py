@@ -22,11 +22,9 @@ from limelight.models.language_model import LanguageModel
 from limelight.models.transformer import encoder_only
 from limelight.pipelines.confidence import SENTENCE_FEATURES, WORD_FEATURES
 from limelight.pipelines.translator import Translator
-from limelight.storage.confidence import read_confidence
-from limelight.storage.detector import read_detector
 from limelight.storage.layout import BEST, CONFIDENCE, CONFIG, DETECTOR, SHORTLIST, find_model
 from limelight.storage.model import StoredModel, load_model, require_command
-from limelight.storage.shortlist import read_shortlist
+from limelight.storage.tables import read_confidence, read_detector, read_shortlist
 from limelight.tokens import Tokenizers
 
 if TYPE_CHECKING:

@@ -51,8 +51,7 @@ from limelight.pipelines.job import (
 )
 from limelight.pipelines.phrases import PhraseTokens
 from limelight.pipelines.translation import Translation
-from limelight.storage.confidence import Confidence
-from limelight.storage.shortlist import Shortlist
+from limelight.storage.tables import Confidence, Shortlist
 from limelight.text.checks import recased, unknown_share
 from limelight.text.detection import LanguageDetector
 from limelight.text.language_names import language_name

@@ -8,8 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
-from limelight.batching.alignments import AlignmentStore, AlignmentWriter, SideForms, open_alignments
-from limelight.batching.store import TokenStore, described, store_matches
+from limelight.batching.store import (
+    AlignmentStore,
+    AlignmentWriter,
+    SideForms,
+    TokenStore,
+    described,
+    open_alignments,
+    store_matches,
+)
 from limelight.config import Corpus
 from limelight.preparation.kept_text import DATA
 from limelight.preparation.lexicon import evenly

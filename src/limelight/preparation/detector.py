@@ -10,8 +10,8 @@ from limelight.batching.store import TokenStore
 from limelight.config import RunConfig, directions_of
 from limelight.files import fill_file, sha256, writing
 from limelight.preparation.kept_text import DATA
-from limelight.storage.detector import read_detector, save_detector
 from limelight.storage.layout import DETECTOR, find_model
+from limelight.storage.tables import read_detector, save_detector
 from limelight.text.detection import MAX_TEXTS, learn_detector
 from limelight.tokens import Tokenizers
 

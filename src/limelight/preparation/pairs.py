@@ -9,9 +9,8 @@ from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 
-from limelight.batching.alignments import AlignmentStore
 from limelight.batching.overlap import find_overlap
-from limelight.batching.store import StoreWriter, TokenStore, open_store, store_matches
+from limelight.batching.store import AlignmentStore, StoreWriter, TokenStore, open_store, store_matches
 from limelight.config import Corpus, DataConfig, RunConfig, has_tags, known_languages
 from limelight.errors import UserError
 from limelight.files import write_folder

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from limelight.batching.store import DESCRIPTION, store_matches
-from limelight.batching.text_store import NO_TEXT, TextStore, TextWriter, open_text_store
+from limelight.batching.store import DESCRIPTION, NO_TEXT, TextStore, TextWriter, open_text_store, store_matches
 from limelight.config import RunConfig
 from limelight.errors import UserError
 from limelight.files import write_folder

@@ -15,7 +15,7 @@ from limelight.config import Corpus, RunConfig, known_languages, load_config
 from limelight.errors import UserError
 from limelight.preparation.lexicon import MAX_PAIRS, Ids, Pieces, evenly, learn_lexicon, most_frequent, most_likely
 from limelight.storage.layout import BEST, CONFIG, SHORTLIST, TOKENIZER, find_model
-from limelight.storage.shortlist import Shortlist, save_shortlist
+from limelight.storage.tables import Shortlist, save_shortlist
 from limelight.text.clean import CleanReport, clean
 from limelight.text.pair import BadLine, Pair
 from limelight.text.readers import read_pairs

@@ -15,8 +15,8 @@ from limelight.serving.tasks import Report
 from limelight.serving.text_worker import TextWorker
 from limelight.serving.warm_up import warm_up
 from limelight.serving.worker import Worker
-from limelight.storage.detector import read_detector
 from limelight.storage.layout import DETECTOR, find_model
+from limelight.storage.tables import read_detector
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,6 @@
-"""The stored model: weights, configuration, tokenizer and card in one folder, nothing executable.
+"""A model folder: save, load, and new rows for tokens that were added to its vocabulary."""
 
-    model.safetensors   config.yaml   tokenizer/   README.md   and, once it is learned, shortlist.safetensors;
-    of a classifier, labels.json; of a model of several source languages, languages.safetensors
-
-A run folder keeps its best model so, under `best/`; the folder can be copied anywhere on its own.
-"""
-
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,11 +14,11 @@ from limelight.models.build import build_model
 from limelight.models.families import family_of, use_of
 from limelight.models.interface import Model
 from limelight.models.transformer.encoder_only import Classifier
-from limelight.storage.compact import expand
 from limelight.storage.layout import CARD, CONFIG, LABELS, TOKENIZER, WEIGHTS, find_model
-from limelight.storage.weights import named_weights, put_weights, read_weights, require_fit, save_weights
+from limelight.storage.weights import expand, named_weights, put_weights, read_weights, require_fit, save_weights
 from limelight.text.labels import dump_labels, read_labels
 from limelight.tokens import Tokenizers, load_tokenizers, save_tokenizers
+from limelight.tokens.extend import Extension
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +102,47 @@ def save_labels(folder: Path, model: Model) -> None:
     """Write the labels among which a model chooses, if it does."""
     if isinstance(model, Classifier):
         write_whole(folder / LABELS, dump_labels(model.labels))
+
+
+def extend_model(stored: StoredModel, extension: Extension) -> tuple[Model, Tokenizers]:
+    """The model with the larger vocabulary, and its tokenizers. Its outputs differ only by the new tokens: the
+    existing rows keep their values.
+
+    Args:
+        stored: a model with a joint vocabulary.
+        extension: of its tokenizer.
+
+    Raises:
+        UserError: the vocabularies of the two sides are separate.
+    """
+    if stored.tokenizers.source is not stored.tokenizers.target:
+        raise UserError(
+            f"{stored.folder}: only a joint vocabulary can be extended, and this model has one for each side"
+        )
+    tokenizers = Tokenizers(extension.tokenizer, extension.tokenizer)
+    model = _built(stored.config, tokenizers)
+    own, theirs = named_weights(model), named_weights(stored.model)
+    weights = _extended(own, theirs, extension.parts, stored.tokenizers.target.padding)
+    put_weights(model, weights, where=str(stored.folder))
+    return model, tokenizers
+
+
+def _built(config: RunConfig, tokenizers: Tokenizers) -> Model:
+    with torch.random.fork_rng(devices=[]):
+        return build_model(config.model, tokenizers).eval()
+
+
+def _extended(
+    own: Mapping[str, Tensor], theirs: Mapping[str, Tensor], parts: Sequence[tuple[int, ...]], padding: int
+) -> dict[str, Tensor]:
+    """The weights, with rows for the new tokens where the first axis is the vocabulary."""
+    return {
+        name: tensor if tensor.shape == own[name].shape else _with_rows(tensor, parts, padding)
+        for name, tensor in theirs.items()
+    }
+
+
+def _with_rows(tensor: Tensor, parts: Sequence[tuple[int, ...]], padding: int) -> Tensor:
+    """The new rows follow the old ones. Padding, where it has a row, stays the last."""
+    new = torch.stack([tensor[list(ids)].float().mean(0) for ids in parts]).to(tensor.dtype)
+    return torch.cat([tensor[:padding], new, tensor[padding:]])

@@ -1,4 +1,4 @@
-"""A model's weights as a safetensors file: names and numbers, nothing that could run."""
+"""Weights as tensors by name, in fp32, bf16 or int8."""
 
 import json
 import os
@@ -13,8 +13,52 @@ from torch import Tensor, nn
 
 from limelight.errors import RunError, UserError
 from limelight.files import cause, fill_file
+from limelight.layers.embedding import integer_rows
 from limelight.memory import physical_memory
 from limelight.untrusted import open_plain, shown
+
+FORMS = ("fp32", "bf16", "int8")
+SCALE = ".scale"
+
+
+def compact(weights: Mapping[str, Tensor], form: str) -> dict[str, Tensor]:
+    """The weights in one of the `FORMS`."""
+    if form == "fp32":
+        return dict(weights)
+    smaller: dict[str, Tensor] = {}
+    for name, tensor in weights.items():
+        if tensor.ndim != 2:
+            smaller[name] = tensor
+        elif form == "bf16":
+            smaller[name] = tensor.bfloat16()
+        else:
+            smaller[name], smaller[name + SCALE] = integer_rows(tensor)
+    return smaller
+
+
+def expand(weights: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
+    """The weights of any form in fp32, as far as they are matrices of bytes with scales; others are left as they are.
+
+    Raises `UserError` naming file and tensor where a scale is missing or does not fit.
+    """
+    full = {name: tensor for name, tensor in weights.items() if not _is_scale(name, weights)}
+    for name, rows in full.items():
+        if rows.dtype != torch.int8:
+            continue
+        scales = weights.get(name + SCALE)
+        if scales is None or rows.ndim != 2 or scales.shape != rows.shape[:1] or scales.dtype != torch.float32:
+            raise UserError(
+                f"{where}: {shown(name)} holds bytes, and {shown(name + SCALE)} is not a number in fp32 for each of "
+                "its rows: damaged, or made by something else; export the model anew"
+            )
+        full[name] = rows.float() * scales[:, None]
+    return full
+
+
+def _is_scale(name: str, weights: Mapping[str, Tensor]) -> bool:
+    of = weights.get(name.removesuffix(SCALE))
+    return name.endswith(SCALE) and of is not None and of.dtype == torch.int8
+
 
 MAX_HEADER_BYTES = 4_000_000
 """Bytes of a file's header; the optimizer's of a model with a hundred layers on each side has under two million."""

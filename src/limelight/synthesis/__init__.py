@@ -1,7 +1,6 @@
 """New training text from a model: distilled and back-translated corpora."""
 
-from limelight.synthesis.inputs import Part
-from limelight.synthesis.job import Job, Limits
+from limelight.synthesis.job import Job, Limits, Part
 from limelight.synthesis.report import report_table
 from limelight.synthesis.synthesize import survey_job, synthesize
 

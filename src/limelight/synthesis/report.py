@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from limelight.evaluation.provenance import versions
+from limelight.evaluation.summary import versions
 from limelight.files import sha256
 from limelight.synthesis.filters import REASONS
 

@@ -21,12 +21,9 @@ from limelight.files import write_whole
 from limelight.models.interface import longest_sequence
 from limelight.pipelines.translator import Translation, Translator
 from limelight.resumable import ResumableFile, places_of, resumable
-from limelight.synthesis.choose import Choose, best, most_similar, tokenization_for
-from limelight.synthesis.filters import fault
-from limelight.synthesis.inputs import Input, Survey, one_column, read_inputs, survey
-from limelight.synthesis.job import Job
+from limelight.synthesis.filters import Choose, Seen, best, fault, most_similar, tokenization_for
+from limelight.synthesis.job import Input, Job, Survey, one_column, read_inputs, survey
 from limelight.synthesis.report import Tally, read_report, report_path, report_values
-from limelight.synthesis.seen import Seen
 from limelight.text.archive import compress
 from limelight.text.open_text import text_suffix
 

@@ -2,7 +2,7 @@
 
 New tokens get ids after the existing ones, and merges rank below all existing merges. So a text that contains none of
 the new characters and none of the new merges keeps its segmentation, and the weights of a trained model stay valid
-(`storage/extend.py` adds their rows).
+(`storage/model.py` adds their rows).
 """
 
 from __future__ import annotations

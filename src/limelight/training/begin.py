@@ -14,9 +14,8 @@ from limelight.files import write_whole
 from limelight.models.interface import Model
 from limelight.models.transformer.encoder_only import Classifier
 from limelight.preparation.pairs import Say
-from limelight.storage.compact import expand
 from limelight.storage.layout import CARD, LABELS, WEIGHTS, find_model
-from limelight.storage.weights import named_weights, put_weights, read_weights
+from limelight.storage.weights import expand, named_weights, put_weights, read_weights
 from limelight.text.labels import read_labels
 from limelight.tokens import Tokenizer, Tokenizers
 from limelight.tokens.tokenizer import UNKNOWN, byte_of

@@ -15,8 +15,8 @@ from limelight.evaluation.confidence import (
     fit_examples,
 )
 from limelight.pipelines.load import load_translator
-from limelight.storage.confidence import save_confidence
 from limelight.storage.layout import BEST, CONFIDENCE, find_model
+from limelight.storage.tables import save_confidence
 from limelight.text.pair import Pair
 
 MAX_AT_THE_END = 500

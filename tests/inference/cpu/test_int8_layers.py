@@ -15,7 +15,7 @@ from limelight.inference.cpu.state import CompiledState
 from limelight.inference.cpu.transformer import CompiledTransformer, ProductLayers
 from limelight.inference.linear import CompiledInt8Linear, int8_kind
 from limelight.inference.prepare import prepare
-from limelight.layers.integer_rows import integer_rows
+from limelight.layers.embedding import integer_rows
 from limelight.models.transformer import Transformer
 from tests.models.followed import Followed, assert_same, begun, random_sources
 from tests.models.helpers import make_model, transformer

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from limelight.batching.alignments import AlignmentStore
-from limelight.batching.store import Ragged, TokenStore
+from limelight.batching.store import AlignmentStore, Ragged, TokenStore
 from limelight.batching.stream import BatchStream, Position
 from limelight.config import BatchingConfig, Corpus, DataConfig, Direction, RunConfig, TrainingConfig
 from limelight.errors import UserError

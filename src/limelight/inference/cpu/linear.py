@@ -5,7 +5,7 @@ import copy
 from torch import Tensor, nn
 
 from limelight.inference.cpu.int8 import multiply, pack_rows, select_outputs
-from limelight.layers.integer_rows import integer_rows
+from limelight.layers.embedding import integer_rows
 from limelight.shapes import Float, Int
 
 

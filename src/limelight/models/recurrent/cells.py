@@ -12,7 +12,7 @@ from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence
 
 from limelight.errors import UserError
-from limelight.layers.dropout import Dropout
+from limelight.layers.feed_forward import Dropout
 from limelight.models.cache import put_rows
 from limelight.shapes import Float, Int
 

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from limelight.layers.dropout import Dropout
 from limelight.layers.embedding import TokenEmbedding
+from limelight.layers.feed_forward import Dropout
 from limelight.models.interface import KeepHeads, Memory
 from limelight.models.recurrent.cells import kind_of
 from limelight.shapes import Bool, Float, Int

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
-from limelight.layers.dropout import Dropout
 from limelight.layers.embedding import TokenEmbedding, projection_weight
+from limelight.layers.feed_forward import Dropout
 from limelight.models.interface import KeepHeads, Memory, State
 from limelight.models.language_model import LanguageModel
 from limelight.models.recurrent.cells import (

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from limelight.batching.batch import Batch
-from limelight.layers.dropout import Dropout
 from limelight.layers.embedding import TokenEmbedding, projection_weight
+from limelight.layers.feed_forward import Dropout
 from limelight.models.interface import AttentionWeights, KeepHeads, Seq2Seq
 from limelight.models.recurrent.decoder import (
     RecurrentDecoder,

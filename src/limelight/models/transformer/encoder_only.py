@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from limelight.batching.batch import Batch
-from limelight.layers.dropout import Dropout
+from limelight.layers.feed_forward import Dropout
 from limelight.models.interface import KeepHeads, Model
 from limelight.models.transformer import Encoder
 from limelight.shapes import Bool, Float, Int

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from torch import Tensor, nn
 
 from limelight.attention.multi_head import MultiHeadAttention, Rotate
-from limelight.layers.dropout import Dropout
+from limelight.layers.feed_forward import Dropout
 from limelight.models.cache import Columns
 from limelight.shapes import Bool, Float
 

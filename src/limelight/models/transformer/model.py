@@ -9,10 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from limelight.attention.masks import as_bias, permit_keys
+from limelight.attention.attend import as_bias, permit_keys
 from limelight.attention.multi_head import Rotate
 from limelight.batching.batch import Batch
-from limelight.layers.dropout import Dropout
 from limelight.layers.embedding import (
     LearnedPositions,
     RotaryPositions,
@@ -20,6 +19,7 @@ from limelight.layers.embedding import (
     TokenEmbedding,
     projection_weight,
 )
+from limelight.layers.feed_forward import Dropout
 from limelight.models.cache import Columns, Past
 from limelight.models.interface import AttentionWeights, KeepHeads, Seq2Seq
 from limelight.models.transformer.layers import DecoderLayer, DecoderLayerOutput, EncoderLayer, Layer, SourceView

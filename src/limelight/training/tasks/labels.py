@@ -8,8 +8,7 @@ from torch.nn import functional
 
 from limelight.batching.batch import Batch, cut_batches
 from limelight.batching.drawing import Drawing, View
-from limelight.batching.label_stream import LabelStream
-from limelight.batching.labels import begun, label_batch
+from limelight.batching.labels import LabelStream, begun, label_batch
 from limelight.batching.stream import Position
 from limelight.config import RunConfig
 from limelight.evaluation.labels import score_labels

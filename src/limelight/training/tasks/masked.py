@@ -5,7 +5,7 @@ from collections.abc import Generator
 import torch
 
 from limelight.batching.batch import Batch
-from limelight.batching.masking import MaskedStream
+from limelight.batching.blocks import MaskedStream
 from limelight.batching.stream import Position
 from limelight.config import RunConfig
 from limelight.models.interface import Model, eval_mode, longest_sequence

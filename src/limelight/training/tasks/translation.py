@@ -6,10 +6,9 @@ from collections.abc import Generator, Mapping, Sequence
 import numpy as np
 import torch
 
-from limelight.batching.alignments import AlignmentStore
 from limelight.batching.batch import Batch
 from limelight.batching.drawing import Drawing, View
-from limelight.batching.store import TokenStore
+from limelight.batching.store import AlignmentStore, TokenStore
 from limelight.batching.stream import BatchStream, Position
 from limelight.config import (
     Corpus,
@@ -21,7 +20,7 @@ from limelight.config import (
     has_tags,
     trained_directions,
 )
-from limelight.evaluation.tokenization import target_language
+from limelight.evaluation.metrics import target_language
 from limelight.models.interface import Model, Seq2Seq, device_of, longest_sequence
 from limelight.preparation.pairs import Prepared
 from limelight.text.augmentation import Languages

@@ -7,8 +7,7 @@ import torch
 
 from limelight.batching.batch import Batch, cut_batches, make_batch
 from limelight.config import DecodingConfig
-from limelight.evaluation.metrics import corpus_bleu, corpus_chrf, require_scorable
-from limelight.evaluation.tokenization import choose_tokenization
+from limelight.evaluation.metrics import choose_tokenization, corpus_bleu, corpus_chrf, require_scorable
 from limelight.models.interface import Seq2Seq, longest_sequence, require_room
 from limelight.pipelines.translator import Translator
 from limelight.text.pair import Pair

@@ -1,0 +1,232 @@
+"""Tables of a model that are learned from its text: languages, confidence and shortlist."""
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from limelight.errors import UserError
+from limelight.files import write_whole
+from limelight.storage.weights import read_weights, save_weights
+from limelight.text.detection import BUCKETS, LanguageDetector
+from limelight.tokens import END, UNKNOWN, Tokenizers
+from limelight.untrusted import read_plain, shown
+
+
+def save_detector(path: Path, detector: LanguageDetector) -> None:
+    """Write it. Raises `RunError` naming path and cause when that fails."""
+    notes = {
+        "languages": json.dumps(detector.languages),
+        "temperature": repr(detector.temperature),
+        "alphabet": "".join(sorted(detector.alphabet)),
+    }
+    save_weights(path, {"scores": torch.from_numpy(detector.scores)}, notes)
+
+
+def read_detector(path: Path) -> LanguageDetector | None:
+    """The detector in a file; None where there is no file. Raises `UserError` naming it where it is damaged."""
+    if not path.exists():
+        return None
+    tensors, notes = read_weights(path, "detector of languages")
+    try:
+        languages = json.loads(notes["languages"])
+        temperature = float(notes["temperature"])
+        alphabet = frozenset(notes["alphabet"])
+    except (KeyError, ValueError) as error:
+        raise UserError(f"{path}: this is no detector of languages: {error}") from None
+    if not isinstance(languages, list) or not all(isinstance(each, str) for each in languages) or len(languages) < 2:
+        raise UserError(f"{path}: a detector knows at least two languages, this one {languages!r:.80}")
+    scores = tensors.get("scores", torch.empty(0))
+    if scores.dtype != torch.uint8 or tuple(scores.shape) != (len(languages), BUCKETS) or len(tensors) != 1:
+        raise UserError(
+            f"{path}: this is no detector of languages: it holds {scores.dtype} of shape {tuple(scores.shape)}, "
+            f"expected one tensor of uint8 of shape {(len(languages), BUCKETS)}"
+        )
+    if not math.isfinite(temperature) or temperature <= 0:
+        raise UserError(f"{path}: the temperature of a detector is above 0, not {temperature}")
+    return LanguageDetector(tuple(languages), np.asarray(scores.numpy()), temperature, alphabet)
+
+
+FORMAT = 1
+MAX_BYTES = 1_000_000
+MAX_WEIGHT = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Logistic:
+    """The probability of something, given some features: `1 / (1 + exp(-(weights . features + bias)))`."""
+
+    weights: tuple[float, ...]
+    bias: float
+    least: tuple[float, ...] = ()
+    """The range of each feature in the text that the weights were fitted on, from `least` to `greatest`. Features are
+    clamped to it: far outside, a weight says nothing. Empty in files of earlier versions."""
+    greatest: tuple[float, ...] = ()
+
+    def probability(self, features: Sequence[float]) -> float:
+        """From 0 to 1. Raises `ValueError` for another number of features."""
+        if self.least:
+            bounds = zip(features, self.least, self.greatest, strict=True)
+            features = [min(high, max(low, each)) for each, low, high in bounds]
+        logit = self.bias + sum(weight * each for weight, each in zip(self.weights, features, strict=True))
+        return 1 / (1 + math.exp(-max(-50.0, min(50.0, logit))))
+
+
+@dataclass(frozen=True, slots=True)
+class Confidence:
+    """Learned by `evaluation.confidence.fit_examples`; the features are those of `pipelines/confidence.py`."""
+
+    sentence: Mapping[str, Logistic]
+    """By direction (`en-de`); that of the name "" is for all others."""
+    word: Mapping[str, Logistic]
+    """The same for words; empty if the words of a text cannot be matched with tokens, as in Chinese."""
+
+    def of(self, direction: str) -> tuple[Logistic, Logistic | None]:
+        """For sentences and, if known, for words of a direction."""
+        return self.sentence.get(direction) or self.sentence[""], self.word.get(direction) or self.word.get("")
+
+
+def save_confidence(path: Path, confidence: Confidence, notes: Mapping[str, Any]) -> None:
+    """Write it, with notes on what it was learned from. Raises `RunError` naming path and cause when that fails, and
+    `ValueError` for weights that `read_confidence` would refuse."""
+    for table in (confidence.sentence, confidence.word):
+        _check(table)
+    values = {"format": FORMAT, **asdict(confidence), "notes": dict(notes)}
+    write_whole(path, json.dumps(values, indent=1, ensure_ascii=False) + "\n")
+
+
+def read_confidence(path: Path, *, sentence: int, word: int) -> Confidence | None:
+    """What is in a file; None where there is no file. `sentence` and `word` are the numbers of features.
+
+    Raises `UserError` naming the file where it is damaged, of another format, or for other features.
+    """
+    if not path.exists():
+        return None
+    try:
+        values = json.loads(read_plain(path, MAX_BYTES).decode("utf-8"))
+        if values["format"] != FORMAT:
+            raise UserError(f"{path}: format {shown(str(values['format']))}, and this version reads {FORMAT}")
+        of_sentence, of_word = _table(values["sentence"], sentence), _table(values["word"], word)
+        if "" not in of_sentence or (of_word and "" not in of_word):
+            raise ValueError("there is none for all directions")
+        return Confidence(of_sentence, of_word)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise UserError(f"{path}: this is no confidence.json of a model: {shown(str(error))}") from None
+
+
+def _table(values: Any, features: int) -> dict[str, Logistic]:
+    """By direction. Raises `ValueError` for what is no table of finite numbers, `features` weights each."""
+    found = {
+        str(name): Logistic(
+            tuple(map(float, row["weights"])),
+            float(row["bias"]),
+            tuple(map(float, row.get("least", ()))),
+            tuple(map(float, row.get("greatest", ()))),
+        )
+        for name, row in values.items()
+    }
+    for name, each in found.items():
+        if len(each.weights) != features:
+            raise ValueError(f"{name!r} has {len(each.weights)} weights, expected {features}")
+    _check(found)
+    return found
+
+
+def _check(table: Mapping[str, Logistic]) -> None:
+    """Raises `ValueError` for numbers that are not finite or too large, and for ranges that are not one per weight."""
+    for name, each in table.items():
+        numbers = (*each.weights, each.bias, *each.least, *each.greatest)
+        if not all(abs(number) <= MAX_WEIGHT for number in numbers):
+            raise ValueError(f"{name!r} has a weight that is no number from -{MAX_WEIGHT:g} to {MAX_WEIGHT:g}")
+        if len(each.least) != len(each.greatest) or len(each.least) not in (0, len(each.weights)):
+            raise ValueError(f"{name!r} has {len(each.least)} ranges, expected {len(each.weights)}")
+
+
+Ids = npt.NDArray[np.integer]
+
+MAX_CANDIDATES = 256
+"""For each source token; more are no shortlist, and nothing else bounds those of an untrusted file."""
+
+LISTED, FEWEST = 8192, 24
+"""Candidates of all present source tokens together, and of each at least. Many sentences have what one another's tokens
+become; one alone has room for more of its own, and needs them."""
+
+_AXES = {"candidates": 2, "always": 1}
+"""The tensors of the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shortlist:
+    """Target tokens for each source token.
+
+    Attributes:
+        candidates: (source tokens, candidates) target ids, the likeliest first; what is left of a row is filled with
+            the end.
+        always: (tokens,) target ids that are candidates of every sentence. The end and the unknown token need not be
+            among them: they are so all the same.
+    """
+
+    candidates: Ids
+    always: Ids
+
+    def require_fit(self, sources: int, classes: int, where: str) -> None:
+        """Raises `UserError` that begins with `where` unless it is for so many source tokens and target classes."""
+        rows, width = self.candidates.shape
+        if rows != sources:
+            raise UserError(f"{where}: it is for {rows:,} source tokens, and the model has {sources:,}")
+        if not 1 <= width <= MAX_CANDIDATES:
+            raise UserError(f"{where}: {width:,} candidates for each token; there are from 1 to {MAX_CANDIDATES}")
+        for name, ids in (("candidates", self.candidates), ("always", self.always)):
+            if ids.size and not 0 <= ids.min() <= ids.max() < classes:
+                outside = ids.min() if ids.min() < 0 else ids.max()
+                raise UserError(f"{where}: {name} has the id {outside}, and the model's are from 0 to {classes - 1}")
+
+    def of(self, sources: Iterable[Sequence[int] | Ids], classes: int) -> npt.NDArray[np.bool_]:
+        """(classes,) which target tokens any of the sources may become: `LISTED` of them, `FEWEST` of each token."""
+        listed = np.zeros(classes, dtype=bool)
+        listed[[END, UNKNOWN]] = True
+        listed[self.always] = True
+        pieces = np.unique(np.concatenate([np.asarray(source, dtype=np.int64) for source in sources]))
+        each = max(FEWEST, LISTED // max(len(pieces), 1))
+        listed[self.candidates[pieces, :each]] = True
+        return listed
+
+
+def save_shortlist(path: Path, shortlist: Shortlist, tokenizers: Tokenizers) -> None:
+    """Write it, with what tells its vocabulary from others. Raises `RunError` naming path and cause when that fails."""
+    tensors = {name: torch.from_numpy(getattr(shortlist, name).astype(np.int32)) for name in _AXES}
+    save_weights(path, tensors, {"vocabulary": _fingerprint(tokenizers)})
+
+
+def read_shortlist(path: Path, tokenizers: Tokenizers) -> Shortlist:
+    """The shortlist in a file. Raises `UserError` naming it where it is missing, damaged, or for other tokenizers."""
+    if not path.exists():
+        raise UserError(f"{path}: there is no shortlist yet; `limelight shortlist --model RUN` learns it")
+    tensors, notes = read_weights(path, "shortlist")
+    faults = [f"{name} is missing" for name in _AXES if name not in tensors]
+    faults += [f"unknown {shown(name)}" for name in tensors if name not in _AXES]
+    faults += [
+        f"{name} is {tensors[name].dtype} of shape {tuple(tensors[name].shape)}, expected int32 with axes: {axes}"
+        for name, axes in _AXES.items()
+        if name in tensors and (tensors[name].dtype != torch.int32 or tensors[name].ndim != axes)
+    ]
+    if faults:
+        raise UserError(f"{path}: not a shortlist: {'; '.join(faults[:8])}")
+    shortlist = Shortlist(tensors["candidates"].numpy(), tensors["always"].numpy())
+    shortlist.require_fit(tokenizers.source.padding, tokenizers.target.padding, str(path))
+    if notes.get("vocabulary") != _fingerprint(tokenizers):
+        raise UserError(f"{path}: it was learned for another vocabulary; learn it again with `limelight shortlist`")
+    return shortlist
+
+
+def _fingerprint(tokenizers: Tokenizers) -> str:
+    """SHA-256 of the tokens of both sides in the order of their ids."""
+    pieces = [tokenizer.pieces(range(tokenizer.size)) for tokenizer in tokenizers]
+    return hashlib.sha256(json.dumps(pieces).encode()).hexdigest()
