@@ -1,5 +1,6 @@
 """Guards, on sentences whose translations are scripted: what is found, what is searched again, what is put right."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,7 +14,7 @@ from limelight.decoding.request import Request
 from limelight.decoding.sampling import Sampling
 from limelight.decoding.settings import SearchSettings
 from limelight.pipelines.guards import SEVERITY, faults, guarded
-from limelight.pipelines.job import Prepared, Sentence
+from limelight.pipelines.job import Prepared, Sentence, nothing_unheld
 from limelight.pipelines.translation import Translation, Word
 from limelight.text.checks import recased
 from limelight.text.marks import annotated, has_marks, show_marks
@@ -53,13 +54,15 @@ def translated(
     uncovered: Callable[[Translation], float] = lambda _: 0.0,
     direction: Direction | None = None,
     reader: Callable[[Prepared, Sequence[Hypothesis]], Translation] = read,
+    unheld: Callable[[str], Sequence[tuple[int, int]]] = nothing_unheld,
 ) -> tuple[Translation, list[str]]:
     """The translation, and the texts that were searched."""
     settings = settings or SearchSettings()
     first, asked = replace(asked_of(text, settings), direction=direction, marked=has_marks(text)), []
     assert first.request is not None
     remade = lambda _, other, __: asked_of(other, settings)  # noqa: E731
-    steps = guarded(Sentence(first, first.request, remade, reader, unknown, placeholders, as_sentence, uncovered))
+    asking = Sentence(first, first.request, remade, reader, unknown, placeholders, as_sentence, uncovered)
+    steps = guarded(replace(asking, unheld=unheld))
     found = None
     while True:
         try:
@@ -84,6 +87,54 @@ def test_where_nothing_is_wrong_nothing_is_searched_again() -> None:
     found, asked = translated("the dog sees 3 birds", lambda *_: ["der Hund sieht drei Vögel"])
     assert (found.text, found.warnings, found.confidence) == ("der Hund sieht drei Vögel", (), 0.9)
     assert len(asked) == 1
+
+
+def han_of(text: str) -> list[tuple[int, int]]:
+    """As if a vocabulary lacked two letters."""
+    return [match.span() for match in re.finditer("[東京]+", text)]
+
+
+def test_what_the_vocabulary_does_not_hold_is_a_placeholder_from_the_first_search_on() -> None:
+    found, asked = translated(
+        "the dog sees 東京", lambda *_: ["der Hund sieht <ph0> an"], placeholders=True, unheld=han_of
+    )
+    assert asked == ["the dog sees <ph0>"]
+    assert (found.text, found.warnings) == ("der Hund sieht 東京 an", ())
+    found, asked = translated("東京", lambda *_: ["x"], placeholders=True, unheld=han_of)
+    assert (found.text, asked) == ("東京", [])
+
+
+def test_what_is_lost_is_put_back_with_a_warning() -> None:
+    found, _ = translated("the dog sees 東京.", lambda *_: ["der Hund sieht."], placeholders=True, unheld=han_of)
+    assert (found.text, found.warnings) == ("der Hund sieht 東京.", ("sign lost",))
+    found, _ = translated("the dog → runs", lambda *_: ["der Hund läuft"], unheld=lambda text: [(8, 9)] * ("→" in text))
+    assert (found.text, found.warnings) == ("der Hund → läuft", ("sign lost",))
+
+
+def test_a_model_without_placeholders_may_have_misspelled_a_word_so_it_is_not_repeated() -> None:
+    found, _ = translated("the dog sees 東京", lambda *_: ["der Hund sieht Tokio"], unheld=han_of)
+    assert (found.text, found.warnings) == ("der Hund sieht Tokio", ("sign lost",))
+
+
+def test_signs_that_a_translation_has_changed_are_searched_again_as_placeholders() -> None:
+    def say(text: str, _: SearchSettings) -> list[str]:
+        return ["der Hund <ph0> läuft"] if "<ph0>" in text else ["der Hund läuft"]
+
+    found, asked = translated("the dog => runs", say, placeholders=True)
+    assert asked == ["the dog => runs", "the dog <ph0> runs"]
+    assert (found.text, found.warnings) == ("der Hund => läuft", ())
+    found, asked = translated("the {dog} runs", say, placeholders=True)
+    assert (asked[1], found.text) == ("the <ph0> runs", "der Hund {dog} läuft")
+    found, _ = translated("the dog => runs", lambda *_: ["der Hund läuft"])
+    assert (found.text, found.warnings) == ("der Hund läuft", ("sign lost",))
+
+
+def test_names_with_letters_of_another_language_are_kept() -> None:
+    def say(text: str, _: SearchSettings) -> list[str]:
+        return ["<ph0> läuft"] if "<ph0>" in text else ["der Hund läuft"]
+
+    found, _ = translated("Kőszegi runs", say, placeholders=True, direction=Direction("en", "de"))
+    assert (found.text, found.warnings) == ("Kőszegi läuft", ())
 
 
 def test_a_loop_is_searched_again_without_repeating_it() -> None:
@@ -436,7 +487,7 @@ def test_placeholders_of_marked_text_are_counted() -> None:
 
 def test_every_fault_has_a_weight() -> None:
     found = {
-        *faults("a 17 kg a@b.org " * 3, ""),
+        *faults("a 17 kg a@b.org → " * 3, ""),
         *faults("a", "17"),
         *faults("no no no", "x " * 99, ("en", "de")),
         *faults("a b", "a b"),

@@ -13,6 +13,7 @@ translation name the faults that the returned text has:
     number lost       a number of the source is missing, or has another value
     number added      none is missing, and it has a number that the source does not have
     unit lost         a unit or a currency next to a number is missing
+    sign lost         a sign, or a word with a letter that the vocabulary does not hold, is missing or repeated
     address lost      a URL or an e-mail address was missing, and was appended
     placeholder lost  a placeholder of marked text is missing or duplicated
     quotation lost    a quotation mark of the source is missing
@@ -33,6 +34,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from limelight.config import MAX_LENGTH_PENALTY
@@ -44,10 +46,11 @@ from limelight.pipelines.job import Prepared, Sentence, Steps, names_of
 from limelight.pipelines.translation import Translation
 from limelight.text import checks
 from limelight.text.glossary import is_used
+from limelight.text.kept_signs import changed_signs, find_foreign_words, find_signs, lost_parts, put_back_signs
 from limelight.text.marks import MARK, PLACEHOLDER, TERM_BEGIN, TERM_END
 from limelight.text.number_changes import put_back_numbers
 from limelight.text.polarity import changes_polarity
-from limelight.text.protectors import PROTECTORS, numbers
+from limelight.text.protectors import PROTECTORS, numbers, spans_by
 from limelight.tokens import Tokenizers
 
 SEVERITY = {
@@ -59,6 +62,7 @@ SEVERITY = {
     "number lost": 4,
     "number added": 2,
     "unit lost": 2,
+    "sign lost": 4,
     "unknown script": 2,
     "uncovered": 4,
     "quotation lost": 2,
@@ -170,6 +174,8 @@ def checked(sentence: Sentence, translation: Translation) -> Attempt:
     brief = len(text) < BRIEF * len(source) and len(checks.WORD.findall(source)) >= MIN_WORDS
     if brief and "too short" not in found and (translation.confidence or 0.0) < CONFIDENT:
         found = (*found, "uncovered") if sentence.uncovered(translation) >= UNCOVERED else found
+    if "sign lost" not in found and lost_parts(source, sentence.unheld(source), text):
+        found = (*found, "sign lost")
     if not all(is_used(term.strip(), text) for term in TERM.findall(sentence.text)):
         found = (*found, "term lost")
     doubtful = checks.is_capitals(source) or in_title_case(sentence)
@@ -213,6 +219,9 @@ def faults(source: str, output: str, languages: tuple[str, str] = ("", "")) -> t
         "placeholder lost": Counter(PLACEHOLDER.findall(source)) != Counter(PLACEHOLDER.findall(output)),
         "too short": checks.is_too_short(source, output) or not output.strip(),
         "too long": checks.is_too_long(source, output),
+        "sign lost": bool(
+            changed_signs(source, output) or lost_parts(source, find_foreign_words(source, languages), output)
+        ),
         "address lost": bool(checks.lost_addresses(source, output)),
         "number lost": bool(changes.lost),
         "number added": bool(changes.added) and not changes.lost,
@@ -231,6 +240,13 @@ def repaired(sentence: Sentence, attempt: Attempt) -> Attempt:
     if "number lost" in best.faults:
         languages = names_of(sentence.prepared.direction)
         best = _changed(sentence, best, put_back_numbers(source, best.translation.text, languages))
+    if "sign lost" in best.faults:
+        parts = [*sentence.unheld(source), *find_foreign_words(source, names_of(sentence.prepared.direction))]
+        if not sentence.knows_placeholders:  # words are there, in a wrong spelling
+            parts = [each for each in parts if not any(map(str.isalnum, source[slice(*each)]))]
+        text = put_back_signs(source, best.translation.text, parts)
+        remaining |= {"sign lost"} if text != best.translation.text else set()
+        best = _changed(sentence, best, text)
     for repairs in (CUTS, REPAIRS, ADDITIONS):
         for fault, repair in repairs.items():
             if fault in best.faults:
@@ -287,13 +303,20 @@ def with_plain_quotes(sentence: Sentence, best: Attempt) -> Steps[list[Translati
     return [replace(each, text=checks.styled_quotes(checks.plain_quotes(each.text), language)) for each in found[:1]]
 
 
+CODE = [PROTECTORS[name] for name in ("templates", "variables", "names")]
+"""Signs with the words that belong to them, such as `{x}`."""
+
+
 def with_placeholders(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:
-    """Protect addresses, and also all numbers if one has changed, by placeholders."""
-    if not ({"address lost", *OF_NUMBERS} & set(best.faults) and sentence.is_free and sentence.knows_placeholders):
+    """Protect addresses, and also all numbers or signs if one has changed, by placeholders."""
+    wrong = {"address lost", "sign lost", *OF_NUMBERS} & set(best.faults)
+    if not (wrong and sentence.is_free and sentence.knows_placeholders):
         return []
-    protectors = [PROTECTORS["addresses"]]
+    languages, protectors = names_of(sentence.prepared.direction), [PROTECTORS["addresses"]]
+    if "sign lost" in best.faults:
+        protectors += [*CODE, spans_by(find_signs), spans_by(partial(find_foreign_words, languages=languages))]
     if OF_NUMBERS & set(best.faults):
-        protectors.append(numbers(names_of(sentence.prepared.direction)[0], every=True))
+        protectors.append(numbers(languages[0], every=True))
     found = yield from sentence.search(protectors=protectors)
     return found
 

@@ -32,7 +32,7 @@ from limelight.text.marks import has_marks
 from limelight.text.number_notation import localized_numbers
 from limelight.text.numbers import has_digits
 from limelight.text.protect import Protected, protect_within, restore
-from limelight.text.protectors import Protector, numbers
+from limelight.text.protectors import Protector, numbers, spans_by
 from limelight.text.sentences import Sentences, split_sentences
 from limelight.tokens import Tokenizers
 from limelight.tokens.marked import decode_marked
@@ -79,6 +79,11 @@ def asked_once(request: Request) -> Steps[Found]:
     """The hypotheses of a request, from one search."""
     [found] = yield [request]
     return found
+
+
+def nothing_unheld(_text: str) -> Sequence[tuple[int, int]]:
+    """For a vocabulary that holds all characters."""
+    return ()
 
 
 def side_by_side(several: Sequence[Steps[Result]]) -> Steps[list[Result]]:
@@ -245,6 +250,8 @@ class Sentence:
     """The share of source words to which a translation does not attend; 0 if unknown."""
     ask: Callable[[Request], Steps[Found]] = asked_once
     """Returns the hypotheses of a request, from one search or several."""
+    unheld: Callable[[str], Sequence[tuple[int, int]]] = nothing_unheld
+    """Finds the parts of a text that the vocabulary does not hold (`text/kept_signs.py`)."""
 
     @property
     def text(self) -> str:
@@ -270,12 +277,12 @@ class Sentence:
     ) -> Steps[list[Translation]]:
         """Its translations, best first; of another `text` or with other `settings` if given.
 
-        If the model knows placeholders, numbers with separators, and what `protectors` find, are placeholders in the
-        model's input; with phrases to include, all numbers are, so that no phrase can divide one. If nothing else is
-        left to translate, there is no search.
+        If the model knows placeholders, numbers with separators, what the vocabulary does not hold, and what
+        `protectors` find, are placeholders in the model's input; with phrases to include, all numbers are, so that no
+        phrase can divide one. If nothing else is left to translate, there is no search.
         """
         text, asked, protected = self.text if text is None else text, self.prepared, None
-        if self.knows_placeholders and not self.request.prefix and (protectors or has_digits(text)):
+        if self.knows_placeholders and not self.request.prefix and (protectors or self._has_fixed(text)):
             protected = self._protected(text, protectors)
         if protected is not None and not protected.has_words and self.is_free:
             nothing = self.read(replace(asked, request=None), ())
@@ -293,6 +300,10 @@ class Sentence:
             return list(several)
         return [_with_spans(each, protected) for each in several]
 
+    def _has_fixed(self, text: str) -> bool:
+        """Whether a text has parts that are always placeholders."""
+        return has_digits(text) or bool(self.unheld(text))
+
     def _protected(self, text: str, protectors: Sequence[Protector]) -> Protected | None:
         """A text with placeholders for numbers with separators, in the notation of the target language, and for what
         `protectors` find. None if there are none, or more than there are placeholders."""
@@ -301,7 +312,7 @@ class Sentence:
             return None
         try:
             every = bool(self.request.constraints.include)
-            protected = protect_within(text, [*protectors, numbers(source, every=every)])
+            protected = protect_within(text, [*protectors, numbers(source, every=every), spans_by(self.unheld)])
         except ValueError:
             return None
         if protected.text == text:

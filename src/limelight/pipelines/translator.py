@@ -41,6 +41,7 @@ from limelight.pipelines.job import (
     choose_direction,
     finish_sentence,
     in_language,
+    names_of,
     one_for_each,
     other_language,
     paragraph,
@@ -54,6 +55,7 @@ from limelight.pipelines.translation import Translation
 from limelight.storage.tables import Confidence, Shortlist
 from limelight.text.checks import recased, unknown_share
 from limelight.text.detection import LanguageDetector
+from limelight.text.kept_signs import INVISIBLE, find_unheld, held_characters
 from limelight.text.language_names import language_name
 from limelight.text.languages import normal_code
 from limelight.text.long_sentences import MAX_TOKENS, with_short
@@ -351,6 +353,16 @@ class Translator:
         source = self.tokenizers.source
         return frozenset("".join(source.pieces(range(source.size))).lower())
 
+    @cached_property
+    def _held(self) -> frozenset[str]:
+        """The characters that the source vocabulary holds; those that are no letters are in the target's, too."""
+        source, target = (held_characters(each.pieces(range(each.size))) for each in self.tokenizers)
+        return frozenset(each for each in source if each.isalnum() or each in target)
+
+    def _unheld(self, text: str, language: str) -> Sequence[tuple[int, int]]:
+        """The parts of a text that the vocabulary does not hold."""
+        return () if self._held.issuperset(text) else find_unheld(text, self._held, language)
+
     def _unknown_share(self, text: str, request: Request) -> float:
         """The share of letters of a text that are not in the source vocabulary."""
         ids = request.source[:-1]
@@ -394,6 +406,7 @@ class Translator:
                 recase=lambda text: recased(text, self.tokenizers.source.encode),
                 uncovered=partial(uncovered, self.model, self._tokenizers_of(prepared.direction), prepared),
                 ask=ask,
+                unheld=partial(self._unheld, language=names_of(prepared.direction)[0]),
             )
             found = yield from guarded(asked)
         else:
@@ -419,6 +432,7 @@ class Translator:
             source = self._tokenizers_of(direction).source
             places = [place for place, part in enumerate(parts) if part.direction == direction]
             texts = [parts[place].text for place in places]
+            texts = [each if each.isascii() else each.translate(INVISIBLE) for each in texts]
             rows = encode_marked_batch(source, texts) if marked else source.encode_batch(texts)
             for place, row in zip(places, rows, strict=True):
                 sources[place] = row

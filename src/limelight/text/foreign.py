@@ -192,6 +192,17 @@ def _special(text: str) -> set[str]:
     return {letter for letter in found if letter in "¿¡" or (script_of(letter) == "latin" and letter.isalpha())}
 
 
+def alphabet_of(language: str) -> frozenset[str] | None:
+    """The lower-case letters of a language beside those of English; None for a language without a table."""
+    return _alphabets().get(normal_code(language))
+
+
+@cache
+def every_alphabet() -> frozenset[str]:
+    """The letters of all tables."""
+    return frozenset[str]().union(*_alphabets().values())
+
+
 @cache
 def _alphabets() -> dict[str, frozenset[str]]:
     """The letters of each language beside those of English."""

@@ -189,7 +189,12 @@ def pattern(expression: str) -> Protector:
 def numbers(language: str, *, every: bool) -> Protector:
     """A protector for the numbers of a text in a language, with their signs, units and currencies: `number_spans`."""
     name = "numbers" if every else "numbers with separators"
-    return Protector(name, lambda text: (Found(*span) for span in number_spans(text, language, every=every)))
+    return spans_by(lambda text: number_spans(text, language, every=every))._replace(name=name)
+
+
+def spans_by(find: Callable[[str], Iterable[tuple[int, int]]]) -> Protector:
+    """A protector for the spans that a function finds."""
+    return Protector("spans", lambda text: (Found(*span) for span in find(text)))
 
 
 def elements(names: Collection[str]) -> Protector:

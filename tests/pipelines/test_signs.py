@@ -1,0 +1,40 @@
+"""The bundled model keeps signs and letters that its vocabulary does not hold."""
+
+import pytest
+
+import limelight
+from benchmarks.signs import fault, sentences
+
+SIGNS = ["❤️", "東京", "🎉🎉", "👩‍👩‍👧", "x̂", "Łódź", "日", "♞"]
+
+
+@pytest.fixture(scope="module")
+def translator() -> limelight.Translator:
+    return limelight.load()
+
+
+def test_each_sign_is_in_the_translation_once(translator: limelight.Translator) -> None:
+    texts = [f"We saw {sign} in the park, and it was very good." for sign in SIGNS]
+    found = translator.translate(texts, source_lang="en", target_lang="de", beam_size=1)
+    assert [each.text.count(sign) for each, sign in zip(found, SIGNS, strict=True)] == [1] * len(SIGNS)
+    assert not any("\ufffd" in each.text for each in found)
+
+
+def test_what_is_not_kept_is_said(translator: limelight.Translator) -> None:
+    drawn = sentences("de", 42, seed=11)
+    found = translator.translate([each.text for each in drawn], source_lang="de", target_lang="en", beam_size=1)
+    wrong = [each.text for each, output in zip(drawn, found, strict=True) if fault(each, output.text)]
+    warned = [each.source for each in found if "sign lost" in each.warnings]
+    assert set(wrong) <= set(warned)
+
+
+def test_text_without_such_signs_is_searched_as_it_is(translator: limelight.Translator) -> None:
+    letters = "Über die Straße, „schön“, sagte er. Ärger? Öde!"
+    assert translator._unheld(letters, "de") == []
+    assert translator._unheld("A plain sentence, with two commas.", "en") == ()
+
+
+def test_soft_hyphens_do_not_change_a_translation(translator: limelight.Translator) -> None:
+    both = ["Die Straßen\u00adbahn fährt heute nicht.", "Die Straßenbahn fährt heute nicht."]
+    hyphened, plain = translator.translate(both, source_lang="de", target_lang="en", beam_size=1)
+    assert hyphened.text == plain.text
