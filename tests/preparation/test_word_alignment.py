@@ -9,6 +9,7 @@ from limelight.preparation.word_alignment import (
     WordAligner,
     Words,
     grow,
+    grow_final,
     learn_aligner,
     share_stem,
     split_words,
@@ -121,3 +122,12 @@ def test_related_forms_translate_the_same_word() -> None:
     counter.add(split_words(Sides("cat", "Katzerl")), [Link(0, 0, sure=False)])
     assert counter.related(1) == {"Katze": ["Katzen"], "Katzen": ["Katze"]}
     assert counter.related(0) == {"cat": ["cats"], "cats": ["cat"]}
+
+
+def test_links_of_words_that_have_none_are_added_at_the_end() -> None:
+    # source word 3 and target word 3 have no link beside another one, and only one direction links them
+    of_targets, of_sources = [0, -1, -1, 3], [0, -1, -1, -1]
+    assert grow(of_targets, of_sources) == [Link(0, 0)]
+    assert grow_final(of_targets, of_sources) == [Link(0, 0), Link(3, 3, sure=False)]
+    assert grow_final([0, 0], [1]) == [Link(0, 0, sure=False), Link(0, 1)]
+    assert grow_final([], []) == []

@@ -14,6 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from limelight import __version__
 from limelight.cli import (
+    align,
     attention,
     back_translate,
     calibrate,
@@ -73,6 +74,7 @@ COMMANDS: dict[str, tuple[ModuleType, Callable[..., None]]] = {
     "fill": (fill, fill.fill),
     "classify": (classify, classify.classify),
     "evaluate": (evaluate, evaluate.evaluate),
+    "align": (align, align.align),
     "attention": (attention, attention.attention),
     "card": (card, card.card),
     "shortlist": (shortlist, shortlist.shortlist),

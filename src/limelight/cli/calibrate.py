@@ -34,7 +34,7 @@ def calibrate(
     device: options.Device = None,
     threads: options.Threads = None,
 ) -> None:
-    """Fit the confidence of translations on text with references."""
+    """Fit the confidence of translations on text with references, and choose the heads that align words."""
     folders, configs = find_models(model)
     if len(folders) > 1:
         raise UserError(f"{len(folders)} models: confidence is fitted for one model; give --model once")
@@ -49,12 +49,20 @@ def calibrate(
         raise UserError(f"{folders[0]}: this model was trained without validation text; give some with --valid")
     learned_from, tested_on = _pairs(data, given), _pairs(data, corpora(test, "", "", "--test") if test else [])
     target = Machine(device, threads).begin()
+    from limelight.training.alignment import described, learn_alignment
     from limelight.training.confidence import learn_confidence
 
     file, errors = learn_confidence(folders[0], learned_from, test=tested_on, device=target)
     for name, (of_sentences, of_words) in errors.items():
         words = "none" if of_words is None else f"{of_words:.3f}"
         typer.echo(f"expected calibration error, {name or 'test'}: sentences {of_sentences:.3f}, words {words}")
+    typer.echo(f"wrote {file}", err=True)
+    try:
+        file, heads, agreement = learn_alignment(folders[0], learned_from, device=target)
+    except UserError as error:
+        typer.echo(f"no heads were chosen: {error}", err=True)
+        return
+    typer.echo(f"heads that align words: {described(heads)}; agreement {agreement:.3f}")
     typer.echo(f"wrote {file}", err=True)
 
 

@@ -10,7 +10,7 @@ from limelight import __version__
 from limelight.config import dump_config
 from limelight.errors import UserError
 from limelight.files import write_folder, writing
-from limelight.storage.layout import CARD, CONFIDENCE, CONFIG, DETECTOR, TOKENIZER, WEIGHTS
+from limelight.storage.layout import ALIGNMENT, CARD, CONFIDENCE, CONFIG, DETECTOR, TOKENIZER, WEIGHTS
 from limelight.storage.model import StoredModel, save_labels
 from limelight.storage.weights import FORMS, compact, named_weights, save_weights
 from limelight.tokens import save_tokenizers
@@ -85,7 +85,7 @@ def export_limelight(stored: StoredModel, folder: Path, *, form: str) -> None:
         save_weights(partial / WEIGHTS, compact(named_weights(stored.model), form), stored.notes)
         save_tokenizers(stored.tokenizers, partial / TOKENIZER)
         save_labels(partial, stored.model)
-        for beside in (DETECTOR, CONFIDENCE):
+        for beside in (DETECTOR, CONFIDENCE, ALIGNMENT):
             if (stored.folder / beside).is_file():
                 shutil.copyfile(stored.folder / beside, partial / beside)
         config = stored.config.model_copy(update={"weights": form})

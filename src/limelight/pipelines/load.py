@@ -20,9 +20,10 @@ from limelight.models.families import CLASSIFY, FILL, family_of, resolve, use_of
 from limelight.models.interface import Seq2Seq
 from limelight.models.language_model import LanguageModel
 from limelight.models.transformer import encoder_only
+from limelight.pipelines.align import stored_heads
 from limelight.pipelines.confidence import SENTENCE_FEATURES, WORD_FEATURES
 from limelight.pipelines.translator import Translator
-from limelight.storage.layout import BEST, CONFIDENCE, CONFIG, DETECTOR, SHORTLIST, find_model
+from limelight.storage.layout import ALIGNMENT, BEST, CONFIDENCE, CONFIG, DETECTOR, SHORTLIST, find_model
 from limelight.storage.model import StoredModel, load_model, require_command
 from limelight.storage.tables import read_confidence, read_detector, read_shortlist
 from limelight.tokens import Tokenizers
@@ -162,6 +163,10 @@ def make_translator(
             made.confidence = read_confidence(first.folder / CONFIDENCE, **features)
         except UserError as error:
             warnings.warn(f"{error}; translations have no confidence. `limelight calibrate` fits it", stacklevel=3)
+        try:
+            made.alignment_heads = stored_heads(first.folder / ALIGNMENT, models[0])
+        except UserError as error:
+            warnings.warn(f"{error}; words are aligned with the mean of all heads", stacklevel=3)
     return made
 
 

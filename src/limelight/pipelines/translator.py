@@ -25,7 +25,9 @@ from limelight.decoding.workers import decode, workers_for
 from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.maps import attention_map
+from limelight.inspection.word_alignment import AlignmentHead
 from limelight.models.interface import Seq2Seq, eval_mode, longest_sequence, require_room
+from limelight.pipelines.align import AttentionAligner, Links
 from limelight.pipelines.guards import guarded, uncovered
 from limelight.pipelines.job import (
     Chosen,
@@ -112,6 +114,8 @@ class Translator:
         """Whether the model was trained with placeholders, which guards use to protect spans."""
         self.knows_terms = False
         """Whether the model was trained with annotated terms; else terms are constraints of the search."""
+        self.alignment_heads: Sequence[AlignmentHead] = ()
+        """The heads that align words; the mean of all heads if there are none."""
         self.tokenizers = tokenizers
         self._utf8 = Utf8.of(tokenizers.target)
         self.config = config or DecodingConfig()
@@ -318,6 +322,44 @@ class Translator:
             requests = [each.request for each in prepared if each.request is not None]
             target_ids = next((found[0].ids for found in self.decode(requests, BATCH_TOKENS)), ())
         return replace(attention_map(self.model, tokenizers, text, target_ids), model=self.name)
+
+    @overload
+    def align(  # type: ignore[overload-overlap]  # as for `translate`
+        self, source: str, target: str, *, source_lang: str | None = None, target_lang: str | None = None,
+        symmetrize: bool = True,
+    ) -> Links: ...  # fmt: skip
+    @overload
+    def align(
+        self, source: Sequence[str], target: Sequence[str], *, source_lang: str | None = None,
+        target_lang: str | None = None, symmetrize: bool = True,
+    ) -> list[Links]: ...  # fmt: skip
+    def align(
+        self,
+        source: str | Sequence[str],
+        target: str | Sequence[str],
+        *,
+        source_lang: str | None = None,
+        target_lang: str | None = None,
+        symmetrize: bool = True,
+    ) -> Links | list[Links]:
+        """The word alignment of a sentence and its translation, or of many: pairs of word numbers, counted from 0.
+
+        Words and punctuation are separated by spaces. See `AttentionAligner.align` for the method, `symmetrize` and
+        errors.
+        """
+        one = isinstance(source, str)
+        sides = [[side] if isinstance(side, str) else side for side in (source, target)]
+        if isinstance(target, str) is not one or len(sides[0]) != len(sides[1]):
+            raise UserError(f"{len(sides[0])} sources and {len(sides[1])} targets: give one target for each source")
+        direction = find_direction(self.directions, source_lang or "", target_lang or "")
+        pairs = [(each.split(), other.split()) for each, other in zip(*sides, strict=True)]
+        found = self.aligner.align(pairs, direction, symmetrize=symmetrize)
+        return found[0] if one else found
+
+    @property
+    def aligner(self) -> AttentionAligner:
+        """What `align` uses."""
+        return AttentionAligner(self.model, self.towards, self.directions, self.alignment_heads)
 
     @property
     def device(self) -> torch.device:

@@ -145,6 +145,23 @@ def grow(of_targets: Sequence[int], of_sources: Sequence[int]) -> list[Link]:
     return [Link(*link, link in sure) for link in sorted(links)]
 
 
+def grow_final(of_targets: Sequence[int], of_sources: Sequence[int]) -> list[Link]:
+    """`grow`, and then each link of one direction whose two words have none ("grow-diag-final-and").
+
+    Arguments are those of `grow`.
+    """
+    links = grow(of_targets, of_sources)
+    sources, targets = {link.source for link in links}, {link.target for link in links}
+    forward = [(source, target) for target, source in enumerate(of_targets) if source >= 0]
+    backward = [(source, target) for source, target in enumerate(of_sources) if target >= 0]
+    for source, target in (*sorted(forward), *backward):
+        if source not in sources and target not in targets:
+            sources.add(source)
+            targets.add(target)
+            links.append(Link(source, target, sure=False))
+    return sorted(links)
+
+
 def _best_sources(rows: Sequence[Pieces], lexicon: Lexicon, nothing: int, classes: int) -> Iterator[list[int]]:
     """For each target word of each pair the place of its most probable source word, -1 for none."""
     table = lexicon.sources * classes + lexicon.targets

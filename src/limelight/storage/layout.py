@@ -23,6 +23,7 @@ SHORTLIST = "shortlist.safetensors"
 LABELS = "labels.json"
 DETECTOR = "languages.safetensors"
 CONFIDENCE = "confidence.json"
+ALIGNMENT = "alignment.json"
 BEST = "best"
 SNAPSHOTS = "snapshots"
 SNAPSHOT = re.compile(r"update-(\d{8,})")
@@ -106,7 +107,7 @@ def _models_inside(folder: Path) -> str:
 
 def _require_own_files(model: Path, folder: Path) -> None:
     root = os.path.realpath(folder)
-    files = [model / name for name in (WEIGHTS, CONFIG, SHORTLIST, LABELS, DETECTOR, CONFIDENCE)]
+    files = [model / name for name in (WEIGHTS, CONFIG, SHORTLIST, LABELS, DETECTOR, CONFIDENCE, ALIGNMENT)]
     for path in (*files, *tokenizer_files(model / TOKENIZER)):
         place = os.path.realpath(path)
         if os.path.commonpath([root, place]) != root:

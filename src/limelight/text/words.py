@@ -22,6 +22,14 @@ def word_spans(text: str) -> list[tuple[int, int]]:
     return [match.span() for match in _WORD.finditer(text)]
 
 
+_WORD_OR_SIGN = re.compile(rf"(?:{_WORD.pattern})|\S")
+
+
+def words_and_signs(text: str) -> list[str]:
+    """The words of a text and each of its other characters but white space, in order."""
+    return _WORD_OR_SIGN.findall(text)
+
+
 def words_of(text: str) -> list[str]:
     """The words of a text."""
     return _WORD.findall(text)

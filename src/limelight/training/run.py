@@ -16,6 +16,7 @@ from limelight.preparation.hold_out import HELD_OUT, plan_hold_out
 from limelight.preparation.pairs import Prepared
 from limelight.signals import StopRequest
 from limelight.storage.layout import BEST, CONFIG, WEIGHTS
+from limelight.training.alignment import keep_alignment
 from limelight.training.begin import PARENT, borrow_weights, keep_parent_card, vocabulary_warnings
 from limelight.training.budget import last_second
 from limelight.training.carry import require_apart
@@ -172,6 +173,7 @@ def _trained(run: Run) -> Progress:
         reason = run_training(run)
         if run.group.is_first and run.progress.finished and isinstance(run.task, Translation):
             keep_confidence(folder, run.task.valid_pairs, report.say, device=run.device)
+            keep_alignment(folder, run.task.valid_pairs, report.say, device=run.device)
     run.group.wait()
     report.say(f"done: {reason}; the model is in {folder / 'best'}")
     if not run.task.validates:

@@ -1,0 +1,124 @@
+"""`limelight align`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from limelight.cli import options
+from limelight.cli.arguments import corpora
+from limelight.cli.models import Machine, find_models, open_translator
+from limelight.cli.output import lines_to
+from limelight.errors import UserError
+
+if TYPE_CHECKING:
+    from limelight.config import Direction
+    from limelight.pipelines.align import Links, WordPair
+    from limelight.pipelines.translator import Translator
+    from limelight.text.pair import Pair
+
+EXAMPLES = """
+[bold]Examples[/bold]
+  limelight align pairs.tsv --from en --to de
+  limelight align test.en test.de --model runs/en-de -o test.align
+  limelight align pairs.tsv --from en --to de --tokenize --json
+"""
+WITH_LESS_MEMORY = "Split very long lines"
+CHUNK = 2000
+"""Pairs that are in memory at a time."""
+
+
+def align(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            help="Sentence pairs: one file with both sides (.tsv, .jsonl, .tmx, ...), or two files line by line.",
+            metavar="FILE...",
+            show_default=False,
+        ),
+    ],
+    model: options.OneModel = None,
+    source_lang: options.FromLanguage = "",
+    target_lang: options.ToLanguage = "",
+    tokenize: Annotated[
+        bool,
+        typer.Option(
+            "--tokenize",
+            help="Divide the texts into words and signs. Default: tokens are separated by spaces.",
+            metavar="",
+        ),
+    ] = False,
+    symmetrize: Annotated[
+        bool,
+        typer.Option(
+            "--symmetrize/--one-way",
+            help="Combine both directions, if the model has them, or use only the given one.",
+            metavar="",
+        ),
+    ] = True,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object per line, with the words.", metavar="")
+    ] = False,
+    output: options.Output = None,
+    device: options.Device = None,
+    threads: options.Threads = None,
+) -> None:
+    """Align the words of sentence pairs.
+
+    Prints a line of links `i-j` for each pair: source word i, target word j, counted from 0 (Pharaoh format).
+    """
+    if len(files) > 2:
+        raise UserError(f"{len(files)} files: give one file with both sides, or two files")
+    folders, configs = find_models(model, bundled=True)
+    if len(folders) > 1:
+        raise UserError(f"{len(folders)} models: words are aligned with one; give --model once")
+    [corpus] = corpora(files, source_lang, target_lang, "FILE")
+    from limelight.config import directions_of, find_direction, known_languages
+    from limelight.text.readers import read_pairs
+
+    languages = known_languages(corpus)
+    direction = find_direction(directions_of(configs[0].data), *(languages if any(languages) else ("", "")))
+    pairs = read_pairs(corpus.files, *languages)
+    translator = open_translator(folders, Machine(device, threads), brief=True)
+    with lines_to(output) as write:
+        for some in _chunks(pairs):
+            words = [_words_of(pair, tokenize=tokenize) for pair in some]
+            for each, links in zip(words, _aligned(translator, some, words, direction, symmetrize), strict=True):
+                write(_as_json(each, links) if as_json else " ".join(f"{source}-{target}" for source, target in links))
+
+
+def _chunks(pairs: Iterator[Pair]) -> Iterator[list[Pair]]:
+    while some := list(islice(pairs, CHUNK)):
+        yield some
+
+
+def _words_of(pair: Pair, *, tokenize: bool) -> WordPair:
+    from limelight.text.words import words_and_signs
+
+    divide = words_and_signs if tokenize else str.split
+    return divide(pair.source), divide(pair.target)
+
+
+def _aligned(
+    translator: Translator,
+    some: Sequence[Pair],
+    words: Sequence[WordPair],
+    direction: Direction | None,
+    symmetrize: bool,
+) -> list[Links]:
+    """The links; a fault names the file and line instead of the number of the pair."""
+    from limelight.pipelines.align import PairError
+
+    try:
+        return translator.aligner.align(words, direction, symmetrize=symmetrize)
+    except PairError as error:
+        raise UserError(f"{some[error.number - 1].place}: {error.reason}") from None
+
+
+def _as_json(words: WordPair, links: Links) -> str:
+    source, target = words
+    return json.dumps({"source": source, "target": target, "links": links}, ensure_ascii=False)

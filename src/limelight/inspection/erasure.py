@@ -1,0 +1,53 @@
+"""Leaving out one source word at a time, and how that changes the probability of each target token.
+
+A weight of attention says what a model looks at, and an erasure what it needs (Li, Monroe and Jurafsky 2016,
+"Understanding Neural Networks through Representation Erasure", equation 1). No weight is read here, so that the two can
+be compared.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from limelight.batching.batch import make_batch
+from limelight.models.interface import Seq2Seq, eval_mode
+
+
+class Rows(NamedTuple):
+    """A sentence pair as token ids, without ends, and the words of each source token."""
+
+    source: Sequence[int]
+    target: Sequence[int]
+    words_of: Sequence[Sequence[int]]
+    size: int
+    """Source words."""
+
+
+def erasures(model: Seq2Seq, rows: Rows) -> npt.NDArray[np.float64]:
+    """(source words, target tokens): log p(y_t | x, y_<t) - log p(y_t | x without word w, y_<t).
+
+    All shortened sources are one batch. A word without tokens changes nothing: its row is zero.
+    """
+    kept = [
+        [token for token, words in zip(rows.source, rows.words_of, strict=True) if word not in words]
+        for word in range(rows.size)
+    ]
+    sources = [list(rows.source), *kept]
+    batch = make_batch(
+        sources,
+        [rows.target] * len(sources),
+        start=model.start_id,
+        end=model.end_id,
+        source_padding=model.source_padding,
+        target_padding=model.target_padding,
+    )
+    with eval_mode(model) as device:
+        features = model.forward(batch.to(device))[:, : len(rows.target)]
+        of_all = torch.log_softmax(model.project(features).float(), dim=-1)
+        ids = torch.tensor(list(rows.target), dtype=torch.long, device=device).expand(len(sources), -1)
+        found = of_all.gather(-1, ids.unsqueeze(-1)).squeeze(-1).double().cpu().numpy()
+    drops: npt.NDArray[np.float64] = found[:1] - found[1:]
+    return drops

@@ -1,0 +1,184 @@
+"""Word alignments from attention: which source word each target word translates.
+
+The row of cross-attention that PREDICTS a token often attends to what comes next, while the row of the step that READS
+the token attends to its translation (Shift-Att, Chen et al. 2020, "Accurate Word Alignment Induction from Neural
+Machine Translation", section 3). Only few heads align at all. `choose_heads` finds them without any alignment by hand:
+it compares the links of heads in both directions of translation, or, in a model of one direction, with the source words
+without which the model fails (`erasure.py`).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from limelight.batching.batch import make_batch
+from limelight.inspection.erasure import Rows, erasures
+from limelight.inspection.token_spans import joined_words, words_of_tokens
+from limelight.models.interface import Seq2Seq, eval_mode
+from limelight.tokens import Tokenizers
+
+Weights = npt.NDArray[np.float64]
+MIN_GAIN = 0.005
+"""A further head has to raise the agreement by so much."""
+MAX_HEADS = 4
+
+
+class AlignmentHead(NamedTuple):
+    """A head of cross-attention and the step at which its weights are taken."""
+
+    layer: int
+    head: int
+    reads: bool
+    """Whether a token has the weights of the step that reads it (Shift-Att), not of the step that predicts it."""
+
+
+class TokenizedPair(NamedTuple):
+    """A sentence pair as token ids, and the words of each token."""
+
+    source: Sequence[int]
+    target: Sequence[int]
+    source_words: Sequence[Sequence[int]]
+    target_words: Sequence[Sequence[int]]
+    sizes: tuple[int, int]
+    """Words of source and target."""
+
+
+def tokenized(tokenizers: Tokenizers, source: Sequence[str], target: Sequence[str]) -> TokenizedPair:
+    """Encode two sentences whose words are given."""
+    ids, words = [], []
+    for tokenizer, side in ((tokenizers.source, source), (tokenizers.target, target)):
+        text, spans = joined_words(side)
+        ids.append(tokenizer.encode(text))
+        words.append(words_of_tokens(tokenizer.pieces(ids[-1]), text, spans))
+    return TokenizedPair(ids[0], ids[1], words[0], words[1], (len(source), len(target)))
+
+
+def word_weights(model: Seq2Seq, pairs: Sequence[TokenizedPair]) -> list[npt.NDArray[np.float64]]:
+    """For each pair (2, layers, heads, target words, source words): the weights of all heads between words, at the
+    steps that predict a token and at those that read it.
+
+    A target word has the mean over its tokens, a source word the sum; the source's `</s>` is left out. All pairs are
+    one batch. Raises `TypeError` for a model without cross-attention.
+    """
+    batch = make_batch(
+        [pair.source for pair in pairs],
+        [pair.target for pair in pairs],
+        start=model.start_id,
+        end=model.end_id,
+        source_padding=model.source_padding,
+        target_padding=model.target_padding,
+    )
+    with eval_mode(model) as device:
+        _, found = model.forward_with_attention(batch.to(device))
+    if not found.cross:
+        raise TypeError("this model has no cross-attention")
+    weights = (
+        torch.stack(found.cross).float().cpu().numpy().astype(np.float64)
+    )  # (layers, pairs, heads, target, source)
+    return [_between_words(weights[:, row], pair) for row, pair in enumerate(pairs)]
+
+
+def _between_words(weights: Weights, pair: TokenizedPair) -> Weights:
+    """(2, layers, heads, target words, source words) from (layers, heads, target, source) tokens with padding."""
+    source, target = len(pair.source), len(pair.target)
+    of_source, of_target = membership(pair.source_words, pair.sizes[0]), membership(pair.target_words, pair.sizes[1])
+    of_source /= np.maximum(of_source.sum(axis=0), 1)  # a token of two words gives each a part
+    of_target /= np.maximum(of_target.sum(axis=1, keepdims=True), 1)
+    both = [weights[..., first : first + target, :source] for first in (0, 1)]
+    return np.stack([of_target @ each @ of_source.T for each in both])
+
+
+def membership(words_of: Sequence[Sequence[int]], count: int) -> Weights:
+    """(words, tokens): 1 where a token has characters of a word."""
+    found = np.zeros((count, len(words_of)))
+    for token, words in enumerate(words_of):
+        found[list(words), token] = 1
+    return found
+
+
+def best_sources(weights: Weights, heads: Sequence[AlignmentHead]) -> list[int]:
+    """For each target word the source word with the largest mean weight of these heads, -1 if it has none.
+
+    `weights` are one item of `word_weights`; without `heads` all count, at the step that predicts.
+    """
+    if not weights.shape[-1]:
+        return [-1] * weights.shape[-2]
+    chosen = [weights[int(each.reads), each.layer, each.head] for each in heads]
+    mean = np.mean(chosen, axis=0) if chosen else weights[0].mean(axis=(0, 1))
+    return [int(column) if mean[row, column] > 0 else -1 for row, column in enumerate(mean.argmax(axis=1))]
+
+
+Agreement = Callable[[Sequence[AlignmentHead]], float]
+"""From 0 to 1: how well the links of some heads agree with links that were found in another way."""
+
+
+def choose_heads(shape: tuple[int, int], agreement: Agreement) -> tuple[list[AlignmentHead], float]:
+    """The heads with the largest agreement, and it.
+
+    Heads are added as long as each raises the agreement by `MIN_GAIN`, at most `MAX_HEADS`. `shape` is the number of
+    layers and of heads.
+    """
+    layers, heads = shape
+    candidates = [
+        AlignmentHead(layer, head, reads) for reads in (False, True) for layer in range(layers) for head in range(heads)
+    ]
+    chosen: list[AlignmentHead] = []
+    best = 0.0
+    while len(chosen) < min(MAX_HEADS, len(candidates)):
+        tried = [each for each in candidates if each not in chosen]
+        found = [agreement([*chosen, each]) for each in tried]
+        if chosen and max(found) < best + MIN_GAIN:
+            break
+        best = max(found)
+        chosen.append(tried[found.index(best)])
+    return chosen, best
+
+
+def agreement_of_directions(forward: Sequence[Weights], backward: Sequence[Weights]) -> Agreement:
+    """How many links the translation in one direction has in common with that in the opposite direction: 2 |A & B| /
+    (|A| + |B|). A head that looks one word back does so in both, so that its links disagree.
+
+    Chen et al. (2020, section 3.3) choose a layer like this. Both are items of `word_weights` of the same pairs.
+    """
+
+    def agreement(heads: Sequence[AlignmentHead]) -> float:
+        common = count = 0
+        for of_targets, of_sources in zip(forward, backward, strict=True):
+            links = {(source, target) for target, source in enumerate(best_sources(of_targets, heads)) if source >= 0}
+            turned = {(source, target) for source, target in enumerate(best_sources(of_sources, heads)) if target >= 0}
+            common += len(links & turned)
+            count += len(links) + len(turned)
+        return 2 * common / count if count else 0.0
+
+    return agreement
+
+
+def agreement_with_erasure(model: Seq2Seq, pairs: Sequence[TokenizedPair], weights: Sequence[Weights]) -> Agreement:
+    """The share of target words whose source word is the one that they need most, see `most_needed`."""
+    expected = [most_needed(model, pair) for pair in pairs]
+    count = sum(source >= 0 for each in expected for source in each)
+
+    def agreement(heads: Sequence[AlignmentHead]) -> float:
+        equal = sum(
+            source == wanted >= 0
+            for each, row in zip(weights, expected, strict=True)
+            for source, wanted in zip(best_sources(each, heads), row, strict=True)
+        )
+        return equal / count if count else 0.0
+
+    return agreement
+
+
+def most_needed(model: Seq2Seq, pair: TokenizedPair) -> list[int]:
+    """For each target word the source word whose removal lowers the log-probability of one of its tokens most; -1 for
+    a word without tokens."""
+    rows = Rows(pair.source, pair.target, pair.source_words, pair.sizes[0])
+    drops = erasures(model, rows)
+    of_target = membership(pair.target_words, pair.sizes[1]) > 0
+    found = []
+    for tokens in of_target:
+        found.append(int(drops[:, tokens].max(axis=1).argmax()) if tokens.any() and len(drops) else -1)
+    return found

@@ -1,0 +1,191 @@
+"""Word alignments of given sentence pairs, from the attention of a translator's model."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from limelight.config import Direction, find_direction
+from limelight.errors import UserError
+from limelight.inspection.word_alignment import (
+    AlignmentHead,
+    TokenizedPair,
+    agreement_of_directions,
+    agreement_with_erasure,
+    best_sources,
+    choose_heads,
+    tokenized,
+    word_weights,
+)
+from limelight.models.interface import Seq2Seq, longest_sequence
+from limelight.models.transformer.layers import DecoderLayer
+from limelight.models.transformer.model import Transformer
+from limelight.preparation.word_alignment import grow_final
+from limelight.storage.alignment import read_alignment
+from limelight.tokens import Tokenizers
+
+Links = list[tuple[int, int]]
+"""Numbers of source and target words that translate one another, sorted."""
+
+WordPair = tuple[Sequence[str], Sequence[str]]
+"""The words of a sentence and of its translation."""
+
+MAX_TOKENS = 1000
+"""Maximum tokens of a side: every head has a weight for each pair of tokens."""
+BATCH_WEIGHTS = 2_000_000
+"""Maximum weights of a head in a batch."""
+PAIRS_OF_BOTH, PAIRS_OF_ONE = 60, 150
+"""Pairs from which heads are chosen. With the bundled model, both directions lead to the same first two heads with any
+60 pairs, while erasure sometimes takes another second head with 150."""
+LENGTHS = range(6, 31), range(2, 61)
+"""Words of a side: in longer sentences a head is right by chance less often. The second range counts if no pair is in
+the first one."""
+
+
+class PairError(UserError):
+    """A pair that cannot be aligned, by its number from 1."""
+
+    def __init__(self, number: int, reason: str) -> None:
+        super().__init__(f"pair {number}: {reason}")
+        self.number, self.reason = number, reason
+
+
+@dataclass(frozen=True)
+class AttentionAligner:
+    """Aligns words with the cross-attention of a model.
+
+    Attributes:
+        towards: the tokenizers of a direction.
+        directions: those of the model.
+        heads: those that align; without any, the mean of all heads is used.
+    """
+
+    model: Seq2Seq
+    towards: Callable[[Direction | None], Tokenizers]
+    directions: Sequence[Direction]
+    heads: Sequence[AlignmentHead] = ()
+
+    def align(
+        self, pairs: Sequence[WordPair], direction: Direction | None = None, *, symmetrize: bool = True
+    ) -> list[Links]:
+        """The links of each pair.
+
+        Each target word is linked with the source word that the heads attend to most. If the model also translates in
+        the opposite direction, its links are combined with these ("grow-diag-final-and", Koehn et al. 2003), unless
+        `symmetrize` is false.
+
+        Raises `UserError` for an ensemble, a model without cross-attention, a direction that the model does not have,
+        and a sentence that is too long, with its number.
+        """
+        found = find_direction(self.directions, *(direction or ("", "")))
+        forward = self._best_sources(pairs, found)
+        turned = None if found is None else Direction(found.target, found.source)
+        if not symmetrize or turned is None or turned not in self.directions:
+            return [sorted((source, row) for row, source in enumerate(each) if source >= 0) for each in forward]
+        backward = self._best_sources([(target, source) for source, target in pairs], turned)
+        links = (grow_final(*both) for both in zip(forward, backward, strict=True))
+        return [[(link.source, link.target) for link in each] for each in links]
+
+    def choose(self, pairs: Sequence[tuple[WordPair, Direction | None]]) -> tuple[list[AlignmentHead], float]:
+        """Choose the heads that align, on pairs of any of the directions.
+
+        Returns the heads and their agreement from 0 to 1: of both directions, if the model has them, otherwise with
+        erasure; see `inspection.word_alignment`. Raises `UserError` if no pair is usable, and as `align` does.
+        """
+        turned = {each for each in self.directions if Direction(each.target, each.source) in self.directions}
+        both = [each for each in pairs if each[1] in turned]
+        fitting = _spread(both or pairs, PAIRS_OF_BOTH if both else PAIRS_OF_ONE)
+        ready = [self._tokenized([words], direction)[0] for words, direction in fitting]
+        if not any(pair.source and pair.target for pair in ready):
+            raise UserError(
+                f"no pair has from {LENGTHS[1][0]} to {LENGTHS[1][-1]} words on each side, so no heads can be chosen; "
+                "give other text"
+            )
+        with _needs_attention():
+            weights = [word_weights(self.model, [pair])[0] for pair in ready]
+            if both:
+                backward = [
+                    word_weights(self.model, self._tokenized([words[::-1]], Direction(way.target, way.source)))[0]
+                    for words, way in fitting
+                    if way is not None
+                ]
+                agreement = agreement_of_directions(weights, backward)
+            else:
+                agreement = agreement_with_erasure(self.model, ready, weights)
+        return choose_heads(weights[0].shape[1:3], agreement)
+
+    def _best_sources(self, pairs: Sequence[WordPair], direction: Direction | None) -> list[list[int]]:
+        """For each target word of each pair its source word, -1 for none."""
+        ready = self._tokenized(pairs, direction)
+        found: list[list[int]] = [[-1] * each.sizes[1] for each in ready]
+        for rows in _batches(ready):
+            with _needs_attention():
+                weights = word_weights(self.model, [ready[row] for row in rows])
+            for row, each in zip(rows, weights, strict=True):
+                found[row] = best_sources(each, self.heads)
+        return found
+
+    def _tokenized(self, pairs: Sequence[WordPair], direction: Direction | None) -> list[TokenizedPair]:
+        tokenizers = self.towards(direction)
+        longest = min(longest_sequence(self.model) or MAX_TOKENS + 1, MAX_TOKENS + 1) - 1
+        ready = []
+        for number, (source, target) in enumerate(pairs, start=1):
+            pair = tokenized(tokenizers, source, target)
+            for side, ids in (("source", pair.source), ("target", pair.target)):
+                if len(ids) > longest:
+                    raise PairError(
+                        number,
+                        f"the {side} has {len(ids):,} tokens, and at most {longest:,} are aligned: split it into "
+                        "sentences",
+                    )
+            ready.append(pair)
+        return ready
+
+
+def _spread(
+    pairs: Sequence[tuple[WordPair, Direction | None]], count: int
+) -> Sequence[tuple[WordPair, Direction | None]]:
+    """At most `count` pairs of fitting lengths, spread evenly."""
+    for lengths in LENGTHS:
+        if fitting := [each for each in pairs if all(len(side) in lengths for side in each[0])]:
+            return fitting[:: max(1, len(fitting) // count)][:count]
+    return []
+
+
+@contextmanager
+def _needs_attention() -> Iterator[None]:
+    """A context in which a model without cross-attention is a `UserError`."""
+    try:
+        yield
+    except TypeError as error:
+        raise UserError(f"{error}: it cannot align words") from None
+
+
+def _batches(pairs: Sequence[TokenizedPair]) -> Iterator[list[int]]:
+    """Row numbers of pairs of similar length; pairs with an empty side have no links and are left out."""
+    rows = [row for row, pair in enumerate(pairs) if pair.source and pair.target]
+    rows.sort(key=lambda row: (len(pairs[row].source), len(pairs[row].target)))
+    batch: list[int] = []
+    for row in rows:
+        widths = [max(len(pairs[each][side]) for each in (*batch, row)) + 1 for side in (0, 1)]
+        if batch and (len(batch) + 1) * max(widths) ** 2 > BATCH_WEIGHTS:
+            yield batch
+            batch = []
+        batch.append(row)
+    if batch:
+        yield batch
+
+
+def stored_heads(path: Path, model: Seq2Seq) -> list[AlignmentHead]:
+    """The heads in `alignment.json`; none if there is no file. Raises `UserError` as `read_alignment` does."""
+    layers, heads = _cross_shape(model)
+    return [AlignmentHead(*each) for each in read_alignment(path, layers=layers, heads=heads)]
+
+
+def _cross_shape(model: Seq2Seq) -> tuple[int, int]:
+    """Layers and heads of cross-attention."""
+    if isinstance(model, Transformer):
+        layers = cast(list[DecoderLayer], list(model.decoder.layers))
+        return len(layers), layers[0].cross_attention.heads
+    return 1, 1
