@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from limelight.inspection.erasure import Rows, erasures
+from limelight.inspection.erasure import MIN_DROP, Rows, erasures, needed_words
 from tests.models.helpers import batch_of, every_model, exact_model, random_rows
 
 MODELS = [(name, config) for name, config in every_model() if config.family in ("transformer", "recurrent")]
@@ -28,3 +28,16 @@ def test_each_row_is_the_loss_without_one_word(seed, name, config):
         rest = [token for token, of in zip(source, words, strict=True) if word not in of]
         np.testing.assert_allclose(found[word], whole - log_probabilities(rest), atol=1e-5)
     assert (found[4] == 0).all()  # a word without tokens
+
+
+def test_the_word_that_is_needed_most_has_the_largest_drop(seed):
+    model = exact_model(MODELS[0][1])
+    (source, target) = random_rows((6, 5), 28)
+    rows = Rows(source, target, [[], [0], [0], [1], [2], [3]], 4)
+    drops = erasures(model, rows)
+    found = needed_words(model, rows)
+    assert len(found) == 6
+    assert found[-1] == []
+    tokens = [[1, 2], [3], [4], [5]]
+    for column, named in zip(drops.T, found[:-1], strict=True):
+        assert named == (tokens[int(column.argmax())] if column.max() >= MIN_DROP else [])

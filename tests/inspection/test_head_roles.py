@@ -29,7 +29,8 @@ def shifted(offset: int) -> np.ndarray:
     ],
 )
 def test_a_head_is_named_by_what_it_does(kind, head, role, value):
-    ((described,),) = head_roles(head[None, None].astype(np.float32), kind)
+    needed = [[0], [1], [2], [3], []] if kind == "cross" else None
+    ((described,),) = head_roles(head[None, None].astype(np.float32), kind, needed=needed)
     assert described["role"] == role
     assert described["value"] == pytest.approx(value, abs=1e-4)
     assert described["text"].endswith(f"{value:.2f}")
@@ -43,9 +44,17 @@ def test_numbers_are_means_of_weights(seed):
     assert found["end"] == pytest.approx(head[:, 5].mean())
     entropy = [-(row * np.log(row)).sum() / np.log(6) for row in head]
     assert found["spread"] == pytest.approx(np.mean(entropy))
-    cross = measures(head, "cross")
-    inner = head[:5, :5]
-    assert cross["aligns"] == pytest.approx(inner.max(1).mean() * len(set(inner.argmax(1))) / 5)
+
+
+def test_a_head_that_looks_one_word_back_does_not_align():
+    needed = [[0, 1], [2], [], [3], []]
+    right = EYE[[1, 2, 0, 3, 4]]
+    back = EYE[[4, 0, 2, 2, 3]]
+    assert measures(right, "cross", needed=needed)["aligns"] == 1
+    assert measures(back, "cross", needed=needed)["aligns"] == 0
+    assert head_roles(back[None, None], "cross", needed=needed)[0][0]["role"] != "aligns"
+    assert "aligns" not in measures(right, "cross"), "without a measurement no head is said to align"
+    assert measures(right, "cross", needed=[[]] * 5)["aligns"] == 0
 
 
 def test_without_the_end_nothing_is_said_of_it(seed):

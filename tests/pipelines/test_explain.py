@@ -12,6 +12,7 @@ import torch
 
 from limelight.errors import UserError
 from limelight.inspection import attention_map
+from limelight.inspection.word_alignment import AlignmentHead
 from limelight.pipelines import explain as module
 from limelight.pipelines.explain import (
     ANSWERS,
@@ -76,6 +77,19 @@ def test_a_page_holds_the_look_ups_of_the_head_that_aligns_best():
     aligning = [each for heads in document["kinds"][0]["descriptions"] for each in heads if each["role"] == "aligns"]
     if aligning:
         assert described["value"] == max(each["value"] for each in aligning)
+
+
+def test_the_head_by_which_the_model_aligns_aligns_and_another_one_is_measured_by_it():
+    one = translator()
+    one.alignment_heads = [AlignmentHead(1, 2, reads=False)]
+    document = explain(one, Question(TEXT, target=(5, 6, 7)), every_head=True)
+    weights = array(document["matrices"]["cross"])[..., :3, :-1]  # without both ends; a token is a word here
+    best = weights.argmax(axis=-1)
+    for layer, heads in enumerate(document["kinds"][0]["descriptions"]):
+        for head, found in enumerate(heads):
+            if found["role"] == "aligns":
+                assert found["value"] == pytest.approx((best[layer, head] == best[1, 2]).mean(), abs=1e-3)
+    assert document["kinds"][0]["descriptions"][1][2]["text"] == "aligns 1.00"
 
 
 def test_a_given_target_is_not_searched_for():

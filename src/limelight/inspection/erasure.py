@@ -51,3 +51,19 @@ def erasures(model: Seq2Seq, rows: Rows) -> npt.NDArray[np.float64]:
         found = of_all.gather(-1, ids.unsqueeze(-1)).squeeze(-1).double().cpu().numpy()
     drops: npt.NDArray[np.float64] = found[:1] - found[1:]
     return drops
+
+
+MIN_DROP = 0.1
+"""Nats: a smaller change of a log-probability says nothing of what a token needs."""
+
+
+def needed_words(model: Seq2Seq, rows: Rows) -> list[list[int]]:
+    """For each target token, and none for the end after them, the source tokens of the word whose removal lowers its
+    log-probability most; none if all changes are smaller than `MIN_DROP`."""
+    drops = erasures(model, rows)
+    tokens_of = [[token for token, words in enumerate(rows.words_of) if word in words] for word in range(rows.size)]
+    found = []
+    for column in drops.T:
+        word = int(column.argmax()) if len(column) else -1
+        found.append(tokens_of[word] if word >= 0 and column[word] >= MIN_DROP else [])
+    return [*found, []]

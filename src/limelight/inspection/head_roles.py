@@ -6,14 +6,18 @@
 | `same`         | self-attention | mean weight of the token itself                                                    |
 | `next`         | encoder        | mean weight of the next token                                                      |
 | `end`, `start` | all            | mean weight of the source's `</s>`; in the decoder of `<s>`                        |
-| `aligns`       | cross          | mean of the largest weight except `</s>`, times the share of distinct tokens       |
+| `aligns`       | cross          | share of target tokens whose largest weight is on the word that they need most     |
 | `single`       | all            | mean weight of the token with the largest weight, excluding the roles above        |
 | `focused`      | all            | one minus `spread`, if that is below one half and no role above is clear           |
 | `spread`       | all            | entropy of a row as a share of its maximum                                         |
 
-The first token of a decoder can only attend to itself, so it is excluded.
+The first token of a decoder can only attend to itself, so it is excluded. `</s>` is no word. Which source word a target
+token needs comes from the model's alignment heads (`word_alignment.py`) or from leaving words out (`erasure.py`): a
+head that looks at the translation of the word before has large weights on different words, too. Without such a
+measurement no head is said to align.
 """
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,13 +41,19 @@ TEXTS = {
 }
 
 
-def head_roles(weights: Weights, kind: str, *, end_dropped: bool = False) -> list[list[dict[str, Any]]]:
+Needed = Sequence[Collection[int]]
+"""For each target token the columns of the source word that it needs most; none if it needs none."""
+
+
+def head_roles(
+    weights: Weights, kind: str, *, end_dropped: bool = False, needed: Needed | None = None
+) -> list[list[dict[str, Any]]]:
     """For each layer and head of `weights` (layers, heads, rows, columns): `{"role", "value", "text"}`."""
-    return [[_described(head, kind, end_dropped) for head in layer] for layer in weights]
+    return [[_described(head, kind, end_dropped, needed) for head in layer] for layer in weights]
 
 
-def _described(head: Weights, kind: str, end_dropped: bool) -> dict[str, Any]:
-    measured = measures(head, kind, end_dropped=end_dropped)
+def _described(head: Weights, kind: str, end_dropped: bool, needed: Needed | None) -> dict[str, Any]:
+    measured = measures(head, kind, end_dropped=end_dropped, needed=needed)
     spread = measured.pop("spread")
     role, value = max(measured.items(), key=lambda item: item[1], default=("spread", spread))
     if value < CLEAR:
@@ -51,16 +61,18 @@ def _described(head: Weights, kind: str, end_dropped: bool) -> dict[str, Any]:
     return {"role": role, "value": round(value, 4), "text": f"{TEXTS[role]} {value:.2f}"}
 
 
-def measures(head: Weights, kind: str, *, end_dropped: bool = False) -> dict[str, float]:
+def measures(head: Weights, kind: str, *, end_dropped: bool = False, needed: Needed | None = None) -> dict[str, float]:
     """The number of each role in the table for one head (rows, columns)."""
     measured = {"spread": _spread(head, causal=kind == "decoder_self")}
     if kind == "cross":
-        # The ends of target and source are not aligned with words.
-        inner = head[:-1] if end_dropped else head[:-1, :-1]
-        if inner.size:
-            best = inner.argmax(axis=1)
-            measured["aligns"] = float(inner.max(axis=1).mean()) * len(set(best.tolist())) / min(inner.shape)
-            measured["aligns"] = min(measured["aligns"], 1.0)
+        inner = head if end_dropped else head[:, :-1]
+        if needed is not None and inner.shape[1]:
+            found = [
+                row.max() > 0 and int(row.argmax()) in wanted
+                for row, wanted in zip(inner, needed, strict=False)
+                if wanted
+            ]
+            measured["aligns"] = sum(found) / len(found) if found else 0.0
     else:
         measured["previous"] = _mean(np.diagonal(head, -1))
         measured["same"] = _mean(np.diagonal(head)[1:])

@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from limelight.inspection.head_roles import head_roles
+from limelight.inspection.head_roles import Needed, head_roles
 from limelight.inspection.words import END_PIECE, START_PIECE, Groups, drawable, group_pieces, readable
 
 Weights = npt.NDArray[np.float32]
@@ -73,11 +73,11 @@ class Seen(Protocol):
     def average(self, kind: str) -> Weights: ...
 
 
-def page_document(attention: Seen, *, every_head: bool = False) -> dict[str, Any]:
+def page_document(attention: Seen, *, every_head: bool = False, needed: Needed | None = None) -> dict[str, Any]:
     """The document that the page draws, as values for JSON.
 
     It has the mean of each kind in float32; with `every_head` also the weights of each head, for a page without a
-    server.
+    server. `needed` is for the role `aligns`, see `head_roles`.
     """
     kinds = [name for name in ORDER if name in attention.kinds]
     document: dict[str, Any] = {
@@ -90,7 +90,7 @@ def page_document(attention: Seen, *, every_head: bool = False) -> dict[str, Any
             "target": _side(attention.target_pieces, attention.target_words, attention.target_text),
             "read": _side(attention.read_pieces, attention.read_words, attention.target_text),
         },
-        "kinds": [_kind(attention, name) for name in kinds],
+        "kinds": [_kind(attention, name, needed) for name in kinds],
     }
     if every_head:
         document["matrices"] = {name: packed(attention.weights(name)) for name in kinds}
@@ -130,7 +130,7 @@ def places(text: str, pieces: Sequence[str]) -> list[tuple[int, int] | None]:
     return found
 
 
-def _kind(attention: Seen, name: str) -> dict[str, Any]:
+def _kind(attention: Seen, name: str, needed: Needed | None) -> dict[str, Any]:
     weights = attention.weights(name)
     rows, columns = SIDES[name]
     return {
@@ -142,7 +142,7 @@ def _kind(attention: Seen, name: str) -> dict[str, Any]:
         "causal": name == "decoder_self",
         "mean": packed(attention.average(name)),
         "thumbnails": packed(thumbnails(weights), "uint8"),
-        "descriptions": head_roles(weights, name, end_dropped=attention.end_dropped),
+        "descriptions": head_roles(weights, name, end_dropped=attention.end_dropped, needed=needed),
     }
 
 

@@ -78,10 +78,10 @@ def word_weights(model: Seq2Seq, pairs: Sequence[TokenizedPair]) -> list[npt.NDA
     weights = (
         torch.stack(found.cross).float().cpu().numpy().astype(np.float64)
     )  # (layers, pairs, heads, target, source)
-    return [_between_words(weights[:, row], pair) for row, pair in enumerate(pairs)]
+    return [between_words(weights[:, row], pair) for row, pair in enumerate(pairs)]
 
 
-def _between_words(weights: Weights, pair: TokenizedPair) -> Weights:
+def between_words(weights: Weights, pair: TokenizedPair) -> Weights:
     """(2, layers, heads, target words, source words) from (layers, heads, target, source) tokens with padding."""
     source, target = len(pair.source), len(pair.target)
     of_source, of_target = membership(pair.source_words, pair.sizes[0]), membership(pair.target_words, pair.sizes[1])

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import torch
 
 from limelight.config import Direction
@@ -18,10 +19,13 @@ from limelight.decoding.settings import SearchOptions
 from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.beam_tree import beam_tree
+from limelight.inspection.erasure import Rows, needed_words
+from limelight.inspection.head_roles import Needed
 from limelight.inspection.look_up import decoding_steps, look_up
 from limelight.inspection.maps import attention_map
 from limelight.inspection.page_data import packed, page_document
 from limelight.inspection.standalone import require_theme, standalone_page
+from limelight.inspection.word_alignment import TokenizedPair, best_sources, between_words
 from limelight.models.interface import Intervention, KeepHeads
 from limelight.models.recurrent.decoder import AttentiveDecoder
 from limelight.models.recurrent.model import Recurrent
@@ -29,10 +33,15 @@ from limelight.models.transformer.layers import DecoderLayer, EncoderLayer
 from limelight.models.transformer.model import Transformer
 from limelight.pipelines.translator import Translator
 from limelight.tokens import Tokenizers
+from limelight.tokens.tokenizer import is_control
 
 MAX_TOKENS = 200
 """Maximum tokens of source and of target: every head has a weight for each pair of them."""
 
+
+MAX_ERASED = 600
+"""Maximum source words * target tokens for which each word is left out once, to find heads that align: a third of the
+time of an explanation."""
 
 MIN_TEMPERATURE, MAX_TEMPERATURE = 0.01, 100.0
 
@@ -75,7 +84,7 @@ def _explained(
         hypotheses, tree = beam_tree(translator.model, tokenizers.target, request, keep_heads=keep_heads)
         target = hypotheses[0].ids
     seen = _map(translator, tokenizers, question.text, target, keep_heads)
-    document = page_document(seen, every_head=every_head)
+    document = page_document(seen, every_head=every_head, needed=_needed(translator, seen, target, request.source[:-1]))
     source = request.source[:-1]
     document["steps"] = decoding_steps(translator.model, tokenizers.target, source, target, keep_heads=keep_heads)
     document["translation"] = {
@@ -117,6 +126,25 @@ def explain_whole(translator: Translator, question: Question) -> dict[str, Any]:
             for row in range(len(document["steps"]))
         }
     return document
+
+
+def _needed(translator: Translator, seen: AttentionMap, target: Sequence[int], source: Sequence[int]) -> Needed | None:
+    """The source tokens that each target token needs: those of the word with which the model's alignment heads link it,
+    or, without such heads, those found by erasure. None for a long sentence. Tags are no words of a text."""
+    words_of = [
+        [] if is_control(piece) else [word] for piece, word in zip(seen.source_pieces, seen.source_words, strict=True)
+    ][:-1]
+    count = max(seen.source_words, default=0)
+    if not seen.cross.size:
+        return None
+    if translator.alignment_heads:
+        each = [[token] for token in range(len(target))]
+        pair = TokenizedPair(source, target, words_of, each, (count, len(target)))
+        linked = best_sources(between_words(seen.cross.astype(np.float64), pair), translator.alignment_heads)
+        return [*([token for token, words in enumerate(words_of) if word in words] for word in linked), []]
+    if count * (len(target) + 1) > MAX_ERASED:
+        return None
+    return needed_words(translator.model, Rows(source, target, words_of, count))
 
 
 def head_weights(translator: Translator, question: Question, kind: str, layer: int, head: int) -> dict[str, Any]:
