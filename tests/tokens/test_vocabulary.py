@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.errors import UserError
+from limelight.text.signs import ASCII
 from limelight.tokens import suggest_vocabulary_size, train_tokenizer, vocabulary
-from limelight.tokens.vocabulary import count_alphabet, require_size, training_sentences
+from limelight.tokens.vocabulary import count_alphabet, require_size, required_characters, training_sentences
 
 
 @pytest.mark.parametrize(
@@ -117,3 +118,22 @@ def test_a_size_no_vocabulary_can_have(size: int) -> None:
     )
     with pytest.raises(UserError, match=message):
         require_size(size, reserved=34)
+
+
+def test_frequent_characters_and_signs_are_required_and_ascii_where_there_is_room() -> None:
+    texts = ["a b"] * 30 + ["→ λ"] * 5 + ["東"] * 20 + ["京"] * 19
+    assert set(required_characters(texts, 4000)) == {*ASCII, "→", "λ", "東"}
+    assert set(required_characters(texts, 1400)) == {"a", "b", "→", "λ", "東"}  # 92 more are more than a sixteenth
+    assert set(required_characters(texts, 8)) == {"a", "b"}  # the most frequent ones
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+@pytest.mark.parametrize("byte_fallback", [True, False])
+def test_a_vocabulary_holds_what_is_required(kind: str, byte_fallback: bool) -> None:
+    texts = ["the cat sat on the mat", "a dog ran to the old house", "an arrow → here"] * 30
+    tokenizer = train_tokenizer(
+        texts, kind=kind, vocabulary_size=None, languages=(), byte_fallback=byte_fallback, seed=1, sentences=9000
+    )
+    held = set(tokenizer.pieces(range(tokenizer.size)))
+    assert {*ASCII, "→"} <= held
+    assert tokenizer.decode(tokenizer.encode("{x} → ~`^|")) == "{x} → ~`^|"

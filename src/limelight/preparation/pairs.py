@@ -26,6 +26,7 @@ from limelight.preparation.kept_text import (
     places_of,
     store_elsewhere,
 )
+from limelight.preparation.unheld import Characters
 from limelight.storage.layout import TOKENIZER, find_model
 from limelight.text.clean import CleanReport, LeftOutList, SkipReport, clean
 from limelight.text.open_text import require_lasting
@@ -40,6 +41,8 @@ Encode = Callable[[Sequence[Pair]], tuple[list[list[int]], list[list[int]]]]
 """Pairs to the rows of both sides."""
 NO_CLEANING = {"train", "valid", "both_directions", "inherited", "temperature", "on_doubt", "hold_out"}
 """Settings of `data` that do not decide which pairs of a corpus are kept."""
+MISSING = "characters-without-tokens.tsv"
+"""In the data of a run: character, code point, count, first place."""
 GROUP = 10_000  # pairs tokenized at once: enough to be quick, little enough to stay small
 
 
@@ -163,7 +166,10 @@ def _write_tokenizers(config: RunConfig, folder: Path, say: Say) -> None:
     tokens, data, report = config.tokens, config.data, CleanReport()
     unreadable: Counter[str] = Counter()
     pairs = cleaned(data, data.train, report, lambda line: unreadable.update([line.kind]))
-    sentences = sum(1 for _ in pairs)
+    characters, sentences = Characters(), 0
+    for pair in pairs:
+        characters.count(pair)
+        sentences += 1
     if not sentences:
         raise nothing_left(data, report, unreadable)
 
@@ -188,6 +194,9 @@ def _write_tokenizers(config: RunConfig, folder: Path, say: Say) -> None:
     sizes = sorted({tokenizer.padding for tokenizer in tokenizers})
     joint = "joint" if tokens.joint else "separate"
     say(f"learned a {joint} {tokens.kind} vocabulary of {' and '.join(map(str, sizes))}")
+    missing = characters.report(tokenizers, folder.parent / DATA / MISSING, byte_fallback=tokens.byte_fallback)
+    if missing:
+        say(missing)
     write_folder(folder, lambda partial: save_tokenizers(tokenizers, partial))
 
 

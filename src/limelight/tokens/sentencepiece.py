@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import sentencepiece
@@ -31,7 +32,14 @@ from limelight.tokens.tokenizer import (
     require_count,
     require_ids,
 )
-from limelight.tokens.vocabulary import count_alphabet, require_size, suggest_vocabulary_size, too_large, too_small
+from limelight.tokens.vocabulary import (
+    count_alphabet,
+    require_size,
+    required_characters,
+    suggest_vocabulary_size,
+    too_large,
+    too_small,
+)
 from limelight.untrusted import shown
 
 # With bytes to fall back on, the rarest characters (one in 10,000) need no piece of their own.
@@ -177,7 +185,7 @@ def train_sentencepiece(
     byte_fallback: bool,
     pairs: int,
 ) -> SentencePieceTokenizer:
-    """Learn a vocabulary; the same sentences give the same bytes.
+    """Learn a vocabulary; the same sentences give the same bytes. It holds `required_characters`.
 
     Args:
         sentences: normalized, none empty.
@@ -191,11 +199,13 @@ def train_sentencepiece(
     coverage = _COVERAGE_WITH_BYTES if byte_fallback else 1.0
     size = vocabulary_size or suggest_vocabulary_size(pairs, count_alphabet(sentences, coverage))
     require_size(size, len(reserved))
+    learn = partial(_train, sentences, kind, reserved=reserved, byte_fallback=byte_fallback)
+    required = required_characters(sentences, size)
     try:
-        model = _train(sentences, kind, size, reserved, byte_fallback=byte_fallback, exact=vocabulary_size is not None)
+        model = learn(size=size, exact=vocabulary_size is not None, required=required)
     except RuntimeError as error:
         if match := _TOO_LARGE.search(str(error)):
-            raise too_large(size, int(match[1])) from None
+            raise too_large(size, _largest(learn, sentences, size, int(match[1]))) from None
         match = _TOO_SMALL.search(str(error))
         if match is None:
             raise
@@ -203,13 +213,24 @@ def train_sentencepiece(
         if vocabulary_size is not None:
             raise too_small(size, smallest) from None
         # The library counts characters that the suggestion does not: the suggested room comes on top of them.
-        model = _train(sentences, kind, smallest + size, reserved, byte_fallback=byte_fallback, exact=False)
+        model = learn(size=smallest + size, exact=False, required=required)
     return SentencePieceTokenizer(model, kind=kind, reserved=reserved)
 
 
+def _largest(learn: Callable[..., bytes], sentences: Sequence[str], size: int, bound: int) -> int:
+    """The largest possible size: of a vocabulary as small as `bound` fewer characters are required."""
+    try:
+        learn(size=size, exact=True, required=required_characters(sentences, bound))
+    except RuntimeError as error:
+        if match := _TOO_LARGE.search(str(error)):
+            return int(match[1])
+    return bound
+
+
 def _train(
-    sentences: Sequence[str], kind: str, size: int, reserved: Sequence[str], *, byte_fallback: bool, exact: bool
-) -> bytes:
+    sentences: Sequence[str], kind: str, *, size: int, reserved: Sequence[str], byte_fallback: bool, exact: bool,
+    required: str,
+) -> bytes:  # fmt: skip
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(sentences),
@@ -228,6 +249,7 @@ def _train(
         user_defined_symbols=[piece for piece in reserved if not is_control(piece)],
         byte_fallback=byte_fallback,
         character_coverage=_COVERAGE_WITH_BYTES if byte_fallback else 1.0,
+        required_chars=required,
         normalization_rule_name="identity",
         max_sentence_length=1_000_000,
         minloglevel=2,

@@ -8,12 +8,18 @@ from collections import Counter
 from collections.abc import Iterable
 
 from limelight.errors import UserError
+from limelight.text.signs import ASCII, SIGNS
 from limelight.tokens.tokenizer import MAX_PIECES, normalize
 
 MIN_SIZE, MAX_SIZE = 512, 64_000
 MAX_SENTENCES = 1_000_000
 """A vocabulary is learned from at most so many sentences; more change it little and cost memory and minutes."""
 
+
+MIN_SEEN, MIN_SEEN_SIGN = 20, 5
+"""Minimum number of occurrences of a character, and of one of `SIGNS`, that has a token of its own in any case."""
+MAX_SHARE, MAX_UNSEEN = 1 / 4, 1 / 16
+"""Maximum shares of a vocabulary for such characters, and for those of ASCII that the text does not have."""
 
 ALPHABET = 128
 """Characters that a suggested size has room for: those of two languages in one script, with digits and punctuation."""
@@ -45,6 +51,25 @@ def count_alphabet(sentences: Iterable[str], coverage: float = 1.0) -> int:
             return number
         left -= count
     return len(counts)
+
+
+def required_characters(sentences: Iterable[str], size: int) -> str:
+    """The characters that a vocabulary of `size` tokens learned from these sentences has to hold.
+
+    These are the characters of the text from `MIN_SEEN` occurrences on, `SIGNS` from `MIN_SEEN_SIGN` on, up to
+    `MAX_SHARE` of the vocabulary; and printable ASCII, unless the characters of it that the text does not have are more
+    than `MAX_UNSEEN` of the vocabulary.
+    """
+    counts: Counter[str] = Counter()
+    for sentence in sentences:
+        counts.update(sentence)
+    signs = set(SIGNS)
+    seen = (each for each, count in counts.most_common() if count >= (MIN_SEEN_SIGN if each in signs else MIN_SEEN))
+    required = [each for each in seen if not each.isspace()][: int(MAX_SHARE * size)]
+    unseen = [each for each in ASCII if each not in counts]
+    if len(unseen) <= MAX_UNSEEN * size:
+        required += [each for each in ASCII if each not in required]
+    return "".join(sorted(required))
 
 
 def training_sentences(texts: Iterable[str], seed: int) -> list[str]:
