@@ -133,3 +133,29 @@ def test_addresses_in_capitals_are_addresses() -> None:
 )
 def test_lost_quotes(source: str, output: str, lost: int) -> None:
     assert lost_quotes(source, output) == lost
+
+
+def test_the_fast_search_for_loops_finds_what_counting_finds() -> None:
+    def by_counting(source: str, output: str) -> tuple[str, ...]:
+        words, others = checks.WORD.findall(output), checks.WORD.findall(source)
+        for size in range(1, checks.MAX_NGRAM + 1):
+            times, place = checks.longest_run(words, size)
+            if times >= max(3 + (size == 1), 1 + checks.longest_run(others, size)[0]):
+                return tuple(words[place : place + size])
+        return ()
+
+    draw, found = random.Random(4), 0
+    for _ in range(3000):
+        few = draw.choices("abc", k=draw.randint(1, 5))
+        output = " ".join(draw.choices("abc", k=draw.randint(0, 4)) + few * draw.randint(1, 4) + ["c"])
+        source = " ".join(draw.choices("ab", k=draw.randint(0, 9)))
+        assert checks.find_loop(source, output) == by_counting(source, output)
+        found += bool(by_counting(source, output))
+    assert 500 < found < 2500
+
+
+def test_characters_are_repeated_only_in_long_words() -> None:
+    assert checks.find_loop("a", "ha" * 7) == ("ha",)
+    assert checks.find_loop("a", "ha" * 7 + " " + "h") == ("ha",)
+    assert checks.find_loop("a", "x" * 11) == ()
+    assert checks.find_loop("a", "x" * 12) == ("x",)
