@@ -159,3 +159,17 @@ def test_characters_are_repeated_only_in_long_words() -> None:
     assert checks.find_loop("a", "ha" * 7 + " " + "h") == ("ha",)
     assert checks.find_loop("a", "x" * 11) == ()
     assert checks.find_loop("a", "x" * 12) == ("x",)
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("See [url=https://example.org/a]the page[/url].", "https://example.org/a"),
+        ("[url=https://example.org]here[/url]", "https://example.org"),
+        ("[the page](https://example.org/b?c=1)", "https://example.org/b?c=1"),
+        ("https://example.org/a[1]=2&b[]=3, then", "https://example.org/a[1]=2&b[]=3"),
+        ("[example.org/a]", "example.org/a"),
+    ],
+)
+def test_an_address_ends_at_the_bracket_of_markup(text: str, address: str) -> None:
+    assert find_addresses(text) == [address]

@@ -41,10 +41,12 @@ SINGLE_QUOTED = re.compile(r"(?<!\w)['‘‚‹›](?=\w)[^'‘’‚‹›]*['�
 CHARACTER_LOOP = re.compile(rf"(\S{{1,6}}?)\1{{{MIN_LOOP_CHARACTERS // 2},}}")
 _PRIVATE = "\ue000-\uf8ff\U000f0000-\U0010ffff"
 """Characters that stand for tags and variables; none is in an address."""
+_IN_ADDRESS = rf"(?:[^\s<>\"“”«»\[\]{_PRIVATE}]|\[\w*\])*"
+"""Brackets are in an address only in pairs, as in `a[1]`: `[url=https://x.org]here[/url]` is markup."""
 ADDRESS = re.compile(
-    rf"(?:(?i:https?://|ftp://|www\.))[^\s<>\"“”«»{_PRIVATE}]*[^\s<>\"“”«»()\[\].,;:!?'’{_PRIVATE}]"
+    rf"(?:(?i:https?://|ftp://|www\.)){_IN_ADDRESS}[^\s<>\"“”«»()\[\].,;:!?'’{_PRIVATE}]"
     r"|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
-    rf"|(?<![\w@/.-])(?:[a-z0-9-]+\.)+(?:com|org|net|edu|gov|io|de|fr|uk|eu|at|ch|info)(?:/[^\s<>\"“”«»{_PRIVATE}]*[^\s<>\"“”«»()\[\].,;:!?'’{_PRIVATE}])?"
+    rf"|(?<![\w@/.-])(?:[a-z0-9-]+\.)+(?:com|org|net|edu|gov|io|de|fr|uk|eu|at|ch|info)(?:/{_IN_ADDRESS}[^\s<>\"“”«»()\[\].,;:!?'’{_PRIVATE}])?"
     r"(?!\w)"
 )
 """URLs, e-mail addresses and names of hosts."""
