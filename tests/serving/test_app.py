@@ -376,13 +376,13 @@ def test_readiness_is_no_while_a_model_loads_and_when_it_ends(plain_service: Run
     assert plain_service.get("/api/v1/health/ready").status == 200
     pool = plain_service.service.catalog.models[0].pool
     engine = pool._engines[0]
-    engine.ready = False
+    engine.ready, pool.trouble = False, "it cannot be loaded"
     assert plain_service.get("/api/v1/health/ready").status == 503
     assert plain_service.get("/api/v1/health/live").status == 200
     answer = plain_service.post("/v2/translate", {"text": "a", "target_lang": "DE"})
     assert (answer.status, answer.headers["retry-after"]) == (503, "5")
     assert plain_service.post("/v2/translate", {"text": "a", "target_lang": "FR"}).status == 200, "the others are up"
-    engine.ready = True
+    engine.ready, pool.trouble = True, ""
     plain_service.service.leaving = True
     assert plain_service.get("/api/v1/health/ready").status == 503
     plain_service.service.leaving = False

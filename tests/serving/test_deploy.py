@@ -2,6 +2,9 @@
 
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,9 @@ import yaml
 
 from limelight.cli.app import app
 from limelight.cli.arguments import repeat_options
+from limelight.serving.limits import Limits
 from limelight.serving.routes import ROUTES
+from limelight.serving.run import OTHER_FILES
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 SERVE = typer.main.get_command(app).commands["serve"]
@@ -56,3 +61,46 @@ def test_nothing_runs_as_root_and_what_is_copied_is_there() -> None:
     compose = yaml.safe_load(read("compose.yaml"))
     assert compose["networks"]["inside"]["internal"] is True
     assert compose["services"]["translate"]["networks"] == ["inside"]
+
+
+def test_one_replica_has_all_documents_and_glossaries() -> None:
+    assert yaml.safe_load(read("compose.yaml"))["services"]["translate"]["deploy"]["replicas"] == 1
+    assert yaml.safe_load(read("kubernetes.yaml"))["spec"]["replicas"] == 1
+
+
+def test_memory_is_enough_for_documents_and_for_a_reload() -> None:
+    """1 GiB for each document that is read, and two engines beside the process that answers."""
+    (container,) = yaml.safe_load(read("kubernetes.yaml"))["spec"]["template"]["spec"]["containers"]
+    service = yaml.safe_load(read("compose.yaml"))["services"]["translate"]
+    for command, memory in (
+        (container["args"], container["resources"]["limits"]["memory"].removesuffix("Gi")),
+        (service["command"], service["mem_limit"].removesuffix("g")),
+    ):
+        documents = int(command[command.index("--max-documents") + 1])
+        assert int(memory) >= documents + 2
+
+
+def test_the_balancers_let_pass_what_the_service_takes() -> None:
+    documented = (DEPLOY.parent / "docs" / "serving.md").read_text(encoding="utf-8").partition("for nginx:")[2]
+    for text in (read("nginx.conf"), documented.partition("```\n\n")[0]):
+        megabytes = re.search(r"client_max_body_size (\d+)m;", text)
+        seconds = re.search(r"proxy_read_timeout (\d+)s;", text)
+        assert megabytes is not None
+        assert seconds is not None
+        assert int(megabytes[1]) * 1_000_000 > Limits().document
+        assert int(seconds[1]) > Limits().deadline
+        for header in ("Host $http_host", "X-Forwarded-For $remote_addr", "X-Forwarded-Proto $scheme"):
+            assert f"proxy_set_header {header};" in text
+
+
+def test_the_unit_has_files_for_all_connections_and_is_valid(tmp_path: Path) -> None:
+    unit = read("limelight.service")
+    files = re.search(r"^LimitNOFILE=(\d+)$", unit, re.MULTILINE)
+    assert files is not None
+    assert int(files[1]) > Limits().connections + OTHER_FILES
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is not there")
+    path = tmp_path / "limelight.service"
+    path.write_text(unit.replace("/opt/limelight/bin/limelight", sys.executable), encoding="utf-8")
+    found = subprocess.run(["systemd-analyze", "verify", str(path)], capture_output=True, text=True, check=False)
+    assert [line for line in found.stderr.splitlines() if "limelight.service" in line] == []

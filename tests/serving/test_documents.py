@@ -20,15 +20,16 @@ import uvicorn
 
 from limelight.documents.translate import Work, translate_document
 from limelight.pipelines.protected import translate_prepared
-from limelight.serving import uploads
+from limelight.serving import documents, uploads
 from limelight.serving.dialects import documents as dialect
 from limelight.serving.documents import CHUNK, SUFFIXES, Order, chunks
 from limelight.serving.documents import translate_document as send_document
+from limelight.serving.keys import Key, Keys
 from limelight.serving.limits import Limits
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.segments import Segment
 from limelight.serving.server import drain
-from limelight.serving.service import Service
+from limelight.serving.service import Client, Service
 from limelight.serving.uploads import Uploads
 from limelight.text.units.registry import Options
 from tests.serving.helpers import Answered, Running, at_work, carrying, running, wait_until
@@ -304,8 +305,8 @@ def test_what_a_document_says_several_times_is_translated_once() -> None:
         async def way(self, *_: object) -> None:
             pass
 
-        async def written(self, texts: list[str]) -> bytes:
-            written.extend(texts)
+        async def written(self, texts: dict[Segment, str]) -> bytes:
+            written.extend(texts[segment] for segment in self.segments)
             return b""
 
         def close(self) -> None:
@@ -322,6 +323,43 @@ def test_what_a_document_says_several_times_is_translated_once() -> None:
     assert written == ["A", "B", "A", "Ax"]
 
 
+@pytest.mark.parametrize(("code", "tries"), [("deadline", 1), ("overloaded", 3), ("engine_ended", 3)])
+def test_what_takes_too_long_is_not_computed_again_and_a_key_pays_once(
+    monkeypatch: pytest.MonkeyPatch, code: str, tries: int
+) -> None:
+    monkeypatch.setattr(documents, "TRIES", 3)
+    asked, slept = list[int](), list[float]()
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    class Busy:
+        keys = Keys([Key("me", "", "", 1000)])
+
+        async def segments(self, *_: object) -> list[str]:
+            asked.append(1)
+            raise Refusal(503, code, "later", retry_after=1)
+
+    monkeypatch.setattr(documents.asyncio, "sleep", sleep)
+    client, busy = Client("me", "me"), Busy()
+    with pytest.raises(Refusal, match="later"):
+        asyncio.run(documents._translated(busy, client, None, [Segment("a" * 300)], None))
+    assert (len(asked), len(slept)) == (tries, tries - 1)
+    with pytest.raises(Refusal, match="700 are left"):
+        busy.keys.spend("me", 900)
+    with pytest.raises(Refusal, match="may translate 1000 a minute") as caught:
+        asyncio.run(documents._translated(busy, client, None, [Segment("a" * 1001)], None))
+    assert caught.value.status == 413, "it never fits"
+
+
+def test_the_segments_of_a_document_have_a_bound() -> None:
+    with running({"one": ONE}, limits=Limits(segments=3)) as started:
+        assert send(started, b"the lamp\n\nhums\n\nnow", "a.txt").status == 200
+        answer = send(started, b"the lamp\n\nhums\n\nnow\n\nhere", "a.txt")
+        assert answer.status == 400
+        assert all(word in answer.value["message"] for word in ("4 segments", "at most 3", "--max-segments"))
+
+
 def test_documents_are_forgotten_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
         store = Uploads()
@@ -335,7 +373,7 @@ def test_documents_are_forgotten_and_bounded(monkeypatch: pytest.MonkeyPatch) ->
             store.take(identity, key)
         await store.find(identity, key).work
         assert store.take(identity, key) == ("a", b"x")
-        monkeypatch.setattr(uploads, "MAX_OPEN", 4)
+        store = Uploads(4)
         for client in ("a", "a", "b", "b"):
             store.add("a", 1, work(), client=client)
         for client in ("a", "c"):
@@ -374,9 +412,9 @@ def test_documents_that_are_read_count_as_open(monkeypatch: pytest.MonkeyPatch) 
     statuses: list[int] = []
     with running({"one": ONE}) as started:
         with at_work(12, lambda: statuses.append(send(started, b"the lamp", "a.txt").status)):
-            wait_until(lambda: len(statuses) == 12 - uploads.MAX_OPEN // 2)
+            wait_until(lambda: len(statuses) == 12 - 4)
             gate.set()
-        assert most == uploads.MAX_OPEN // 2
+        assert most == 4
         assert sorted(statuses) == [400] * 4 + [429] * 8
         assert send(started, b"the lamp", "a.txt").status == 400, "what has failed leaves its place"
 

@@ -16,21 +16,32 @@ def test_one_with_many_delays_one_with_few_by_one() -> None:
     assert len(queue) == 98
 
 
-def test_requests_of_one_client_take_turns() -> None:
-    """Behind a proxy that is not trusted, all clients are one."""
+def test_what_is_waiting_can_be_removed() -> None:
     queue = FairQueue[str]()
     for number in range(100):
         queue.put("proxy", 1, f"long {number}")
     queue.put("proxy", 2, "short")
-    queue.put("other", 3, "other")
-    assert [queue.take() for _ in range(5)] == ["long 0", "other", "short", "long 1", "long 2"]
     assert not queue.remove("proxy", 2, "long 50")
     assert queue.remove("proxy", 1, "long 50")
-    assert (len(queue), queue.waiting("proxy"), queue.waiting("other")) == (96, 96, 0)
+    assert queue.remove("proxy", 2, "short")
+    assert (len(queue), queue.waiting("proxy"), queue.waiting("other")) == (99, 99, 0)
 
 
-def test_whole_requests_of_one_client_come_one_after_the_other_and_clients_still_take_turns() -> None:
-    queue = FairQueue[str](whole=True)
+def test_what_is_put_back_comes_first() -> None:
+    queue = FairQueue[str]()
+    for item in "ab":
+        queue.put("me", 1, item)
+    queue.put("me", 2, "c")
+    taken = [queue.take(), queue.take()]
+    for item in reversed(taken):
+        queue.put_back("me", 1, item)
+    assert [queue.take() for _ in range(3)] == ["a", "b", "c"]
+    queue.put_back("me", 1, "a")
+    assert (len(queue), queue.take()) == (1, "a")
+
+
+def test_requests_of_one_client_come_one_after_the_other_and_clients_still_take_turns() -> None:
+    queue = FairQueue[str]()
     for request in (1, 2):
         for number in range(3):
             queue.put("proxy", request, f"{request}.{number}")
@@ -39,14 +50,13 @@ def test_whole_requests_of_one_client_come_one_after_the_other_and_clients_still
 
 
 @given(
-    st.booleans(),
     st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3), st.integers(1, 5)), max_size=12),
     st.integers(1, 5),
     st.integers(0, 9),
 )
-def test_what_is_ahead_is_known(whole: bool, waiting: list[tuple[str, int, int]], more: int, taken: int) -> None:
+def test_what_is_ahead_is_known(waiting: list[tuple[str, int, int]], more: int, taken: int) -> None:
     """Up to whose turn it is: at most one more for each other client."""
-    queue = FairQueue[str](whole=whole)
+    queue = FairQueue[str]()
     for client, request, size in waiting:
         for _ in range(size):
             queue.put(client, request, "")
@@ -55,7 +65,7 @@ def test_what_is_ahead_is_known(whole: bool, waiting: list[tuple[str, int, int]]
     told = queue.ahead("a", more)
     for place in range(more):
         queue.put("a", 99, f"new {place}")
-    last, number = f"new {more - 1 if whole else 0}", 0
+    last, number = f"new {more - 1}", 0
     while queue.take() != last:
         number += 1
     assert told - 2 <= number <= told

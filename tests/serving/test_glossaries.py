@@ -1,6 +1,7 @@
 """Glossaries of clients: made, changed, used, kept, and nobody else's."""
 
 import asyncio
+import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -220,12 +221,50 @@ def test_they_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
             )
         with pytest.raises(Refusal, match="two from"):
             await store.add("eve", "c", [dictionary(), dictionary()])
-        monkeypatch.setattr(glossaries, "MAX_PARSED", 1)
         first = await store.terms("bob", [bobs.id], "EN", "DE")
-        assert first is await store.terms("bob", [bobs.id], "en", "de-AT")
+        again = await store.terms("bob", [bobs.id], "en", "de-AT")
+        assert first is not None
+        assert again is not None
+        assert first.glossaries[0] is again.glossaries[0]
         await store.change("bob", bobs.id, lambda each: each.with_dictionary(dictionary("a\tb")))
         changed = await store.terms("bob", [bobs.id], "en", "de")
         assert changed is not None
-        assert changed.terms == (("a", "b"),)
+        assert changed.possible("a") == [("a", "b")]
 
     asyncio.run(main())
+
+
+def test_glossaries_are_kept_ready_one_by_one_up_to_so_many_terms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each combination of several was kept, gigabytes of them."""
+    monkeypatch.setattr(glossaries, "MAX_PARSED", 25)
+
+    async def main() -> None:
+        store = Glossaries()
+        lines = ["\n".join(f"w{letter}{number}\t{letter}" for number in "abcdefghij") for letter in "xyz"]
+        several = [(await store.add("me", "a", [dictionary(each)])).id for each in lines]
+        for order in itertools.permutations(several):
+            found = await store.terms("me", [*order, order[0]], "en", "de")
+            assert found is not None
+            assert len(found.glossaries) == 3
+            assert [term.target for term in found.possible("wxa wya wza")] == [
+                "xyz"[several.index(one)] for one in order
+            ]
+            assert sum(map(len, store._parsed.values())) <= 25
+
+    asyncio.run(main())
+
+
+def test_only_unfinished_files_of_its_own_are_removed(tmp_path: Path) -> None:
+    """The folder may hold anything: another program's download, a checkpoint that a run is writing."""
+    kept = [
+        tmp_path / "movie.iso.partial",
+        tmp_path / "runs" / "a" / "model.safetensors.partial",
+        tmp_path / "old.former",
+    ]
+    kept[1].parent.mkdir(parents=True)
+    for path in kept:
+        path.write_text("x")
+    (tmp_path / "1234.json.partial").write_text("half")
+    Glossaries(tmp_path)
+    assert all(path.exists() for path in kept)
+    assert not (tmp_path / "1234.json.partial").exists()

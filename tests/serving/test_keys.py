@@ -1,15 +1,18 @@
 """Keys: kept as hashes, found in constant time, limited one by one."""
 
+import asyncio
 import hmac
 import json
+import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from limelight.errors import UserError
-from limelight.serving.keys import Key, Keys, add_key, digest, read_keys, revoke_key
+from limelight.serving.keys import Key, Keys, add_key, digest, read_keys, revoke_key, watch_keys
 from limelight.serving.refusal import Refusal
 
 
@@ -120,6 +123,56 @@ def test_every_hash_is_compared_whichever_fits(monkeypatch: pytest.MonkeyPatch) 
         compared.clear()
         keys.find(secret)
         assert len(compared) == 4
+
+
+def test_the_file_keeps_its_permissions_and_a_link_leads_to_it(tmp_path: Path) -> None:
+    path, link = tmp_path / "secrets" / "keys.json", tmp_path / "keys.json"
+    path.parent.mkdir()
+    add_key(path, "alice")
+    path.chmod(0o640)
+    link.symlink_to(path)
+    add_key(link, "bob")
+    revoke_key(link, "alice")
+    assert link.is_symlink()
+    assert [key.name for key in read_keys(path)] == ["bob"]
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert [each.name for each in path.parent.iterdir()] == ["keys.json"]
+
+
+def test_changes_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "keys.json"
+    for number in range(8):
+        add_key(path, f"old {number}")
+    changes = [partial(add_key, path, f"new {number}") for number in range(8)]
+    changes += [partial(revoke_key, path, f"old {number}") for number in range(8)]
+    threads = [threading.Thread(target=change) for change in changes]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert {key.name for key in read_keys(path)} == {f"new {number}" for number in range(8)}
+
+
+def test_a_revoked_key_is_unknown_without_a_signal(tmp_path: Path) -> None:
+    path, logged = tmp_path / "keys.json", list[str]()
+    secret = add_key(path, "alice")
+
+    async def main() -> None:
+        keys = Keys(read_keys(path))
+        watching = asyncio.create_task(watch_keys(path, keys, lambda event, **_: logged.append(event), seconds=0.01))
+        await asyncio.sleep(0.05)
+        assert keys.find(secret) is not None
+        revoke_key(path, "alice")
+        while keys.find(secret) is not None:  # the bound is the time of the test
+            await asyncio.sleep(0.01)
+        path.write_text("{")
+        while "reload_failed" not in logged:
+            await asyncio.sleep(0.01)
+        assert keys.find(add_key(tmp_path / "other.json", "x")) is None
+        watching.cancel()
+
+    asyncio.run(asyncio.wait_for(main(), 30))
+    assert logged == ["keys_read", "reload_failed"]
 
 
 def test_a_limit_holds_in_any_minute() -> None:

@@ -59,6 +59,13 @@ def test_texts(service: Running, path: str) -> None:
     told(service.post(path, sent(path, ["a"] * 4)), 413, "4 texts", "at most 3", "divide", "--max-texts")
 
 
+def test_a_prefix_counts_and_is_for_one_text(service: Running) -> None:
+    path = "/api/v1/translate"
+    told(service.post(path, {"text": "a", "prefix": "b" * 20}), 413, "21 characters", "at most 20", "--max-characters")
+    told(service.post(path, {"text": ["a", "b"], "prefix": "b"}), 400, "single text")
+    assert service.post(path, {"text": "a", "prefix": "b"}).status == 200
+
+
 @pytest.mark.parametrize("path", ["/v2/document", "/translate_file"])
 def test_uploads(service: Running, path: str) -> None:
     body = b"a" * 1025

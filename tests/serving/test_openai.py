@@ -121,7 +121,7 @@ def progress(*reports: tuple[int, str, str, bool], guarded: bool = True) -> list
     """What is shown of a text of two sentences."""
     shown: list[tuple[Any, ...]] = []
     apart = segmented("Dab. Face!", "en", None, None, "sentences")
-    follow = _Progress([apart], [(0, 0), (0, 1)], lambda *each: shown.append(each[1:]), guarded=guarded)
+    follow = _Progress([apart], [(0, 0), (0, 1)], lambda _, state: shown.append(state()), guarded=guarded)
     for report in reports:
         follow(*report)
     return shown

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from limelight.serving import pool
 from limelight.serving.limits import Limits
 from limelight.serving.links import Heard, Link
 from limelight.serving.pace import Pace
@@ -20,7 +21,7 @@ class FakeLink(Link):
     def __init__(self, heard: Heard) -> None:
         self.heard = heard
         self.tasks: list[Task] = []
-        self.closed = False
+        self.closed = self.killed = False
 
     def send(self, task: Task) -> None:
         self.tasks.append(task)
@@ -28,11 +29,15 @@ class FakeLink(Link):
     def close(self) -> None:
         self.closed = True
 
+    def kill(self) -> None:
+        self.killed = True
+        self.heard(Report(0, "closed", "killed"))
+
     def join(self, seconds: float) -> None:
         pass
 
     def texts(self) -> list[str]:
-        return [task.text for task in self.tasks if task.kind != "cancel"]
+        return [task.text for task in self.tasks if task.kind not in ("cancel", "ping")]
 
     def canceled(self) -> list[int]:
         return [task.id for task in self.tasks if task.kind == "cancel"]
@@ -220,20 +225,19 @@ def test_what_an_engine_refuses_is_the_callers_and_what_fails_is_ours() -> None:
     in_loop(main)
 
 
-def test_an_engine_that_ends_is_replaced_and_its_sentences_get_503() -> None:
+def test_an_engine_that_ends_is_replaced_and_its_sentences_go_to_another() -> None:
     async def main() -> None:
         bench = await Bench(engines=2).loaded()
         works = [bench.ask("me", text) for text in "ab"]
         await check_resumable()
         dead, alive = bench.links
         dead.heard(Report(0, "closed", "killed"))
-        (lost,) = [work for work, text in zip(works, "ab", strict=True) if text in dead.texts()]
-        (kept,) = [work for work in works if work is not lost]
-        assert (await refused(lost)).code == "engine_ended"
+        await check_resumable()
+        assert sorted(alive.texts()) == ["a", "b"]
         assert not bench.pool.ready
         assert bench.pool.usable
-        alive.answer(*alive.texts())
-        assert len(await kept) == 1
+        alive.answer("a", "b")
+        assert [await work for work in works] == [["A"], ["B"]]
         await asyncio.sleep(0.05)
         assert len(bench.links) == 3
         bench.links[2].heard(Report(0, "loaded", {}))
@@ -243,15 +247,114 @@ def test_an_engine_that_ends_is_replaced_and_its_sentences_get_503() -> None:
     in_loop(main)
 
 
-def test_without_an_engine_nothing_is_taken() -> None:
+def test_what_the_only_engine_had_waits_for_the_next_one_in_its_order() -> None:
     async def main() -> None:
-        bench = Bench()
-        bench.pool.start()
-        assert not bench.pool.ready
-        assert (await refused(bench.ask("me", "x"))).status == 503
-        bench.links[0].heard(Report(0, "closed", "there is no such model"))
+        bench = await Bench().loaded()
+        works = [bench.ask("me", *texts) for texts in ("ab", "cd")]
         await check_resumable()
+        bench.links[0].heard(Report(0, "closed", "killed"))
+        await asyncio.sleep(0.05)
+        works.append(bench.ask("me", "e"))
+        await check_resumable()
+        assert (bench.pool.waiting, bench.pool.decoding) == (5, 0)
+        bench.links[1].heard(Report(0, "loaded", {}))
+        await check_resumable()
+        assert bench.links[1].texts() == list("abcde")
+        bench.links[1].answer(*"abcde")
+        assert [await work for work in works] == [["A", "B"], ["C", "D"], ["E"]]
+
+    in_loop(main)
+
+
+def test_a_sentence_that_ends_two_engines_ends_no_third() -> None:
+    async def main() -> None:
+        bench = await Bench().loaded()
+        work = bench.ask("me", "poison")
+        for number in range(2):
+            await check_resumable()
+            assert bench.links[number].texts() == ["poison"]
+            bench.links[number].heard(Report(0, "closed", "killed"))
+            await asyncio.sleep(0.05)
+            bench.links[number + 1].heard(Report(0, "loaded", {}))
+        refusal = await refused(work)
+        assert (refusal.status, refusal.code, refusal.retry_after) == (503, "engine_ended", 5)
+        assert bench.links[2].texts() == []
+
+    in_loop(main)
+
+
+def test_an_engine_that_does_not_report_is_killed_and_what_it_had_goes_to_another() -> None:
+    async def main() -> None:
+        bench = await Bench(engines=2, silence=0.2).loaded()
+        stuck, other = bench.links
+        works = [bench.ask("me", text) for text in "ab"]
+        for _ in range(40):
+            await asyncio.sleep(0.02)
+            other.heard(Report(0, "pong"))
+            if stuck.killed:
+                break
+        await check_resumable()
+        assert (stuck.killed, other.killed) == (True, False)
+        assert "engine_silent" in bench.logged
+        other.answer("a", "b")
+        assert [await work for work in works] == [["A"], ["B"]]
+        bench.pool.close()
+
+    in_loop(main)
+
+
+def test_an_engine_is_not_ready_while_it_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        monkeypatch.setattr(pool, "SILENT_SECONDS", 1e-9)
+        bench = await Bench(silence=0.2).loaded()
+        assert bench.pool.ready
+        await asyncio.sleep(0.1)
+        assert [task.kind for task in bench.links[0].tasks] == ["ping"]
+        assert not bench.pool.ready
+        bench.links[0].heard(Report(0, "pong"))
+        await check_resumable()
+        assert bench.pool.ready
+        bench.pool.close()
+
+    in_loop(main)
+
+
+def test_explanations_are_given_to_an_engine_one_at_a_time() -> None:
+    """It computes each in a single step, and others wait no longer than for one."""
+
+    async def main() -> None:
+        bench = await Bench().loaded()
+        asked = [asyncio.ensure_future(bench.pool.run("a", [Sentence("explain", str(n))])) for n in range(64)]
+        await check_resumable()
+        short = bench.ask("b", "x")
+        await check_resumable()
+        link = bench.links[0]
+        assert link.texts() == ["0", "x"]
+        link.answer("0", "x")
+        await check_resumable()
+        assert link.texts() == ["0", "x", "1"]
+        assert (await short, await asked[0]) == (["X"], ["0"])
+        for each in asked:
+            each.cancel()
+
+    in_loop(main)
+
+
+def test_requests_wait_while_the_model_loads_and_are_refused_when_it_cannot() -> None:
+    async def main() -> None:
+        bench = Bench(queue_seconds=0.01)
+        bench.pool.start()
+        assert bench.logged == ["loading"]
+        assert bench.pool.loading
+        assert not bench.pool.ready
+        work = bench.ask("me", "x")
+        await asyncio.sleep(0.05)
+        assert not work.done()
+        bench.links[0].heard(Report(0, "closed", "there is no such model"))
+        assert (await refused(work)).status == 503
         assert bench.pool.trouble == "there is no such model"
+        assert bench.pool.settled.is_set()
+        assert (await refused(bench.ask("me", "x"))).status == 503
         bench.pool.close()
 
     in_loop(main)
@@ -304,6 +407,38 @@ def test_a_reload_that_fails_keeps_what_there_is() -> None:
     in_loop(main)
 
 
+def test_a_reload_of_which_one_engine_fails_changes_nothing() -> None:
+    """The new engines are given no work until all of them are there."""
+
+    async def main() -> None:
+        bench = await Bench(engines=2).loaded()
+        bench.pool.reload(bench.new_link)
+        old, (good, bad) = bench.links[:2], bench.links[2:]
+        good.heard(Report(0, "loaded", {}))
+        await check_resumable()
+        works = [bench.ask("me", text) for text in "abc"]
+        await check_resumable()
+        assert good.texts() == []
+        bad.heard(Report(0, "closed", "no memory"))
+        await check_resumable()
+        assert good.closed
+        good.heard(Report(0, "closed", ""))
+        for link in old:
+            link.answer(*"abc")
+        assert [await work for work in works] == [["A"], ["B"], ["C"]]
+        assert bench.logged.count("reload_failed") == 1
+        await asyncio.sleep(0.05)
+        assert (len(bench.links), bench.pool.ready) == (4, True)
+        bench.pool.reload(bench.new_link)
+        for link in bench.links[4:]:
+            link.heard(Report(0, "loaded", {}))
+        await check_resumable()
+        assert all(link.closed for link in old)
+        assert not any(link.closed for link in bench.links[4:])
+
+    in_loop(main)
+
+
 def test_who_would_wait_too_long_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """By the pace of what waits. Another client, whose turn comes sooner, is not; nor is anyone when nothing waits."""
 
@@ -315,7 +450,7 @@ def test_who_would_wait_too_long_is_refused_at_once(monkeypatch: pytest.MonkeyPa
         waiting = [bench.ask("me", *"abcdefgh") for _ in range(2)]
         await check_resumable()
         assert (bench.pool.waiting, bench.pool.decoding) == (16, WINDOW)
-        bench.pool._paces[False].taken(0.0)
+        bench.pool._paces["short"].taken(0.0)
         refusal = await refused(bench.ask("me", *"abcdef"))
         assert (refusal.status, refusal.code, refusal.retry_after) == (503, "overloaded", 2)
         assert "about 2.1 s, and at most 2" in refusal.message
@@ -326,7 +461,7 @@ def test_who_would_wait_too_long_is_refused_at_once(monkeypatch: pytest.MonkeyPa
             bench.links[0].answer(*"abcdefgh")
             await check_resumable()
         assert len(await asyncio.gather(*busy, *waiting, *work)) == len(busy) + 4
-        assert bench.pool._pace(long=False) == 0, "nothing waits"
+        assert bench.pool._pace("short") == 0, "nothing waits"
 
     in_loop(main)
 

@@ -1,5 +1,6 @@
 """What is refused before any work."""
 
+import time
 from functools import partial
 
 import pytest
@@ -8,7 +9,35 @@ from limelight.serving import service as services
 from limelight.serving.keys import Key, Keys, digest
 from limelight.serving.limits import Limits
 from limelight.serving.pool import WINDOW
-from tests.serving.helpers import at_work, running, table, translator, wait_until
+from limelight.text.glossary import Glossary, Term
+from tests.serving.helpers import at_work, carrying, running, table, translator, wait_until
+
+
+def test_others_are_answered_while_terms_are_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The terms of many sentences are looked up in a thread, some at a time, and not at all for too many."""
+    looked_up, possible = list[str](), Glossary.possible
+
+    def slow(self: Glossary, text: str) -> list[Term]:
+        looked_up.append(text)
+        ends = time.perf_counter() + 0.01
+        while time.perf_counter() < ends:
+            pass
+        return possible(self, text)
+
+    monkeypatch.setattr(Glossary, "possible", slow)
+    terms = [{"source": "lamp", "target": "Leuchte"}]
+    with running({"one": carrying()}, limits=Limits(client_queue=400)) as service:
+        many = {"text": "a.\n" * 401, "source_lang": "en", "terms": terms}
+        assert service.post("/api/v1/translate", many).status == 413
+        assert looked_up == []
+        some, waits = {**many, "text": "a.\n" * 200}, list[float]()
+        with at_work(1, partial(service.post, "/api/v1/translate", some)):
+            wait_until(lambda: len(looked_up) > 10)
+            while len(looked_up) < 190:
+                began = time.monotonic()
+                assert service.get("/api/v1/health/live").status == 200
+                waits.append(time.monotonic() - began)
+    assert max(waits) < 1.0, "all of them take two seconds"
 
 
 def test_a_full_queue_refuses_before_texts_are_split_and_before_a_key_pays(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,7 @@
 """Glossaries: where terms are, what counts as used, and files."""
 
+import itertools
+import time
 from pathlib import Path
 
 import pytest
@@ -144,3 +146,36 @@ def test_files_that_are_refused(tmp_path: Path, name: str, content: str, message
 def test_a_table_in_a_string() -> None:
     assert glossary_of("a b\tc", "en").find("an a b")[0].term == ("a b", "c")
     assert len(GLOSSARY) == 5
+
+
+def test_what_is_possible_does_not_take_longer_in_a_larger_glossary() -> None:
+    """Terms that share their first words were compared one by one."""
+    text = "a b the lamp hums now and then"
+    small, large = (Glossary([Term(f"a b c{n}", "x") for n in range(size)], "en") for size in (100, 20_000))
+    assert small.possible(text) == large.possible(text) == []
+
+    def seconds(glossary: Glossary) -> float:
+        started = time.process_time()
+        for _ in range(50):
+            glossary.possible(text)
+        return time.process_time() - started
+
+    assert min(seconds(large) for _ in range(3)) < 5 * min(seconds(small) for _ in range(3)) + 0.01
+
+
+def test_of_terms_that_differ_in_signs_a_text_has_some() -> None:
+    several = Glossary([Term("a" + "".join(signs), "x") for signs in itertools.product("!?#%", repeat=5)], "en")
+    assert 0 < len(several.possible("a.")) <= 20
+
+
+def test_possible_terms_are_those_whose_words_are_all_there() -> None:
+    terms = [Term(*pair) for pair in (("lamp", "L"), ("old lamp", "OL"), ("lamp oil", "LO"), ("very old lamp", "VOL"))]
+    known = Glossary(terms, "en")
+    assert known.possible("the lamps are old") == [terms[0], terms[1]]
+    assert known.possible("oil of a very old lamp") == terms
+    assert known.possible("oil") == []
+
+
+def test_a_quotation_mark_that_is_not_closed_is_the_users_mistake() -> None:
+    with pytest.raises(UserError, match="is a quotation mark not closed"):
+        glossary_of('"' + "a" * 140_000, separator=",")

@@ -222,10 +222,10 @@ def of_folder(folder: str) -> NewLink:
 def test_a_killed_engine_is_replaced_and_others_do_not_notice(
     full: bool, folder: str, expected: dict[str, str], measured: Measured
 ) -> None:
-    """One of two processes, with requests on both: those of the dead one get 503."""
+    """One of two processes, with requests on both: those of the dead one go to the other."""
     number, held = 50 if full else 1, 0
     told, back = [], []
-    """Seconds after the kill: of the last 503, and of the moment when all engines are there again."""
+    """Seconds after the kill: of the last answer, and of the moment when all engines are there again."""
     with running({"one": folder}, start=of_folder, engines=2) as service:
         pool = service.service.catalog.models[0].pool
         for _ in range(number):
@@ -234,36 +234,31 @@ def test_a_killed_engine_is_replaced_and_others_do_not_notice(
             assert pid is not None
             os.kill(pid, signal.SIGSTOP)  # so that it has not answered before it is killed
             answers: list[tuple[int, str]] = []
-            refused: list[float] = []
-            with at_work(8, asking(service, answers, refused)):
+            with at_work(8, asking(service, answers)):
                 wait_until(lambda: len(victim.jobs) >= 2, FOR_ALL)  # noqa: B023
                 wait_until(lambda: len(answers) + len(victim.jobs) >= 8, FOR_ALL)  # noqa: B023
-                lost = len(victim.jobs)
                 os.kill(pid, signal.SIGKILL)
                 killed = time.monotonic()
+            told.append(time.monotonic() - killed)
             wait_until(lambda: pool.ready and victim not in pool._engines, FOR_ALL)  # noqa: B023
             back.append(time.monotonic() - killed)
-            told.append(max(refused) - killed)
-            right = (200, expected[ENGLISH[0]])
-            held += Counter(answers) == {(503, "engine_ended"): lost, right: 8 - lost}
+            held += Counter(answers) == {(200, expected[ENGLISH[0]]): 8}
         assert adds_up(service)
-    note = f"the slowest 503 after {max(told):.2f} s; replaced after {max(back):.1f} s"
+    note = f"the last answer after {max(told):.2f} s; replaced after {max(back):.1f} s"
     if full:
-        assert max(told) <= 1, note
+        assert max(told) <= 2, note
         assert max(back) <= 10, note
     measured(
-        "S5", "engines killed in mid-batch: replaced, their requests 503, others right", held=held, of=number, note=note
+        "S5", "engines killed in mid-batch: replaced, all requests answered by another", held=held, of=number, note=note
     )
 
 
-def asking(service: Running, answers: list[tuple[int, str]], refused: list[float] | None = None) -> Callable[[], None]:
-    """What sends a request and notes its answer: status, and text or code; and the time at which it got 503."""
+def asking(service: Running, answers: list[tuple[int, str]]) -> Callable[[], None]:
+    """What sends a request and notes its answer: status, and text or code."""
 
     def ask() -> None:
         answer = service.send("POST", "/api/v1/translate", {"text": ENGLISH[0]}, seconds=FOR_ALL)
         good = answer.status == 200
-        if answer.status == 503 and refused is not None:
-            refused.append(time.monotonic())
         answers.append(
             (answer.status, answer.value["translations"][0]["text"] if good else answer.value["error"]["code"])
         )

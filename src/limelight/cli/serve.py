@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import re
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -53,6 +54,7 @@ def serve(
     no_keys: serving_options.NoKeys = False,
     glossaries: serving_options.GlossaryFolder = None,
     cors: serving_options.Cors = None,
+    allowed_host: serving_options.AllowedHosts = None,
     trust_proxy: serving_options.Proxies = "",
     max_characters: serving_options.MaxCharacters = 50_000,
     max_texts: serving_options.MaxTexts = 128,
@@ -60,11 +62,14 @@ def serve(
     max_n_best: serving_options.MaxNBest = 16,
     max_body: serving_options.MaxBody = 524_288,
     max_upload: serving_options.MaxUpload = 4_194_304,
+    max_documents: serving_options.MaxDocuments = 8,
+    max_segments: serving_options.MaxSegments = 50_000,
     max_body_memory: serving_options.MaxBodyMemory = 134_217_728,
     max_queue: serving_options.MaxQueue = 4000,
     max_connections: serving_options.MaxConnections = 2000,
     queue_seconds: serving_options.QueueSeconds = 30.0,
     deadline: serving_options.Deadline = 120.0,
+    silence_seconds: serving_options.SilenceSeconds = 60.0,
     write_seconds: serving_options.WriteSeconds = 30.0,
     drain_seconds: serving_options.DrainSeconds = 30.0,
     drain_delay: serving_options.DrainDelay = 0.0,
@@ -74,6 +79,7 @@ def serve(
 
     Without --model it serves the model that comes with limelight. A page to try it is at http://127.0.0.1:8000/.
     """
+    _ignore_hangup()
     models = _named(model)
     require_access(host, keys, no_keys=no_keys)
     require_origins(cors or ())
@@ -86,18 +92,34 @@ def serve(
         "n_best": max_n_best,
         "body": max_body,
         "document": max_upload,
+        "documents": max_documents,
+        "segments": max_segments,
         "bodies": max_body_memory,
         "queue": max_queue,
         "queue_seconds": queue_seconds,
         "deadline": deadline,
         "connections": max_connections,
+        "silence": silence_seconds,
         "write_seconds": write_seconds,
     }
     computing = {"device": device, "precision": precision, "threads": threads, "shortlist": shortlist}
     ending = {"drain_seconds": drain_seconds, "drain_delay": drain_delay}
-    access = {"host": host, "port": port, "keys": keys, "cors": tuple(cors or ()), "proxies": trust_proxy}
+    access: dict[str, Any] = {
+        "host": host,
+        "port": port,
+        "keys": keys,
+        "cors": tuple(cors or ()),
+        "proxies": trust_proxy,
+    }
+    access["hosts"] = tuple(allowed_host or ())
     own = {"engines": engines, "in_process": in_process, "quiet": quiet, "glossaries": glossaries}
     _run(models, limits, computing, **own, **access, **ending)
+
+
+def _ignore_hangup() -> None:
+    """A reload that is asked for before there is anything to reload must not end the process."""
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
 def _run(models: list[Named], limits: dict[str, Any], computing: dict[str, Any], **plan: Any) -> None:

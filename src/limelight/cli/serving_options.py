@@ -61,6 +61,15 @@ Cors = Annotated[
         "--cors", help="Origin whose pages may call the service; * is all.", metavar="ORIGIN", rich_help_panel=ACCESS
     ),
 ]
+AllowedHosts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allowed-host",
+        help="Name under which a service without keys is reached; * is any. Addresses and localhost always are.",
+        metavar="NAME",
+        rich_help_panel=ACCESS,
+    ),
+]
 Proxies = Annotated[
     str,
     typer.Option(
@@ -86,6 +95,8 @@ MaxBeam = Annotated[int, _bound("--max-beam", "Maximum beam size of a request.")
 MaxNBest = Annotated[int, _bound("--max-n-best", "Maximum number of translations of a sentence.")]
 MaxBody = Annotated[int, _bound("--max-body", "Maximum bytes of a body, after decompression.", 1024)]
 MaxUpload = Annotated[int, _bound("--max-upload", "Maximum bytes of an uploaded document.", 1024)]
+MaxDocuments = Annotated[int, _bound("--max-documents", "Maximum documents at a time; half of it for one client.", 2)]
+MaxSegments = Annotated[int, _bound("--max-segments", "Maximum segments of an uploaded document.")]
 MaxBodyMemory = Annotated[int, _bound("--max-body-memory", "Maximum bytes of all bodies that arrive.", 1 << 20)]
 MaxQueue = Annotated[int, _bound("--max-queue", "Maximum number of waiting sentences; half of it for one client.", 2)]
 MaxConnections = Annotated[int, _bound("--max-connections", "Maximum number of connections.", 8)]
@@ -105,6 +116,16 @@ Deadline = Annotated[
         "--deadline",
         help="Maximum time of a request in total.",
         parser=decimal(at_least=0.01),
+        metavar="SECONDS",
+        rich_help_panel=LIMITS,
+    ),
+]
+SilenceSeconds = Annotated[
+    float,
+    typer.Option(
+        "--silence-seconds",
+        help="Time after which an engine that does not report is replaced.",
+        parser=decimal(at_least=1.0),
         metavar="SECONDS",
         rich_help_panel=LIMITS,
     ),

@@ -39,6 +39,12 @@ def main() -> None:
 def _serve(header: dict[str, Any], data: bytes, source: BinaryIO, sink: BinaryIO) -> None:
     options = Options(header["source"], header["target"])
     document: Document = read_document(data, header["name"], options, unpacked=header["unpacked"])
+    if len(document.units) > header["segments"]:
+        most = header["segments"]
+        raise UserError(
+            f"it has {len(document.units):,} segments, and at most {most:,} are accepted: divide it, or ask the "
+            "operator to raise --max-segments"
+        )
     segments = [(unit.text, [(code.role, code.name) for code in unit.codes]) for unit in document.units]
     send(sink, {}, json.dumps(segments).encode())
     header, data = receive(source)

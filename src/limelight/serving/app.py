@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -43,6 +44,7 @@ def build_app(
         of_path: the dialect in which to refuse a path that there is not.
         cors: origins whose pages may call it, `*` for all; none where it is empty.
     """
+    service.origins = service.origins._replace(pages=cors)
     unknown = _Unknown(service, of_path)
     middleware = []
     if cors:
@@ -51,7 +53,8 @@ def build_app(
                 CORSMiddleware,
                 allow_origins=list(cors),
                 allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
-                allow_headers=["Authorization", "Content-Type"],
+                allow_headers=["*"],  # the client of OpenAI sends some of its own
+                expose_headers=["Retry-After", "X-Trace-ID"],
                 max_age=86400,
             )
         ]
@@ -135,6 +138,7 @@ class Endpoint:
 
     async def _reply(self, request: Request) -> Reply:
         service, route = self._service, self._route
+        require_origin(service, request)
         if route.counted:
             service.require_connection()
         client = identify(service, request, route.dialect) if not route.public else Client("")
@@ -182,6 +186,7 @@ class _Unknown:
             message = f"this path takes {allowed or 'other methods'}, and not {request.method}"
             refusal = Refusal(405, "method_not_allowed", message)
         try:
+            require_origin(self._service, request)
             if identify(self._service, request, dialect) is None:
                 raise Refusal(dialect.denied, "no_key", "a key is needed")
         except Refusal as denied:
@@ -193,16 +198,33 @@ class _Unknown:
         return _response(reply, {**HEADERS, "X-Trace-ID": secrets.token_hex(8), **reply.headers})
 
 
+def require_origin(service: Service, request: Request) -> None:
+    """Raises `Refusal` for what a page of another site asks of a service without keys."""
+    if service.keys is None:
+        service.origins.require(request.method, request.headers)
+
+
 def identify(service: Service, request: Request, dialect: Dialect) -> Client | None:
     """Who asks, by the header; None where the key may be in the body. Raises `Refusal` for a wrong key, or none."""
     if service.keys is None:
-        return Client(request.client.host if request.client else "")
+        return Client(network_of(request.client.host) if request.client else "")
     scheme, _, secret = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() in SCHEMES and secret.strip():
         return of_key(service, secret.strip(), dialect)
     if dialect.key_field:
         return None
     return of_key(service, "", dialect)
+
+
+def network_of(address: str) -> str:
+    """What counts as one client: an address, or in version 6 its network, whose 2^64 addresses are those of one."""
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is None:
+        return str(ipaddress.ip_network((found, 64), strict=False))
+    return address
 
 
 def of_key(service: Service, secret: object, dialect: Dialect) -> Client:

@@ -55,6 +55,16 @@ class Catalog:
         """Those of all models, each once."""
         return tuple(dict.fromkeys(each for model in self.models for each in model.directions))
 
+    def require_known(self) -> None:
+        """Raises `Refusal`, 503, while a model loads: clients keep a list of languages, and an empty one for days."""
+        if any(model.pool.loading for model in self.models) or not any(model.pool.info for model in self.models):
+            raise Refusal(503, "loading", "the models are loading: try again later", retry_after=5)
+
+    def loading(self, name: str = "") -> list[Pool]:
+        """The pools, of all models or one, that load. Raises `Refusal`, 404, for a name that there is not."""
+        models = [self.find(name)] if name else self.models
+        return [model.pool for model in models if model.pool.loading]
+
     def find(self, name: str) -> Model:
         """The model of this name. Raises `Refusal`, 404, with the names that there are."""
         if name not in self._models:
@@ -72,9 +82,7 @@ class Catalog:
             raise bad_request(f"{name} does not translate: it is a model for `limelight {models[0].use}`")
         found: dict[str, Way] = {}
         targets: set[str] = set()
-        for model in sorted(models, key=lambda each: not each.pool.info):
-            if found and not model.pool.info:  # what it translates is unknown while it is not loaded
-                break
+        for model in [model for model in models if model.pool.info]:  # what others translate is not known
             for direction in model.directions or (Direction("", ""),):
                 if _fits(source, direction.source) and _fits(target, direction.target):
                     targets.add(direction.target)
@@ -88,7 +96,7 @@ class Catalog:
         return list(found.values())
 
     def _no_way(self, models: Sequence[Model], source: str, target: str) -> Refusal:
-        if not any(model.pool.usable for model in models):
+        if not any(model.pool.info for model in models):
             return Refusal(503, "unavailable", "the model is not available at the moment", retry_after=5)
         there = [each for model in models for each in model.directions]
         for asked, known in ((source, {each.source for each in there}), (target, {each.target for each in there})):

@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from limelight.serving.catalog import Way
 from limelight.serving.refusal import Refusal, bad_request
-from limelight.serving.segments import Segment
+from limelight.serving.segments import Lookup, Segment
 from limelight.serving.service import Client, Service
-from limelight.text.glossary import Glossary
 from limelight.text.units.registry import DOCX, FORMATS, suffix_of
 from limelight.text.units.unit import CODES
 
@@ -23,6 +22,8 @@ CHUNK = 64
 """Segments that are sent to the engines at a time, so that a document takes turns with other requests."""
 CHARACTERS = 10_000
 """Of these segments."""
+PASSING = ("overloaded", "queue_timeout", "too_many_requests", "quota", "loading", "unavailable", "engine_ended")
+"""What passes by itself: not the deadline, after which the same would be computed again."""
 TRIES = 10
 """How often they are sent again while the service has no room."""
 SECONDS = 120.0
@@ -30,6 +31,9 @@ SECONDS = 120.0
 UNPACKED = 64 << 20
 """Bytes of all that is in a packed document."""
 LINE = 1 << 16
+
+
+Result = TypeVar("Result")
 
 
 class File(NamedTuple):
@@ -70,9 +74,15 @@ class OpenDocument:
         self._process, self.segments = process, segments
         self.characters = sum(len(CODES.sub("", segment.text)) for segment in segments)
 
-    async def written(self, texts: Sequence[str]) -> bytes:
-        """The file with these translations. Raises `Refusal` where it cannot be written."""
-        return await _answer(self._process, {}, json.dumps(texts).encode())
+    @classmethod
+    def of(cls, process: asyncio.subprocess.Process, answer: bytes) -> OpenDocument:
+        """The document that a process has read. It takes seconds for many segments."""
+        return cls(process, [Segment(text, tuple(map(tuple, codes))) for text, codes in json.loads(answer)])
+
+    async def written(self, texts: Mapping[Segment, str]) -> bytes:
+        """The file with the translations of its segments. Raises `Refusal` where it cannot be written."""
+        content = await asyncio.to_thread(lambda: json.dumps([texts[segment] for segment in self.segments]).encode())
+        return await _answer(self._process, {}, content)
 
     def close(self) -> None:
         """Let its process end."""
@@ -82,17 +92,18 @@ class OpenDocument:
             self._process.stdin.close()
 
 
-async def open_document(file: File, source: str, target: str) -> OpenDocument:
-    """Read a document. Raises `Refusal`, 400, for one that is damaged, hostile, or not what its name says."""
+async def open_document(file: File, source: str, target: str, most: int = 50_000) -> OpenDocument:
+    """Read a document of at most so many segments. Raises `Refusal`, 400, for one with more, one that is damaged, or
+    hostile, or not what its name says."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "limelight.documents.process",
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL, limit=LINE,
     )  # fmt: skip
     opened = OpenDocument(process, [])
     try:
-        header = {"name": file.name, "source": source, "target": target, "unpacked": UNPACKED}
-        found = json.loads(await _answer(process, header, file.data))
-        return OpenDocument(process, [Segment(text, tuple(map(tuple, codes))) for text, codes in found])
+        header = {"name": file.name, "source": source, "target": target, "unpacked": UNPACKED, "segments": most}
+        answer = await _answer(process, header, file.data)
+        return await asyncio.to_thread(OpenDocument.of, process, answer)
     except BaseException:
         opened.close()
         raise
@@ -123,7 +134,7 @@ class Order(NamedTuple):
     target: str
     source: str = ""
     """Found out where it is empty."""
-    terms: Glossary | None = None
+    terms: Lookup | None = None
 
 
 async def translate_document(service: Service, client: Client, opened: OpenDocument, order: Order) -> bytes:
@@ -132,27 +143,49 @@ async def translate_document(service: Service, client: Client, opened: OpenDocum
         sample = CODES.sub(" ", " ".join(segment.text for segment in opened.segments[:CHUNK]))
         way = await service.way(client, order.source, order.target, sample)
         texts: list[str] = []
-        different = list(dict.fromkeys(opened.segments))  # what the document says several times is translated once
+        different = await asyncio.to_thread(
+            lambda: list(dict.fromkeys(opened.segments))
+        )  # what the document says several times is translated once
         limit = None if service.keys is None else service.keys.limit(client.key)
         for some in chunks(different, min(CHARACTERS, limit or CHARACTERS)):
             texts += await _translated(service, client, way, some, order.terms)
-        found = dict(zip(different, texts, strict=True))
-        return await opened.written([found[segment] for segment in opened.segments])
+        return await opened.written(dict(zip(different, texts, strict=True)))
     finally:
         opened.close()
 
 
 async def _translated(
-    service: Service, client: Client, way: Way, some: Sequence[Segment], terms: Glossary | None
+    service: Service, client: Client, way: Way, some: Sequence[Segment], terms: Lookup | None
 ) -> list[str]:
-    """Some segments; sent again while there is no room."""
+    """Some segments; sent again while there is no room. They count for the key once."""
+    characters = sum(len(segment.text) for segment in some)
+    await _patiently(lambda: _paid(service, client, characters))
+    return await _patiently(lambda: service.segments(client, way, some, terms))
+
+
+async def _paid(service: Service, client: Client, characters: int) -> None:
+    """Count characters for a key. Raises `Refusal`, 413, for more than it may ever translate in a minute."""
+    if service.keys is None:
+        return
+    limit = service.keys.limit(client.key)
+    if limit is not None and characters > limit:
+        message = (
+            f"a part of this document has {characters} characters, and this key may translate {limit} a minute: divide "
+            "it, or ask the operator for a key with more --characters-per-minute"
+        )
+        raise Refusal(413, "quota", message)
+    service.keys.spend(client.key, characters)
+
+
+async def _patiently(ask: Callable[[], Awaitable[Result]]) -> Result:
+    """What becomes of a request; it is repeated where that may help."""
     for tries in range(TRIES):
         try:
-            return await service.segments(client, way, some, terms)
+            return await ask()
         except Refusal as refusal:
-            if refusal.retry_after is None or tries == TRIES - 1:
+            if refusal.code not in PASSING or tries == TRIES - 1:
                 raise
-            await asyncio.sleep(refusal.retry_after)
+            await asyncio.sleep(refusal.retry_after or 1)
     raise AssertionError
 
 

@@ -7,14 +7,9 @@ Item = TypeVar("Item")
 
 
 class FairQueue(Generic[Item]):
-    """Items of several clients, which take turns; the items of a request keep their order.
+    """Items of several clients, which take turns; a client's requests are taken in the order in which they came."""
 
-    Args:
-        whole: whether a client's requests are taken one after the other; otherwise they take turns, too.
-    """
-
-    def __init__(self, *, whole: bool = False) -> None:
-        self._whole = whole
+    def __init__(self) -> None:
         self._of: OrderedDict[str, OrderedDict[int, deque[Item]]] = OrderedDict()
         self._size = 0
 
@@ -26,15 +21,21 @@ class FairQueue(Generic[Item]):
         return sum(map(len, self._of.get(client, {}).values()))
 
     def ahead(self, client: str, more: int) -> int:
-        """How many items are taken before the last of a new request with so many items of this client; where requests
-        take turns, before its first."""
-        mine = self.waiting(client) + more - 1 if self._whole else len(self._of.get(client, ()))
+        """How many items are taken before the last of so many new ones of this client."""
+        mine = self.waiting(client) + more - 1
         others = (sum(map(len, requests.values())) for name, requests in self._of.items() if name != client)
         return mine + sum(min(waiting, mine + 1) for waiting in others)
 
     def put(self, client: str, request: int, item: Item) -> None:
         """Behind the request's other items."""
         self._of.setdefault(client, OrderedDict()).setdefault(request, deque()).append(item)
+        self._size += 1
+
+    def put_back(self, client: str, request: int, item: Item) -> None:
+        """Before the request's other items, and before the client's other requests."""
+        requests = self._of.setdefault(client, OrderedDict())
+        requests.setdefault(request, deque()).appendleft(item)
+        requests.move_to_end(request, last=False)
         self._size += 1
 
     def take(self) -> Item:
@@ -44,8 +45,6 @@ class FairQueue(Generic[Item]):
         client, requests = next(iter(self._of.items()))
         request, items = next(iter(requests.items()))
         item = items.popleft()
-        if not self._whole:
-            requests.move_to_end(request)
         self._of.move_to_end(client)
         self._shrink(client, request)
         return item

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from limelight.config.directions import same_language
 from limelight.errors import RunError, UserError
-from limelight.files import cause, clear_leftovers, remove, write_whole
+from limelight.files import PARTIAL, cause, remove, write_whole
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.text.glossary import Glossary, Term, glossary_of
 
@@ -28,8 +28,8 @@ MAX_OWN = 100
 """Of one client."""
 MAX_CHARACTERS = 500_000
 """Of all entries of a glossary."""
-MAX_PARSED = 16
-"""Glossaries that are kept ready for use."""
+MAX_PARSED = 200_000
+"""Terms of the glossaries that are kept ready for use, unless the newest one has more."""
 
 
 def not_found() -> Refusal:
@@ -113,6 +113,16 @@ def _base(language: str) -> str:
     return language.replace("_", "-").partition("-")[0].lower()
 
 
+class Terms(NamedTuple):
+    """The terms of several glossaries."""
+
+    glossaries: tuple[Glossary, ...]
+
+    def possible(self, text: str) -> list[Term]:
+        """See `Glossary.possible`; the terms of the first one come first."""
+        return list(dict.fromkeys(term for each in self.glossaries for term in each.possible(text)))
+
+
 class Glossaries:
     """All glossaries of a service.
 
@@ -126,11 +136,13 @@ class Glossaries:
         self.folder = folder
         self._all: dict[str, StoredGlossary] = {}
         self._parsed: OrderedDict[tuple[str, str, str], Glossary] = OrderedDict()
+        self._parsing = asyncio.Lock()
         self._writing = asyncio.Lock()
         if folder is not None:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
-                clear_leftovers(folder)
+                for unfinished in folder.glob(f"*.json{PARTIAL}"):
+                    remove(unfinished)
                 self._all = {each.id: each for each in map(_read, sorted(folder.glob("*.json")))}
             except OSError as error:
                 raise RunError(f"{folder}: glossaries cannot be kept there: {cause(error)}") from None
@@ -191,30 +203,38 @@ class Glossaries:
             self._all.pop(identity, None)
             self._forget(identity)
 
-    async def terms(self, owner: str, identities: Sequence[str], source: str, target: str) -> Glossary | None:
+    async def terms(self, owner: str, identities: Sequence[str], source: str, target: str) -> Terms | None:
         """The terms of some glossaries for a direction; None where none is named. Raises `Refusal`, 400 without a
         source language, 404 for a glossary that there is not, or not for this direction."""
         if not identities:
             return None
         if not source:
             raise bad_request("source_lang: a glossary needs it")
-        dictionaries = [self.find(owner, identity).dictionary(source, target) for identity in identities]
-        key = (" ".join(identities), _base(source), _base(target))
-        found = self._parsed.get(key)
-        if found is None:
-            terms = [Term(*pair) for each in dictionaries for pair in _lines(each.entries)]
-            found = await asyncio.to_thread(Glossary, terms, _base(source))
-            if all(self._has(each) for each in dictionaries):  # else they have changed meanwhile
-                self._parsed[key] = found
-            while len(self._parsed) > MAX_PARSED:
-                self._parsed.popitem(last=False)
+        named = dict.fromkeys(identities)
+        dictionaries = {identity: self.find(owner, identity).dictionary(source, target) for identity in named}
+        return Terms(tuple([await self._glossary(*each) for each in dictionaries.items()]))
+
+    async def _glossary(self, identity: str, dictionary: Dictionary) -> Glossary:
+        """A dictionary that is ready for use. One is made ready at a time."""
+        key = (identity, dictionary.source, dictionary.target)
+        async with self._parsing:
+            found = self._parsed.get(key)
+            if found is None:
+                terms = [Term(*pair) for pair in _lines(dictionary.entries)]
+                found = await asyncio.to_thread(Glossary, terms, dictionary.source)
+                if self._has(dictionary):  # else it has changed meanwhile
+                    self._parsed[key] = found
+        if key in self._parsed:
+            self._parsed.move_to_end(key)
+        while len(self._parsed) > 1 and sum(map(len, self._parsed.values())) > MAX_PARSED:
+            self._parsed.popitem(last=False)
         return found
 
     def _has(self, dictionary: Dictionary) -> bool:
         return any(dictionary is each for glossary in self._all.values() for each in glossary.dictionaries)
 
     def _forget(self, identity: str) -> None:
-        for key in [key for key in self._parsed if identity in key[0].split()]:
+        for key in [key for key in self._parsed if identity == key[0]]:
             del self._parsed[key]
 
 

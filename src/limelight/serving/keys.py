@@ -5,15 +5,19 @@ A key is 32 random bytes, so a plain SHA-256 of it cannot be turned back; a slow
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import json
 import math
+import os
 import re
 import secrets
+import stat
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -96,31 +100,84 @@ def _fault_of(value: Any) -> str:
 
 
 def write_keys(path: Path, keys: Sequence[Key]) -> None:
-    """The whole file anew."""
+    """The whole file anew, with the permissions, the owner and the group that it had; a link still leads to it. Raises
+    `UserError`, before anything is changed, where they cannot be kept."""
     value = {"format": FORMAT, "keys": [asdict(key) for key in keys]}
+    path = path.resolve()
+    former = path.stat() if path.exists() else None
+    if former is not None and hasattr(os, "chown"):
+        mine = (os.geteuid(), os.getegid())
+        if mine[0] != 0 and (former.st_uid != mine[0] or former.st_gid not in (mine[1], *os.getgroups())):
+            raise UserError(f"{path}: it belongs to another user or group, which would be lost: run this as that user")
     write_whole(path, json.dumps(value, indent=1) + "\n")
+    if former is not None:
+        if hasattr(os, "chown") and (path.stat().st_uid, path.stat().st_gid) != (former.st_uid, former.st_gid):
+            os.chown(path, former.st_uid, former.st_gid)
+        path.chmod(stat.S_IMODE(former.st_mode))
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """No other process changes the keys meanwhile: what it has read would be lost."""
+    try:
+        import fcntl
+    except ImportError:  # a system without it
+        yield
+        return
+    handle = os.open(path.resolve().parent, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def add_key(path: Path, name: str, characters_per_minute: int | None = None) -> str:
     """A new key, which is returned and kept nowhere. Raises `UserError` for a name that is taken or empty."""
-    keys = read_keys(path)
     if not name.strip():
         raise UserError("a key needs a name, by which it can be revoked")
-    if any(key.name == name for key in keys):
-        raise UserError(f"{path}: there is a key {name!r} already; revoke it, or choose another name")
     secret = secrets.token_urlsafe(32)
     created = datetime.now(UTC).isoformat(timespec="seconds")
-    write_keys(path, [*keys, Key(name, digest(secret), created, characters_per_minute)])
+    with _alone(path):
+        keys = read_keys(path)
+        if any(key.name == name for key in keys):
+            raise UserError(f"{path}: there is a key {name!r} already; revoke it, or choose another name")
+        write_keys(path, [*keys, Key(name, digest(secret), created, characters_per_minute)])
     return secret
 
 
 def revoke_key(path: Path, name: str) -> None:
     """Take a key away. Raises `UserError` where there is none of this name."""
-    keys = read_keys(path)
-    if all(key.name != name for key in keys):
-        there = ", ".join(key.name for key in keys) or "none"
-        raise UserError(f"{path}: there is no key {name!r}; there are: {there}")
-    write_keys(path, [key for key in keys if key.name != name])
+    with _alone(path):
+        keys = read_keys(path)
+        if all(key.name != name for key in keys):
+            there = ", ".join(key.name for key in keys) or "none"
+            raise UserError(f"{path}: there is no key {name!r}; there are: {there}")
+        write_keys(path, [key for key in keys if key.name != name])
+
+
+async def watch_keys(path: Path, keys: Keys, log: Callable[..., None], *, seconds: float = 2.0) -> None:
+    """Read the file again whenever it has changed: a key that is revoked is refused within seconds. One that cannot be
+    read changes nothing."""
+
+    def version() -> tuple[int, int, int] | None:
+        try:
+            found = path.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_ino, found.st_size
+
+    known = version()
+    while True:
+        await asyncio.sleep(seconds)
+        if (now := version()) == known:
+            continue
+        known = now
+        try:
+            keys.replace(await asyncio.to_thread(read_keys, path, required=True))
+            log("keys_read")
+        except UserError as error:
+            log("reload_failed", reason=str(error))
 
 
 class Keys:

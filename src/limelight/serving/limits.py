@@ -21,6 +21,10 @@ class Limits:
     """Bytes of a request's body, after decompression."""
     document: int = 4 * MEBIBYTE
     """Bytes of an uploaded document."""
+    documents: int = 8
+    """That are read or translated at a time, each in a process of its own; of one client at most half of them."""
+    segments: int = 50_000
+    """Of a document: what is translated one by one."""
     bodies: int = 128 * MEBIBYTE
     """Bytes of all bodies that arrive at the same time, beyond the first 64 KiB of each; a quarter of it for those
     whose key is not known yet."""
@@ -32,6 +36,8 @@ class Limits:
     """How long a request may wait before its first sentence is begun."""
     deadline: float = 120.0
     """Seconds a request may take in all, waiting included."""
+    silence: float = 60.0
+    """Seconds for which an engine may not report before it is ended by force and replaced."""
     body_seconds: float = 20.0
     """How long a body may take to arrive."""
     header_seconds: float = 8.0

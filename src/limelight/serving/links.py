@@ -40,6 +40,10 @@ class Link(ABC):
         """Let it end. What it is doing is left."""
 
     @abstractmethod
+    def kill(self) -> None:
+        """End it by force, and report `closed`."""
+
+    @abstractmethod
     def join(self, seconds: float) -> None:
         """Wait until it has ended, and end it by force where it has not after so many seconds."""
 
@@ -53,7 +57,8 @@ class ThreadLink(Link):
 
     def __init__(self, make: Callable[[Heard], Worker | TextWorker], heard: Heard) -> None:
         self._inbox: SimpleQueue[Task | None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._run, args=(make, heard), daemon=True, name="engine")
+        self._heard, self._left = heard, False
+        self._thread = threading.Thread(target=self._run, args=(make,), daemon=True, name="engine")
         self._thread.start()
 
     def send(self, task: Task) -> None:
@@ -64,19 +69,29 @@ class ThreadLink(Link):
         """See `Link`."""
         self._inbox.put(None)
 
+    def kill(self) -> None:
+        """See `Link`; a thread cannot be ended by force, so it is left to itself."""
+        self._report(Report(0, "closed", "the engine did not report"))
+        self._left = True
+        self._inbox.put(None)
+
     def join(self, seconds: float) -> None:
         """See `Link`; a thread cannot be ended by force."""
         self._thread.join(seconds)
 
-    def _run(self, make: Callable[[Heard], Worker | TextWorker], heard: Heard) -> None:
+    def _report(self, report: Report) -> None:
+        if not self._left:
+            self._heard(report)
+
+    def _run(self, make: Callable[[Heard], Worker | TextWorker]) -> None:
         reason = ""
         try:
-            make(heard).run(self._inbox)
+            make(self._report).run(self._inbox)
         except (UserError, RunError) as error:
             reason = str(error)
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
-        heard(Report(0, "closed", reason))
+        self._report(Report(0, "closed", reason))
 
 
 class ProcessLink(Link):
@@ -100,6 +115,10 @@ class ProcessLink(Link):
     def close(self) -> None:
         """See `Link`."""
         self._outbox.put(None)
+
+    def kill(self) -> None:
+        """See `Link`; the thread that reads from it reports."""
+        self._process.kill()
 
     def join(self, seconds: float) -> None:
         """See `Link`."""

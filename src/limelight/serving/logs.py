@@ -52,8 +52,24 @@ class UvicornLog(logging.Handler):
                   kind=kind)  # fmt: skip
 
 
+class LibraryLog(logging.Handler):
+    """What any other library says: only who, as a message may quote a text."""
+
+    def __init__(self, log: Log) -> None:
+        super().__init__(logging.WARNING)
+        self._log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One message, without its words."""
+        kind = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else None
+        self._log("library", name=record.name, level=record.levelname.lower(), kind=kind)
+
+
 def log_warnings(log: Log) -> None:
-    """Log the warnings of this process from now on: their kind and place, as a message may quote a text."""
+    """Log the warnings of this process from now on, and what libraries log: their kind and place, as a message may
+    quote a text."""
+    logging.getLogger().handlers = [LibraryLog(log)]
+    logging.getLogger("uvicorn.error").propagate = False
 
     def show(message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any) -> None:
         log("warning", kind=category.__name__, where=f"{Path(filename).name}:{lineno}")

@@ -26,6 +26,7 @@ POLICY = f"default-src 'none'; style-src 'sha256-{b64encode(sha256(STYLE.encode(
 
 ERRORS = {
     400: "The request is invalid, or asks for what is not supported.",
+    403: "Without keys: the request is from a page of another origin, or for a name that is none of the service.",
     404: "Nothing has this name.",
     408: "The body arrived too slowly.",
     413: "The request is too large; the message names the limit.",
@@ -72,6 +73,8 @@ def _failures(dialect: Dialect, schemas: _Schemas) -> list[tuple[str, Any]]:
     """The errors of a dialect as components."""
     content = {JSON: {"schema": schemas.of(dialect.failure, dialect.name)}}
     said = {**ERRORS, dialect.denied: "The key is missing or unknown."}
+    if dialect.denied == 403:
+        said[403] += f" {ERRORS[403]}"
     return [(f"{dialect.name}.{status}", {"description": said[status], "content": content}) for status in sorted(said)]
 
 

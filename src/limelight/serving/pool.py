@@ -4,27 +4,42 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from limelight.serving.fair_queue import FairQueue
 from limelight.serving.limits import Limits
 from limelight.serving.links import Heard, Link
 from limelight.serving.pace import Pace
-from limelight.serving.refusal import Refusal, beyond
+from limelight.serving.refusal import Refusal, beyond, overdue
 from limelight.serving.tasks import Report, Task
 
 WINDOW = 64
 """Sentences that one engine has at a time of short requests, and as many of long ones: enough to fill its batch. The
 others wait here, where clients take turns."""
 
+STEPPED = ("translate", "protected", "write", "detect")
+"""Kinds of tasks that leave an engine free between steps, or take no time. It computes any other one, such as an
+explanation, in a single step, so it has one of them at a time."""
+
+Lane = Literal["short", "long", "single"]
+WINDOWS: dict[Lane, int] = {"short": WINDOW, "long": WINDOW, "single": 1}
+"""How many tasks of each class an engine has at a time."""
+
 SHORT_SENTENCES, SHORT_CHARACTERS = 8, 800
 """A request that has more is long: its sentences let those of short ones go first."""
 
 RESTART_SECONDS = (0.0, 1.0, 5.0, 15.0)
 """How long after its end an engine is started again, the last one for every further time."""
+
+MAX_LOST = 1
+"""How often a sentence is given to another engine because its own has ended: it may be the reason."""
+
+SILENT_SECONDS = 10.0
+"""An engine that has not reported for so long is not ready."""
 
 NewLink = Callable[[Heard], Link]
 Partial = Callable[[int, str, str, bool], None]
@@ -49,10 +64,13 @@ class Job:
     client: str
     request: int
     """The same for all sentences of a request."""
+    lane: Lane
     done: asyncio.Future[Any]
     partial: Callable[[str, str, bool], None] | None = None
     engine: Engine | None = None
     """Where it is decoded; None while it waits."""
+    lost: int = 0
+    """How many engines have ended that had it."""
 
 
 @dataclass(eq=False, slots=True)
@@ -64,10 +82,16 @@ class Engine:
     """Raised by every reload."""
     ready: bool = False
     jobs: dict[int, Job] = field(default_factory=dict)
+    pinged: float | None = None
+    """When it was asked for a report that has not come."""
 
-    def count(self, *, long: bool) -> int:
-        """How many of its jobs belong to long requests, or to short ones."""
-        return sum(job.task.long is long for job in self.jobs.values())
+    def count(self, lane: Lane) -> int:
+        """How many of its jobs belong to this class."""
+        return sum(job.lane == lane for job in self.jobs.values())
+
+    def silent(self, now: float) -> float:
+        """For how many seconds it owes a report."""
+        return 0.0 if self.pinged is None else now - self.pinged
 
 
 class Pool:
@@ -83,23 +107,33 @@ class Pool:
         self._new_link, self._limits, self._log = new_link, limits, log
         self._size = engines
         self._numbers = count(1)
-        self._queues: dict[bool, FairQueue[Job]] = {False: FairQueue(whole=True), True: FairQueue()}
-        """What waits, by whether it belongs to long requests. Short ones are taken as a whole: what has begun is soon
-        done."""
-        self._paces = {False: Pace(), True: Pace()}
+        self._queues: dict[Lane, FairQueue[Job]] = {lane: FairQueue() for lane in WINDOWS}
+        """What waits, by class. The requests of a client are taken in the order in which they came: so the first ones
+        are done while the last ones wait, and not all of them at the end."""
+        self._paces = {lane: Pace() for lane in WINDOWS}
         self._engines: list[Engine] = []
-        self._generation = 0
+        self._generation = self._newest = 0
         self._ended_in_a_row = 0
         self.info: dict[str, Any] = {}
         """What the model is: of the last report `loaded`."""
         self.trouble = ""
-        """Why there is no engine; empty where there is."""
+        """Why the model cannot be loaded; empty while it loads, and when it has been."""
+        self._watching: asyncio.TimerHandle | None = None
+        self._interval = min(5.0, limits.silence / 4)
+        self.settled = asyncio.Event()
+        """Set when the model is loaded, or cannot be."""
         self.closing = False
 
     @property
     def ready(self) -> bool:
-        """Whether all engines are there."""
-        return len(self._ready_ones()) >= self._size
+        """Whether all engines are there, and report."""
+        now = time.monotonic()
+        return sum(each.silent(now) < SILENT_SECONDS for each in self._ready_ones()) >= self._size
+
+    @property
+    def loading(self) -> bool:
+        """Whether it is not known yet what the model is."""
+        return not self.info and not self.trouble and not self.closing
 
     @property
     def usable(self) -> bool:
@@ -124,72 +158,75 @@ class Pool:
 
     def start(self) -> None:
         """Begin to load."""
+        self._log("loading", engines=self._size)
         for _ in range(self._size):
             self._start_engine()
+        if self._watching is None:
+            self._watching = asyncio.get_running_loop().call_later(self._interval, self._watch)
 
     def close(self) -> list[Link]:
         """Let all engines end; returns their links, to be joined."""
         self.closing = True
+        self.settled.set()
         links = [engine.link for engine in self._engines if engine.link is not None]
         for link in links:
             link.close()
         return links
 
     async def run(self, client: str, sentences: Sequence[Sentence], partial: Partial | None = None) -> list[Any]:
-        """The results of sentences, in their order. Cancelled, or when the time is over, it takes them all back.
+        """The results of sentences, in their order. Cancelled, or when the time is over, it takes them all back. While
+        there is no engine they wait for one.
 
         Raises `Refusal`: 400 for what the model refuses, 413 for more than ever fit, 429 for too many of one client,
-        503 for too many of all, where
-        there is no engine, or one that ended, or a wait that was too long, 504 after the deadline.
+        503 for too many of all, for a model that cannot be loaded, for engines that ended, for a wait that was too
+        long, 504 after the deadline.
         """
-        long = _is_long(sentences)
-        self._require_room(client, len(sentences), long=long)
+        lane = _lane(sentences)
+        self._require_room(client, len(sentences), lane)
         if not sentences:
             return []
-        jobs = self._jobs(client, sentences, partial, long=long)
+        jobs = self._jobs(client, sentences, partial, lane)
         loop = asyncio.get_running_loop()
         impatient = loop.call_later(self._limits.queue_seconds, self._waited, jobs[0])
         for job in jobs:
-            self._queues[job.task.long].put(client, job.request, job)
+            self._queues[lane].put(client, job.request, job)
         self._dispatch()
         try:
             async with asyncio.timeout(self._limits.deadline):
                 return list(await asyncio.gather(*(job.done for job in jobs)))
         except TimeoutError:
-            seconds = self._limits.deadline
-            message = (
-                f"this took longer than {seconds:g} s: send less at a time, or ask the operator to raise --deadline"
-            )
-            raise Refusal(504, "deadline", message, retry_after=self.retry_after()) from None
+            raise overdue(self._limits.deadline) from None
         finally:
             impatient.cancel()
             for job in jobs:
                 self._take_back(job)
             self._dispatch()
 
-    def require_room(self, client: str) -> None:
-        """Raises `Refusal` where there is no room for a single sentence of this client."""
-        self._require_room(client, 1, long=False)
+    def require_room(self, client: str, sentences: int = 1) -> None:
+        """Raises `Refusal` where there is no room for so many sentences of this client."""
+        self._require_room(client, sentences, "long" if sentences > SHORT_SENTENCES else "short")
 
     def retry_after(self) -> int:
         """Seconds in which about what waits now will have been done, 1 to 30."""
-        seconds = sum(len(queue) * self._pace(long=long) for long, queue in self._queues.items())
+        seconds = sum(len(queue) * self._pace(lane) for lane, queue in self._queues.items())
         return max(1, min(30, math.ceil(seconds)))
 
     def reload(self, new_link: NewLink) -> None:
         """Start engines anew; the present ones end when these are there, and stay if these fail."""
         self._new_link = new_link
-        self._generation += 1
+        self._newest += 1
+        self._generation = self._newest
         self.start()
 
     def _ready_ones(self) -> list[Engine]:
-        """Those that may be given work: all of the newest generation that is complete, or else whatever there is."""
+        """Those that may be given work: the newest generation when it is complete, and the former one until then."""
         ready = [engine for engine in self._engines if engine.ready]
         new = [engine for engine in ready if engine.generation == self._generation]
-        return new if len(new) >= self._size else ready
+        former = [engine for engine in ready if engine.generation != self._generation]
+        return new if len(new) >= self._size or not former else former
 
-    def _require_room(self, client: str, more: int, *, long: bool) -> None:
-        if self.closing or not self.usable:
+    def _require_room(self, client: str, more: int, lane: Lane) -> None:
+        if self.closing or (self.trouble and not self.usable):
             raise Refusal(503, "unavailable", "the model is not available at the moment", retry_after=5)
         if more > self._limits.client_queue:  # which no waiting would change
             message = beyond(f"there are {more} sentences", self._limits.client_queue, "--max-queue", "divide the text")
@@ -198,7 +235,8 @@ class Pool:
             what = f"{self.waiting} sentences wait already, and these are {more} more"
             message = beyond(what, self._limits.queue, "--max-queue", "try again later")
             raise Refusal(503, "overloaded", message, retry_after=self.retry_after())
-        seconds, most = self._queues[long].ahead(client, more) * self._pace(long=long), self._limits.queue_seconds
+        ahead = self._queues[lane].ahead(client, more if lane == "short" else 1)
+        seconds, most = ahead * self._pace(lane), self._limits.queue_seconds
         if seconds > most:
             message = beyond(f"this would wait for about {seconds:.1f} s", most, "--queue-seconds", "try again later")
             raise Refusal(503, "overloaded", message, retry_after=self.retry_after())
@@ -209,24 +247,24 @@ class Pool:
             message = beyond(what, self._limits.client_queue, "--max-queue", remedy)
             raise Refusal(429, "too_many_requests", message, retry_after=self.retry_after())
 
-    def _pace(self, *, long: bool) -> float:
+    def _pace(self, lane: Lane) -> float:
         """Seconds that a sentence of this class takes, as far as that can be told."""
-        return self._paces[long].seconds(asyncio.get_running_loop().time())
+        return self._paces[lane].seconds(time.monotonic())
 
-    def _jobs(self, client: str, sentences: Sequence[Sentence], partial: Partial | None, *, long: bool) -> list[Job]:
+    def _jobs(self, client: str, sentences: Sequence[Sentence], partial: Partial | None, lane: Lane) -> list[Job]:
         """A job for each sentence of a request."""
         request, loop = next(self._numbers), asyncio.get_running_loop()
 
         def job(place: int, sentence: Sentence) -> Job:
-            task = Task(next(self._numbers), *sentence, long=long)
+            task = Task(next(self._numbers), *sentence, long=lane == "long")
             show = None if partial is None else (lambda text, stable, whole: partial(place, text, stable, whole))
-            return Job(task, client, request, loop.create_future(), show)
+            return Job(task, client, request, lane, loop.create_future(), show)
 
         return [job(place, sentence) for place, sentence in enumerate(sentences)]
 
     def _waited(self, job: Job) -> None:
-        """Its turn has not come for too long."""
-        if job.engine is None and not job.done.done():
+        """Its turn has not come for too long. While there is no engine, it waits until its deadline."""
+        if job.engine is None and not job.done.done() and not job.lost and self.usable:
             seconds = self._limits.queue_seconds
             message = (
                 f"this waited for {seconds:g} s and its turn had not come: try again later, or ask the operator to "
@@ -236,31 +274,34 @@ class Pool:
 
     def _dispatch(self) -> None:
         """Give waiting sentences to the engines that have room, the emptiest first."""
-        now = asyncio.get_running_loop().time()
-        for long, queue in self._queues.items():
-            while len(queue) and (engine := self._emptiest(long=long)) is not None:
+        now = time.monotonic()
+        for lane, queue in self._queues.items():
+            while len(queue) and (engine := self._emptiest(lane, now)) is not None:
                 job = queue.take()
                 if job.done.done():
                     continue
-                self._paces[long].taken(now)
+                self._paces[lane].taken(now)
                 job.engine = engine
                 engine.jobs[job.task.id] = job
                 assert engine.link is not None
                 engine.link.send(job.task)
             if not len(queue):
-                self._paces[long].nothing_waits()
+                self._paces[lane].nothing_waits()
 
-    def _emptiest(self, *, long: bool) -> Engine | None:
-        """None where no engine has room for more of this class."""
-        loads = [((each.count(long=long), len(each.jobs)), each) for each in self._ready_ones()]
-        (count, _), engine = min(loads, key=lambda load: load[0], default=((WINDOW, 0), None))
-        return engine if count < WINDOW else None
+    def _emptiest(self, lane: Lane, now: float) -> Engine | None:
+        """None where no engine has room for more of this class. One that is silent is the last choice."""
+        able = [each for each in self._ready_ones() if each.count(lane) < WINDOWS[lane]]
+
+        def load(each: Engine) -> tuple[bool, int, int]:
+            return each.silent(now) >= SILENT_SECONDS, each.count(lane), len(each.jobs)
+
+        return min(able, key=load, default=None)
 
     def _take_back(self, job: Job) -> None:
         """Its client has left: it leaves the queue or its engine."""
         job.done.cancel()
         if job.engine is None:
-            self._queues[job.task.long].remove(job.client, job.request, job)
+            self._queues[job.lane].remove(job.client, job.request, job)
         elif job.engine.jobs.pop(job.task.id, None) is not None:
             assert job.engine.link is not None
             job.engine.link.send(Task(job.task.id, "cancel"))
@@ -278,7 +319,24 @@ class Pool:
 
         engine.link = self._new_link(heard)
 
+    def _watch(self) -> None:
+        """Ask each engine for a report, and end those that do not give it: they are in a step that does not end, or in
+        none."""
+        if self.closing:
+            return
+        now = time.monotonic()
+        for engine in [each for each in self._engines if each.ready and each.link is not None]:
+            assert engine.link is not None
+            if engine.pinged is None:
+                engine.pinged = now
+                engine.link.send(Task(0, "ping"))
+            elif engine.silent(now) > self._limits.silence:
+                self._log("engine_silent", seconds=round(engine.silent(now), 1), pid=engine.link.pid)
+                engine.link.kill()
+        self._watching = asyncio.get_running_loop().call_later(self._interval, self._watch)
+
     def _heard(self, engine: Engine, report: Report) -> None:
+        engine.pinged = None
         if report.kind == "loaded":
             self._loaded(engine, report.value)
         elif report.kind == "closed":
@@ -299,6 +357,7 @@ class Pool:
 
     def _loaded(self, engine: Engine, info: dict[str, Any]) -> None:
         engine.ready, self.info, self.trouble, self._ended_in_a_row = True, info, "", 0
+        self.settled.set()
         self._log("engine_ready", pid=engine.link.pid if engine.link else None)
         self._retire()
 
@@ -306,36 +365,59 @@ class Pool:
         """After a reload, let the former engines end when their jobs have."""
         if len([each for each in self._ready_ones() if each.generation == self._generation]) >= self._size:
             for each in self._engines:
-                if each.generation < self._generation and not each.jobs and each.link is not None:
+                if each.generation != self._generation and not each.jobs and each.link is not None:
                     each.link.close()
 
     def _closed(self, engine: Engine, reason: str) -> None:
-        """An engine has ended: what it had gets 503, and another one takes its place."""
+        """An engine has ended: what it had goes to the next one, and another one takes its place."""
+        if engine not in self._engines:
+            return
         self._engines.remove(engine)
-        for job in engine.jobs.values():
-            if not job.done.done():
-                message = "the engine that translated this has ended: try again"
-                job.done.set_exception(Refusal(503, "engine_ended", message, retry_after=1))
+        for job in reversed(engine.jobs.values()):
+            self._lost(job)
         engine.jobs.clear()
         if self.closing or engine.generation != self._generation:
             return
         self._log("engine_ended", reason=reason)
-        if not engine.ready and any(each.generation < self._generation for each in self._engines):
+        if not engine.ready and any(each.ready and each.generation != self._generation for each in self._engines):
             self._keep_former(reason)
             return
-        if not self._engines:
+        if not self._engines and not engine.ready:
             self.trouble = reason or "its engine has ended"
+            self.settled.set()
+            self._refuse_all()
         wait = RESTART_SECONDS[min(self._ended_in_a_row, len(RESTART_SECONDS) - 1)]
         self._ended_in_a_row += 1
         asyncio.get_running_loop().call_later(wait, self._replace)
 
+    def _lost(self, job: Job) -> None:
+        """The engine that had it has ended: it waits for another one, once."""
+        job.engine, job.lost = None, job.lost + 1
+        if job.done.done():
+            return
+        if job.lost <= MAX_LOST and not self.closing:
+            self._queues[job.lane].put_back(job.client, job.request, job)
+            return
+        message = "the engines that translated this have ended: try again later"
+        job.done.set_exception(Refusal(503, "engine_ended", message, retry_after=5))
+
+    def _refuse_all(self) -> None:
+        """The model cannot be loaded: nobody waits for it."""
+        for queue in self._queues.values():
+            while len(queue):
+                job = queue.take()
+                if not job.done.done():
+                    message = "the model is not available at the moment"
+                    job.done.set_exception(Refusal(503, "unavailable", message, retry_after=5))
+
     def _keep_former(self, reason: str) -> None:
-        """A reload has failed: the engines that were to end stay."""
+        """A reload has failed: the engines that were to end stay, and those that came end. They were given nothing."""
         self._log("reload_failed", reason=reason)
-        failed, former = self._generation, max(each.generation for each in self._engines if each.ready)
-        self._generation = former
+        failed = self._generation
+        self._generation = max(each.generation for each in self._engines if each.ready and each.generation != failed)
         for each in self._engines:
             if each.generation == failed and each.link is not None:
+                each.ready = False
                 each.link.close()
 
     def _replace(self) -> None:
@@ -343,9 +425,16 @@ class Pool:
             self._start_engine()
 
 
-def _is_long(sentences: Sequence[Sentence]) -> bool:
-    characters = sum(len(sentence.text) for sentence in sentences)
-    return len(sentences) > SHORT_SENTENCES or characters > SHORT_CHARACTERS
+def _lane(sentences: Sequence[Sentence]) -> Lane:
+    """The class of a request."""
+    if any(sentence.kind not in STEPPED for sentence in sentences):
+        return "single"
+    characters = sum(
+        len(sentence.text) + len(sentence.options.get("prefix") or "")
+        for sentence in sentences
+        if sentence.kind != "detect"
+    )
+    return "long" if len(sentences) > SHORT_SENTENCES or characters > SHORT_CHARACTERS else "short"
 
 
 def _settle(done: asyncio.Future[Any], report: Report) -> None:

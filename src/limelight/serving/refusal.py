@@ -31,6 +31,12 @@ def beyond(what: str, bound: int | float, option: str, remedy: str) -> str:
     return f"{what}, and at most {number(bound)} are accepted: {remedy}, or ask the operator to raise {option}"
 
 
+def overdue(seconds: float) -> Refusal:
+    """After the time of `--deadline`."""
+    message = f"this took longer than {seconds:g} s: send less at a time, or ask the operator to raise --deadline"
+    return Refusal(504, "deadline", message, retry_after=1)
+
+
 def number(bound: int | float) -> str:
     """A bound as people write it: `4,194,304`."""
     return f"{bound:,}" if isinstance(bound, int) else f"{bound:g}"

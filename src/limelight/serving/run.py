@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from limelight.errors import UserError
 from limelight.serving.app import build_app
 from limelight.serving.catalog import Model
 from limelight.serving.glossaries import Glossaries
-from limelight.serving.keys import Keys, read_keys
+from limelight.serving.keys import Keys, read_keys, watch_keys
 from limelight.serving.limits import Limits
 from limelight.serving.links import process_link, thread_link
 from limelight.serving.load import Loading
@@ -20,6 +25,9 @@ from limelight.serving.pool import Pool
 from limelight.serving.routes import ROUTES, dialect_of
 from limelight.serving.server import end_engines, listen, serve
 from limelight.serving.service import Service, served
+
+OTHER_FILES = 200
+"""Files beside connections and engines: documents that are read, glossaries, libraries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +46,8 @@ class Plan:
     keys: Path | None = None
     glossaries: Path | None = None
     """A folder for those of clients; they are in memory alone where it is None."""
+    hosts: tuple[str, ...] = ()
+    """Names under which it is reached, beside addresses and `localhost`."""
     cors: tuple[str, ...] = ()
     proxies: str = ""
     drain_seconds: float = 30.0
@@ -45,10 +55,39 @@ class Plan:
     quiet: bool = False
 
 
+def _listens(log: Log, **fields: Any) -> None:
+    """Say that requests are answered: in the log, and to systemd, which waits for it."""
+    log("listening", **fields)
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if not address:
+        return
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.connect("\0" + address[1:] if address.startswith("@") else address)
+        systemd.sendall(b"READY=1")
+
+
+def require_files(connections: int, engines: int) -> None:
+    """Let this process open as many files as it may. Raises `UserError` for more connections than files."""
+    try:
+        import resource
+    except ImportError:  # a system without such a bound
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = connections + OTHER_FILES + 4 * engines
+    if hard != resource.RLIM_INFINITY and needed > hard:
+        raise UserError(
+            f"--max-connections {connections} needs {needed} open files, and this process may have {hard}: give fewer, "
+            "or raise the limit (ulimit -n; LimitNOFILE in systemd)"
+        )
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+
+
 async def run_service(plan: Plan, log: Log | None = None) -> None:
     """Serve until a signal comes. Raises `UserError` for a file of keys that is missing or none, `RunError` for an
     address that is taken."""
     log = log or Log(quiet=plan.quiet)
+    require_files(plan.limits.connections, plan.engines * len(plan.models))
     keys = None if plan.keys is None else Keys(read_keys(plan.keys, required=True))
     glossaries = Glossaries(plan.glossaries)
     listening = listen(plan.host, plan.port)
@@ -59,6 +98,8 @@ async def run_service(plan: Plan, log: Log | None = None) -> None:
     }
     catalog = served([Model(name, pool) for name, pool in pools.items()])
     service = Service(catalog, plan.limits, keys=keys, log=log, glossaries=glossaries)
+
+    service.origins = service.origins._replace(hosts=(*plan.hosts, plan.host))
 
     def reload() -> None:
         log("reload")
@@ -73,14 +114,17 @@ async def run_service(plan: Plan, log: Log | None = None) -> None:
     app = build_app(service, ROUTES, dialect_of, plan.cors)
     host, port = listening.getsockname()[:2]
     listens = partial(
+        _listens,
         log,
-        "listening",
         host=host,
         port=port,
         keys=keys is not None,
         models=list(plan.models),
         glossaries="in memory" if plan.glossaries is None else "in the folder",
     )
+    watching = None
+    if keys is not None and plan.keys is not None:
+        watching = asyncio.create_task(watch_keys(plan.keys, keys, log))
     try:
         await serve(
             service,
@@ -93,4 +137,6 @@ async def run_service(plan: Plan, log: Log | None = None) -> None:
             begun=listens,
         )
     finally:
+        if watching is not None:
+            watching.cancel()
         end_engines(service)

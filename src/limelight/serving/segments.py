@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 from limelight.serving.pool import Sentence
-from limelight.text.glossary import Glossary
+from limelight.text.glossary import Term
 from limelight.text.sentences import Sentences, split_sentences
 from limelight.text.units.html import PLAIN, Tags, html_units, xml_units
 from limelight.text.units.unit import CODES, FormatError, Unit, rewritten, with_codes
@@ -20,6 +20,13 @@ Split = Literal["sentences", "across lines", "never"]
 """Where a text is divided: behind sentences and lines, behind sentences alone, or nowhere."""
 Result = Mapping[str, Any]
 """The result for a sentence, see `pipelines.translation.Translation`."""
+
+
+class Lookup(Protocol):
+    """Where the terms of a text are looked up: one glossary, or several."""
+
+    def possible(self, text: str) -> Sequence[Term]:
+        """The terms that may be in a text."""
 
 
 class TagHandling(NamedTuple):
@@ -51,7 +58,7 @@ class SegmentedText(ABC):
 class Plain(SegmentedText):
     """Sentences, with terms where there is a glossary."""
 
-    def __init__(self, sentences: Sentences, terms: Glossary | None, split: Split) -> None:
+    def __init__(self, sentences: Sentences, terms: Lookup | None, split: Split) -> None:
         self.sentences, self.texts, self._terms, self._split = sentences, sentences.texts, terms, split
 
     def sentence(self, place: int, options: dict[str, Any], *, stream: bool) -> Sentence:
@@ -68,7 +75,7 @@ class Plain(SegmentedText):
 class Tagged(SegmentedText):
     """Segments between tags, with the tags inside them as codes."""
 
-    def __init__(self, text: str, units: Sequence[Unit], terms: Glossary | None, split: Split) -> None:
+    def __init__(self, text: str, units: Sequence[Unit], terms: Lookup | None, split: Split) -> None:
         self._text, self._units, self._terms, self._split = text, units, terms, split
         self.texts = [unit.text for unit in units]
 
@@ -99,7 +106,7 @@ class Segment(NamedTuple):
 
 
 def segment_task(
-    segment: Segment, terms: Glossary | None, options: Mapping[str, Any], *, split: Split = "sentences"
+    segment: Segment, terms: Lookup | None, options: Mapping[str, Any], *, split: Split = "sentences"
 ) -> Sentence:
     """The task for a segment, with the terms that may be in it."""
     plain = f"{CODES.sub('', segment.text)}\n{CODES.sub(' ', segment.text)}"
@@ -109,7 +116,7 @@ def segment_task(
 
 
 def segmented(
-    text: str, language: str, handling: TagHandling | None, terms: Glossary | None, split: Split
+    text: str, language: str, handling: TagHandling | None, terms: Lookup | None, split: Split
 ) -> SegmentedText:
     """A text divided into what is translated one by one. Raises `FormatError` for tags that cannot be read."""
     if handling is not None:

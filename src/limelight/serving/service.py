@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from html import unescape
@@ -17,9 +18,19 @@ from limelight.serving.keys import Keys
 from limelight.serving.limits import Limits, Room
 from limelight.serving.logs import Log
 from limelight.serving.metrics import Metrics
-from limelight.serving.pool import Partial, Sentence
-from limelight.serving.refusal import Refusal, bad_request, beyond
-from limelight.serving.segments import Plain, Segment, SegmentedText, Split, TagHandling, segment_task, segmented
+from limelight.serving.origin import Origins
+from limelight.serving.pool import Partial, Pool, Sentence
+from limelight.serving.refusal import Refusal, bad_request, beyond, overdue
+from limelight.serving.segments import (
+    Lookup,
+    Plain,
+    Segment,
+    SegmentedText,
+    Split,
+    TagHandling,
+    segment_task,
+    segmented,
+)
 from limelight.serving.uploads import Uploads
 from limelight.text.glossary import Glossary
 from limelight.text.units.unit import FormatError
@@ -30,11 +41,21 @@ QUICK = 2000
 WIDTH = 4
 """Hypotheses above which the characters of a request count for more: twice as many take twice as long."""
 
+DETECTED = 1000
+"""Characters of a text from which its language is detected."""
+
+SLICE = 50
+"""Sentences whose terms are looked up at a time."""
+
+MAX_WAITING = 256
+"""Requests that wait for a model that is loading."""
+
 _TAG = re.compile("<[^<>]*>")
 """What is no language of a text with tags."""
-Shown = Callable[[int, str, str, str], None]
-"""Called with the number of a text, what there is of its translation, how much of that will not change, and how much
-the search has settled."""
+State = Callable[[], tuple[str, str, str]]
+"""What there is of a translation, how much of that will not change, and how much the search has settled."""
+Shown = Callable[[int, State], None]
+"""Called with the number of a text whose translation has grown, and what puts it together."""
 
 
 class Client(NamedTuple):
@@ -58,7 +79,7 @@ class Ask:
     """Search options, as `Translator.prepare` takes them."""
     split: Split = "sentences"
     tags: TagHandling | None = None
-    terms: Glossary | None = None
+    terms: Lookup | None = None
 
 
 class Answer(NamedTuple):
@@ -116,10 +137,14 @@ class Service:
         """Whether nothing more is taken."""
         self.connections: Callable[[], int] = lambda: 0
         """How many there are; the server sets it."""
-        self.uploads = Uploads()
+        self.origins = Origins()
+        self.uploads = Uploads(limits.documents)
         self.rooms = {True: Room(limits.bodies), False: Room(limits.bodies // 4)}
         """For bodies of clients that are known, and of those whose key may be in the body."""
         self.glossaries = glossaries or Glossaries()
+        self._looking_up = asyncio.Lock()
+        self._waiting = 0
+        """Requests that wait for a model that is loading."""
         self.used: dict[str, int] = {}
         """Characters that each client has had translated since the start."""
 
@@ -130,10 +155,15 @@ class Service:
 
     async def translate(self, client: Client, ask: Ask, shown: Shown | None = None) -> list[Answer]:
         """The answers, in the order of the texts. Raises `Refusal`."""
-        ways = self.catalog.ways(ask.source, ask.target, ask.model)
+        async with self._in_time():
+            return await self._translated(client, ask, shown)
+
+    async def _translated(self, client: Client, ask: Ask, shown: Shown | None) -> list[Answer]:
+        self.require_open()
+        ways = await self.ways(ask.source, ask.target, ask.model)
         self._check(client, ask, ways)
         seen = ask.texts if ask.tags is None else [unescape(_TAG.sub(" ", text)) for text in ask.texts]
-        found = [{} if ask.source else await self._detected(client, ways, text) for text in seen]
+        found = [{} for _ in seen] if ask.source else await self._detected(client, ways, seen)
         chosen = [_way(ways, likely) for likely in found]
         apart = [await _apart(ask, text, way) for text, way in zip(ask.texts, chosen, strict=True)]
         done = await self._decoded(client, ask, chosen, apart, shown)
@@ -147,24 +177,67 @@ class Service:
 
     async def way(self, client: Client, source: str, target: str, sample: str) -> Way:
         """The way into a language, from that of the sample where it is not named. Raises `Refusal`."""
-        ways = self.catalog.ways(source, target)
-        return _way(ways, {} if source else await self._detected(client, ways, sample))
+        ways = await self.ways(source, target)
+        return _way(ways, {} if source else (await self._detected(client, ways, [sample]))[0])
+
+    async def ways(self, source: str, target: str, name: str = "") -> list[Way]:
+        """See `Catalog.ways`. While the models that may be asked are loading, it waits for them. Raises `Refusal`."""
+        while True:
+            loading = self.catalog.loading(name)
+            try:
+                return self.catalog.ways(source, target, name)
+            except Refusal:
+                if not loading:
+                    raise
+            await self._loaded(loading)
+
+    async def _loaded(self, pools: Sequence[Pool]) -> None:
+        """Wait until one of these is loaded, or cannot be. Raises `Refusal`, 503, where that takes too long, and where
+        too many wait already."""
+        if self._waiting >= MAX_WAITING:
+            message = f"the model is loading, and {MAX_WAITING} requests wait for it: try again later"
+            raise Refusal(503, "loading", message, retry_after=5)
+        self._waiting += 1
+        waits = [asyncio.ensure_future(pool.settled.wait()) for pool in pools]
+        try:
+            await asyncio.wait(waits, timeout=self.limits.deadline, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._waiting -= 1
+            for each in waits:
+                each.cancel()
+        if not any(pool.settled.is_set() for pool in pools):
+            raise Refusal(503, "loading", "the model is loading: try again later", retry_after=5)
+        self.require_open()
+
+    @asynccontextmanager
+    async def _in_time(self) -> AsyncIterator[None]:
+        """A request as a whole has the time of `--deadline`."""
+        try:
+            async with asyncio.timeout(self.limits.deadline):
+                yield
+        except TimeoutError:
+            raise overdue(self.limits.deadline) from None
 
     async def segments(
-        self, client: Client, way: Way, some: Sequence[Segment], terms: Glossary | None = None
+        self, client: Client, way: Way, some: Sequence[Segment], terms: Lookup | None = None
     ) -> list[str]:
-        """The translations of segments of a document, whose codes are in them once. Raises `Refusal`.
+        """The translations of segments of a document, whose codes are in them once; a key has paid for them. Raises
+        `Refusal`.
 
         A service that is about to end goes on with the documents that it has accepted.
         """
         characters = sum(len(segment.text) for segment in some)
-        if self.keys is not None:
-            self.keys.spend(client.key, characters)
+        way.model.pool.require_room(client.id, len(some))
         languages = {"source_lang": way.direction.source, "target_lang": way.direction.target}
-        asked = [
-            segment_task(segment, terms, {**languages, "first": first}) for first, segment in enumerate(some, start=1)
-        ]
-        found = await way.model.pool.run(client.id, asked)
+
+        def asked(begin: int, end: int) -> list[Sentence]:
+            return [
+                segment_task(segment, terms, {**languages, "first": first})
+                for first, segment in enumerate(some[begin:end], start=begin + 1)
+            ]
+
+        sentences = await self._in_slices(asked, len(some), looked_up=terms is not None)
+        found = await way.model.pool.run(client.id, sentences)
         self._count(client, characters, len(some))
         return [result["text"] for result in found]
 
@@ -183,15 +256,24 @@ class Service:
 
     async def detect(self, client: Client, text: str) -> dict[str, float]:
         """How likely each source language of the models is, the likeliest first."""
-        self._check(client, Ask([text], ""))
-        return await self._detected(client, [Way(model, Direction("", "")) for model in self.catalog.models], text)
+        self.require_open()
+        async with self._in_time():
+            self.catalog.require_known()
+            self._check(client, Ask([text], ""))
+            ways = [Way(model, Direction("", "")) for model in self.catalog.translators]
+            return (await self._detected(client, ways, [text]))[0]
 
     async def inspect(self, client: Client, ask: Ask, what: str, options: Mapping[str, Any]) -> Any:
         """What the page asks of one text, see `pipelines/explain.py`. Raises `Refusal`."""
+        async with self._in_time():
+            return await self._inspected(client, ask, what, options)
+
+    async def _inspected(self, client: Client, ask: Ask, what: str, options: Mapping[str, Any]) -> Any:
+        self.require_open()
+        ways = await self.ways(ask.source, ask.target, ask.model)
         self._check(client, ask)
         (text,) = ask.texts
-        ways = self.catalog.ways(ask.source, ask.target, ask.model)
-        likely = {} if ask.source else await self._detected(client, ways, text)
+        likely = {} if ask.source else (await self._detected(client, ways, [text]))[0]
         way = _way(ways, likely)
         languages = {"source_lang": way.direction.source, "target_lang": way.direction.target}
         (answer,) = await way.model.pool.run(client.id, [Sentence(what, text, {**options, **languages})])
@@ -200,9 +282,14 @@ class Service:
 
     async def of_model(self, client: Client, name: str, sentence: Sentence, shown: Shown | None = None) -> Any:
         """What one model is asked beside translations. Raises `Refusal`, also for a name that there is not."""
-        self._check(client, Ask([sentence.text], ""))
-        show = None if shown is None else _of_one(shown)
-        (answer,) = await self.catalog.find(name).pool.run(client.id, [sentence], show)
+        self.require_open()
+        pool = self.catalog.find(name).pool
+        async with self._in_time():
+            if pool.loading:
+                await self._loaded([pool])
+            self._check(client, Ask([sentence.text], ""))
+            show = None if shown is None else _of_one(shown)
+            (answer,) = await pool.run(client.id, [sentence], show)
         self._count(client, len(sentence.text), 1)
         return answer
 
@@ -213,7 +300,10 @@ class Service:
         if len(ask.texts) > limits.texts:
             what = f"there are {len(ask.texts)} texts"
             raise Refusal(413, "too_many_texts", beyond(what, limits.texts, "--max-texts", "divide them"))
-        characters = sum(map(len, ask.texts))
+        prefix = len(ask.options.get("prefix") or "")
+        if prefix and len(ask.texts) > 1:
+            raise bad_request("prefix: it is for a single text, and there are several; send them one by one")
+        characters = sum(map(len, ask.texts)) + prefix
         if characters > limits.characters:
             what = f"the texts have {characters} characters"
             message = beyond(what, limits.characters, "--max-characters", "send less at a time")
@@ -235,17 +325,20 @@ class Service:
         if self.keys is not None:
             self.keys.spend(client.key, characters)
 
-    async def _detected(self, client: Client, ways: Sequence[Way], text: str) -> dict[str, float]:
-        """Of the languages these ways come from. A single one is taken without a look at the text."""
+    async def _detected(self, client: Client, ways: Sequence[Way], texts: Sequence[str]) -> list[dict[str, float]]:
+        """How likely the languages these ways come from are, of each text. A single one is taken without a look at the
+        texts; models that are not there are not asked."""
         sources = {way.direction.source for way in ways}
         if len(sources) == 1 and "" not in sources:
-            return dict.fromkeys(sources, 1.0)
-        likely: dict[str, float] = {}
-        for pool in dict.fromkeys(way.model.pool for way in ways):
-            (found,) = await pool.run(client.id, [Sentence("detect", text)])
-            for language, probability in found.items():
-                likely[language] = max(probability, likely.get(language, 0.0))
-        return dict(sorted(likely.items(), key=lambda each: -each[1]))
+            return [dict.fromkeys(sources, 1.0) for _ in texts]
+        pools = list(dict.fromkeys(way.model.pool for way in ways))
+        asked = [Sentence("detect", text[:DETECTED]) for text in texts]
+        likely: list[dict[str, float]] = [{} for _ in texts]
+        for pool in [pool for pool in pools if pool.usable] or pools[:1]:
+            for known, found in zip(likely, await pool.run(client.id, asked), strict=True):
+                for language, probability in found.items():
+                    known[language] = max(probability, known.get(language, 0.0))
+        return [dict(sorted(each.items(), key=lambda pair: -pair[1])) for each in likely]
 
     async def _decoded(
         self, client: Client, ask: Ask, ways: Sequence[Way], apart: Sequence[SegmentedText], shown: Shown | None
@@ -261,10 +354,15 @@ class Service:
 
         async def of(name: str) -> None:
             of_model = places[name]
-            sentences = [
-                apart[text].sentence(place, _options(ask, ways[text], first), stream=shown is not None)
-                for first, (text, place) in enumerate(of_model, start=1)
-            ]
+            pools[name].require_room(client.id, len(of_model))
+
+            def sentences_of(begin: int, end: int) -> list[Sentence]:
+                return [
+                    apart[text].sentence(place, _options(ask, ways[text], first), stream=shown is not None)
+                    for first, (text, place) in enumerate(of_model[begin:end], start=begin + 1)
+                ]
+
+            sentences = await self._in_slices(sentences_of, len(of_model), looked_up=ask.terms is not None)
             show = None if shown is None else _Progress(apart, of_model, shown, guarded=guarded)
             for (text, place), result in zip(of_model, await pools[name].run(client.id, sentences, show), strict=True):
                 done[text][place] = result
@@ -276,6 +374,19 @@ class Service:
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
         return done
+
+    async def _in_slices(
+        self, make: Callable[[int, int], list[Sentence]], count: int, *, looked_up: bool
+    ) -> list[Sentence]:
+        """So many sentences. Where terms are looked up for each, it is done in a thread, some at a time: requests take
+        turns, and one whose client leaves stops."""
+        if not looked_up:
+            return make(0, count)
+        found = list[Sentence]()
+        for begin in range(0, count, SLICE):
+            async with self._looking_up:
+                found += await asyncio.to_thread(make, begin, min(count, begin + SLICE))
+        return found
 
     def _count(self, client: Client, characters: int, sentences: int) -> None:
         self.metrics.characters.inc(characters)
@@ -306,10 +417,13 @@ class _Progress:
             settled = self._texts[text][place]
         self._texts[text][place], self._settled[text][place] = sentence, settled
         self._whole[text][place] = whole
+        self._shown(text, partial(self._state, text))
+
+    def _state(self, text: int) -> tuple[str, str, str]:
         first = self._whole[text].index(False) if False in self._whole[text] else len(self._whole[text])
         settled = self._joined(text, self._settled[text], first, begun=True)
         certain = self._joined(text, self._texts[text], first) if self._guarded else settled
-        self._shown(text, self._apart[text].join(self._texts[text]), certain, settled)
+        return self._apart[text].join(self._texts[text]), certain, settled
 
     def _joined(self, number: int, texts: Sequence[str], count: int, *, begun: bool = False) -> str:
         """So many sentences with what stands around them, and the next one as far as it has begun."""
@@ -328,7 +442,7 @@ class _Progress:
 
 def _of_one(shown: Shown) -> Partial:
     """Shows the text of a single sentence."""
-    return lambda number, text, settled, whole: shown(number, text, text if whole else "", settled)
+    return lambda number, text, settled, whole: shown(number, lambda: (text, text if whole else "", settled))
 
 
 def _way(ways: Sequence[Way], likely: Mapping[str, float]) -> Way:
@@ -360,7 +474,7 @@ def _options(ask: Ask, way: Way, first: int) -> dict[str, Any]:
 async def _apart(ask: Ask, text: str, way: Way) -> SegmentedText:
     """Raises `Refusal` for tags that cannot be read."""
     language, terms = way.direction.source or "en", ask.terms
-    if terms is not None and not terms.source_lang:
+    if isinstance(terms, Glossary) and not terms.source_lang:
         terms = Glossary(terms.terms, language)
     take = partial(segmented, text, language, ask.tags, terms, ask.split)
     try:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Something an engine is asked to do, or with `cancel` to leave undone."""
+    """Something an engine is asked to do, or with `cancel` to leave undone; with `ping` it is asked for a report."""
 
     id: int
     kind: str
@@ -21,10 +21,10 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What has become of a task, or with `loaded` and `closed`, of the engine."""
+    """What has become of a task, or with `loaded`, `pong` and `closed`, of the engine."""
 
     id: int
-    kind: Literal["loaded", "partial", "done", "refused", "failed", "closed"]
+    kind: Literal["loaded", "partial", "done", "refused", "failed", "pong", "closed"]
     value: Any = None
     """The result; for `refused` and `failed` a message."""
 

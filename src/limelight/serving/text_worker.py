@@ -60,6 +60,8 @@ class TextWorker:
         one = self._pipeline
         if task.kind == "cancel":
             self._writing.pop(task.id, None)
+        elif task.kind == "ping":
+            self._send(Report(0, "pong"))
         elif task.kind == "text_head":
             self._send(Report(task.id, "done", text_head(one, task.text, task.options)))
         elif task.kind == "fill" and isinstance(one, MaskFiller):

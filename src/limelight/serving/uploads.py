@@ -15,8 +15,6 @@ KEPT_SECONDS = 3600.0
 """A document that is not asked for is deleted after so long."""
 MAX_DOCUMENTS = 100
 """Of all clients; one client has at most half of them."""
-MAX_OPEN = 8
-"""That are being translated; of one client at most half of them."""
 MAX_BYTES = 256 << 20
 """Of all of them."""
 
@@ -54,7 +52,9 @@ class Document:
 class Uploads:
     """The documents of a service."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_open: int = 8) -> None:
+        """`most_open` may be read or translated at a time, half of them of one client."""
+        self._most_open = most_open
         self._documents: dict[str, Document] = {}
         self._opening: list[tuple[str, int]] = []
         """Client and size of those that are being read."""
@@ -72,7 +72,7 @@ class Uploads:
         kept = [(each.client, each.size, each.work.done()) for each in self._documents.values()]
         kept += [(*each, False) for each in self._opening]
         opened = [each for each in kept if not each[2]]
-        for some, most in ((opened, MAX_OPEN), (kept, MAX_DOCUMENTS)):
+        for some, most in ((opened, self._most_open), (kept, MAX_DOCUMENTS)):
             mine = sum(each[0] == client for each in some)
             if len(some) >= most or mine >= most // 2:
                 count, bound = (f"{mine} of your", most // 2) if mine >= most // 2 else (str(len(some)), most)

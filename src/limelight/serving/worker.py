@@ -108,6 +108,8 @@ class Worker:
         try:
             if task.kind == "cancel":
                 self._cancel(task.id)
+            elif task.kind == "ping":
+                self._send(Report(0, "pong"))
             elif task.kind in ("translate", "protected"):
                 self._begin(task)
             elif task.kind == "detect":
@@ -133,6 +135,11 @@ class Worker:
             return self._translator
         if self._snapshots is None:
             raise UserError(f"there is no snapshot of update {update}: this model is not of a run")
+        if update in self._snapshots.updates:
+            try:
+                return self._snapshots.at(update)
+            except (UserError, OSError):  # its message has a path
+                raise UserError(f"the snapshot of update {update} cannot be read") from None
         return self._snapshots.at(update)
 
     def _begin(self, task: Task) -> None:

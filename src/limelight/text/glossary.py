@@ -10,6 +10,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -72,6 +73,25 @@ class Match(NamedTuple):
     term: Term
 
 
+class _Node:
+    """The terms that consist of the words on the way to this node, and what follows these words in longer terms."""
+
+    __slots__ = ("following", "terms")
+
+    def __init__(self) -> None:
+        self.terms: list[Term] = []
+        self.following: dict[str, _Node] = {}
+
+    def found(self, words: set[str]) -> Iterator[Term]:
+        """The terms of this node and those that follow, of these words alone."""
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            yield from node.terms
+            shorter, longer = sorted((node.following.keys(), words), key=len)
+            waiting += [node.following[word] for word in shorter if word in longer]
+
+
 class Glossary:
     """A set of terms, indexed by their first words."""
 
@@ -83,6 +103,7 @@ class Glossary:
         self._language = re.split("[-_]", source_lang.lower())[0]
         self._endings = _ENDINGS.get(self._language, _ANY)
         self._others = frozenset(_OTHERS.get(self._language, "").split(", "))
+        self._tree = _Node()
         self._by_first: dict[str, list[tuple[list[str], Term]]] = {}
         for term in self.terms:
             words = [term.source[begin:end] for begin, end in word_spans(term.source)]
@@ -91,6 +112,10 @@ class Glossary:
             if max(map(len, term)) > MAX_CHARACTERS or any(map(has_marks, term)):
                 raise UserError(f"the term {shown(term.source, 40)!r} has more than {MAX_CHARACTERS} characters")
             self._by_first.setdefault(words[0].casefold(), []).append((words, term))
+            node = self._tree
+            for word in words:
+                node = node.following.setdefault(word.casefold(), _Node())
+            node.terms.append(term)
         for several in self._by_first.values():
             several.sort(key=lambda each: -len(each[0]))
 
@@ -113,11 +138,14 @@ class Glossary:
         return found
 
     def possible(self, text: str) -> list[Term]:
-        """The terms whose words all occur somewhere in a text, in the order of the glossary."""
+        """The terms whose words all occur somewhere in a text, in the order of the glossary; of very many that only
+        differ in signs, so many as a text of this length can have.
+
+        The time depends on the words of the text and the terms that are found, not on the size of the glossary.
+        """
         words = {text[begin:end] for begin, end in word_spans(text)}
         stems = {stem for word in words for stem in self._stems(word)}
-        several = [each for stem in stems for each in self._by_first.get(stem, ())]
-        kept = {term for words_of, term in several if all(word.casefold() in stems for word in words_of)}
+        kept = islice(self._tree.found(stems), 20 + len(text) // 4)
         return sorted(kept, key=self._places.__getitem__)
 
     def _at(self, text: str, words: Sequence[tuple[int, int]], place: int) -> tuple[Term, int] | None:
@@ -256,7 +284,7 @@ def _rows(text: str, separator: str, source: str, target: str, name: str) -> Ite
         reader = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
     else:
         reader = csv.reader(lines, delimiter=separator)
-    for number, row in enumerate(reader, start=1):
+    for number, row in enumerate(_read_rows(reader, name), start=1):
         if not any(cell.strip() for cell in row):
             continue
         if number == 1 and (named := _columns(row, source, target)):
@@ -265,6 +293,13 @@ def _rows(text: str, separator: str, source: str, target: str, name: str) -> Ite
         if len(row) <= max(columns) or not (row[columns[0]].strip() and row[columns[1]].strip()):
             raise UserError(f"{name}:{number}: a term has a source and a target, separated by {separator!r}")
         yield Term(row[columns[0]].strip(), row[columns[1]].strip())
+
+
+def _read_rows(reader: Iterable[list[str]], name: str) -> Iterator[list[str]]:
+    try:
+        yield from reader
+    except csv.Error as error:
+        raise UserError(f"{name}: this is no table: {error}; is a quotation mark not closed?") from None
 
 
 def _columns(row: Sequence[str], source: str, target: str) -> tuple[int, int] | None:

@@ -12,10 +12,10 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from limelight.serving.call import Call, Dialect, Reply, Result, Route
 from limelight.serving.dialects.tags import Names, Tagging
+from limelight.serving.glossaries import Terms
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.segments import Split
 from limelight.serving.service import Answer, Ask, Client, Service
-from limelight.text.glossary import Glossary
 from limelight.text.language_names import language_name
 
 UNLIMITED = 1_000_000_000_000
@@ -65,7 +65,7 @@ class WithGlossary(BaseModel):
     glossary_id: str | None = Field(None, max_length=100)
     glossary_ids: Names = Field([], max_length=5)
 
-    async def terms_of(self, service: Service, client: Client, source: str, target: str) -> Glossary | None:
+    async def terms_of(self, service: Service, client: Client, source: str, target: str) -> Terms | None:
         """Their terms; None where none is named. Raises `Refusal` where there are none for the direction."""
         named = [*filter(None, [self.glossary_id]), *self.glossary_ids]
         return await service.glossaries.terms(client.key, named, source, target)
@@ -153,6 +153,7 @@ class Language(Result):
 async def languages(service: Service, call: Call) -> Reply:
     """List the source or the target languages."""
     kind = call.read(Languages).type
+    service.catalog.require_known()
     found = dict.fromkeys(getattr(direction, kind) for direction in service.catalog.directions)
     if kind == "source":
         return Reply([{"language": code.upper(), "name": language_name(code)} for code in found])
@@ -198,6 +199,7 @@ async def languages_of(service: Service, call: Call) -> Reply:
     resource = call.read(LanguagesOf).resource
     if resource not in FEATURES:
         return Reply([])
+    service.catalog.require_known()
     directions = service.catalog.directions
     sources = {code for each in directions if (code := each.source)}
     targets = {code for each in directions if (code := each.target)}

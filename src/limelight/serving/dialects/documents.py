@@ -97,9 +97,9 @@ async def _begun(service: Service, call: Call, name: str, order: Order) -> tuple
         raise bad_request("file: there is none; send it as multipart/form-data")
     file = sent_file(name or call.uploads["file"].name, call.uploads["file"].content)
     service.require_open()
-    target = service.catalog.ways(order.source, order.target)[0].direction.target
+    target = (await service.ways(order.source, order.target))[0].direction.target
     with service.uploads.opening(call.client.id, len(file.data)):
-        opened = await open_document(file, order.source, target or order.target)
+        opened = await open_document(file, order.source, target or order.target, service.limits.segments)
     work = translate_document(service, call.client, opened, order)
     return _added(service, call, file.name, opened, work)
 

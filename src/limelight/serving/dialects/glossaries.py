@@ -192,6 +192,7 @@ async def delete(service: Service, call: Call) -> Reply:
 
 async def pairs(service: Service, call: Call) -> Reply:
     """List the directions that glossaries can have."""
+    service.catalog.require_known()
     found = [{"source_lang": each.source, "target_lang": each.target} for each in service.catalog.directions]
     return Reply({"supported_languages": found})
 

@@ -104,6 +104,7 @@ class Language(Result):
 
 async def languages(service: Service, call: Call) -> Reply:
     """List the source languages with their targets."""
+    service.catalog.require_known()
     targets: dict[str, list[str]] = {}
     for direction in service.catalog.directions:
         targets.setdefault(direction.source, []).append(direction.target)
@@ -166,6 +167,7 @@ class Settings(Result):
 
 async def settings(service: Service, call: Call) -> Reply:
     """The limits of the service and what it can do, for pages."""
+    service.catalog.require_known()
     directions = service.catalog.directions
     first = directions[0] if directions else None
     shown: Literal[""] | str = first.source if first else ""

@@ -215,6 +215,7 @@ class Models(Result):
 
 async def models(service: Service, call: Call) -> Reply:
     """List the names that a request may have as its `model`: a model and a direction."""
+    service.catalog.require_known()
     data = [{"id": name, "object": "model", "created": 0, "owned_by": "limelight"} for name in model_names(service)]
     return Reply({"object": "list", "data": data})
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from limelight.serving.call import Call, Content, Dialect, Reply, Route
 from limelight.serving.dialects.answers import FORMAT, Failure, Live, Models, Ready, Translated
 from limelight.serving.dialects.deepl import OneOrMore
-from limelight.serving.dialects.events import Following, Progress, event, follow
+from limelight.serving.dialects.events import Following, Growth, Progress, event, follow
 from limelight.serving.dialects.tags import Tagging, glossary_in
 from limelight.serving.metrics import MEDIA_TYPE
 from limelight.serving.refusal import Refusal, bad_request
@@ -118,8 +118,11 @@ async def translate(service: Service, call: Call) -> Reply:
 
 async def _events(items: Following) -> AsyncIterator[str]:
     """`partial` while words appear, with what will not change any more as `certain`; then `done`, or `error`."""
+    growth = Growth()
     async for item in items:
         if isinstance(item, Progress):
+            if not growth.is_worth(item):
+                continue
             yield event({"text": item.number, "translation": item.text, "certain": item.certain}, "partial")
         elif isinstance(item, Refusal):
             yield event(error(item).value, "error")

@@ -1,0 +1,186 @@
+"""Models that load, engines that hang and models that are gone: requests wait for what comes, and for nothing else."""
+
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from limelight.errors import UserError
+from limelight.pipelines.translator import Translator
+from limelight.serving.limits import Limits
+from limelight.serving.links import Heard, Link, ThreadLink
+from limelight.serving.pool import NewLink
+from limelight.serving.tasks import Report, Task
+from limelight.serving.worker import Worker
+from tests.serving.helpers import Answered, loader, running, table, translator, wait_until, worker_of
+
+LISTS = ["/languages", "/frontend/settings", "/v2/languages?type=target", "/v3/languages", "/v1/models",
+         "/v2/glossary-language-pairs"]  # fmt: skip
+
+
+def behind(gate: threading.Event) -> Callable[[Translator], NewLink]:
+    """Engines that load when the gate is open."""
+
+    def start(one: Translator) -> NewLink:
+        def make(send: Heard) -> Worker:
+            assert gate.wait(60)
+            return worker_of(one, send)
+
+        return lambda heard: ThreadLink(make, heard)
+
+    return start
+
+
+def broken(heard: Heard) -> Link:
+    def make(send: Heard) -> Worker:
+        raise UserError("there is no such model")
+
+    return ThreadLink(make, heard)
+
+
+def test_requests_wait_for_a_model_that_loads_and_lists_are_not_empty() -> None:
+    gate, answers = threading.Event(), list[Answered]()
+    with running({"one": translator(table(1))}, start=behind(gate), ready=False) as service:
+        for path in LISTS:
+            answer = service.get(path)
+            assert (answer.status, answer.headers["retry-after"]) == (503, "5"), path
+        assert {"event": "loading", "engines": 1}.items() <= service.lines()[0].items()
+        bodies = [
+            ("/translate", {"q": "dab", "source": "en", "target": "de"}),
+            ("/v2/translate", {"text": ["dab"], "target_lang": "DE"}),
+            ("/v1/chat/completions", {"model": "en-de", "messages": [{"role": "user", "content": "dab"}]}),
+        ]
+        threads = [threading.Thread(target=lambda body=body: answers.append(service.post(*body))) for body in bodies]
+        for thread in threads:
+            thread.start()
+        wait_until(lambda: service.service._waiting == 3)
+        gate.set()
+        for thread in threads:
+            thread.join(60)
+        assert [answer.status for answer in answers] == [200, 200, 200]
+        assert all(service.get(path).status == 200 for path in LISTS)
+
+
+def test_the_wait_for_a_model_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = threading.Event()
+    limits, body = Limits(deadline=0.2), {"q": "dab", "source": "en", "target": "de"}
+    with running({"one": translator(table(1))}, start=behind(gate), ready=False, limits=limits) as service:
+        answer = service.post("/translate", body)
+        assert answer.status in (503, 504)
+        assert int(answer.headers["retry-after"]) >= 1
+        monkeypatch.setattr("limelight.serving.service.MAX_WAITING", 0)
+        answer = service.post("/translate", body)
+        assert answer.status == 503
+        assert "0 requests wait" in answer.value["error"]
+        gate.set()
+
+
+def test_a_model_that_cannot_be_loaded_keeps_nobody_waiting() -> None:
+    models = {"one": translator(table(1)), "bad": None}
+    with running(models, start=lambda one: loader(one) if one else broken, ready=False) as service:
+        pools = [model.pool for model in service.service.catalog.models]
+        wait_until(lambda: pools[0].ready and bool(pools[1].trouble))
+        assert service.post("/api/v1/translate", {"text": "dab", "model": "bad"}).status == 503
+        assert service.get("/languages").value[0]["code"] == "en"
+        assert service.post("/api/v1/translate", {"text": "dab", "target_lang": "de"}).status == 200
+
+
+def test_an_engine_that_hangs_in_a_step_is_replaced_and_its_sentence_answered() -> None:
+    hanging, good = table(1), table(1)
+    hanging.gate.clear()
+    waiting = [translator(hanging), translator(good)]
+
+    def start(_: Any) -> NewLink:
+        return lambda heard: ThreadLink(partial(worker_of, waiting.pop(0)), heard)
+
+    expected = translator(table(1)).translate("dab").text
+    with running({"one": None}, start=start, limits=Limits(silence=0.4)) as service:
+        began = time.monotonic()
+        answer = service.post("/translate", {"q": "dab", "source": "en", "target": "de"})
+        assert (answer.status, answer.value["translatedText"]) == (200, expected)
+        assert time.monotonic() - began < 10
+        assert "engine_silent" in [line["event"] for line in service.lines()]
+        hanging.gate.set()
+        wait_until(lambda: service.service.ready)
+
+
+class Detecting(Worker):
+    """It takes its time for each text."""
+
+    def _take(self, task: Task) -> None:
+        if task.kind == "detect":
+            time.sleep(0.2)
+        super()._take(task)
+
+
+class Writing(Worker):
+    """A model that does not translate."""
+
+    def _take(self, task: Task) -> None:
+        if task.kind in ("detect", "translate"):
+            self._send(Report(task.id, "refused", f"this model does not {task.kind}"))
+        else:
+            super()._take(task)
+
+
+def other(kind: type[Worker], one: Translator, use: str = "translate") -> NewLink:
+    def make(send: Heard) -> Worker:
+        worker = kind(one, send)
+        directions = [list(each) for each in one.directions] if use == "translate" else []
+        send(Report(0, "loaded", {"use": use, "directions": directions, "decoding": {}}))
+        return worker
+
+    return lambda heard: ThreadLink(make, heard)
+
+
+def test_languages_are_detected_by_translators_that_are_there() -> None:
+    """A language model beside them, and one that is gone, are not asked."""
+    starts = {
+        "one": loader(translator(table(1))),
+        "write": other(Writing, translator(table(2)), "generate"),
+        "gone": loader(translator(table(3), "fr", "de")),
+    }
+    with running(starts, start=lambda start: start) as service:
+        gone = service.service.catalog.models[2].pool
+        gone._new_link = broken
+        for link in [engine.link for engine in gone._engines if engine.link]:
+            link.close()
+        wait_until(lambda: bool(gone.trouble))
+        assert [each["language"] for each in service.post("/detect", {"q": "dab"}).value] == ["en"]
+        answer = service.post("/translate", {"q": "dab", "source": "auto", "target": "de"})
+        assert (answer.status, answer.value["detectedLanguage"]["language"]) == (200, "en")
+
+
+def test_the_deadline_bounds_detection_and_translation_together() -> None:
+    starts = {"en": other(Detecting, translator(table(1))), "fr": other(Detecting, translator(table(2), "fr", "de"))}
+    with running(starts, start=lambda start: start, limits=Limits(deadline=1.0)) as service:
+        began = time.monotonic()
+        answer = service.post("/translate", {"q": ["dab"] * 10, "source": "auto", "target": "de"})
+        assert (answer.status, round(time.monotonic() - began)) == (504, 1)
+
+
+def test_long_requests_of_one_client_are_answered_in_their_order() -> None:
+    """Not all of them at the end, when each has waited too long."""
+    model, ended = table(1), list[int]()
+    model.pause = 0.002
+    texts = ["dab", "face", "bad"] * 20
+    with running({"one": translator(model)}) as service:
+
+        def ask(number: int) -> None:
+            assert service.post("/translate", {"q": texts, "source": "en", "target": "de"}).status == 200
+            ended.append(number)
+
+        model.gate.clear()
+        threads = []
+        pool = service.service.catalog.models[0].pool
+        for number in range(4):
+            threads.append(threading.Thread(target=ask, args=[number]))
+            threads[-1].start()
+            wait_until(lambda: pool.waiting + pool.decoding == len(texts) * (number + 1))  # noqa: B023
+        model.gate.set()
+        for thread in threads:
+            thread.join(60)
+    assert ended == [0, 1, 2, 3]
