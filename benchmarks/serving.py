@@ -81,7 +81,7 @@ class Client:
 
     async def translate(self, text: str) -> str:
         body = json.dumps({"q": text, "source": "en", "target": self._target}).encode()
-        head = f"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"
+        head = f"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
         head += "Content-Type: application/json\r\n\r\n"
         self._writer.write(head.encode() + body)
         status = await self._reader.readline()

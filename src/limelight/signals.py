@@ -120,3 +120,9 @@ def _end(number: int, why: str) -> NoReturn:
         if select.select([], [2], [], 0)[1]:
             os.write(2, f"{lead}{line}".encode())
     os._exit(128 + number)
+
+
+def ignore_hangup() -> None:
+    """Ignore SIGHUP until there is a handler: it must not end a process that has just been started."""
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)

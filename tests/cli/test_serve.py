@@ -152,9 +152,9 @@ def test_each_line_of_standard_error_is_json() -> None:
         assert process.stdout.read() == ""
         assert process.wait(60) == 0
     events = [line["event"] for line in lines]
-    assert events[:2] == ["warning", "listening"]
+    assert events[:3] == ["warning", "loading", "listening"]
     assert "drained" in events  # the engine may become ready after that
-    assert lines[1]["models"] == ["tatoeba-en-de-fr"]
+    assert lines[2]["models"] == ["tatoeba-en-de-fr"]
     assert "sentence" not in json.dumps(lines)
 
 
@@ -192,3 +192,14 @@ def test_an_address_that_is_taken_is_told(trained: Path, limelight: Limelight) -
         ended = limelight("serve", "--model", str(trained), "--port", port)
         assert ended.code == 1
         assert "--port" in ended.err
+
+
+def test_a_reload_that_is_asked_for_too_early_ends_nothing() -> None:
+    code = (
+        "import os, signal, sys; from limelight.cli import serve; begun = serve._named\n"
+        "serve._named = lambda words: (os.kill(os.getpid(), signal.SIGHUP), os._exit(7))\n"
+        "from limelight.cli.app import main; sys.argv = ['limelight', 'serve']; main()"
+    )
+    path = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]))
+    ended = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, check=False)
+    assert ended.returncode == 7

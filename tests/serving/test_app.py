@@ -76,7 +76,7 @@ def leave(service: Running, text: str, target: str) -> None:
     """Send a request and close the connection at once."""
     body = json.dumps({"text": text, "target_lang": target}).encode()
     with socket.create_connection(("127.0.0.1", service.port)) as connection:
-        head = f"POST /api/v1/translate HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"
+        head = f"POST /api/v1/translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
         connection.sendall(head.encode() + b"Content-Type: application/json\r\n\r\n" + body)
 
 
@@ -99,7 +99,7 @@ def test_who_leaves_stops_its_computation() -> None:
 def leave_after(service: Running, holds) -> None:
     body = json.dumps({"text": "eggbeef"}).encode()
     with socket.create_connection(("127.0.0.1", service.port)) as connection:
-        head = f"POST /api/v1/translate HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"
+        head = f"POST /api/v1/translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
         connection.sendall(head.encode() + b"Content-Type: application/json\r\n\r\n" + body)
         wait_until(holds)
 
@@ -357,7 +357,7 @@ def test_headers_have_to_come_in_time() -> None:
             connection.sendall(b"GET /health HTTP/1.1\r\nHo")
             assert connection.recv(100) == b"", "the connection is closed"
         with socket.create_connection(("127.0.0.1", service.port), timeout=10) as connection:
-            connection.sendall(b"POST /translate HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
+            connection.sendall(b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{")
             assert b" 408 " in connection.recv(100)
         assert service.get("/health").status == 200
 

@@ -108,7 +108,7 @@ def test_a_connection_whose_body_is_not_read_ends(method: str, path: str, size: 
         running({"one": translator(table(1))}, limits=limits, keys=Keys([])) as service,
         socket.create_connection(("127.0.0.1", service.port)) as connection,
     ):
-        connection.sendall(f"{method} {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {size}\r\n\r\n".encode())
+        connection.sendall(f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {size}\r\n\r\n".encode())
         assert connection.recv(65536).startswith(b"HTTP/1.1 ")
         connection.sendall(b"a")
         assert is_closed(connection, 10)
@@ -120,7 +120,7 @@ def test_a_connection_whose_body_arrives_after_the_answer_is_kept() -> None:
         socket.create_connection(("127.0.0.1", service.port)) as connection,
     ):
         for _ in range(2):
-            connection.sendall(b"POST /v2/translate HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n")
+            connection.sendall(b"POST /v2/translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n")
             answer = b""
             while b"no_key" not in answer:
                 answer += connection.recv(65536)
@@ -138,7 +138,7 @@ def test_a_client_that_does_not_read_is_disconnected() -> None:
         connection.settimeout(2)
         with suppress(OSError):  # it sends until nothing more is taken, or the connection has ended
             for _ in range(2000):
-                connection.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n" * 20)
+                connection.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20)
         wait_until(lambda: service.service.connections() == 0, 20)
 
 

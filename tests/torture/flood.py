@@ -80,7 +80,7 @@ class Flood:
     async def _exchange(self, body: str) -> tuple[int, str, Any]:
         reader, writer = await asyncio.open_connection("127.0.0.1", self.asked["port"])
         try:
-            head = f"POST {self.asked['path']} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+            head = f"POST {self.asked['path']} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
             head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
             writer.write(head.encode() + body.encode())
             answer = await reader.read()

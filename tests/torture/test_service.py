@@ -179,7 +179,7 @@ def logged(path: Path, event: str) -> list[dict[str, Any]]:
 def exchange(port: int, line: str, body: bytes = b"") -> tuple[int, bytes]:
     """Status and body of an answer; 0 where there is none. Raises `OSError` where there is no connection."""
     with socket.create_connection(("127.0.0.1", port), timeout=FOR_ALL) as connection:
-        head = f"{line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n"
+        head = f"{line} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n"
         connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
         answer = b""
         while part := connection.recv(65536):

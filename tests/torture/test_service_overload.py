@@ -187,7 +187,7 @@ def slow_one(service: Running, place: int) -> socket.socket:
     """A client that has begun with a header, or with a body."""
     connection = socket.create_connection(("127.0.0.1", service.port))
     begun = b"Content-Length: 99\r\n\r\n{" if place % 2 else b"A"
-    connection.sendall(b"POST /translate HTTP/1.1\r\nHost: x\r\n" + begun)
+    connection.sendall(b"POST /translate HTTP/1.1\r\nHost: localhost\r\n" + begun)
     return connection
 
 
@@ -284,7 +284,7 @@ def test_control_slow_clients_that_stay_are_seen(monkeypatch: pytest.MonkeyPatch
 
 def in_chunks(service: Running, number: int) -> bytes:
     """What comes back for a body of so many chunks of a byte."""
-    head = b"POST /translate HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    head = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
     with socket.create_connection(("127.0.0.1", service.port)) as connection:
         connection.settimeout(FOR_ALL)
         with suppress(OSError):  # it may be ended before all has been sent

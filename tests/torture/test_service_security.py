@@ -109,7 +109,7 @@ def asked_for(service: Running, path: str) -> list[int]:
     quoted = path.encode().replace(b" ", b"%20").replace(b"\x00", b"%00").decode("latin-1")
     for where in ("/page/", "/download_file/", "/v2/document/", "/v2/glossaries/"):
         line = answered(
-            service, f"GET {where}{quoted} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode("latin-1")
+            service, f"GET {where}{quoted} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode("latin-1")
         )
         statuses.append(int(line[9:12] or 400))
     return statuses

@@ -121,7 +121,7 @@ def left_behind(service: Running, number: int) -> int:
     pool = service.service.catalog.models[0].pool
     for place in range(number):
         body = json.dumps({"text": "eggbeef", "stream": place % 2 == 1}).encode()
-        head = f"POST /api/v1/translate HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"
+        head = f"POST /api/v1/translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
         head += "Content-Type: application/json\r\n\r\n"
         before = service.received()
         with socket.create_connection(("127.0.0.1", service.port)) as connection:
@@ -153,7 +153,8 @@ def test_who_leaves_costs_nothing(full: bool, measured: Measured) -> None:
 
 
 ENDLESS = (
-    b"POST /api/v1/translate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 19\r\n\r\n"
+    b"POST /api/v1/translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    b"Content-Length: 19\r\n\r\n"
     b'{"text": "eggbeef"}'
 )
 """A request whose translation has no end of its own."""
@@ -268,7 +269,7 @@ def malformed(draw: random.Random) -> bytes:
         ]
     )
     query = draw.choice(["", "", "?%ff", "?q=%ED%A0%80", "?a[]=1&&&", "?" + "a" * 5000])
-    line = f"{method} {path}{query} HTTP/1.{draw.choice('01')}\r\nHost: x\r\nConnection: close\r\n"
+    line = f"{method} {path}{query} HTTP/1.{draw.choice('01')}\r\nHost: localhost\r\nConnection: close\r\n"
     head = line + (f"Content-Type: {kind}\r\n" if kind else "") + extra + f"Content-Length: {length}\r\n\r\n"
     whole = bytearray(head.encode("latin-1") + body)
     for _ in range(draw.choice([0, 0, 0, 1, 5])):
@@ -314,7 +315,7 @@ def test_malformed_requests_get_4xx_and_not_a_word_too_much(full: bool, seed: in
 def test_control_a_handler_that_fails_is_seen(monkeypatch: pytest.MonkeyPatch, measured: Measured) -> None:
     """A body that is not validated makes an error of ours."""
     monkeypatch.setattr(app, "read_fields", unchecked)
-    request = b"POST /translate HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 1\r\n\r\n{"
+    request = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 1\r\n\r\n{"
     with running({"one": translator(table(1))}) as service:
         found = answered(service, request)
     measured("X1", "control: an answer of 5xx is seen", held=int(bool(re.match(rb"HTTP/1.1 5(?!03)", found))), of=1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import re
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from limelight.box import DEFAULT, bundled_models
 from limelight.cli import options, serving_options
 from limelight.cli.models import find_models
 from limelight.errors import UserError
+from limelight.signals import ignore_hangup
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -30,6 +30,24 @@ GREETING = (
     "says engine_ready (a minute or two at the first start on a machine); Ctrl-C ends it"
 )
 ORIGIN = re.compile(r"\*|[a-z][a-z0-9+.-]*://[^/\s]+")
+LIMITS = {
+    "characters": "max_characters",
+    "texts": "max_texts",
+    "beam": "max_beam",
+    "n_best": "max_n_best",
+    "body": "max_body",
+    "document": "max_upload",
+    "documents": "max_documents",
+    "segments": "max_segments",
+    "bodies": "max_body_memory",
+    "queue": "max_queue",
+    "queue_seconds": "queue_seconds",
+    "deadline": "deadline",
+    "connections": "max_connections",
+    "silence": "silence_seconds",
+    "write_seconds": "write_seconds",
+}
+"""Bounds of the service, and the options that set them."""
 WITH_LESS_MEMORY = "Give fewer --engines, or --precision int8"
 
 
@@ -79,29 +97,14 @@ def serve(
 
     Without --model it serves the model that comes with limelight. A page to try it is at http://127.0.0.1:8000/.
     """
-    _ignore_hangup()
+    given = dict(locals())
+    ignore_hangup()  # a reload that is asked for before there is anything to reload
     models = _named(model)
     require_access(host, keys, no_keys=no_keys)
     require_origins(cors or ())
     if sys.stdout.isatty() and port:  # standard error is the log, of which each line is JSON
         typer.echo(GREETING.format(host=host, port=port))
-    limits = {
-        "characters": max_characters,
-        "texts": max_texts,
-        "beam": max_beam,
-        "n_best": max_n_best,
-        "body": max_body,
-        "document": max_upload,
-        "documents": max_documents,
-        "segments": max_segments,
-        "bodies": max_body_memory,
-        "queue": max_queue,
-        "queue_seconds": queue_seconds,
-        "deadline": deadline,
-        "connections": max_connections,
-        "silence": silence_seconds,
-        "write_seconds": write_seconds,
-    }
+    limits = {name: given[option] for name, option in LIMITS.items()}
     computing = {"device": device, "precision": precision, "threads": threads, "shortlist": shortlist}
     ending = {"drain_seconds": drain_seconds, "drain_delay": drain_delay}
     access: dict[str, Any] = {
@@ -114,12 +117,6 @@ def serve(
     access["hosts"] = tuple(allowed_host or ())
     own = {"engines": engines, "in_process": in_process, "quiet": quiet, "glossaries": glossaries}
     _run(models, limits, computing, **own, **access, **ending)
-
-
-def _ignore_hangup() -> None:
-    """A reload that is asked for before there is anything to reload must not end the process."""
-    if hasattr(signal, "SIGHUP"):
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
 def _run(models: list[Named], limits: dict[str, Any], computing: dict[str, Any], **plan: Any) -> None:

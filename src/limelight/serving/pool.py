@@ -402,7 +402,7 @@ class Pool:
         job.done.set_exception(Refusal(503, "engine_ended", message, retry_after=5))
 
     def _refuse_all(self) -> None:
-        """The model cannot be loaded: nobody waits for it."""
+        """Refuse all requests that wait: the model cannot be loaded."""
         for queue in self._queues.values():
             while len(queue):
                 job = queue.take()
