@@ -31,3 +31,13 @@ def test_units_are_found_next_to_numbers() -> None:
 )
 def test_a_unit_keeps_one_of_its_forms(source: str, output: str, language: str, lost: tuple[str, ...]) -> None:
     assert lost_units(source, output, language) == lost
+
+
+def test_units_in_words_are_units_too() -> None:
+    assert units_of("5 kilometers, 2 Liter, 3 mètres, 20 percent, 7 Gramm, 4 euros, 9 kilos") == [
+        "km", "l", "m", "%", "g", "€", "kg",
+    ]  # fmt: skip
+    assert lost_units("It is 5 kilometers long.", "Es ist 5 Meilen lang.", "de") == ("km",)
+    assert lost_units("It is 5 kilometers long.", "Es ist 5 km lang.", "de") == ()
+    assert lost_units("20 Prozent der Leute", "20 per cent of the people", "en") == ()
+    assert units_of("5 meteors, 3 grammars, 2 literates") == []

@@ -107,9 +107,23 @@ SYMBOL = rf"(?:{_BY_LENGTH})(?![\w²³/'’])"
 _BESIDE = re.compile(rf"\d[ \u00a0\u202f]?({SYMBOL})|([{CURRENCIES}]|\b(?:EUR|USD|GBP|JPY|CHF)\b)[ \u00a0\u202f]?\d")
 
 
+_SPELLED = {
+    "mg": "milligram(?:me?s?|s?)", "kg": "kilogram(?:me?s?|s?)|kilos?", "g": "gram(?:me?s?|s?)",
+    "km": "kilom[eè]t(?:ern?|re)s?", "cm": "[cz]entim[eè]t(?:ern?|re)s?", "mm": "millim[eè]t(?:ern?|re)s?",
+    "m": "m[eè]t(?:ern?|re)s?", "ml": "millilit(?:ern?|re)s?", "l": "lit(?:ern?|re)s?",
+    "%": "per[  ]?cent|prozent|pour[  ]cent", "€": "euros?", "$": "dollars?",
+}  # fmt: skip
+"""Words for units in English, German and French."""
+_ANY_SPELLED = "|".join(f"(?P<u{number}>{words})" for number, words in enumerate(_SPELLED.values()))
+_WORD_BESIDE = re.compile(rf"\d[ \u00a0\u202f]?(?:{_ANY_SPELLED})(?!\w)", re.IGNORECASE)
+
+
 def units_of(text: str) -> list[str]:
-    """The units next to numbers, in order, each once."""
-    return list(dict.fromkeys(after or before for after, before in _BESIDE.findall(text)))
+    """The units next to numbers, as symbols or words, each once."""
+    found = [after or before for after, before in _BESIDE.findall(text)]
+    names = list(_SPELLED)
+    found += [names[int(str(match.lastgroup)[1:])] for match in _WORD_BESIDE.finditer(text)]
+    return list(dict.fromkeys(found))
 
 
 def lost_units(source: str, output: str, language: str) -> tuple[str, ...]:
