@@ -1,5 +1,6 @@
 """What each dialect's clients send and expect, field by field."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -94,6 +95,20 @@ def test_deepl_errors_are_strings(service: Running, changed: dict, status: int, 
     assert answer.status == status
     assert says in answer.value["message"]
     assert all(isinstance(value, str) for value in answer.value.values())
+
+
+def test_empty_fields_may_be_null_and_numbers_stand_for_words(service: Running) -> None:
+
+    def status(path: str, body: dict) -> int:
+        content = json.dumps(body).encode()  # the document describes what is sent, and not these forms
+        return service.send("POST", path, content, {"Content-Type": "application/json"}).status
+
+    libre = {"q": "dab", "source": "en", "target": "de", "format": None, "alternatives": None, "api_key": None}
+    assert status("/translate", libre) == 200
+    deepl = dict.fromkeys(["split_sentences", "show_billed_characters", "outline_detection", "ignore_tags", "context"])
+    for more in (deepl, {"split_sentences": 0}, {"split_sentences": True}, {"split_sentences": "0"}):
+        assert status("/v2/translate", {"text": ["dab"], "target_lang": "DE", **more}) == 200, more
+    assert status("/v2/translate", {"text": ["dab"], "target_lang": "DE", "split_sentences": 2}) == 400
 
 
 def test_deepl_ignores_what_means_nothing_here(service: Running) -> None:

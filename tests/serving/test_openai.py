@@ -141,6 +141,18 @@ def test_without_guards_what_is_settled_is_certain() -> None:
     assert progress((0, "one two", "one", False), guarded=False) == [("one two ", "one", "one")]
 
 
+def test_earlier_messages_may_have_anything_and_empty_fields_be_null(service: Running) -> None:
+    """Chat front ends send images of earlier messages again; clients of typed languages send every field."""
+    image = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}
+    refused = {"role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]}
+    last = {"role": "user", "content": "dab"}
+    body = {"model": "one", "messages": [image, refused, last], "n": None, "stream": None, "stop": None}
+    plain = service.post("/v1/chat/completions", {"model": "one", "messages": [last]}).value
+    content = json.dumps(body).encode()  # the document describes what is sent, and not every empty field
+    answer = service.send("POST", "/v1/chat/completions", content, {"Content-Type": "application/json"})
+    assert answer.value["choices"] == plain["choices"]
+
+
 # ---- our own stream
 
 

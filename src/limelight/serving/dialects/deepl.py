@@ -79,7 +79,10 @@ class Translate(Tagging, WithGlossary):
     text: Texts
     target_lang: str = Field(min_length=2, max_length=20)
     source_lang: str | None = Field(None, max_length=20)
-    split_sentences: Literal["0", "1", "nonewlines"] = "1"
+    split_sentences: Annotated[
+        Literal["0", "1", "nonewlines"],
+        BeforeValidator(lambda value: str(int(value)) if isinstance(value, int) else value),
+    ] = "1"
     formality: Formality | None = None
     show_billed_characters: bool = False
     model_type: str | None = Field(None, max_length=40)

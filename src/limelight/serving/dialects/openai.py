@@ -19,6 +19,7 @@ from limelight.serving.dialects.events import Following, Progress, event, follow
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.service import Answer, Ask, Service
 
+MAX_MESSAGES = 1000
 _PAIR = re.compile(r"([A-Za-z_]+)-([A-Za-z_]+)")
 
 
@@ -57,12 +58,19 @@ class Message(BaseModel):
     """One of the conversation."""
 
     role: str = Field(max_length=20)
-    content: str | list[Part] | None = None
+    content: str | list[Part | dict[str, Any]] | None = Field(
+        None, description="Only the last message of the user is used; it has text alone."
+    )
 
     @property
     def text(self) -> str:
-        """All of it."""
-        return self.content if isinstance(self.content, str) else "".join(part.text for part in self.content or ())
+        """All of it. Raises `Refusal` for a part that is no text."""
+        if self.content is None or isinstance(self.content, str):
+            return self.content or ""
+        parts = [part.text for part in self.content if isinstance(part, Part)]
+        if len(parts) < len(self.content):
+            raise bad_request("messages: only text can be translated, and the last message of the user has other parts")
+        return "".join(parts)
 
 
 class StreamOptions(BaseModel):
@@ -77,7 +85,8 @@ class Completion(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     model: str = Field(max_length=200)
-    messages: list[Message] = Field(min_length=1, max_length=1000)
+    messages: list[Message] = Field(min_length=1, max_length=MAX_MESSAGES)
+
     stream: bool = False
     stream_options: StreamOptions | None = None
     n: int = 1
