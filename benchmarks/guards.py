@@ -26,7 +26,7 @@ from benchmarks.output import RESULTS, table, write_result
 from limelight.box import DEFAULT
 from limelight.config import Direction
 from limelight.pipelines import guards
-from limelight.pipelines.job import Sentence
+from limelight.pipelines.codec import Sentence
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.translation import Translation
 from limelight.pipelines.translator import Translator

@@ -14,6 +14,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -23,6 +24,7 @@ import sacrebleu
 from benchmarks.machine import describe_machine
 from benchmarks.output import write_result
 from limelight.box import DEFAULT as DEFAULT_MODEL
+from limelight.pipelines.job import Text
 from limelight.pipelines.load import load_translator
 from limelight.text import read_pairs
 from limelight.text.protectors import DEFAULT, find_spans
@@ -190,16 +192,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--show", type=int, default=0, help="so many of those that are not whole")
     given = parser.parse_args(arguments)
-    from limelight.pipelines.protected import translate_protected
-
     pairs = read_test(given.test, given.source, given.target)
     items = generate(pairs, given.count, given.seed)
     translator = load_translator([given.model])
     options = {"source_lang": given.source, "target_lang": given.target, "beam_size": given.beam}
     plain = [each.text for each in translator.translate([item.plain for item in items], **options)]
-    found = translate_protected(
-        translator, [item.marked for item in items], DEFAULT, carry_tags=given.carry_tags, **options
-    )
+    asked = replace(translator.options(protect=True, **options), carry_tags=given.carry_tags)
+    found = translator.run(translator.jobs([Text(item.marked) for item in items], asked))
     result = figures(items, plain, [each.text for each in found], found)
     for item, each in _some(items, found, given.show):
         print(item.marked, each.text, f"moved {each.moved}, failed {each.failed}", sep="\n", end="\n\n")

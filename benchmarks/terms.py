@@ -26,9 +26,7 @@ from benchmarks.output import write_result
 from benchmarks.tags import read_test
 from limelight.box import DEFAULT as DEFAULT_MODEL
 from limelight.pipelines.load import load_translator
-from limelight.pipelines.protected import translate_protected
 from limelight.text.glossary import Glossary, Term, is_used
-from limelight.text.protectors import DEFAULT
 from limelight.text.words import word_spans
 
 MIN_COUNT, MIN_DICE, MIN_LETTERS = 3, 0.5, 4
@@ -140,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     started = time.monotonic()
     plain = [each.text for each in translator.translate(sources, **options)]
     between = time.monotonic()
-    texts = [each.text for each in translate_protected(translator, sources, DEFAULT, glossary, **options)]
+    texts = [each.text for each in translator.translate(sources, glossary=glossary, **options)]
     asked = {
         "model": given.model,
         "pairs": Path(given.test).name,

@@ -68,7 +68,7 @@ OWNERS = {
     "limelight.memory": "what the command line asks for",
     "limelight.signals": "listens while a run or a command asks it to",
     "limelight.corpus.worker": "a worker owns its process",
-    "limelight.decoding.workers": "for an owner of the process, who says so with `threads`",
+    "limelight.pipelines.scheduler": "for an owner of the process, who says so with `threads`",
     "limelight.serving.engine_process": "an engine of the service owns its process",
     "limelight.serving.load": "the same, or a thread of the service",
     "limelight.training.draws": "a run seeds what each batch draws",

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from limelight.documents.translate import Work, translate_document
-from limelight.pipelines.protected import translate_prepared
 from limelight.text.marks import MARK, without_marks
 from limelight.text.units.registry import Options
 from tests.pipelines.test_protected import Scripted
@@ -59,7 +58,8 @@ def reported(folder: Path, name: str, text: str, random: Random) -> tuple[str, s
     translator = Scripted(garbled(random))
     source, output = folder / name, folder / f"new-{name}"
     source.write_text(text, encoding="utf-8")
-    work = Work(lambda texts, language: translate_prepared(translator, texts), Options("en", "de"))
+    asked = translator.options()
+    work = Work(lambda texts, language: translator.run(translator.jobs(texts, asked)), Options("en", "de"))
     report = translate_document(source, output, work)
     return output.read_text(encoding="utf-8"), {note.line for note in report.suspects}
 

@@ -104,18 +104,18 @@ def test_a_document_is_not_finished_by_another_model(
     def run(stop: int) -> tuple[int, int]:
         """The exit code, and how many chunks were translated."""
         calls = 0
-        from limelight.pipelines import protected
+        from limelight.pipelines.translator import Translator
 
-        def translate(*texts: object, **options: object) -> object:
+        def translate(*texts: object) -> object:
             nonlocal calls
             if calls == stop:
                 raise KeyboardInterrupt
             calls += 1
-            return former(*texts, **options)  # type: ignore[arg-type]
+            return former(*texts)  # type: ignore[arg-type]
 
-        former = protected.translate_prepared
+        former = Translator.run
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(protected, "translate_prepared", translate)
+            patched.setattr(Translator, "run", translate)
             return limelight(*given).code, calls
 
     assert run(2) == (130, 2)

@@ -1,7 +1,7 @@
 """`limelight translate`: lines in, lines out, and every mistake before any work is done."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,11 @@ import pytest
 
 from limelight import Translation
 from limelight.capabilities import bf16_products
-from limelight.cli import documents
 from limelight.config import RunConfig, TransformerConfig
 from limelight.decoding.engine import Engine
 from limelight.inference import prepare
 from limelight.models.build import build_model
+from limelight.pipelines.translator import Translator
 from limelight.storage.model import save_model
 from limelight.tokens import Tokenizers, load_tokenizers, train_tokenizer
 from tests.cli.conftest import Limelight
@@ -343,12 +343,12 @@ def test_lines_that_are_unsure_are_counted_and_the_worst_are_shown(
     limelight: Limelight, trained: Path, typed: Callable[[bytes], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sure = {"The dog.": 0.04, "A cat.": 0.19, "A bird.": 0.2, "An owl.": 0.001, "A man.": 0.1, "": None}
-    former = documents.translate_lines
+    former = Translator.run
 
-    def translate_lines(*given: Any) -> Iterator[Translation]:
-        return (replace(each, confidence=sure[each.source]) for each in former(*given))
+    def run(*given: Any) -> list[Translation]:
+        return [replace(each, confidence=sure[each.source]) for each in former(*given)]
 
-    monkeypatch.setattr(documents, "translate_lines", translate_lines)
+    monkeypatch.setattr(Translator, "run", run)
     text = "\n".join(sure).encode()
     typed(text)
     ended = limelight("translate", "--model", trained)

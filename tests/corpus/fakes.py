@@ -34,12 +34,13 @@ def open_fake(opening: Opening, number: int = 0) -> Translate:
             os.kill(os.getpid(), signal.SIGKILL)
         if HANG in texts:
             time.sleep(600)
-        for place, text in enumerate(texts):
+
+        def outcome(place: int, text: str) -> Outcome:
             if REFUSE in text:
-                raise UserError(f"text {first + place}: it is too long")
-        return [
-            Done([said(text)], ["loop"] if "loop" in text else [], 0.1 if "unsure" in text else 0.9) for text in texts
-        ]
+                return f"text {place}: it is too long"
+            return Done([said(text)], ["loop"] if "loop" in text else [], 0.1 if "unsure" in text else 0.9)
+
+        return [outcome(place, text) for place, text in enumerate(texts, start=first)]
 
     return translate
 

@@ -8,7 +8,7 @@ import pytest
 from limelight.corpus import pool
 from limelight.corpus.pool import Chunk, Pool
 from limelight.corpus.processes import WorkerEnded
-from limelight.corpus.worker import Outcome, outcomes
+from limelight.corpus.worker import Outcome
 from limelight.errors import RunError, UserError
 
 
@@ -103,19 +103,3 @@ def test_few_chunks_are_read_ahead() -> None:
     next(running)
     assert len(read) <= 2 * pool.AHEAD + 1
     assert [chunk.about for chunk in running] == list(range(1, 100))
-
-
-def test_what_is_refused_is_found_by_halving() -> None:
-    asked = []
-
-    def translate(texts: Sequence[str], first: int) -> list[Outcome]:
-        asked.append(len(texts))
-        if any("no" in text for text in texts):
-            raise UserError("too long")
-        return [([text], []) for text in texts]
-
-    texts = [f"{number} no" if number in (3, 17) else str(number) for number in range(100)]
-    found = outcomes(translate, texts, 1)
-    assert [each for each in found if each == "too long"] == ["too long"] * 2
-    assert [each[0][0] for each in found if not isinstance(each, str)] == [each for each in texts if "no" not in each]
-    assert len(asked) < 40

@@ -14,7 +14,8 @@ from limelight.documents.folder import RECORD, translate_folder
 from limelight.documents.report import Report
 from limelight.documents.translate import Work
 from limelight.errors import UserError
-from limelight.pipelines.protected import ProtectedText, ProtectedTranslation
+from limelight.pipelines.job import Text
+from limelight.pipelines.translation import Translation
 from limelight.text.units.registry import Options
 from tests.documents.test_translate import Capitals, work
 
@@ -125,9 +126,9 @@ def test_unsure_translations_are_counted_and_the_worst_are_shown(tmp_path: Path)
     (tmp_path / "in" / "a.txt").write_text("one\n\ntwo\n\nthree\n\nfour\n\nfive\n\nsix\n")
     sure = {"one": 0.15, "two": 0.02, "three": 0.9, "four": 0.11, "five": None, "six": 0.05}
 
-    def translate(texts: Sequence[ProtectedText], source: str) -> list[ProtectedTranslation]:
+    def translate(texts: Sequence[Text], source: str) -> list[Translation]:
         return [
-            ProtectedTranslation(f"new {each.text}", 0.0, (), 0.0, each.text, finished=True, confidence=sure[each.text])
+            Translation(f"new {each.text}", 0.0, (), 0.0, each.text, finished=True, confidence=sure[each.text])
             for each in texts
         ]
 

@@ -17,7 +17,8 @@ import pytest
 import yaml
 
 from limelight.documents.translate import Work, translate_document
-from limelight.pipelines.protected import ProtectedText, ProtectedTranslation
+from limelight.pipelines.job import Text
+from limelight.pipelines.translation import Translation
 from limelight.text.protectors import DEFAULT, find_spans
 from limelight.text.units.registry import Options
 
@@ -32,9 +33,9 @@ ENTRIES = (
 ).replace("one dog of %s", "%d dog of %s")
 
 
-def in_capitals(texts: Sequence[ProtectedText], source: str = "") -> list[ProtectedTranslation]:
+def in_capitals(texts: Sequence[Text], source: str = "") -> list[Translation]:
     """Capitals, but for what is protected."""
-    return [ProtectedTranslation(_capitals(each.text), 0.0, (), 0.0, each.text, finished=True) for each in texts]
+    return [Translation(_capitals(each.text), 0.0, (), 0.0, each.text, finished=True) for each in texts]
 
 
 def _capitals(text: str) -> str:

@@ -10,13 +10,14 @@ from limelight.documents import translate as module
 from limelight.documents.report import Journal
 from limelight.documents.translate import Work, translate_document
 from limelight.errors import UserError
-from limelight.pipelines.protected import ProtectedText, ProtectedTranslation
+from limelight.pipelines.job import Text
+from limelight.pipelines.translation import Translation
 from limelight.text.units.registry import Options
 from tests.text.units.helpers import upper
 
 
-def answer(text: str, source: str, failed: tuple[str, ...] = ()) -> ProtectedTranslation:
-    return ProtectedTranslation(text, 0.0, (), 0.0, source, finished=True, failed=failed)
+def answer(text: str, source: str, failed: tuple[str, ...] = ()) -> Translation:
+    return Translation(text, 0.0, (), 0.0, source, finished=True, failed=failed)
 
 
 class Capitals:
@@ -25,7 +26,7 @@ class Capitals:
     def __init__(self, stop: int = 1000) -> None:
         self.calls, self.stop, self.texts = 0, stop, list[str]()
 
-    def __call__(self, texts: Sequence[ProtectedText], source: str = "") -> list[ProtectedTranslation]:
+    def __call__(self, texts: Sequence[Text], source: str = "") -> list[Translation]:
         self.calls += 1
         if self.calls > self.stop:
             raise KeyboardInterrupt
@@ -125,7 +126,7 @@ def test_what_is_suspect_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("It costs 5000 dollars.\nSee the {name} there.\nAll is well.\n")
 
-    def translate(texts: Sequence[ProtectedText], source: str) -> list[ProtectedTranslation]:
+    def translate(texts: Sequence[Text], source: str) -> list[Translation]:
         answers = {"It costs 5000 dollars.": "Es kostet.", "See the {name} there.": "Siehe da {name}"}
         return [answer(answers.get(each.text, "Gut."), each.text, ("{name}",) * ("{" in each.text)) for each in texts]
 
@@ -141,7 +142,7 @@ def test_warnings_of_guards_are_reasons(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("Do not open it.\n")
 
-    def translate(texts: Sequence[ProtectedText], source: str) -> list[ProtectedTranslation]:
+    def translate(texts: Sequence[Text], source: str) -> list[Translation]:
         return [replace(answer("Mach das auf.", each.text), warnings=("negation", "loop")) for each in texts]
 
     report = translate_document(path, tmp_path / "b.txt", Work(translate, Options("en", "de")))
@@ -153,7 +154,7 @@ def test_a_tag_behind_an_address_is_not_taken_for_a_part_of_it(tmp_path: Path) -
     path.write_text("see [http://a.org/x](http://a.org/x) now\n")
 
     class Closer(Capitals):
-        def __call__(self, texts: Sequence[ProtectedText], source: str = "") -> list[ProtectedTranslation]:
+        def __call__(self, texts: Sequence[Text], source: str = "") -> list[Translation]:
             return [answer(each.text.replace(" now", "jetzt"), each.text) for each in texts]
 
     report = translate_document(path, tmp_path / "b.md", work(Closer()))

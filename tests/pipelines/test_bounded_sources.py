@@ -10,10 +10,8 @@ from limelight.decoding.engine import Engine
 from limelight.decoding.request import Request
 from limelight.errors import UserError
 from limelight.models.build import build_model
-from limelight.pipelines.protected import translate_protected
 from limelight.pipelines.translator import Translator
 from limelight.text.long_sentences import MAX_TOKENS
-from limelight.text.protectors import DEFAULT
 from limelight.tokens import Tokenizers, train_tokenizer
 
 PHRASES = ["the lamp hums here now", "press the lamp and it hums", "a name is here", "the dog runs now", "it is a lamp"]
@@ -60,7 +58,7 @@ def test_sources_are_bounded(one: Translator, lengths: list[int], text: str, lin
 
 @pytest.mark.parametrize("text", LONG.values(), ids=LONG)
 def test_sources_of_texts_with_spans_are_bounded(one: Translator, lengths: list[int], text: str) -> None:
-    (found,) = translate_protected(one, [f"a {text} {{x}} <b>{text} a</b>"], DEFAULT, guards=False)
+    found = one.translate(f"a {text} {{x}} <b>{text} a</b>", protect=True, guards=False)
     assert max(lengths) <= MAX_TOKENS
     assert found.text.count("{x}") == found.text.count("<b>") == 1
 

@@ -5,11 +5,8 @@ import random
 import pytest
 
 from limelight.config import Direction
-from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.request import Request
 from limelight.errors import UserError
-from limelight.pipelines.job import Job, Steps, asked_once, choose_direction, in_language, other_language
-from limelight.pipelines.translation import Translation
+from limelight.pipelines.codec import choose_direction, other_language, unchanged
 from limelight.pipelines.translator import Translator
 from limelight.text.detection import learn_detector
 from tests.decoding.fakes import characters, random_model
@@ -81,26 +78,19 @@ def test_a_model_without_a_detector_knows_its_source_language() -> None:
     assert other_language([], None, "¿Dónde está la estación?", None) == ""
 
 
-def steps_of(language: str) -> Job:
-    return Job(in_language("das ist es", searched(), language, Direction("en", "de")))
-
-
-def searched() -> Steps[Translation]:
-    yield from asked_once(Request([1], 1))
-    return Translation("this is it", -1.0, ("a",), -1.0, "das ist es", finished=True, warnings=("loop",))
-
-
 def test_a_text_in_the_target_language_comes_back_unchanged_and_others_with_a_warning() -> None:
-    job = steps_of("de")
-    assert job.requests == []
-    assert job.translation is not None
-    assert (job.translation.text, job.translation.warnings) == ("das ist es", ("already in target language",))
-    assert job.translation.source_lang == "de"
-    for language, warnings in (("es", ("source language: es", "loop")), ("", ("loop",))):
-        job = steps_of(language)
-        job.receive([[Hypothesis((), 0.0, 0.0, True)]])
-        assert job.translation is not None
-        assert (job.translation.text, job.translation.warnings) == ("this is it", warnings)
+    direction = Direction("en", "de")
+    found = unchanged("das ist es", "de-AT", direction)
+    assert found is not None
+    assert (found.text, found.source_lang) == ("das ist es", "de")
+    assert found.warnings == ("already in target language",)
+    assert unchanged("das ist es", "es", direction) is None
+    assert unchanged("das ist es", "", direction) is None
+    translator = Translator(random_model(3, 11), characters(), directions=[direction])
+    translated = translator.translate("¿Dónde está la estación?", target_lang="de", lines=True)
+    assert translated.warnings[0] == "source language: es"
+    named = translator.translate("¿Dónde está la estación?", source_lang="en", target_lang="de", lines=True)
+    assert "source language: es" not in named.warnings
 
 
 def test_a_text_in_an_unknown_language_is_refused_with_its_name() -> None:

@@ -13,8 +13,8 @@ from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
 from limelight.decoding.sampling import Sampling
 from limelight.decoding.settings import SearchSettings
+from limelight.pipelines.codec import Codec, Part, Prepared, Sentence
 from limelight.pipelines.guards import SEVERITY, faults, guarded
-from limelight.pipelines.job import Prepared, Sentence, nothing_unheld
 from limelight.pipelines.translation import Translation, Word
 from limelight.text.checks import recased
 from limelight.text.marks import annotated, has_marks, show_marks
@@ -43,6 +43,39 @@ def read(prepared: Prepared, hypotheses: Sequence[Hypothesis]) -> Translation:
     return replace(best, alternatives=tuple(others))
 
 
+class Fake(Codec):
+    """Letters are tokens; the rest is given."""
+
+    def __init__(
+        self,
+        reader: Callable[[Prepared, Sequence[Hypothesis]], Translation] = read,
+        unknown: float = 0.0,
+        placeholders: bool = False,
+        uncovered: Callable[[Translation], float] = lambda _: 0.0,
+        unheld: Callable[[str], Sequence[tuple[int, int]]] = lambda _: (),
+    ) -> None:
+        self._reader, self._unknown, self.knows_placeholders, self._uncovered = reader, unknown, placeholders, uncovered
+        self._unheld = unheld
+
+    def encode(self, parts: Sequence[Part], settings: SearchSettings) -> list[Prepared]:
+        return [asked_of(part.text, settings) for part in parts]
+
+    def finish(self, prepared: Prepared, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
+        return self._reader(prepared, hypotheses)
+
+    def unknown_share(self, text: str, request: Request) -> float:
+        return self._unknown
+
+    def unheld(self, text: str, language: str) -> Sequence[tuple[int, int]]:
+        return self._unheld(text)
+
+    def recase(self, text: str) -> str:
+        return as_sentence(text)
+
+    def uncovered(self, prepared: Prepared, found: Translation) -> float:
+        return self._uncovered(found)
+
+
 def translated(
     text: str,
     say: Say,
@@ -54,24 +87,23 @@ def translated(
     uncovered: Callable[[Translation], float] = lambda _: 0.0,
     direction: Direction | None = None,
     reader: Callable[[Prepared, Sequence[Hypothesis]], Translation] = read,
-    unheld: Callable[[str], Sequence[tuple[int, int]]] = nothing_unheld,
+    unheld: Callable[[str], Sequence[tuple[int, int]]] = lambda _: (),
 ) -> tuple[Translation, list[str]]:
     """The translation, and the texts that were searched."""
-    settings = settings or SearchSettings()
-    first, asked = replace(asked_of(text, settings), direction=direction, marked=has_marks(text)), []
+    first, asked = asked_of(text, settings or SearchSettings()), []
+    prepared = replace(first, direction=direction, marked=has_marks(text))
+    codec = Fake(reader, unknown, placeholders, uncovered, unheld)
     assert first.request is not None
-    remade = lambda _, other, __: asked_of(other, settings)  # noqa: E731
-    asking = Sentence(first, first.request, remade, reader, unknown, placeholders, as_sentence, uncovered)
-    steps = guarded(replace(asking, unheld=unheld))
+    steps = guarded(Sentence(codec, prepared, first.request))
     found = None
     while True:
         try:
-            [request] = next(steps) if found is None else steps.send(found)
+            request = next(steps) if found is None else steps.send(found)
         except StopIteration as end:
             return end.value, asked
         asked.append(show_marks("".join(map(chr, request.source))))
         outputs = [marked(each) for each in say(asked[-1], request.settings)]
-        found = [[Hypothesis(tuple(map(ord, each)), confidence, 0.0, True) for each in outputs]]
+        found = [Hypothesis(tuple(map(ord, each)), confidence, 0.0, True) for each in outputs]
 
 
 def marked(text: str) -> str:
@@ -419,12 +451,10 @@ def test_no_phrase_can_divide_a_number() -> None:
     prepared = asked_of("run 26.2 miles in 4 hours", SearchSettings())
     assert prepared.request is not None
     request = replace(prepared.request, constraints=Constraints((Phrase(((1,),)),)))
-    remade = lambda _, other, __: asked_of(other, SearchSettings())  # noqa: E731
-    steps = guarded(Sentence(prepared, request, remade, read, 0.0, True, as_sentence, lambda _: 0.0))
-    [asked] = next(steps)
+    asked = next(guarded(Sentence(Fake(placeholders=True), prepared, request)))
     assert show_marks("".join(map(chr, asked.source))) == "run <ph0> miles in <ph1> hours"
-    plain = guarded(Sentence(prepared, prepared.request, remade, read, 0.0, True, as_sentence, lambda _: 0.0))
-    assert show_marks("".join(map(chr, next(plain)[0].source))) == "run <ph0> miles in 4 hours"
+    plain = next(guarded(Sentence(Fake(placeholders=True), prepared, prepared.request)))
+    assert show_marks("".join(map(chr, plain.source))) == "run <ph0> miles in 4 hours"
 
 
 def test_terms_of_a_glossary_are_not_replaced_by_placeholders() -> None:

@@ -1,74 +1,92 @@
-"""Generators that ask for searches: alone, side by side, and as a job."""
+"""Sentences that ask for searches, one at a time: as a job."""
 
 import pytest
 
 from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.request import Request
-from limelight.pipelines.job import Job, Steps, side_by_side
-from limelight.pipelines.translation import Translation
+from limelight.errors import UserError
+from limelight.pipelines.codec import Steps
+from limelight.pipelines.job import AT_ONCE, Ask, Job
 
 
-def asking(name: str, *counts: int) -> Steps[str]:
-    """Asks for so many requests at a time, and returns all answers."""
+def asking(name: str, count: int) -> Steps[str]:
+    """Asks for so many searches, and returns what was found by each."""
     heard = []
-    for number, count in enumerate(counts):
-        found = yield [Request([number + 1], 5) for _ in range(count)]
-        heard += [hypotheses[0].ids for hypotheses in found]
-    return f"{name} {heard}"
+    for number in range(count):
+        found = yield Request([number + 1], 5)
+        heard.append(found[0].ids[0])
+    return f"{name}{heard}"
 
 
 def answer(request: Request) -> list[Hypothesis]:
     return [Hypothesis((request.source[0],), 0.0, 0.0, True)]
 
 
-def done(steps: Steps[list[str]]) -> tuple[list[str], list[int]]:
-    """The results, and how many requests there were at a time."""
-    counts, found = [], None
-    while True:
-        try:
-            requests = next(steps) if found is None else steps.send(found)
-        except StopIteration as end:
-            return end.value, counts
-        counts.append(len(requests))
-        found = [answer(request) for request in requests]
+def worked(job: Job, *, backwards: bool = False, most: int = 16) -> list[int]:
+    """The sentences in the order in which they were searched."""
+    order, waiting = list[int](), list[Ask]()
+    while waiting := waiting + job.take(most):
+        ask = waiting.pop(-1 if backwards else 0)
+        order.append(ask.sentence)
+        following = job.receive(ask, answer(ask.request))
+        waiting += [following] if following else []
+    return order
 
 
-def test_those_that_ask_are_answered_together_and_apart() -> None:
-    steps = side_by_side([asking("a", 1, 2), asking("b"), asking("c", 3), asking("d", 1, 1, 1)])
-    results, counts = done(steps)
-    assert results == ["a [(1,), (2,), (2,)]", "b []", "c [(1,), (1,), (1,)]", "d [(1,), (2,), (3,)]"]
-    assert counts == [5, 3, 1]
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("most", [1, 2, 16])
+def test_sentences_are_searched_in_any_order_and_joined_in_theirs(backwards: bool, most: int) -> None:
+    job = Job([asking("a", 1), asking("b", 0), asking("c", 3), asking("d", 2)], " ".join)
+    assert not job.done
+    assert sorted(worked(job, backwards=backwards, most=most)) == [0, 2, 2, 2, 3, 3]
+    assert job.result == "a[1] b[] c[1, 2, 3] d[1, 2]"
 
 
-def test_nobody_asks_for_nothing() -> None:
-    assert done(side_by_side([])) == ([], [])
+def test_the_next_search_of_a_sentence_does_not_wait_for_the_others() -> None:
+    job = Job([asking("a", 2), asking("b", 1)], " ".join)
+    first, second = job.take(9)
+    following = job.receive(first, answer(first.request))
+    assert following is not None
+    assert (following.sentence, following.request.source) == (0, [2])
+    assert job.receive(second, answer(second.request)) is None
+    assert not job.done
+    assert job.receive(following, answer(following.request)) is None
+    assert job.result == "a[1, 2] b[1]"
 
 
-def test_a_job_has_requests_and_then_a_translation() -> None:
-    def steps() -> Steps[Translation]:
-        [[found]] = yield [Request([1], 5)]
-        return Translation(str(found.ids), 0.0, (), 0.0, "x", finished=True)
+def test_requests_are_made_on_demand() -> None:
+    made = 0
 
-    job = Job(steps())
-    assert (len(job.requests), job.translation) == (1, None)
-    with pytest.raises(ValueError, match="2 answers to 1 requests"):
-        job.receive([[], []])
-    job.receive([answer(job.requests[0])])
-    assert job.requests == []
-    assert job.translation is not None
-    assert job.translation.text == "(1,)"
+    def sentence() -> Steps[str]:
+        nonlocal made
+        made += 1
+        return (yield from asking("x", 1))
+
+    job = Job((sentence() for _ in range(3 * AT_ONCE)), len)
+    assert made == AT_ONCE
+    assert len(job.take(10)) == 10
+    assert made == AT_ONCE
+    assert len([*job.take(1000), *job.take(1)]) == AT_ONCE - 9
+    assert made == 2 * AT_ONCE
 
 
-def test_a_job_that_is_done_keeps_its_translation() -> None:
-    """Whoever drives several jobs may hand each of them the answers to what it asked for, be it nothing."""
+def test_a_job_without_requests_is_done_at_once() -> None:
+    for sentences in ([], [asking("a", 0)]):
+        job = Job(sentences, list)
+        assert job.done
+        assert job.take(1) == []
+    assert job.result == ["a[]"]
 
-    def steps() -> Steps[Translation]:
-        yield [Request([1], 5)]
-        return Translation("found", 0.0, (), 0.0, "source", True)
 
-    job = Job(steps())
-    job.receive([answer(job.requests[0])])
-    for _ in range(2):
-        assert job.translation is not None
-        assert job.translation.text == "found"
-        job.receive([])
+@pytest.mark.parametrize("searches", [0, 1])
+def test_the_error_of_a_sentence_is_that_of_the_text(searches: int) -> None:
+    def refusing() -> Steps[str]:
+        yield from asking("x", searches)
+        raise UserError("too long")
+
+    job = Job([asking("a", 3), refusing(), asking("b", 1)], list)
+    waiting = job.take(9)
+    for ask in waiting:
+        job.receive(ask, answer(ask.request))
+    assert isinstance(job.error, UserError)
+    assert (job.done, job.result, job.take(9)) == (True, None, [])

@@ -1,14 +1,14 @@
 """A text of several sentences becomes one text again, through a real search."""
 
-from dataclasses import replace
-
 import pytest
 
 from limelight.config import DecodingConfig
 from limelight.decoding.sampling import Sampling
-from limelight.pipelines.job import Job, Steps, paragraph
+from limelight.pipelines.repair_marks import Repaired
+from limelight.pipelines.sentence import Found, Rank, joined_sentences
 from limelight.pipelines.translation import Translation
 from limelight.pipelines.translator import Translator
+from limelight.text.plan import MarkedSentence, Plan
 from limelight.text.sentences import Sentences
 from limelight.tokens import Tokenizers
 from tests.decoding.fakes import Characters, random_model
@@ -74,15 +74,12 @@ def test_alternatives_are_made_of_those_of_each_sentence(seed: int) -> None:
 def test_alternatives_of_several_sentences_are_in_the_order_of_their_scores() -> None:
     """Each sentence has the same weight in all of them, whatever the lengths of its alternatives."""
 
-    def sentence(*found: tuple[float, int]) -> Steps[Translation]:
-        first, *others = (Translation("x", score, ("x",) * tokens, score, "x", True) for score, tokens in found)
-        return replace(first, alternatives=tuple(others))
-        yield []
+    def sentence(*found: tuple[float, int]) -> Found:
+        each = [Translation("x", score, ("x",) * tokens, score, "x", True) for score, tokens in found]
+        return Found(MarkedSentence("x"), tuple(Rank(Repaired("x"), one) for one in each))
 
-    steps = [sentence((-1.0, 1), (-1.1, 9)), sentence((-3.0, 9), (-3.1, 1), (-3.2, 1))]
-    job = Job(paragraph("x x", Sentences(("x", "x"), ("", " ", "")), steps))
-    best = job.translation
-    assert best is not None
+    plan = Plan("x x", Sentences(("x", "x"), ("", " ", "")))
+    best = joined_sentences(plan, [sentence((-1.0, 1), (-1.1, 9)), sentence((-3.0, 9), (-3.1, 1), (-3.2, 1))])
     scores = [each.score for each in (best, *best.alternatives)]
     assert scores == sorted(scores, reverse=True)
     assert scores == pytest.approx([(-1.0 * 2 - 3.0 * 10) / 12, (-1.1 * 2 - 3.1 * 10) / 12, (-1.1 * 2 - 3.2 * 10) / 12])

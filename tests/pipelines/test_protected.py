@@ -10,24 +10,26 @@ from typing import Any
 import pytest
 
 from limelight.config import DecodingConfig, Direction, TransformerConfig
+from limelight.decoding.constraints import Constraints, Phrase
+from limelight.decoding.engine import Engine, Outcome
 from limelight.decoding.ensemble import Ensemble
 from limelight.decoding.hypothesis import Hypothesis
+from limelight.decoding.request import Request
+from limelight.decoding.sampling import Sampling
+from limelight.decoding.settings import SearchSettings
 from limelight.errors import UserError
 from limelight.models.build import build_model
-from limelight.pipelines import protected
-from limelight.pipelines.job import Job, Steps
-from limelight.pipelines.protected import (
-    ProtectedTranslation,
-    protect_text,
-    translate_prepared,
-    translate_protected,
-)
+from limelight.pipelines import translator as translators
+from limelight.pipelines.codec import Part, Prepared
+from limelight.pipelines.options import Options
+from limelight.pipelines.phrases import Phrases
 from limelight.pipelines.translator import Translation, Translator
 from limelight.text.detection import learn_detector
 from limelight.text.found import Found
 from limelight.text.glossary import Glossary, Term
 from limelight.text.icu import MAX_NESTED
 from limelight.text.marks import MARK, mark_number, mark_of, placeholder, show_marks, without_marks
+from limelight.text.plan import plan_text
 from limelight.text.protectors import DEFAULT, Protector, find_spans
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
 
@@ -46,31 +48,62 @@ class Scripted(Translator):
 
     def __init__(
         self, say: Callable[[str], Sequence[str]], kind: str = "bpe", members: int = 1, *, answer: str = "",
-        knows_terms: bool = False,
+        knows_terms: bool = False, carry_tags: bool = False,
     ) -> None:  # fmt: skip
         both = Tokenizers(tokenizer(kind), tokenizer(kind))
         config = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=8, heads=2, d_ff=8)
         models = [build_model(config, both) for _ in range(members)]
         super().__init__(models[0] if members == 1 else Ensemble(models), both, DecodingConfig(beam_size=2))
-        self.say, self.answer, self.knows_terms = say, answer, knows_terms
+        self.say, self.answer, self.knows_terms, self.carry_tags = say, answer, knows_terms, carry_tags
         self.asked: list[str] = []
         self.demanded: list[tuple[tuple[str, ...], int]] = []
         """Of each phrase that was asked for the first forms, and how many there are."""
 
-    def jobs(self, texts: Sequence[str], **options: Any) -> list[Job]:  # type: ignore[override]
-        assert options["marked"]
-        assert options["lines"]
-        self.asked += texts
-        if demanded := options.get("must_include"):
-            self.demanded += [(forms[:3], len(forms)) for forms in demanded]
-            return [Job(_at_once(text, [self.answer or self.say(text)[0]])) for text in texts]
-        return [Job(_at_once(text, self.say(text))) for text in texts]
+    def options(self, **asked: Any) -> Options:
+        made = super().options(**{"protect": True, "guards": False, **asked})
+        return replace(made, carry_tags=made.carry_tags or self.carry_tags, detected=False)
+
+    def constraints(self, phrases: Phrases) -> Constraints:
+        self.demanded += [(forms[:3], len(forms)) for forms in phrases.include]
+        return Constraints(tuple(Phrase(((5,),)) for _ in phrases.include))
+
+    def engine(self, **_: Any) -> Engine:
+        return Silent()
+
+    def encode(self, parts: Sequence[Part], settings: SearchSettings) -> list[Prepared]:
+        self.asked += [part.text for part in parts]
+        return super().encode(parts, settings)
+
+    def finish(self, prepared: Prepared, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
+        texts = self.say(prepared.text)
+        texts = texts if prepared.marked else [without_marks(text) for text in texts]  # as decoding does
+        if prepared.request is not None and prepared.request.constraints.include:
+            texts = [self.answer or texts[0]]
+        best, *others = (Translation(text, 0.0, (), 0.0, prepared.text, finished=True) for text in texts)
+        return replace(best, alternatives=tuple(others))
 
 
-def _at_once(source: str, texts: Sequence[str]) -> Steps[Translation]:
-    best, *others = (Translation(text, 0.0, (), 0.0, source, finished=True) for text in texts)
-    yield from ()
-    return replace(best, alternatives=tuple(others))
+class Silent(Engine):
+    """Finds nothing at once."""
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+
+    def submit(self, request: Request, *, first: bool = False) -> int:
+        self.numbers.append(len(self.numbers))
+        return len(self.numbers) - 1
+
+    @property
+    def waiting(self) -> int:
+        return 0
+
+    @property
+    def busy(self) -> bool:
+        return bool(self.numbers)
+
+    def step(self, **_: Any) -> list[Outcome]:
+        found, self.numbers = [Outcome(number, []) for number in self.numbers], []
+        return found
 
 
 def marked(text: str) -> str:
@@ -83,19 +116,17 @@ def said(*texts: str) -> Callable[[str], list[str]]:
     return lambda _source: [marked(text) for text in texts]
 
 
-def translated(text: str, say: Callable[[str], Sequence[str]], **settings: Any) -> ProtectedTranslation:
-    (found,) = translate_protected(Scripted(say, **settings), [text], DEFAULT, carry_tags=True)
-    return found
+def translated(text: str, say: Callable[[str], Sequence[str]], **settings: Any) -> Translation:
+    return Scripted(say, carry_tags=True, **settings).translate(text)
 
 
-def translated_tags(text: str, say: Callable[[str], Sequence[str]]) -> ProtectedTranslation:
-    (found,) = translate_protected(Scripted(say), [text], DEFAULT)
-    return found
+def translated_tags(text: str, say: Callable[[str], Sequence[str]]) -> Translation:
+    return Scripted(say).translate(text)
 
 
 def test_spans_come_back_and_the_model_sees_placeholders() -> None:
-    translator = Scripted(said("die <ph0>Lampe<ph1> <ph2>"))
-    (found,) = translate_protected(translator, ['the <a href="u">lamp</a> {x}'], DEFAULT, carry_tags=True)
+    translator = Scripted(said("die <ph0>Lampe<ph1> <ph2>"), carry_tags=True)
+    (found,) = translator.translate(['the <a href="u">lamp</a> {x}'])
     assert [show_marks(each) for each in translator.asked] == ["the <ph0>lamp<ph1> <ph2>"]
     assert found.text == 'die <a href="u">Lampe</a> {x}'
     assert (found.moved, found.failed) == ((), ())
@@ -144,17 +175,18 @@ def test_without_attention_they_are_appended_and_reported() -> None:
 
 def test_an_ensemble_carries_tags() -> None:
     translator = Scripted(lambda text: [text.replace("lamp", "Lampe")], members=2)
-    (found,) = translate_protected(translator, ["the <b>lamp</b> hums"], DEFAULT)
+    (found,) = translator.translate(["the <b>lamp</b> hums"])
     assert (found.text, found.failed) == ("the <b>Lampe</b> hums", ())
 
 
 def test_sentences_are_translated_one_by_one_and_tags_at_their_ends_stay_outside() -> None:
     text = "<p><b>The lamp hums. It is {x}</b>. <i>A dog runs.</i> <br/>Now!</p>\n"
     translator = Scripted(lambda text: [text.upper()])
-    assert translate_protected(translator, ["It is. <b>A dog</b>"], DEFAULT)[0].text == "IT IS. <b>A DOG</b>"
+    assert translator.translate(["It is. <b>A dog</b>"])[0].text == "IT IS. <b>A DOG</b>"
     assert translator.asked == ["It is.", "A dog"]
     translator.asked.clear()
-    (found,) = translate_protected(translator, [text], DEFAULT, carry_tags=True)
+    translator.carry_tags = True
+    (found,) = translator.translate([text])
     assert [show_marks(each) for each in translator.asked] == [
         "The lamp hums.", "It is <ph0><ph1>.", "A dog runs.", "Now!",
     ]  # fmt: skip
@@ -171,14 +203,14 @@ def test_any_number_of_spans() -> None:
 def test_text_without_words_is_not_translated() -> None:
     for text in ("{x}", " <br/>\n", "", "%s %d", "<b>5</b>"):
         translator = Scripted(said("nothing"))
-        assert translate_protected(translator, [text], DEFAULT)[0].text == text
+        assert translator.translate([text])[0].text == text
         assert not translator.asked
 
 
 def test_a_model_without_placeholders_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protected, "knows_marks", lambda tokenizer: False)
+    monkeypatch.setattr(translators, "knows_marks", lambda tokenizer: False)
     with pytest.raises(UserError, match="no placeholders"):
-        translate_protected(Scripted(said("")), ["{x} a"], DEFAULT)
+        Scripted(said("")).translate(["{x} a"])
 
 
 def test_whatever_the_model_says_each_span_is_there_once_and_tags_are_nested(seed: int) -> None:
@@ -196,9 +228,7 @@ def test_whatever_the_model_says_each_span_is_there_once_and_tags_are_nested(see
 
     parts = ["<b>", "</b>", "<i>", "</i>", "<br/>", "{x}", "%s", "%d", "the lamp", "hums", ". It", " ", " ", " "]
     texts = ["".join(random.choices(parts, k=random.randrange(30))) for _ in range(60)]
-    for text, found in zip(
-        texts, translate_protected(Scripted(say), texts, DEFAULT, carry_tags=random.random() < 0.5), strict=True
-    ):
+    for text, found in zip(texts, Scripted(say, carry_tags=random.random() < 0.5).translate(texts), strict=True):
         for span in ("<b>", "</b>", "<i>", "</i>", "<br/>", "{x}", "%s", "%d"):
             assert found.text.count(span) == text.count(span), text
         if not _nesting(text) and not found.failed:
@@ -220,8 +250,8 @@ def _nesting(text: str) -> int:
 
 
 def test_numbers_of_placeholders_begin_at_0_in_each_sentence() -> None:
-    text = protect_text("The {a} hums. A {b} runs {c}.", DEFAULT)
-    assert [[mark_number(mark) for mark in MARK.findall(each.text)] for each in text.sentences] == [[0], [0, 1]]
+    text = plan_text("The {a} hums. A {b} runs {c}.", DEFAULT)
+    assert [[mark_number(mark) for mark in MARK.findall(each.text)] for each in text.sentences if each] == [[0], [0, 1]]
 
 
 def test_marks_of_a_marked_text_are_ids_and_of_any_other_are_characters() -> None:
@@ -242,13 +272,13 @@ GLOSSARY = Glossary([Term("lamp", "Leuchte"), Term("dog", "Köter")], "en")
 
 
 def test_terms_are_annotated_for_a_model_that_was_trained_so_and_demanded_where_they_are_not_used() -> None:
-    translator = Scripted(said("der <ph0>Köter<ph1> schläft"), knows_terms=True)
-    found = translate_protected(translator, ["the <b>dogs</b> sleep"], DEFAULT, GLOSSARY, carry_tags=True)[0]
+    translator = Scripted(said("der <ph0>Köter<ph1> schläft"), knows_terms=True, carry_tags=True)
+    found = translator.translate(["the <b>dogs</b> sleep"], glossary=GLOSSARY)[0]
     assert [show_marks(each) for each in translator.asked] == ["the <ph0>dogs <ph30> Köter <ph31><ph1> sleep"]
     assert found.text == "der <b>Köter</b> schläft"
 
     translator = Scripted(lambda text: ["Lampe " + placeholder(0)], knows_terms=True)
-    found = translate_protected(translator, ["The {x} lamp hums."], DEFAULT, GLOSSARY)[0]
+    found = translator.translate(["The {x} lamp hums."], glossary=GLOSSARY)[0]
     assert [show_marks(each) for each in translator.asked] == ["The <ph0> lamp <ph30> Leuchte <ph31> hums."] * 2
     assert translator.demanded == [(("Leuchte", "Leuchtes", "Leuchtee"), 8)]
     assert (found.text, found.unused, found.warnings) == ("Lampe {x}", ("Leuchte",), ("term not used",))
@@ -257,12 +287,12 @@ def test_terms_are_annotated_for_a_model_that_was_trained_so_and_demanded_where_
 def test_other_models_are_only_asked_for_terms_that_they_do_not_use() -> None:
     """A form that was used is one that may be used again."""
     translator = Scripted(lambda text: ["die Leuchter", "die Leuchter und Köter"])
-    found = translate_protected(translator, ["the lamps", "the lamps and dogs"], DEFAULT, GLOSSARY)
+    found = translator.translate(["the lamps", "the lamps and dogs"], glossary=GLOSSARY)
     assert translator.asked == ["the lamps", "the lamps and dogs", "the lamps and dogs"]
     assert [forms[0] for forms, _ in translator.demanded] == ["Leuchter", "Köter"]
     assert found[0].unused == ()
     translator = Scripted(lambda text: ["die Lampe"], answer="die Leuchte")
-    found = translate_protected(translator, ["the lamps"], DEFAULT, GLOSSARY)
+    found = translator.translate(["the lamps"], glossary=GLOSSARY)
     assert (found[0].text, found[0].unused, found[0].warnings) == ("die Leuchte", (), ())
 
 
@@ -277,7 +307,8 @@ def test_other_models_are_only_asked_for_terms_that_they_do_not_use() -> None:
 )
 def test_a_term_in_a_sentence_of_its_own_is_not_used(source: str, answer: str, text: str) -> None:
     translator = Scripted(lambda text: ["Die Lampe summt."], answer=answer)
-    (found,) = translate_protected(translator, [source], DEFAULT, GLOSSARY, source_lang="en", target_lang="de")
+    translator.directions = (Direction("en", "de"),)
+    (found,) = translator.translate([source], glossary=GLOSSARY, source_lang="en", target_lang="de")
     assert (found.text, found.unused) == (text, ("Leuchte",) if text == "Die Lampe summt." else ())
 
 
@@ -288,24 +319,24 @@ def test_the_search_finds_terms_that_a_model_would_never_say() -> None:
     settings = DecodingConfig(beam_size=2, max_length_factor=1.0, max_length_extra=5)
     translator = Translator(build_model(config, both), both, settings)
     texts = ["the lamp hums", "it is here", "the dogs run now", "a name"]
-    found = translate_protected(translator, texts, DEFAULT, GLOSSARY)
+    found = translator.translate(texts, glossary=GLOSSARY)
     assert [each.unused for each in found] == [()] * 4
     assert "Leuchte" in found[0].text
     assert "Köter" in found[2].text
     assert not any(word in found[number].text for number in (1, 3) for word in ("Leuchte", "Köter"))
     for each, text in zip(found, texts, strict=True):
-        assert translate_protected(translator, [text], DEFAULT, GLOSSARY)[0].text == each.text
+        assert translator.translate([text], glossary=GLOSSARY)[0].text == each.text
 
 
-def test_phrases_are_not_for_texts_with_spans() -> None:
-    with pytest.raises(UserError, match="name terms in a glossary"):
-        translate_protected(Scripted(said("x")), ["a"], DEFAULT, must_include=["x"])
+def test_phrases_are_not_for_texts_with_a_glossary() -> None:
+    with pytest.raises(UserError, match="name the phrases in the glossary"):
+        Scripted(said("x")).translate(["a"], must_include=["x"], glossary=GLOSSARY)
 
 
 def test_tags_are_left_out_of_what_is_translated_and_placed_by_attention() -> None:
     translator = Scripted(lambda text: [text.replace("lamp", "Lampe")])
     text = "the <b>lamp</b><hr/> {x} <i>hums</i> here."
-    (found,) = translate_protected(translator, [text], DEFAULT)
+    (found,) = translator.translate([text])
     assert [show_marks(each) for each in translator.asked] == ["the lamp <ph3> hums here."]
     assert (found.moved, found.failed) == ((), ())
     for tag in ("<b>", "</b>", "<hr/>", "{x}", "<i>", "</i>"):
@@ -317,7 +348,7 @@ def test_tags_are_left_out_of_what_is_translated_and_placed_by_attention() -> No
 def test_no_text_crosses_the_end_of_a_line(whole: bool) -> None:
     translator = Scripted(lambda text: [" ".join(reversed(text.split()))])
     text = r"the lamp<br>hums <b>it is<br/>  a</b> lamp. now\nhere<br>"
-    (found,) = translate_prepared(translator, [protect_text(text, DEFAULT, whole=whole)])
+    found = translator.translate(text, lines=whole)
     assert translator.asked[0] == "the lamp"
     last = r"now lamp. a\nhere<br>" if whole else r"lamp. a now\nhere<br>"
     assert " ".join(re.sub("</?b>", "", found.text).split()) == f"lamp the<br>is it hums<br/> {last}"
@@ -362,7 +393,7 @@ def test_a_pair_without_text_or_inside_a_word_is_reported() -> None:
 )
 def test_formulas_and_notes_are_whole(text: str, sent: str | None, expected: str | None) -> None:
     translator = Scripted(lambda text: [text.upper()])
-    (found,) = translate_protected(translator, [text], DEFAULT)
+    (found,) = translator.translate([text])
     assert found.failed == ()
     if sent:
         assert [show_marks(each) for each in translator.asked] == [sent]
@@ -372,7 +403,7 @@ def test_formulas_and_notes_are_whole(text: str, sent: str | None, expected: str
 def test_white_space_that_is_a_span_divides_words() -> None:
     translator = Scripted(lambda text: [text.upper()])
     spaces = Protector("spaces", lambda text: [Found(*match.span(), "space") for match in re.finditer("~", text)])
-    (found,) = translate_protected(translator, ["the~lamp ~ hums"], [spaces])
+    (found,) = translator.translate(["the~lamp ~ hums"], protect=[spaces])
     assert translator.asked == ["the lamp hums"]
     assert found.text.replace("~", " ").split() == ["THE", "LAMP", "HUMS"]
     assert found.text.count("~") == 2
@@ -382,7 +413,7 @@ def test_white_space_that_is_a_span_divides_words() -> None:
 def test_sections_nest_and_half_a_section_is_a_variable() -> None:
     translator = Scripted(lambda text: [text.upper()])
     text = "the {{#if x}}lamp{{else}}dog{{/if}} runs {{/y}} {% url 'z' %} now"
-    (found,) = translate_protected(translator, [text], DEFAULT)
+    (found,) = translator.translate([text])
     assert [show_marks(each) for each in translator.asked] == ["the lamp", "dog runs <ph1> <ph2> now"]
     places = [found.text.index(each) for each in ("{{#if x}}", "{{else}}", "{{/if}}")]
     assert places == sorted(places)
@@ -391,7 +422,7 @@ def test_sections_nest_and_half_a_section_is_a_variable() -> None:
 
 def test_terms_within_tags() -> None:
     translator = Scripted(lambda text: ["die Lampe"], answer="die Leuchten")
-    (found,) = translate_protected(translator, ["the <b>lamp</b> hums"], DEFAULT, GLOSSARY)
+    (found,) = translator.translate(["the <b>lamp</b> hums"], glossary=GLOSSARY)
     assert translator.asked == ["the lamp hums"] * 2
     assert found.text.replace("<b>", "").replace("</b>", "") == "die Leuchten"
     assert (found.unused, found.failed) == ((), ())
@@ -410,14 +441,14 @@ def test_terms_within_tags() -> None:
 )
 def test_variables_that_stand_apart_at_the_end_are_not_sent(text: str, sent: str | None, expected: str) -> None:
     translator = Scripted(lambda text: [text.upper()])
-    (found,) = translate_protected(translator, [text], DEFAULT)
+    (found,) = translator.translate([text])
     assert [show_marks(each) for each in translator.asked] == ([sent] if sent else [])
     assert (found.text, found.failed) == (expected, ())
 
 
 def test_no_tag_is_put_into_a_word() -> None:
     translator = Scripted(lambda text: ["I don't see Tom's lamp"])
-    (found,) = translate_protected(translator, ["the <b>lamp</b> <i>runs</i> <br/>here"], DEFAULT)
+    (found,) = translator.translate(["the <b>lamp</b> <i>runs</i> <br/>here"])
     assert "don't" in found.text
     assert "Tom's" in found.text
 
@@ -439,19 +470,19 @@ def test_no_tag_is_put_into_a_word() -> None:
     ],
 )
 def test_the_branches_of_a_message_are_translated(text: str, new: str) -> None:
-    (found,) = translate_protected(Scripted(lambda marked: [marked.upper()]), [text], DEFAULT)
+    (found,) = Scripted(lambda marked: [marked.upper()]).translate([text])
     assert (found.text, found.failed) == (new, ())
 
 
 def test_messages_within_messages_have_an_end() -> None:
     text = "{n, plural, other {a " * 300 + "lamp" + "}}" * 300
-    (found,) = translate_protected(Scripted(lambda marked: [marked.upper()]), [text], DEFAULT)
+    (found,) = Scripted(lambda marked: [marked.upper()]).translate([text])
     assert found.text == text.replace("{a ", "{A ", MAX_NESTED)
 
 
 def test_what_is_lost_in_a_branch_is_reported() -> None:
     text = "{n, plural, other {the {x} lamp}} <b>hums</b>"
-    (found,) = translate_protected(Scripted(lambda marked: [without_marks(marked)]), [text], DEFAULT)
+    (found,) = Scripted(lambda marked: [without_marks(marked)]).translate([text])
     assert found.text.count("{x}") == 1
     assert "{x}" in (*found.moved, *found.failed)
 
@@ -461,8 +492,26 @@ def test_a_text_with_a_lost_span_needs_no_source_language_where_it_is_detected()
     translator = Scripted(said("the lamp hums"))
     translator.directions = (Direction("en", "de"), Direction("fr", "de"))
     translator.detector = learn_detector(texts)
-    (found,) = translate_protected(translator, ["the <b>lamp</b> hums"], DEFAULT, target_lang="de")
+    (found,) = translator.translate(["the <b>lamp</b> hums"], target_lang="de")
     assert (found.text.count("<b>"), found.text.count("</b>")) == (1, 1)
     assert (found.failed, found.source_lang_confidence is not None) == ((), True)
     with pytest.raises(UserError, match="does not translate to nl"):
-        translate_protected(translator, ["the lamp"], DEFAULT, target_lang="nl")
+        translator.translate(["the lamp"], target_lang="nl")
+
+
+def test_no_two_sentences_draw_from_the_same_random_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """2,500 lines with spans and terms of a glossary, in several chunks: text n draws from (n,), its sentence k from
+    (n, k)."""
+    drawn, submit = list[tuple[int, ...]](), Silent.submit
+
+    def recorded(self: Silent, request: Request, *, first: bool = False) -> int:
+        drawn.append(request.substream)
+        return submit(self, request, first=first)
+
+    monkeypatch.setattr(Silent, "submit", recorded)
+    lines = [f"the {{x}} lamp hums {number}. it is. 5! a dog runs" if number % 2 else "it is" for number in range(2500)]
+    translator = Scripted(lambda text: [text])
+    asked = {"sampling": Sampling(seed=1), "glossary": GLOSSARY, "chunk": 1000}
+    assert len(list(translator.translate_stream(lines, **asked))) == 2500
+    assert len(drawn) == len({*drawn}) == 1250 * 3 + 1250
+    assert {(1,), (2,), (2, 1), (2, 3), (2500,), (2500, 3)} <= {*drawn}

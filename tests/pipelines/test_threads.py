@@ -63,7 +63,7 @@ def test_many_threads_get_what_each_would_get_alone(
     name: str, precision: str | None, threads: int | None, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`threads` is for an owner of the process, whose calls wait for one another; others run at the same time."""
-    monkeypatch.setattr("limelight.decoding.workers.SENTENCES_EACH", 2)
+    monkeypatch.setattr("limelight.pipelines.scheduler.SENTENCES_EACH", 2)
     random.seed(seed)
     given = [[[text() for _ in range(random.randint(1, 4))] for _ in range(CALLS)] for _ in range(CALLERS)]
     settings, weights = DecodingConfig(max_length_factor=1.5, max_length_extra=2), built(MODELS[name])

@@ -10,7 +10,6 @@ import torch
 from torch import nn
 
 from limelight.config import DecodingConfig, TransformerConfig
-from limelight.decoding import workers
 from limelight.decoding.decode import beam_search
 from limelight.decoding.ensemble import Ensemble
 from limelight.decoding.sampling import Sampling
@@ -18,6 +17,7 @@ from limelight.errors import UserError
 from limelight.layers.embedding import LearnedPositions
 from limelight.models.build import build_model
 from limelight.models.interface import Seq2Seq
+from limelight.pipelines import scheduler
 from limelight.pipelines.translator import Translation, Translator
 from limelight.tokens import Tokenizers
 from limelight.training.loss import batch_loss
@@ -423,7 +423,7 @@ def engines(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
     made: list[object] = []
     own = Translator.engine
     monkeypatch.setattr(Translator, "engine", lambda self, **how: made.append(own(self, **how)) or made[-1])
-    monkeypatch.setattr(workers, "SENTENCES_EACH", 3)
+    monkeypatch.setattr(scheduler, "SENTENCES_EACH", 3)
     yield made
     assert torch.get_num_threads() == 1
 

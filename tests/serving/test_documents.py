@@ -19,7 +19,6 @@ import pytest
 import uvicorn
 
 from limelight.documents.translate import Work, translate_document
-from limelight.pipelines.protected import translate_prepared
 from limelight.serving import documents, uploads
 from limelight.serving.dialects import documents as dialect
 from limelight.serving.documents import CHUNK, SUFFIXES, Order, chunks
@@ -149,8 +148,8 @@ def command_line(pid: str) -> bytes:
 def test_a_document_comes_back_as_the_command_line_writes_it(service: Running, suffix: str, tmp_path: Path) -> None:
     content, name = sample(suffix), f"a{suffix}"
     (tmp_path / name).write_bytes(content)
-    languages = {"source_lang": "en", "target_lang": "de"}
-    work = Work(lambda texts, source: translate_prepared(ONE, texts, **languages), Options("en", "de"))
+    asked = ONE.options(source_lang="en", target_lang="de", protect=True)
+    work = Work(lambda texts, source: ONE.run(ONE.jobs(texts, asked)), Options("en", "de"))
     translate_document(tmp_path / name, tmp_path / f"out{suffix}", work)
     expected = (tmp_path / f"out{suffix}").read_bytes()
     assert expected != content

@@ -8,9 +8,7 @@ from html import unescape
 
 import pytest
 
-from limelight.pipelines.protected import protect_text, translate_prepared
 from limelight.text.glossary import Glossary, Term
-from limelight.text.protectors import DEFAULT
 from limelight.text.units.markup import check_xml, escape_xml
 from tests.serving.helpers import PHRASES, Running, carrying, running, table, translator
 
@@ -50,8 +48,7 @@ def tags(text: str) -> list[str]:
 
 def test_text_is_what_the_translator_makes_of_it(service: Running) -> None:
     """The same protected spans, and the same translation, as everywhere else in Limelight."""
-    protected = protect_text("the lamp {x} hums", DEFAULT, "en")
-    (alone,) = translate_prepared(ONE, [protected], source_lang="en", target_lang="de")
+    alone = ONE.translate("the lamp {x} hums", source_lang="en", target_lang="de", protect=True)
     expected = escape_xml(alone.text)
     assert deepl(service, "<p>the lamp {x} hums</p>") == f"<p>{expected}</p>"
     found = own(service, "<p>the lamp {x} hums</p>")
@@ -134,7 +131,7 @@ def test_what_cannot_be_done_is_refused_by_name(service: Running, changed: dict,
 
 def test_a_model_without_placeholders_says_so(service: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tags are placed by attention; what the model itself has to carry is refused."""
-    for module in ("limelight.serving.worker", "limelight.pipelines.protected"):
+    for module in ("limelight.serving.worker", "limelight.pipelines.translator"):
         monkeypatch.setattr(f"{module}.knows_marks", lambda _tokenizer: False)
     assert tags(deepl(service, "the <b>lamp</b> hums {x}")) == ["<b>", "</b>"]
     body = {"text": "the <x>lamp</x> hums", "target_lang": "DE", "source_lang": "EN", "tag_handling": "xml"}
@@ -161,9 +158,7 @@ def test_terms_of_a_request_are_used(service: Running) -> None:
         assert "Leuchte" in found["text"]
         assert ("Köter" in found["text"]) == ("dogs" in text)
     glossary = Glossary([Term("lamp", "Leuchte")], "en")
-    (alone,) = translate_prepared(
-        ONE, [protect_text("the lamp hums", DEFAULT, "en", glossary)], source_lang="en", target_lang="de"
-    )
+    alone = ONE.translate("the lamp hums", source_lang="en", target_lang="de", glossary=glossary)
     assert own(service, "the lamp hums", "", terms=terms)["text"] == alone.text
     answer = service.post(
         "/api/v1/translate", {"text": "a", "source_lang": "en", "terms": [{"source": ".", "target": "x"}]}

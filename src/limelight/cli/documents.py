@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -16,10 +18,9 @@ from limelight.errors import RunError, UserError, counted
 
 if TYPE_CHECKING:
     from limelight.documents.report import Report
+    from limelight.pipelines.job import Text
     from limelight.pipelines.translation import Translation
     from limelight.pipelines.translator import Translator
-    from limelight.text.glossary import Glossary
-    from limelight.text.protectors import Protector
 
 
 Everything = Annotated[
@@ -33,6 +34,10 @@ Protect = Annotated[
         metavar="REGEX",
     ),
 ]  # fmt: skip
+NoProtect = Annotated[
+    bool,
+    typer.Option("--no-protect", help="Translate tags, variables and addresses like any other text.", metavar=""),
+]
 ReportFile = Annotated[
     Path | None,
     typer.Option(
@@ -52,23 +57,16 @@ GlossaryFile = Annotated[
 ]
 
 
-class Kept(NamedTuple):
-    """The protected spans and the glossary of a translation."""
+def protect_of(expressions: Sequence[str] | None, *, off: bool) -> list[str] | bool | None:
+    """The value of `--protect` and `--no-protect`; None without both. Raises `UserError` for an invalid expression."""
+    if off and expressions:
+        raise UserError(f"--no-protect and --protect {expressions[0]} exclude each other: leave one out")
+    if expressions:
+        from limelight.text.protectors import pattern
 
-    protectors: Sequence[Protector]
-    glossary: Glossary | None
-
-
-def kept_of(protect: Sequence[str] | None, glossary: Path | None, source: str, target: str) -> Kept | None:
-    """The value of `--protect` and `--glossary`; None without both. Raises `UserError` for an invalid expression,
-    and for a glossary that cannot be read."""
-    if not protect and glossary is None:
-        return None
-    from limelight.text.glossary import read_glossary
-    from limelight.text.protectors import DEFAULT, pattern
-
-    terms = None if glossary is None else read_glossary(glossary, source, target)
-    return Kept([*DEFAULT, *map(pattern, protect or ())], terms)
+        for each in expressions:
+            pattern(each)
+    return False if off else list(expressions or ()) or None
 
 
 def refuse_with(must_include: Sequence[str] | None, **others: Any) -> None:
@@ -76,20 +74,6 @@ def refuse_with(must_include: Sequence[str] | None, **others: Any) -> None:
     for name, there in others.items():
         if must_include and there:
             raise UserError(f"--must-include and {name} exclude each other: put the terms into a --glossary")
-
-
-def translate_lines(
-    lines: Iterable[str | None], translator: Translator, kept: Kept | None, asked: Mapping[str, Any]
-) -> Iterator[Translation]:
-    """Translate line by line, with protected spans and terms if given."""
-    if kept is None:
-        yield from translator.translate_stream(lines, **asked)
-        return
-    from limelight.pipelines.protected import translate_protected
-    from limelight.text.readers.live import chunks
-
-    for some in chunks(lines, 1000):
-        yield from translate_protected(translator, some, *kept, **asked)
 
 
 class Job(NamedTuple):
@@ -124,38 +108,44 @@ def job_of(path: Path | None, output: Path | None, *, everything: bool, report: 
 
 
 def translate_documents(
-    job: Job, new_translator: Callable[[], Translator], kept: Kept | None, asked: Mapping[str, Any],
-    made_with: Mapping[str, Any],
-) -> None:  # fmt: skip
+    job: Job, new_translator: Callable[[], Translator], asked: Mapping[str, Any], made_with: Mapping[str, Any]
+) -> None:
     """Translate the documents and report what to look at. Raises `RunError` if files of a folder were left out.
 
-    `made_with` is what the translations depend on besides options, text, spans and glossary.
+    `asked` are options of `Translator.translate`. `made_with` is what the translations depend on besides these and the
+    text.
     """
     from limelight.documents.folder import translate_folder
     from limelight.documents.translate import Work, translate_document
-    from limelight.pipelines.job import choose_direction
-    from limelight.pipelines.protected import ProtectedText, ProtectedTranslation, translate_prepared
-    from limelight.text.protectors import DEFAULT
+    from limelight.pipelines.codec import choose_direction
     from limelight.text.units.registry import Options
 
     translator = new_translator()
+    given = {name: value for name, value in asked.items() if name != "batch_tokens"}
+    if given["protect"] is None:
+        given["protect"] = True  # also with a model that was not trained with placeholders
+    direction = asked["source_lang"], asked["target_lang"]
 
-    def translate(texts: Sequence[ProtectedText], source: str) -> Sequence[ProtectedTranslation]:
-        return translate_prepared(translator, texts, **{**asked, "source_lang": source or asked["source_lang"]})
+    def translate(texts: Sequence[Text], source: str) -> Sequence[Translation]:
+        options = translator.options(**{**given, "source_lang": source or direction[0], "detected": not direction[0]})
+        return translator.run(translator.jobs(texts, options), asked["batch_tokens"])
 
     def detect(text: str) -> str:
-        given = asked["source_lang"], asked["target_lang"]
-        chosen = choose_direction(translator.directions, translator.detector, text, *given)
+        chosen = choose_direction(translator.directions, translator.detector, text, *direction)
         return chosen.direction.source if chosen.direction is not None and chosen.confidence is not None else ""
 
-    used = {name: value for name, value in asked.items() if name != "batch_tokens"}
+    terms = json.dumps(given["glossary"].terms if given["glossary"] is not None else ())
+    settings = {
+        **given,
+        "sampling": repr(given["sampling"]),
+        "protect": [each.name for each in translator.options(**given).protectors],
+        "glossary": hashlib.sha256(terms.encode()).hexdigest(),
+    }
     work = Work(
         translate,
-        Options(asked["source_lang"], asked["target_lang"], job.everything),
-        settings={**made_with, "options": used | {"sampling": repr(used["sampling"])}},
+        Options(*direction, job.everything),
+        settings={**made_with, "options": settings},
         detect=detect,
-        protectors=DEFAULT if kept is None else kept.protectors,
-        glossary=None if kept is None else kept.glossary,
         progress=_Progress(),
     )
     with lines_to(job.report) if job.report else nullcontext() as write:  # refused now if it cannot be written

@@ -22,6 +22,7 @@ from limelight.errors import RunError, UserError, counted
 if TYPE_CHECKING:
     from limelight.corpus.translate import Engine, Report
     from limelight.corpus.worker import Done, Opening
+    from limelight.text.glossary import Glossary
 
 ENOUGH = 4000
 """Minimum lines of a file for which processes are faster than threads, including their start (docs/corpus.md)."""
@@ -156,8 +157,16 @@ class Asked(NamedTuple):
     precision: str | None
     shortlist: bool
     options: Mapping[str, Any]
-    protect: Sequence[str]
+    """Of `Translator.translate`, without the glossary."""
     glossary: Path | None
+
+    def terms(self) -> Glossary | None:
+        """The glossary. Raises `UserError` if it cannot be read."""
+        if self.glossary is None:
+            return None
+        from limelight.text.glossary import read_glossary
+
+        return read_glossary(self.glossary, self.options["source_lang"], self.options["target_lang"])
 
 
 def translate_corpus(many: Many, asked: Asked, form: str) -> None:
@@ -182,8 +191,8 @@ def translate_corpus(many: Many, asked: Asked, form: str) -> None:
             "--json and --n-best are for one file: of many the translations are written, in their own format"
         )
     sampling = asked.options["sampling"]
-    if sampling is not None and (sampling.seed is None or asked.protect or asked.glossary):
-        raise UserError("--sample over many files needs --seed N, and takes neither --protect nor --glossary")
+    if sampling is not None and sampling.seed is None:
+        raise UserError("--sample over many files needs --seed N")
     workers, opening = _opening(many.workers, asked, form="text")
     machine = Machine(opening.device)
     precision, _ = resolved_precision(asked.folders[0], machine, asked.precision)
@@ -191,7 +200,6 @@ def translate_corpus(many: Many, asked: Asked, form: str) -> None:
     made_of = made_with(asked.folders, machine, precision, shortlist=asked.shortlist) | {
         "options": {name: value for name, value in asdict(opening)["options"].items() if name != "batch_tokens"},
         "shortlist": asked.shortlist,
-        "protect": list(asked.protect),
         "glossary": sha256(asked.glossary) if asked.glossary else "",
     }
     job = CorpusJob(
@@ -219,7 +227,7 @@ def by_processes(
 ) -> tuple[Iterator[str | None], Iterator[Done] | None]:
     """What each line became, translated by several processes; None if one process should do it: for
     short text, pipes, or a GPU. Also returns the lines, as some may have been read."""
-    alone = asked.protect or asked.glossary or asked.options["sampling"]
+    alone = asked.options["protect"] or asked.glossary or asked.options["sampling"]
     if many.workers == 1 or (many.workers is None and (file is None or not file.is_file() or alone)):
         return lines, None
     if many.workers is None:
@@ -248,7 +256,7 @@ def _opening(workers: int | None, asked: Asked, *, form: str) -> tuple[int, Open
     threads = asked.machine.threads or max(1, _cores() // workers)
     return workers, Opening(
         asked.folders, options, device, threads, asked.precision and str(asked.precision), asked.shortlist,
-        tuple(asked.protect), str(asked.glossary or ""), form,
+        str(asked.glossary or ""), form,
     )  # fmt: skip
 
 

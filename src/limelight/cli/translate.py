@@ -74,6 +74,7 @@ def translate(
     seed: search_options.Seed = None,
     everything: documents.Everything = False,
     protect: documents.Protect = None,
+    no_protect: documents.NoProtect = False,
     glossary: documents.GlossaryFile = None,
     report: documents.ReportFile = None,
     workers: many.Workers = None,
@@ -96,23 +97,21 @@ def translate(
         "max_length_extra": max_length_extra, "no_repeat_ngram": no_repeat_ngram, "batch_tokens": batch_tokens,
         "sampling": search_options.sampling_of(drawing, sample=sample), "guards": not no_guards,
         "n_best": n_best, "lines": lines, "must_include": must_include, "must_not_include": must_not_include,
-    }  # fmt: skip
+    } | {"protect": documents.protect_of(protect, off=no_protect)}  # fmt: skip
     job = documents.job_of(file, given.file, everything=everything, report=report)
     documents.refuse_with(must_include, documents=job, sample=sample, protect=protect, glossary=glossary)
-    kept = documents.kept_of(protect, glossary, source, target)
     folders, _ = find_models(model, source=source, target=target, translates=True, bundled=True)
-    all_of_it = many.Asked(folders, Machine(device, threads), precision, shortlist, asked, protect or (), glossary)
-    _translate(given, (file, text), all_of_it, job, kept, "json" if as_json else "n-best" if n_best > 1 else "text")
+    all_of_it = many.Asked(folders, Machine(device, threads), precision, shortlist, asked, glossary)
+    _translate(given, (file, text), all_of_it, job, "json" if as_json else "n-best" if n_best > 1 else "text")
 
 
 def _translate(
-    given: many.Many, what: tuple[Path | None, str | None], asked: many.Asked, job: documents.Job | None,
-    kept: documents.Kept | None, form: str,
-) -> None:  # fmt: skip
+    given: many.Many, what: tuple[Path | None, str | None], asked: many.Asked, job: documents.Job | None, form: str
+) -> None:
     """Translate files into a folder, a document, or lines."""
     if given.is_corpus:
         return many.translate_corpus(given, asked, form)
-    options = dict(asked.options)
+    options = {**asked.options, "glossary": asked.terms()}
     brief = what[1] is not None and len(what[1]) <= BRIEF
     new_translator = partial(
         open_translator, asked.folders, asked.machine, asked.precision, shortlist=asked.shortlist, brief=brief
@@ -120,7 +119,7 @@ def _translate(
     if job is not None:
         of_documents = {name: value for name, value in options.items() if name not in ("lines", "n_best")}
         made_of = made_with(asked.folders, asked.machine, asked.precision, shortlist=asked.shortlist)
-        return documents.translate_documents(job, new_translator, kept, of_documents, made_of)
+        return documents.translate_documents(job, new_translator, of_documents, made_of)
     texts = live_lines_of(*what)
     with lines_to(given.file) as write:
         texts, found = many.by_processes(texts, given, asked, form, file=what[0])
@@ -129,7 +128,7 @@ def _translate(
             if what[1] is not None and options["guards"] and not options["source_lang"]:
                 translator.require_language(what[1], options["target_lang"])
             greet(*what)
-            found = _shown(documents.translate_lines(texts, translator, kept, options), form)
+            found = _shown(translator.translate_stream(texts, **options), form)
         _write(found, write, form)
 
 

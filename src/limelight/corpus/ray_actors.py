@@ -13,7 +13,7 @@ import ray
 from ray.exceptions import GetTimeoutError, RayError, RayTaskError
 
 from limelight.corpus.processes import ENDED, Worker, WorkerEnded
-from limelight.corpus.worker import Opening, Outcome, open_texts, outcomes
+from limelight.corpus.worker import Opening, Outcome, open_texts
 from limelight.errors import RunError, UserError
 
 STORE = 100 * 2**20
@@ -69,8 +69,8 @@ class Texts:
         self._translate = open_texts(self._opening, number)
 
     def translate(self, texts: list[str], first: int) -> list[Outcome]:
-        """See `outcomes`."""
-        return outcomes(self._translate, texts, first)
+        """What each text became."""
+        return self._translate(texts, first)
 
 
 class _Actor:

@@ -17,12 +17,13 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from limelight.errors import UserError
 
 if TYPE_CHECKING:
-    from limelight.pipelines.translator import Translator
+    from limelight.pipelines.translation import Translation
+    from limelight.pipelines.translator import TextJob, Translator
 
 FORK, SERVE = b"f", b"s"
 NUMBER = struct.Struct("q")
@@ -55,7 +56,6 @@ class Opening:
     threads: int = 1
     precision: str | None = None
     shortlist: bool = False
-    protect: tuple[str, ...] = ()
     glossary: str = ""
     form: str = "text"
     """Of the lines: see `corpus/forms.py`."""
@@ -98,43 +98,33 @@ def open_texts(opening: Opening, number: int = 0) -> Translate:
     return with_threads
 
 
-def _translating(opening: Opening, translator: Translator, options: dict[str, Any]) -> Translate:
+def _translating(opening: Opening, translator: Translator, asked: dict[str, Any]) -> Translate:
     from limelight.corpus.forms import shown
-    from limelight.pipelines.protected import translate_protected
+    from limelight.pipelines.job import Text
     from limelight.text.glossary import read_glossary
-    from limelight.text.protectors import DEFAULT, pattern
 
-    batch_tokens = options.pop("batch_tokens")
-    protectors = [*DEFAULT, *map(pattern, opening.protect)] if opening.protect or opening.glossary else None
-    languages = options.get("source_lang") or "", options.get("target_lang") or ""
-    terms = read_glossary(opening.glossary, *languages) if opening.glossary else None
+    batch_tokens = asked.pop("batch_tokens")
+    if opening.glossary:
+        languages = asked.get("source_lang") or "", asked.get("target_lang") or ""
+        asked["glossary"] = read_glossary(opening.glossary, *languages)
+    options = translator.options(**asked)
 
     def translate(texts: Sequence[str], first: int) -> list[Outcome]:
-        if protectors is None:
-            found = translator.run(translator.jobs(texts, first=first, **options), batch_tokens)
-        else:
-            found = list(
-                translate_protected(translator, texts, protectors, terms, batch_tokens=batch_tokens, **options)
-            )
-        return [
-            Done(shown(each, first - 1 + place, opening.form), sorted(set(each.warnings)), each.confidence)
-            for place, each in enumerate(found)
-        ]
+        given = (Text(text, number) for number, text in enumerate(texts, start=first))
+        jobs = list(translator.jobs(given, options))
+        translator.work(jobs, batch_tokens)
+        return [_outcome(job, number) for number, job in enumerate(jobs, start=first)]
 
-    translate([], 1)  # raise errors of the options before waiting for a text
+    def _outcome(job: TextJob, number: int) -> Outcome:
+        if isinstance(job.error, UserError):
+            return str(job.error)
+        if job.error is not None:
+            raise job.error
+        found = cast("Translation", job.result)
+        return Done(shown(found, number - 1, opening.form), sorted(set(found.warnings)), found.confidence)
+
     translate(["a"], 1)  # what is made at first use is made once, before the workers are forked
     return translate
-
-
-def outcomes(translate: Translate, texts: Sequence[str], first: int) -> list[Outcome]:
-    """What each text became. Those that the model refuses are found by halving, and cost the others nothing."""
-    try:
-        return translate(texts, first)
-    except UserError as error:
-        if len(texts) == 1:
-            return [str(error)]
-    half = len(texts) // 2
-    return outcomes(translate, texts[:half], first) + outcomes(translate, texts[half:], first + half)
 
 
 def main(load: Callable[[Opening, int], Translate] = open_texts) -> None:
@@ -185,7 +175,7 @@ def _serve(link: socket.socket, translate: Translate) -> None:
     with suppress(OSError), link.makefile("rb") as tasks:
         for line in tasks:
             task = json.loads(line)
-            found = outcomes(translate, task["texts"], task["first"])
+            found = translate(task["texts"], task["first"])
             link.sendall(json.dumps(found).encode("ascii") + b"\n")
 
 

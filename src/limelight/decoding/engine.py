@@ -278,8 +278,8 @@ class Engine:
         self._waiting: deque[Waiting] = deque()
         self._lanes: dict[Kind, Lane] = {}
 
-    def submit(self, request: Request) -> int:
-        """Queue a request; it joins at one of the next steps. Returns its number.
+    def submit(self, request: Request, *, first: bool = False) -> int:
+        """Queue a request, `first` before those that wait; it joins at one of the next steps. Returns its number.
 
         Raises `UserError` for invalid settings, ids that the model does not have, and more positions than it has
         learned: an invalid request raises here, and does not affect others.
@@ -289,7 +289,8 @@ class Engine:
             raise UserError("the request has a shortlist, and this engine scores all tokens")
         self._require_positions(request)
         number = next(self._numbers)
-        self._waiting.append(Waiting(Entry(number, request, Kind.of(request))))
+        waiting = Waiting(Entry(number, request, Kind.of(request)))
+        (self._waiting.appendleft if first else self._waiting.append)(waiting)
         return number
 
     @property

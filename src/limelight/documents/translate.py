@@ -12,22 +12,21 @@ from limelight.documents.document import Document, open_document
 from limelight.documents.report import Journal, Kept, Report, note_of
 from limelight.errors import RunError, UserError
 from limelight.files import cause, write_whole
-from limelight.pipelines.protected import ProtectedText, ProtectedTranslation, protect_text
-from limelight.text.glossary import Glossary
-from limelight.text.protectors import DEFAULT, Protector
+from limelight.pipelines.job import Text
+from limelight.pipelines.translation import Translation
 from limelight.text.units.registry import BOTH_SIDES, Options, suffix_of
-from limelight.text.units.unit import CODES, Unit, code_protector
+from limelight.text.units.unit import CODES, Unit
 
 CHUNK = 128
 """Units that are translated together, and kept for a later start."""
-FORMAT = 3
+FORMAT = 4
 """Of what is kept."""
 PROGRESS = ".progress"
 """The ending of the file with what is kept."""
 SAMPLE = 5000
 """Characters of a document whose language is detected."""
 
-Translate = Callable[[Sequence[ProtectedText], str], Sequence[ProtectedTranslation]]
+Translate = Callable[[Sequence[Text], str], Sequence[Translation]]
 """Translates texts; also given is their source language, empty where it was not detected."""
 Progress = Callable[[str, int, int], None]
 """Called with the file, the units that are done, and all its units."""
@@ -41,8 +40,6 @@ class Work(NamedTuple):
     settings: Mapping[str, Any] = {}
     """All that the translations depend on besides the text, such as the SHA-256 of the model: plain values for JSON.
     Kept translations of others are not used."""
-    protectors: Sequence[Protector] = DEFAULT
-    glossary: Glossary | None = None
     detect: Callable[[str], str] = lambda text: ""
     """Detects the source language of a text; empty if it was given, or cannot be detected."""
     progress: Progress = lambda file, done, units: None
@@ -50,13 +47,7 @@ class Work(NamedTuple):
 
 def made_of(work: Work) -> dict[str, Any]:
     """What translations depend on besides the text, as plain values for JSON."""
-    terms = json.dumps(work.glossary.terms if work.glossary is not None else ())
-    return {
-        **work.settings,
-        "from, to, all": list(work.options),
-        "protect": [each.name for each in work.protectors],
-        "glossary": hashlib.sha256(terms.encode()).hexdigest(),
-    }
+    return {**work.settings, "from, to, all": list(work.options)}
 
 
 def translate_document(
@@ -105,17 +96,16 @@ def _translated(document: Document, work: Work, journal: Journal) -> list[Kept]:
     same = [_text_of(unit) for unit in units]
     known = dict(zip(same, (Kept(*row) for row in journal.rows), strict=False))
     source = work.detect(CODES.sub(" ", " ".join(unit.text for unit in units))[:SAMPLE])
-    language, glossary = work.options.source or source or "en", work.glossary
     for begin in range(len(journal.rows), len(units), CHUNK):
         work.progress(document.name, begin, len(units))
         some = slice(begin, begin + CHUNK)
         new = {text: unit for text, unit in zip(same[some], units[some], strict=True) if text not in known}
-        protected = [
-            protect_text(unit.text, [code_protector(unit.codes), *work.protectors], language, glossary)
-            for unit in new.values()
+        texts = [
+            Text(unit.text, number, codes=tuple((code.role, code.name) for code in unit.codes))
+            for number, unit in enumerate(new.values(), start=begin + 1)
         ]
-        if protected:
-            known |= zip(new, map(_kept, work.translate(protected, source)), strict=True)
+        if texts:
+            known |= zip(new, map(_kept, work.translate(texts, source)), strict=True)
         journal.add([known[text] for text in same[some]])
     work.progress(document.name, len(units), len(units))
     return [Kept(*row) for row in journal.rows]
@@ -134,7 +124,7 @@ def _text_of(unit: Unit) -> tuple[object, ...]:
     return unit.text, tuple((code.role, code.name) for code in unit.codes)
 
 
-def _kept(found: ProtectedTranslation) -> Kept:
+def _kept(found: Translation) -> Kept:
     confidence = None if found.confidence is None else round(found.confidence, 4)
     spans = list(found.moved), list(found.failed), list(found.unused)
     languages = [found.source_lang, found.target_lang]

@@ -16,8 +16,8 @@ from sacrebleu.metrics import CHRF
 
 from limelight.config import Direction
 from limelight.errors import UserError
+from limelight.pipelines.codec import names_of
 from limelight.pipelines.confidence import features_of
-from limelight.pipelines.job import names_of
 from limelight.pipelines.translator import Translator
 from limelight.storage.tables import Confidence, Logistic
 from limelight.text.pair import Pair

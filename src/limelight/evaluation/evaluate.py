@@ -25,7 +25,7 @@ from limelight.evaluation.summary import (
     summarize_translation,
     versions,
 )
-from limelight.pipelines.job import TextOptions, text_settings
+from limelight.pipelines.options import SEARCH_ONLY, TextOptions
 from limelight.pipelines.translator import Translator
 from limelight.text.pair import Pair
 from limelight.text.scripts import is_mostly_unspaced
@@ -130,8 +130,7 @@ def evaluate(
     `corpus_bleu`; if it is not given, the target language `target` and the script of the references choose it, see
     `choose_tokenization`. `origin` adds to the provenance what only the caller knows: the model's folder, the seed.
     `direction` is one of those of a model that has several.
-    `options` are those of a search (`SearchOptions`): beam size, length penalty, ...; the model's own if not given. A
-    source is one sentence (`lines`), and what is scored is what the search found: without `guards`, if not asked for.
+    `options` are those of `translate`; by default, what the search alone finds is scored (`SEARCH_ONLY`).
 
     Raises `UserError` where there is nothing to evaluate or the counts differ.
     """
@@ -143,11 +142,12 @@ def evaluate(
     first = [each if isinstance(each, str) else next(iter(each), "") for each in references]
     chosen = choose_tokenization(target, first, wanted=tokenize)
     require_scorable(len(sources), references, chosen.name)
-    options = {"lines": True, "guards": False, **options}
-    settings = text_settings(translator.config, options)
+    languages = direction or ("", "")
+    asked: TextOptions = {"source_lang": languages[0], "target_lang": languages[1], **SEARCH_ONLY, **options}
+    settings = translator.options(**asked)
 
-    start, (source, target) = time.perf_counter(), direction or ("", "")
-    translations = translator.translate(sources, source_lang=source, target_lang=target, **options)
+    start = time.perf_counter()
+    translations = translator.translate(sources, **asked)
     seconds = time.perf_counter() - start
 
     texts = tuple(translation.text for translation in translations)

@@ -37,11 +37,8 @@ from functools import partial
 from typing import NamedTuple
 
 from limelight.config import MAX_LENGTH_PENALTY
-from limelight.decoding.ensemble import Ensemble
 from limelight.decoding.request import Request
-from limelight.inspection.maps import attention_map
-from limelight.models.interface import Seq2Seq
-from limelight.pipelines.job import Prepared, Sentence, Steps, names_of
+from limelight.pipelines.codec import Sentence, Steps, names_of
 from limelight.pipelines.translation import Translation
 from limelight.text import checks
 from limelight.text.glossary import is_used
@@ -50,7 +47,6 @@ from limelight.text.marks import MARK, PLACEHOLDER, TERM_BEGIN, TERM_END
 from limelight.text.number_changes import put_back_numbers
 from limelight.text.polarity import changes_polarity
 from limelight.text.protectors import PROTECTORS, numbers, spans_by
-from limelight.tokens import Tokenizers
 
 SEVERITY = {
     "loop": 16,
@@ -78,7 +74,7 @@ DOUBTFUL = "doubtful"
 """A source in capitals or title case, which is always also searched in sentence case."""
 UNTOLD = frozenset({DOUBTFUL, "term lost"})
 """Faults that are not reported. Terms that a translation does not use are searched for and reported by
-`pipelines/protected.py`; here the fault only keeps a translation without them from replacing one that has them."""
+`pipelines/sentence.py`; here the fault only keeps a translation without them from replacing one that has them."""
 OF_NUMBERS = frozenset({"number lost", "number added", "unit lost"})
 POSSIBLE = frozenset({"uncovered", "quotation lost", "number added", "unit lost", DOUBTFUL})
 """Faults that a correct translation can have."""
@@ -135,10 +131,10 @@ def guarded(sentence: Sentence) -> Steps[Translation]:
     """The translation of a sentence, with warnings."""
     source = sentence.text
     if not any(letter.isalnum() for letter in MARK.sub("", source)):
-        return replace(sentence.read(replace(sentence.prepared, request=None), ()), text=source)
+        return replace(sentence.codec.finish(replace(sentence.prepared, request=None)), text=source)
     found = yield from sentence.search()
     best = checked(sentence, found[0])
-    if sentence.unknown_share > UNKNOWN:
+    if sentence.codec.unknown_share(source, sentence.request) > UNKNOWN:
         warnings = ("unknown script",)
         return _unsure(replace(found[0], text=source, warnings=warnings, alternatives=tuple(found[1:])))
     if _is_final(sentence.request):
@@ -172,7 +168,8 @@ def checked(sentence: Sentence, translation: Translation) -> Attempt:
     found = faults(source, text, names_of(sentence.prepared.direction))
     brief = len(text) < BRIEF * len(source) and len(checks.WORD.findall(source)) >= MIN_WORDS
     if brief and "too short" not in found and (translation.confidence or 0.0) < CONFIDENT:
-        found = (*found, "uncovered") if sentence.uncovered(translation) >= UNCOVERED else found
+        share = sentence.codec.uncovered(sentence.prepared, translation)
+        found = (*found, "uncovered") if share >= UNCOVERED else found
     if "sign lost" not in found and lost_parts(source, sentence.unheld(source), text):
         found = (*found, "sign lost")
     if not all(is_used(term.strip(), text) for term in TERM.findall(sentence.text)):
@@ -186,7 +183,7 @@ def in_title_case(sentence: Sentence) -> bool:
     source = sentence.text
     if not checks.is_title(source):
         return False
-    plain = sentence.recase(source)
+    plain = sentence.codec.recase(source)
     return sum(one != other for one, other in zip(source.split(), plain.split(), strict=False)) >= 2
 
 
@@ -287,7 +284,7 @@ def as_a_sentence(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]
     capitals = checks.is_capitals(sentence.text)
     if not ((capitals or in_title_case(sentence)) and sentence.is_free):
         return []
-    found = yield from sentence.search(sentence.recase(sentence.text))
+    found = yield from sentence.search(sentence.codec.recase(sentence.text))
     return [replace(each, text=checks.raised(each.text)) if capitals else each for each in found[:1]]
 
 
@@ -347,10 +344,3 @@ def among_more(sentence: Sentence, best: Attempt) -> Steps[list[Translation]]:
 
 REMEDIES: tuple[Remedy, ...] = (as_a_sentence, with_plain_quotes, with_placeholders, without_repetition, among_more)
 """In the order in which they are tried, until there is no fault."""
-
-
-def uncovered(model: Seq2Seq, tokenizers: Tokenizers, prepared: Prepared, found: Translation) -> float:
-    """The share of source words to which a translation does not attend; 0 if unknown."""
-    if isinstance(model, Ensemble) or prepared.marked:
-        return 0.0
-    return attention_map(model, tokenizers, prepared.text, tokenizers.target.encode(found.text)).uncovered()

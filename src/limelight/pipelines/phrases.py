@@ -88,13 +88,11 @@ class PhraseTokens:
         runs = (tuple(ids[place : place + size]) for size in sizes for place in range(len(ids) - size + 1))
         return next((run for run in runs if has_one(run)), ())
 
-    def searched(
-        self, request: Request, phrases: Phrases
-    ) -> Generator[list[Request], Sequence[list[Hypothesis]], list[Hypothesis]]:
+    def searched(self, request: Request, phrases: Phrases) -> Generator[Request, list[Hypothesis], list[Hypothesis]]:
         """Steps of a job: search a request, and again if an excluded phrase occurred in other tokens."""
         found = list[Hypothesis]()
         for _ in range(MAX_SEARCHES):
-            [found] = yield [request]
+            found = yield request
             run = self.made_of(found[0].ids, phrases.exclude) if phrases.exclude and found else ()
             if not run:
                 break

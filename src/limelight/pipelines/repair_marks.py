@@ -12,11 +12,11 @@ from limelight.batching.batch import make_batch
 from limelight.config import Direction
 from limelight.errors import UserError
 from limelight.models.interface import eval_mode
+from limelight.pipelines.codec import Codec
 from limelight.pipelines.place_marks import Attended, Slot, place_marks
-from limelight.pipelines.translation import Translation
-from limelight.pipelines.translator import Translator
 from limelight.text.long_sentences import MAX_TOKENS
 from limelight.text.marks import MARK, PLACEHOLDER, mark_number, placeholder
+from limelight.text.plan import renumbered, without_placeholders
 from limelight.text.protect import VALUE, Protected, Span, restore
 from limelight.text.scripts import is_unspaced
 from limelight.text.words import word_spans
@@ -35,18 +35,18 @@ class Repaired(NamedTuple):
     moved: tuple[int, ...] = ()
     failed: tuple[int, ...] = ()
 
+    is_whole: bool = False
+    """Whether nothing had to be repaired."""
 
-def repair(
-    translator: Translator, source: str, spans: Sequence[Span], translation: Translation, direction: Direction
-) -> Repaired:
-    """The best translation or alternative, with each placeholder of the marked `source` exactly once."""
-    for each in (translation, *translation.alternatives):
-        if not _faults(each.text, spans):
-            return Repaired(each.text)
-    text = _kept(translation.text, spans)
+
+def repair(codec: Codec, source: str, spans: Sequence[Span], text: str, direction: Direction | None) -> Repaired:
+    """A translation with each placeholder of the marked `source` exactly once."""
+    if not _faults(text, spans):
+        return Repaired(text, is_whole=True)
+    text = _kept(text, spans)
     text, reordered = _in_order(text, spans)
     missing = [number for number in range(len(spans)) if placeholder(number) not in text]
-    attended = _attended(translator, source, spans, text, missing, direction) if missing else None
+    attended = _attended(codec, source, spans, text, missing, direction) if missing else None
     if missing and attended is None:
         appended = "".join(placeholder(number) for number in missing)
         return Repaired(text + appended, failed=(*missing, *reordered))
@@ -55,11 +55,6 @@ def repair(
     wrong = {*reordered, *_without_text(text, spans), *(_inside_words(source, spans) & {*missing})}
     wrong |= {*restore(text, Protected(text, tuple(spans))).misplaced}
     return Repaired(text, moved=tuple(missing), failed=tuple(sorted(wrong)))
-
-
-def renumbered(text: str, numbers: Sequence[int]) -> str:
-    """A marked text whose placeholders have these numbers instead of 0, 1, 2..."""
-    return PLACEHOLDER.sub(lambda match: placeholder(numbers[mark_number(match[0])]), text)
 
 
 def _faults(text: str, spans: Sequence[Span]) -> bool:
@@ -111,24 +106,21 @@ def _inside_words(source: str, spans: Sequence[Span]) -> set[int]:
 
 
 def _attended(
-    translator: Translator,
+    codec: Codec,
     source: str,
     spans: Sequence[Span],
     target: str,
     missing: Sequence[int],
-    direction: Direction,
+    direction: Direction | None,
 ) -> Attended | None:
     """The attention weights of a translation to its source, both without the missing placeholders. None for a model
-    without cross-attention, and for more than `MAX_ATTENDED` tokens, whose weights would take gigabytes.
-
-    Raises `UserError` for a direction that the model does not have.
-    """
-    tokenizers = translator.towards(direction)
+    without cross-attention, and for more than `MAX_ATTENDED` tokens, whose weights would take gigabytes."""
+    tokenizers = codec.tokenizers_of(direction)
     text, places = without_placeholders(source, missing, spans)
     source_ids, target_ids = encode_marked(tokenizers.source, text), encode_marked(tokenizers.target, target)
     if max(len(source_ids), len(target_ids)) > MAX_ATTENDED:
         return None
-    model = translator.model
+    model = codec.model
     batch = make_batch(
         [source_ids],
         [target_ids],
@@ -145,36 +137,16 @@ def _attended(
     if not weights.cross:
         return None
     cross = weights.cross[-1][0].float().mean(dim=0).cpu().numpy()[: len(target_ids), : len(source_ids)].copy()
-    cross[:, : len(source_ids) - len(encode_marked(translator.tokenizers.source, text))] = 0  # the language tag
+    cross[:, : len(source_ids) - len(encode_marked(codec.tokenizers.source, text))] = 0  # the language tag
     marks = {
         number: len(encode_marked(tokenizers.source, text[:place].rstrip(" "))) for number, place in places.items()
     }
-    return Attended(target, _slots(translator, target, target_ids), np.asarray(cross), marks)
+    return Attended(target, _slots(codec, target, target_ids), np.asarray(cross), marks)
 
 
-def without_placeholders(text: str, missing: Sequence[int], spans: Sequence[Span]) -> tuple[str, dict[int, int]]:
-    """A marked text without some placeholders, and the places in it of all kept and removed ones. Those of white space
-    become a space."""
-    parts, places, size, place = list[str](), dict[int, int](), 0, 0
-    for match in MARK.finditer(text):
-        parts.append(text[place : match.start()])
-        size += len(parts[-1])
-        places[mark_number(match[0])] = size
-        place = match.end()
-        if mark_number(match[0]) not in missing:
-            parts.append(match[0])
-            size += 1
-        elif (not size or parts[-1].endswith(" ")) and text[place : place + 1] == " ":
-            place += 1  # one of the two spaces around it
-        elif spans[mark_number(match[0])].role == "space" and text[place : place + 1] != " ":
-            parts.append(" ")
-            size += 1
-    return "".join([*parts, text[place:]]), places
-
-
-def _slots(translator: Translator, text: str, ids: Sequence[int]) -> tuple[Slot, ...]:
+def _slots(codec: Codec, text: str, ids: Sequence[int]) -> tuple[Slot, ...]:
     """The places between the words and marks of a text that are also places between its tokens."""
-    tokenizer = translator.tokenizers.target
+    tokenizer = codec.tokenizers.target
     words = tokenizer.word_of(ids)
     whole = word_spans(text)
     slots = [Slot(0, 0)]

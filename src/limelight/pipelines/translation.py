@@ -51,6 +51,13 @@ class Translation:
     """The probability of a detected source language among the languages of the model; None if it was given."""
     words: tuple[Word, ...] = ()
     """The words of the model's output with their confidence; empty if that is unknown."""
+    moved: tuple[str, ...] = ()
+    """Protected spans of the model's input that it lost or misplaced, and that were placed by attention weights."""
+    failed: tuple[str, ...] = ()
+    """Protected spans whose place is unknown (they were appended) or wrong: a pair of tags that is not nested, `%s` in
+    another order."""
+    unused: tuple[str, ...] = ()
+    """Target terms of the glossary that the translation does not use."""
 
 
 def joined(

@@ -1,77 +1,62 @@
-"""The path from text to translation, used by the library, the command line, the server and validation.
+"""The one door from text to text: the library, the command line, documents, corpora, the service and validation.
 
-    text -> sentences -> requests -> (an engine) -> hypotheses -> sentences -> text
+    text -> a direction -> sentences -> requests -> (an engine) -> hypotheses -> sentences -> text
 
-The owner of the engine decodes requests to hypotheses. A `Job` is the state of a text on this path.
+`Translator.jobs` makes a job of each text; the owner of engines works on jobs (`pipelines/scheduler.py`).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
-from dataclasses import replace
-from functools import cached_property, partial
-from typing import Unpack, overload
+from __future__ import annotations
 
-import torch
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Unpack, overload
 
 from limelight.config import DecodingConfig, Direction, find_direction, fitting_directions
 from limelight.decoding.engine import BATCH_TOKENS, Engine
-from limelight.decoding.ensemble import prepare_each
+from limelight.decoding.ensemble import Ensemble
 from limelight.decoding.hypothesis import Hypothesis
-from limelight.decoding.request import FREE, Request
-from limelight.decoding.settings import SearchOptions, SearchSettings, search_settings
-from limelight.decoding.shortlist import ShortOutput
-from limelight.decoding.utf8 import Utf8
-from limelight.decoding.workers import decode, workers_for
+from limelight.decoding.request import Request
+from limelight.decoding.settings import SearchOptions, search_settings
 from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.maps import attention_map
 from limelight.inspection.word_alignment import AlignmentHead
-from limelight.models.interface import Seq2Seq, eval_mode, longest_sequence, require_room
+from limelight.models.interface import Seq2Seq, eval_mode
 from limelight.pipelines.align import AttentionAligner, Links
-from limelight.pipelines.guards import guarded, uncovered
-from limelight.pipelines.job import (
+from limelight.pipelines.codec import (
+    SOURCE_LANGUAGE,
     Chosen,
-    Job,
+    Codec,
     Part,
     Prepared,
-    Sentence,
     Steps,
-    TextOptions,
-    TextSettings,
-    asked_once,
-    check_batch_tokens,
     choose_direction,
-    finish_sentence,
-    in_language,
     names_of,
-    one_for_each,
     other_language,
-    paragraph,
-    parts_of,
-    sentences_of,
-    text_settings,
-    with_constraints,
+    unchanged,
 )
-from limelight.pipelines.phrases import PhraseTokens
+from limelight.pipelines.job import Job, Text, failed
+from limelight.pipelines.options import Options, TextOptions
+from limelight.pipelines.scheduler import run
+from limelight.pipelines.sentence import Found, joined_sentences, translated
 from limelight.pipelines.translation import Translation
-from limelight.storage.tables import Confidence, Shortlist
-from limelight.text.checks import recased, unknown_share
-from limelight.text.detection import LanguageDetector
-from limelight.text.kept_signs import INVISIBLE, find_unheld, held_characters
+from limelight.storage.tables import Shortlist
+from limelight.text.glossary import with_terms
 from limelight.text.language_names import language_name
 from limelight.text.languages import normal_code
-from limelight.text.long_sentences import MAX_TOKENS, with_short
-from limelight.text.marks import MARK, without_marks
+from limelight.text.long_sentences import MAX_TOKENS
+from limelight.text.marks import has_marks
+from limelight.text.plan import MarkedSentence, Plan, plan_text, without_spans
 from limelight.text.readers.live import chunks
-from limelight.text.sentences import Sentences
-from limelight.tokens import UNKNOWN, Tokenizers, tagged
-from limelight.tokens.marked import encode_marked_batch
-from limelight.tokens.tokenizer import byte_of
+from limelight.text.units.unit import Code, code_protector
+from limelight.tokens import Tokenizers
+from limelight.tokens.marked import knows_marks
 
-__all__ = ["Prepared", "TextOptions", "Translation", "Translator"]
+__all__ = ["TextOptions", "Translation", "Translator"]
 
 
-class Translator:
+class Translator(Codec):
     """A model with its tokenizers and settings, for translating text. Methods restore the training mode of the model.
 
     A translator is thread-safe while the model is in evaluation mode and its weights do not change. Calls do not change
@@ -104,40 +89,23 @@ class Translator:
         if threads is not None and threads < 1:
             raise UserError(f"threads must be at least 1, not {threads}")
         self.threads = threads
-        self.directions = tuple(directions)
-        self.model = model
-        self.name = ""
-        """The name of the model in titles: the folder it was loaded from."""
-        self.confidence: Confidence | None = None
-        self.detector: LanguageDetector | None = None
-        self.knows_placeholders = False
-        """Whether the model was trained with placeholders, which guards use to protect spans."""
-        self.knows_terms = False
-        """Whether the model was trained with annotated terms; else terms are constraints of the search."""
         self.alignment_heads: Sequence[AlignmentHead] = ()
         """The heads that align words; the mean of all heads if there are none."""
-        self.tokenizers = tokenizers
-        self._utf8 = Utf8.of(tokenizers.target)
-        self.config = config or DecodingConfig()
-        self.searched = model if precision is None else prepare_each(model, precision)
-        self.short = None if shortlist is None else ShortOutput(model, shortlist, precision or "fp32")
+        super().__init__(model, tokenizers, config, precision=precision, shortlist=shortlist, directions=directions)
 
     @overload
     def translate(  # type: ignore[overload-overlap]  # a string is a sequence of strings, but here it is one text
-        self, texts: str, *, source_lang: str | None = None, target_lang: str | None = None,
-        prefix: str | None = None, batch_tokens: int = BATCH_TOKENS, **options: Unpack[TextOptions],
+        self, texts: str, *, prefix: str | None = None, batch_tokens: int = BATCH_TOKENS, **options: Unpack[TextOptions]
     ) -> Translation: ...  # fmt: skip
     @overload
     def translate(
-        self, texts: Sequence[str], *, source_lang: str | None = None, target_lang: str | None = None,
-        prefix: Sequence[str] | None = None, batch_tokens: int = BATCH_TOKENS, **options: Unpack[TextOptions],
+        self, texts: Sequence[str], *, prefix: Sequence[str] | None = None, batch_tokens: int = BATCH_TOKENS,
+        **options: Unpack[TextOptions],
     ) -> list[Translation]: ...  # fmt: skip
     def translate(
         self,
         texts: str | Sequence[str],
         *,
-        source_lang: str | None = None,
-        target_lang: str | None = None,
         prefix: str | Sequence[str] | None = None,
         batch_tokens: int = BATCH_TOKENS,
         **options: Unpack[TextOptions],
@@ -145,33 +113,33 @@ class Translator:
         """Translate a text, or a list of texts into a list in the same order.
 
         Args:
-            source_lang, target_lang: the direction, for a model that has several; may be omitted if unambiguous.
             prefix: forced beginning of each translation, one for each text.
             batch_tokens: maximum size of a batch: texts * source tokens of the longest * hypotheses of each.
-            options: `lines`, `guards`, `marked`, `must_include`, `must_not_include`: see `TextOptions`; `beam_size`,
-                `n_best`, `length_penalty`, `length_offset`, `patience`, `prune`, `max_length_factor`,
-                `max_length_extra`, `sampling`: see `SearchOptions`. The defaults are the model's own settings.
+            options: `source_lang`, `target_lang`, `lines`, `guards`, `protect`, `glossary`, `must_include`,
+                `must_not_include`: see `TextOptions`; `beam_size`, `n_best`, `length_penalty`, `length_offset`,
+                `patience`, `prune`, `max_length_factor`, `max_length_extra`, `sampling`: see `SearchOptions`. The
+                defaults are the model's own settings.
 
         A sentence of more than `MAX_TOKENS` tokens is divided at punctuation or spaces, also with `lines`. Raises
         `UserError` for a direction that the model does not have, for settings out of bounds, and for a text longer than
         the model permits, with its number.
         """
-        check_batch_tokens(batch_tokens)
-        ready = partial(self.jobs, source_lang=source_lang, target_lang=target_lang, **options)
         if isinstance(texts, str):
             if prefix is not None and not isinstance(prefix, str):
                 raise UserError("one text takes one prefix: also give it as a string")
-            return self.run(ready([texts], prefix=[prefix or ""]), batch_tokens)[0]
-        if isinstance(prefix, str):
-            raise UserError(f"{len(texts)} texts take a list of as many prefixes, not a single string")
-        return self.run(ready(texts, prefix=prefix), batch_tokens)
+            given = [Text(texts, prefix=prefix or "")]
+        else:
+            given = [
+                Text(text, number, start)
+                for number, (text, start) in enumerate(zip(texts, _one_for_each(prefix, texts), strict=True), start=1)
+            ]
+        found = self.run(self.jobs(given, self.options(**options)), batch_tokens)
+        return found[0] if isinstance(texts, str) else found
 
     def translate_stream(
         self,
         texts: Iterable[str | None],
         *,
-        source_lang: str | None = None,
-        target_lang: str | None = None,
         batch_tokens: int = BATCH_TOKENS,
         chunk: int = 1000,
         **options: Unpack[TextOptions],
@@ -183,73 +151,93 @@ class Translator:
         """
         if chunk < 1:
             raise UserError(f"chunk must be at least 1 line, not {chunk}")
-        check_batch_tokens(batch_tokens)
-        ready = partial(self.jobs, source_lang=source_lang, target_lang=target_lang, **options)
-        ready([])  # raise errors of the options before waiting for a text
-        first = 1
+        settings, first = self.options(**options), 1
         for some in chunks(texts, chunk):
-            yield from self.run(ready(some, first=first), batch_tokens)
+            given = [Text(text, number) for number, text in enumerate(some, start=first)]
+            yield from self.run(self.jobs(given, settings), batch_tokens)
             first += len(some)
 
-    def jobs(
-        self,
-        texts: Sequence[str],
-        *,
-        source_lang: str | None = None,
-        target_lang: str | None = None,
-        prefix: Sequence[str] | None = None,
-        first: int = 1,
-        **options: Unpack[TextOptions],
-    ) -> list[Job]:
-        """A job for each text, for the owner of an engine: `translate` without the decoding, with the same arguments.
-        See `pipelines/job.py`.
+    def options(self, **asked: Unpack[TextOptions]) -> Options:
+        """The settings of a call. Raises `UserError` for settings out of bounds, for a direction that the model does
+        not have, and for spans or terms with a model whose vocabulary has no placeholders."""
+        protects = self.knows_placeholders or (asked.get("glossary") is not None and self._knows_marks)
+        made = Options.of(self.config, asked, protects=protects)
+        if self.detector is None or made.source_lang:
+            choose_direction(self.directions, self.detector, "", made.source_lang, made.target_lang)
+        return replace(made, constraints=self.constraints(made.phrases), carry_tags=isinstance(self.model, Ensemble))
 
-        `first` is the number of the first text in the whole input, for messages and for sampling, whose draws depend on
-        the seed and the number of the text. Raises `UserError` as `translate` does.
-        """
-        settings = text_settings(self.config, options)
-        whole = settings.lines or bool(settings.phrases.include)
-        chosen = self._choose_directions(texts, source_lang, target_lang)
-        split, parts = [], list[Part]()
-        starts = one_for_each(prefix, texts)
-        others = [""] * len(texts)
-        if settings.guards and (settings.detected or not source_lang):
-            others = [self.other_language(text, direction) for text, (direction, _) in zip(texts, chosen, strict=True)]
-        for number, (text, (direction, _), start) in enumerate(zip(texts, chosen, starts, strict=True), start=first):
-            found = sentences_of(text, direction, whole=whole or bool(start))
-            split.append(self._divided(found, number, whole=bool(start or settings.phrases.include)))
-            parts += parts_of(split[-1], direction, start, number)
-        asked = self._phrase_tokens.constraints(settings.phrases) if any(settings.phrases) else FREE
-        ready = self._prepared(parts, settings.search, marked=settings.marked)
-        prepared = (with_constraints(each, asked) for each in ready)
-        jobs = []
-        for text, sentences, (direction, sure), other in zip(texts, split, chosen, others, strict=True):
-            steps = [self._sentence(next(prepared), settings) for _ in sentences.texts]
-            whole_text = paragraph(text, sentences, steps, source_lang_confidence=sure)
-            jobs.append(Job(in_language(text, whole_text, other, direction)))
-        return jobs
+    def jobs(self, texts: Iterable[Text], options: Options) -> Iterator[TextJob]:
+        """A job for each text, whose result is its translation; or an error, for a text that is too long for the model
+        or in a direction that it does not have."""
+        for text in texts:
+            try:
+                yield self._job(text, options)
+            except UserError as error:
+                yield failed(error)
 
-    def fits(self, text: str) -> bool:
-        """Whether a sentence, which may be marked, has at most `MAX_TOKENS` tokens."""
-        if 3 * len(text) <= MAX_TOKENS and text.isascii():  # a token for each byte, and a space before it
-            return True
-        marks = len(MARK.findall(text))
-        return len(self.tokenizers.source.encode(without_marks(text))) + marks <= MAX_TOKENS
-
-    def _divided(self, sentences: Sentences, number: int, *, whole: bool) -> Sentences:
-        """Sentences that fit. Raises `UserError` if the text with this number is to stay whole, and does not fit."""
-        if whole and not all(map(self.fits, sentences.texts)):
+    def _job(self, text: Text, options: Options) -> TextJob:
+        if text.codes:
+            codes = [Code("", role, name) for role, name in text.codes]
+            options = replace(options, protectors=(code_protector(codes), *options.protectors))
+        protectors = () if text.prefix else options.protectors
+        bare = without_spans(text.text, protectors)
+        direction, sure = choose_direction(
+            self.directions, self.detector, bare, options.source_lang, options.target_lang
+        )
+        other = ""
+        if options.guards and options.detected:
+            other = other_language(self.directions, self.detector, bare, direction)
+        if (same := unchanged(text.text, other, direction)) is not None:
+            return Job((), lambda _: same)
+        whole = bool(text.prefix or options.phrases.include)
+        if whole and not self.fits(text.text):
             raise UserError(
-                f"text {number} has more than {MAX_TOKENS} tokens, and with a prefix or must_include it is one "
+                f"text {text.number} has more than {MAX_TOKENS} tokens, and with a prefix or must_include it is one "
                 "sentence: split it"
             )
-        return with_short(sentences, self.fits)
+        plan = plan_text(
+            text.text,
+            () if bare == text.text else protectors,
+            names_of(direction)[0] or "en",
+            None if text.prefix else options.glossary,
+            carry_tags=options.carry_tags,
+            whole=whole or options.lines,
+            fits=self.fits,
+        )
+        self._require_marks(plan)
+
+        def join(found: Sequence[Found]) -> Translation:
+            whole = joined_sentences(plan, found, sure)
+            return replace(whole, warnings=(f"{SOURCE_LANGUAGE}: {other}", *whole.warnings)) if other else whole
+
+        return Job((self._steps(*each, text, direction, options) for each in enumerate(plan.sentences)), join)
+
+    def _steps(
+        self, place: int, source: MarkedSentence | None, text: Text, direction: Direction | None, options: Options
+    ) -> Steps[Found]:
+        """The steps of a sentence; of one that is not translated, none."""
+        if source is None:
+            return Found(MarkedSentence(""))
+        sent = with_terms(source.sent, source.terms) if self.knows_terms else source.sent
+        marked = bool(source.numbers or source.terms) and has_marks(sent)
+        part = Part(sent, direction, text.prefix, (text.number, place) if place else (text.number,), marked)
+        return (yield from translated(self, source, part, options))
+
+    def _require_marks(self, plan: Plan) -> None:
+        """Raise `UserError` for spans that the vocabulary cannot represent."""
+        marked = plan.plain is None and any(each is not None and has_marks(each.sent) for each in plan.sentences)
+        if marked and not self._knows_marks:
+            raise UserError("the vocabulary of this model has no placeholders (<ph0> ...): it cannot protect spans")
+
+    @property
+    def _knows_marks(self) -> bool:
+        return knows_marks(self.tokenizers.source) and knows_marks(self.tokenizers.target)
 
     def require_language(self, text: str, target_lang: str | None) -> None:
         """Raise `UserError` for a text without a given source language that is clearly in a language from which the
         model does not translate to the target language; one that is in the target language already is permitted."""
-        [(direction, _)] = self._choose_directions([text], None, target_lang)
-        found = self.other_language(text, direction)
+        direction = self._direction(text, None, target_lang).direction
+        found = other_language(self.directions, self.detector, text, direction)
         if not found or direction is None or normal_code(found) == normal_code(direction.target):
             return
         sources = sorted({each.source for each in fitting_directions(self.directions, "", direction.target)})
@@ -257,11 +245,6 @@ class Translator:
             f"the text looks like {language_name(found)} ({found}), and this model translates to {direction.target} "
             f"from {', '.join(sources)}; give --from {direction.source} (source_lang) to translate it anyway"
         )
-
-    def other_language(self, text: str, direction: Direction | None) -> str:
-        """The code of the language that a text is in, if that is clear and not the source language of `direction`; else
-        an empty string."""
-        return other_language(self.directions, self.detector, text, direction)
 
     def prepare(
         self,
@@ -277,26 +260,44 @@ class Translator:
         """Sentences as requests for an engine, each with its settings, limits and forced tokens. Each text is one
         sentence here, and there are no guards.
 
-        Arguments and errors are those of `jobs`.
+        Raises `UserError` for a text that is too long, with its number, and as `options` does.
         """
         settings = search_settings(self.config, options)
-        chosen = self._choose_directions(texts, source_lang, target_lang)
-        starts = one_for_each(prefix, texts)
-        parts = [
-            Part(text, direction, start, (number,))
-            for number, (text, (direction, _), start) in enumerate(zip(texts, chosen, starts, strict=True), start=first)
-        ]
-        return self._prepared(parts, settings, marked=marked)
+        starts = _one_for_each(prefix, texts)
+        return self.encode(
+            [
+                Part(text, self._direction(text, source_lang, target_lang).direction, start, (number,), marked)
+                for number, (text, start) in enumerate(zip(texts, starts, strict=True), start=first)
+            ],
+            settings,
+        )
+
+    def _direction(self, text: str, source_lang: str | None, target_lang: str | None) -> Chosen:
+        return choose_direction(self.directions, self.detector, text, source_lang or "", target_lang or "")
 
     def engine(self, *, batch_tokens: int = BATCH_TOKENS) -> Engine:
         """A new engine for requests of `prepare`, for callers that own it. `batch_tokens` limits all requests that are
         decoded at a time."""
         return Engine(self.searched, batch_tokens=batch_tokens, short=self.short, utf8=self._utf8)
 
-    def finish(self, prepared: Prepared, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
-        """The translation of a sentence from its hypotheses: the best one, with the others as alternatives. The
-        translation of a blank text, which has no hypotheses, is empty."""
-        return finish_sentence(prepared, hypotheses, self.tokenizers, self.confidence)
+    def run(self, jobs: Iterable[TextJob], batch_tokens: int = BATCH_TOKENS) -> list[Translation]:
+        """The translations of jobs, in their order. Raises the error of the first that has one."""
+        kept = [_sound(job) for job in jobs]
+        self.work(kept, batch_tokens)
+        return [translation for job in kept if (translation := _sound(job).result) is not None]
+
+    def work(self, jobs: Sequence[Job[Any, Any]], batch_tokens: int = BATCH_TOKENS) -> None:
+        """Work on jobs until each has a result or an error."""
+        if batch_tokens < 1:
+            raise UserError(f"batch_tokens must be at least 1, not {batch_tokens}")
+        with eval_mode(self.searched) as device:
+            run(jobs, partial(self.engine, batch_tokens=batch_tokens), device=device, threads=self.threads)
+
+    def decode(self, requests: Sequence[Request], batch_tokens: int = BATCH_TOKENS) -> list[list[Hypothesis]]:
+        """The hypotheses of each request. Requests of similar length are decoded together."""
+        job: Job[list[Hypothesis], list[list[Hypothesis]]] = Job(map(_once, requests), list)
+        self.work([job], batch_tokens)
+        return _sound(job).result or []
 
     def attention(
         self,
@@ -313,8 +314,8 @@ class Translator:
         """
         if not text.strip():
             raise UserError("the text is blank: there is nothing to attend to; give a sentence")
-        [(direction, _)] = self._choose_directions([text], source_lang, target_lang)
-        tokenizers = self._tokenizers_of(direction)
+        direction = self._direction(text, source_lang, target_lang).direction
+        tokenizers = self.tokenizers_of(direction)
         if target is not None:
             target_ids: Sequence[int] = tokenizers.target.encode(target)
         else:
@@ -361,141 +362,27 @@ class Translator:
         """What `align` uses."""
         return AttentionAligner(self.model, self.towards, self.directions, self.alignment_heads)
 
-    @property
-    def device(self) -> torch.device:
-        """The device of the model."""
-        weight = next(self.model.parameters(), None)
-        return torch.device("cpu") if weight is None else weight.device
 
-    def towards(self, direction: Direction | None) -> Tokenizers:
-        """The tokenizers for a direction, with the tag of its target language if the model has several.
+TextJob = Job[Found, Translation]
 
-        Raises `UserError` if the model does not have the direction, or has several and None is given.
-        """
-        found = find_direction(self.directions, *(direction or ("", "")))
-        return self._tokenizers_of(found)
 
-    def _choose_directions(
-        self, texts: Sequence[str], source_lang: str | None, target_lang: str | None
-    ) -> list[Chosen]:
-        asked = source_lang or "", target_lang or ""
-        choose = partial(choose_direction, self.directions, self.detector, source=asked[0], target=asked[1])
-        if not texts and self.detector is None:
-            choose("")  # raises for an invalid request
-        return [choose(text) for text in texts]
+def _once(request: Request) -> Steps[list[Hypothesis]]:
+    return (yield request)
 
-    def _tokenizers_of(self, direction: Direction | None) -> Tokenizers:
-        if direction is None or len(self.directions) < 2:
-            return self.tokenizers
-        return tagged(self.tokenizers, direction.target)
 
-    @cached_property
-    def _letters(self) -> frozenset[str]:
-        """The letters in the source vocabulary, in lower case."""
-        source = self.tokenizers.source
-        return frozenset("".join(source.pieces(range(source.size))).lower())
+def _sound(job: Job[Any, Any]) -> Job[Any, Any]:
+    """The job. Raises its error."""
+    if job.error is not None:
+        raise job.error
+    return job
 
-    @cached_property
-    def _held(self) -> frozenset[str]:
-        """The characters that the source vocabulary holds; those that are no letters are in the target's, too."""
-        source, target = (held_characters(each.pieces(range(each.size))) for each in self.tokenizers)
-        return frozenset(each for each in source if each.isalnum() or each in target)
 
-    def _unheld(self, text: str, language: str) -> Sequence[tuple[int, int]]:
-        """The parts of a text that the vocabulary does not hold."""
-        return () if self._held.issuperset(text) else find_unheld(text, self._held, language)
-
-    def _unknown_share(self, text: str, request: Request) -> float:
-        """The share of letters of a text that are not in the source vocabulary."""
-        ids = request.source[:-1]
-        if UNKNOWN not in ids and not any(map(byte_of, self.tokenizers.source.pieces(ids))):
-            return 0.0
-        return unknown_share(text, self._letters)
-
-    def run(self, jobs: Sequence[Job], batch_tokens: int = BATCH_TOKENS) -> list[Translation]:
-        """The translations of jobs. All pending requests are decoded together, repeatedly, until none is pending."""
-        while asking := [job for job in jobs if job.requests]:
-            found = iter(self.decode([request for job in asking for request in job.requests], batch_tokens))
-            for job in asking:
-                job.receive([next(found) for _ in job.requests])
-        return [job.translation for job in jobs if job.translation is not None]
-
-    def decode(self, requests: Sequence[Request], batch_tokens: int = BATCH_TOKENS) -> list[list[Hypothesis]]:
-        """The hypotheses of each request. Requests of similar length are decoded together."""
-        found: list[list[Hypothesis]] = [[] for _ in requests]
-        workers = workers_for(len(requests), self.device, self.threads)
-        new_engine = partial(self.engine, batch_tokens=batch_tokens)
-        decoding = decode(requests, new_engine, workers=workers, threads=self.threads)
-        with eval_mode(self.searched), closing(decoding):
-            for number, hypotheses in decoding:
-                found[number] = hypotheses
-        return found
-
-    def _sentence(self, prepared: Prepared, settings: TextSettings) -> Steps[Translation]:
-        if prepared.request is None:
-            return self.finish(prepared)
-        phrases, ask = settings.phrases, asked_once
-        if any(phrases):
-            ask = partial(self._phrase_tokens.searched, phrases=phrases)
-        if settings.guards:
-            asked = Sentence(
-                prepared,
-                prepared.request,
-                remade=self._remade,
-                read=self.finish,
-                unknown_share=self._unknown_share(prepared.text, prepared.request),
-                knows_placeholders=self.knows_placeholders and not phrases.has_digits,
-                recase=lambda text: recased(text, self.tokenizers.source.encode),
-                uncovered=partial(uncovered, self.model, self._tokenizers_of(prepared.direction), prepared),
-                ask=ask,
-                unheld=partial(self._unheld, language=names_of(prepared.direction)[0]),
-            )
-            found = yield from guarded(asked)
-        else:
-            found = self.finish(prepared, (yield from ask(prepared.request)))
-        return replace(found, warnings=(*found.warnings, *phrases.warnings(found.text))) if any(phrases) else found
-
-    @cached_property
-    def _phrase_tokens(self) -> PhraseTokens:
-        return PhraseTokens(self.tokenizers.target)
-
-    def _remade(self, prepared: Prepared, text: str, marked: bool) -> Prepared:
-        """The prepared sentence with another text."""
-        old = prepared.request
-        assert old is not None
-        part = Part(text, prepared.direction, "", old.substream)
-        [other] = self._prepared([part], old.settings, marked=marked or prepared.marked)
-        return with_constraints(other, old.constraints)
-
-    def _prepared(self, parts: Sequence[Part], settings: SearchSettings, *, marked: bool) -> list[Prepared]:
-        """Sentences as requests. Raises `UserError` for a sentence that is too long."""
-        sources: list[list[int]] = [[] for _ in parts]
-        for direction in {part.direction for part in parts}:
-            source = self._tokenizers_of(direction).source
-            places = [place for place, part in enumerate(parts) if part.direction == direction]
-            texts = [parts[place].text for place in places]
-            texts = [each if each.isascii() else each.translate(INVISIBLE) for each in texts]
-            rows = encode_marked_batch(source, texts) if marked else source.encode_batch(texts)
-            for place, row in zip(places, rows, strict=True):
-                sources[place] = row
-        starts = self.tokenizers.target.encode_batch([part.prefix for part in parts])
-        longest = longest_sequence(self.model)
-        prepared = []
-        for part, ids, start in zip(parts, sources, starts, strict=True):
-            blank = not ids or not part.text.strip()
-            request = None if blank else self._request(ids, start, part.place, settings=settings, longest=longest)
-            prepared.append(Prepared(part.text, request, part.direction, marked))
-        return prepared
-
-    def _request(
-        self, source: list[int], prefix: list[int], place: tuple[int, ...], *, settings: SearchSettings,
-        longest: int | None,
-    ) -> Request:  # fmt: skip
-        limit = settings.max_length(len(source))
-        if longest is not None:
-            require_room(source, longest, f"text {place[0]}")
-            require_room(prefix, longest, f"prefix {place[0]}")
-            limit = min(limit, longest - 1)
-        source = [*source, self.model.end_id]
-        listed = None if self.short is None else self.short.listed(source, prefix)
-        return Request(source, limit, settings, tuple(prefix), shortlist=listed, substream=place)
+def _one_for_each(prefix: Sequence[str] | str | None, texts: Sequence[str]) -> Sequence[str]:
+    """The prefixes of texts. Raises `UserError` for a different number of prefixes."""
+    if prefix is None:
+        return [""] * len(texts)
+    if isinstance(prefix, str):
+        raise UserError(f"{len(texts)} texts take a list of as many prefixes, not a single string")
+    if len(prefix) != len(texts):
+        raise UserError(f"{len(prefix)} prefixes for {len(texts)} texts: give one for each, '' forces nothing")
+    return prefix

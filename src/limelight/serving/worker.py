@@ -10,23 +10,19 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from limelight.decoding.engine import Outcome
-from limelight.decoding.hypothesis import Hypothesis
 from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
 from limelight.models.interface import eval_mode
 from limelight.pipelines.explain import ANSWERS, Question, explain
-from limelight.pipelines.job import Job
-from limelight.pipelines.protected import protect_text, protected_jobs
+from limelight.pipelines.job import Ask, Text
 from limelight.pipelines.snapshots import Snapshots
 from limelight.pipelines.translation import Translation, Word
-from limelight.pipelines.translator import Translator
+from limelight.pipelines.translator import TextJob, Translator
 from limelight.serving.tasks import Report, Task
 from limelight.serving.turns import Turns
 from limelight.text.checks import is_capitals, is_title
 from limelight.text.detection import LanguageDetector
 from limelight.text.glossary import Glossary, Term
-from limelight.text.protectors import DEFAULT
-from limelight.text.units.unit import Code, code_protector
 from limelight.tokens.marked import knows_marks
 
 DETECTED = 1000
@@ -46,13 +42,14 @@ Inbox = SimpleQueue[Task | None]
 
 @dataclass(slots=True)
 class Running:
-    """A task that is being decoded. What it asks for at a time is found in any order."""
+    """A task that is being decoded."""
 
     task: Task
-    job: Job
-    asked: list[int] = field(default_factory=list)
-    """The numbers of the job's requests, in their order, as far as they have been handed on."""
-    found: dict[int, list[Hypothesis]] = field(default_factory=dict)
+    job: TextJob
+    asked: dict[int, Ask] = field(default_factory=dict)
+    """The requests of the job that the engine has, by their numbers."""
+    first: int | None = None
+    """The number of the first request."""
     shown: str = ""
     stable: str = ""
     """What the search has settled of its text."""
@@ -148,48 +145,46 @@ class Worker:
         options["sampling"] = None if sampling is None else Sampling(**sampling)
         job = (self._protected if task.kind == "protected" else self._plain)(task.text, options)
         self._running[task.id] = Running(task, job)
-        try:
-            self._advance(self._running[task.id])
-        except Exception:
-            self._cancel(task.id)
-            raise
+        self._advance(self._running[task.id])
 
-    def _plain(self, text: str, options: dict[str, Any]) -> Job:
-        prefix = options.pop("prefix", "")
-        (job,) = self._translator.jobs([text], prefix=[prefix] if prefix else None, lines=True, **options)
+    def _plain(self, text: str, options: dict[str, Any]) -> TextJob:
+        given = Text(text, options.pop("first", 1), options.pop("prefix", ""))
+        asked = self._translator.options(protect=False, lines=True, **options)
+        (job,) = self._translator.jobs([given], asked)
         return job
 
-    def _protected(self, text: str, options: dict[str, Any]) -> Job:
+    def _protected(self, text: str, options: dict[str, Any]) -> TextJob:
         """A text with codes and terms. Variables and addresses are protected, too, where the model can carry them."""
-        codes = [Code("", role, name) for role, name in options.pop("codes", ())]
+        codes = tuple((role, name) for role, name in options.pop("codes", ()))
+        given = Text(text, options.pop("first", 1), codes=codes)
         terms = [Term(*term) for term in options.pop("terms", ())]
         tokenizers, language = self._translator.tokenizers, options.get("source_lang") or "en"
         knows = knows_marks(tokenizers.source) and knows_marks(tokenizers.target)
-        protectors = [code_protector(codes), *(DEFAULT if knows else ())]
         glossary = Glossary(terms, language) if terms else None
-        protected = protect_text(text, protectors, language, glossary, whole=options.pop("whole", False))
-        (job,) = protected_jobs(self._translator, [protected], **options)
+        asked = self._translator.options(protect=knows, glossary=glossary, lines=options.pop("whole", False), **options)
+        (job,) = self._translator.jobs([given], asked)
         return job
 
     def _advance(self, running: Running) -> None:
         """Hand the engine what the job asks for, or report what has become of it."""
-        if running.job.requests:
-            running.found.clear()
-            running.asked.clear()
-            for _ in range(AT_A_TIME):
-                self._ask(running)
-            return
-        del self._running[running.task.id]
-        translation = running.job.translation
-        assert translation is not None
-        self._send(Report(running.task.id, "done", plain(translation)))
+        job, task = running.job, running.task.id
+        for ask in job.take(AT_A_TIME - len(running.asked)):
+            self._ask(running, ask)
+        if job.error is not None:
+            self._cancel(task)
+            known = isinstance(job.error, UserError)
+            said = str(job.error) if known else f"{FAILED} ({type(job.error).__name__})"
+            self._send(Report(task, "refused" if known else "failed", said))
+        elif job.result is not None:
+            del self._running[task]
+            self._send(Report(task, "done", plain(job.result)))
 
-    def _ask(self, running: Running) -> None:
-        """Hand the engine the next request of the job, if there is one."""
-        if len(running.asked) < len(running.job.requests):
-            request = running.job.requests[len(running.asked)]
-            running.asked.append(self._turns.submit(request, long=running.task.long))
-            self._task_of[running.asked[-1]] = running.task.id
+    def _ask(self, running: Running, ask: Ask) -> None:
+        """Hand the engine a request of the job."""
+        number = self._turns.submit(ask.request, long=running.task.long)
+        running.asked[number] = ask
+        running.first = number if running.first is None else running.first
+        self._task_of[number] = running.task.id
 
     def _cancel(self, task: int) -> None:
         running = self._running.pop(task, None)
@@ -228,21 +223,20 @@ class Worker:
                 self._follow(running)
 
     def _decided(self, running: Running, outcome: Outcome) -> None:
-        """One of the requests of a job: with the last of them the job goes on."""
+        """One of the requests of a job: its sentence may need another one."""
         task = running.task.id
         if outcome.error is not None:
             self._cancel(task)
             self._send(Report(task, "failed", f"{FAILED} ({type(outcome.error).__name__})"))
             return
-        running.found[outcome.id] = outcome.hypotheses
+        ask = running.asked.pop(outcome.id)
         if running.task.stream and not running.searched_once:
             running.searched_once = True
             self._show(running, outcome.hypotheses[0].ids, running.stable)
         try:
-            self._ask(running)
-            if len(running.found) < len(running.asked):
-                return
-            running.job.receive([running.found[number] for number in running.asked])
+            following = running.job.receive(ask, outcome.hypotheses)
+            if following is not None:
+                self._ask(running, following)
             self._advance(running)
         except Exception as error:
             self._cancel(task)
@@ -250,9 +244,9 @@ class Worker:
 
     def _follow(self, running: Running) -> None:
         """Show how far the first search has come. A beam may change what was shown, but not what is stable."""
-        number = running.asked[0]
-        hypothesis = self._turns.partial(number)
-        if hypothesis is None:
+        number = running.first
+        hypothesis = None if number is None else self._turns.partial(number)
+        if number is None or hypothesis is None:
             return
         stable = running.stable
         if _is_shown_early(running.task):

@@ -19,6 +19,7 @@ from limelight.differences import describe_differences, differences
 from limelight.errors import RunError, UserError
 from limelight.files import write_whole
 from limelight.models.interface import longest_sequence
+from limelight.pipelines.options import SEARCH_ONLY, TextOptions
 from limelight.pipelines.translator import Translation, Translator
 from limelight.resumable import ResumableFile, places_of, resumable
 from limelight.synthesis.filters import Choose, Seen, best, fault, most_similar, tokenization_for
@@ -173,19 +174,16 @@ class _Work:
     def _translate(self, texts: list[str]) -> dict[str, Translation]:
         if not texts:
             return {}
-        options = self.job.options.copy()
+        source_lang, target_lang = self.job.direction or ("", "")
+        options: TextOptions = {
+            "source_lang": source_lang,
+            "target_lang": target_lang,
+            **SEARCH_ONLY,
+            **self.job.options,
+        }
         if sampling := options.get("sampling"):
             options["sampling"] = replace(sampling, seed=_seed_of(sampling.seed, self.tally.chunks))
-        source_lang, target_lang = self.job.direction or ("", "")
-        found = self.translator.translate(
-            texts,
-            source_lang=source_lang,
-            target_lang=target_lang,
-            batch_tokens=self.job.batch_tokens,
-            lines=True,
-            guards=False,
-            **options,
-        )
+        found = self.translator.translate(texts, batch_tokens=self.job.batch_tokens, **options)
         self.tally.translated += len(found)
         self.tally.tokens += sum(len(each.tokens) for each in found)
         return dict(zip(texts, found, strict=True))

@@ -1,7 +1,9 @@
 """Glossaries: source terms with required target terms; finding them in a text and in its translation.
 
 Target forms are inserted after the source words, between two marks (`text/marks.py`): a model that was trained with
-annotated terms (`augmentation.terms`) uses and inflects them (Dinu et al. 2019; Bergmanis & Pinnis 2021).
+annotated terms (`augmentation.terms`) uses and inflects them (Dinu et al. 2019; Bergmanis & Pinnis 2021). If a model
+does not use a term, or was not trained this way, dynamic beam allocation (`decoding/allocation.py`) finds the best
+translation with one of the term's forms.
 """
 
 from __future__ import annotations
@@ -15,10 +17,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from limelight.errors import UserError
-from limelight.text.marks import has_marks
+from limelight.text.marks import MARK, annotated, has_marks, without_marks
 from limelight.text.pair import BadLine
 from limelight.text.readers.segments import matches
 from limelight.text.readers.xml_units import Element, read_units
+from limelight.text.sentences import split_sentences
 from limelight.text.words import word_spans
 from limelight.untrusted import read_plain, shown
 
@@ -223,6 +226,44 @@ def forms_of(target: str, language: str) -> list[str]:
     words; the model's probabilities decide among them."""
     endings = _ENDINGS.get(re.split("[-_]", language.lower())[0], _ANY)
     return list(dict.fromkeys(form + ending for ending in endings for form in target.split("|")))
+
+
+def find_terms(text: str, glossary: Glossary | None) -> tuple[Match, ...]:
+    """The terms in a marked text that do not contain a placeholder."""
+    found = glossary.find(text) if glossary is not None else []
+    return tuple(match for match in found if not MARK.search(text, match.begin, match.end))
+
+
+def with_terms(text: str, terms: Sequence[Match]) -> str:
+    """The marked text with target forms after its terms."""
+    parts, place = list[str](), 0
+    for begin, end, term in terms:
+        parts += [text[place:begin], annotated(text[begin:end], term.target.split("|")[0])]
+        place = end
+    return "".join([*parts, text[place:]])
+
+
+def unused_terms(terms: Sequence[Match], translation: str) -> tuple[Match, ...]:
+    """The terms that a translation does not use."""
+    text = without_marks(translation)
+    return tuple(match for match in terms if not is_used(match.term.target, text))
+
+
+def without_added_sentences(translation: str, source: str, direction: tuple[str, str]) -> str:
+    """The translation up to as many sentences as its source has. A search that has to contain a term which the model
+    would hardly say puts it there: `Das Haus ist alt. Gebäude.`"""
+    count = len(split_sentences(source, direction[0]).texts)
+    return " ".join(split_sentences(translation, direction[1]).texts[:count])
+
+
+def phrases_of(terms: Sequence[Match], translation: str, language: str) -> list[tuple[str, ...]]:
+    """The target forms of each term; first the one that the translation already has, if any."""
+    text = without_marks(translation)
+    phrases = list[tuple[str, ...]]()
+    for target in dict.fromkeys(match.term.target for match in terms):
+        used = find_used(target, text)
+        phrases.append(tuple(dict.fromkeys([*([used] if used else []), *forms_of(target, language)])))
+    return phrases
 
 
 def _is_form(word: str, found: str) -> bool:

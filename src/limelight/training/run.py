@@ -5,12 +5,12 @@ from pathlib import Path
 import torch
 
 from limelight.config import RunConfig, dump_config, load_config
-from limelight.decoding.workers import settings_put_back
 from limelight.differences import describe_differences, differences
 from limelight.errors import RunError, UserError
 from limelight.files import cause, clear_leftovers, remove, write_whole
 from limelight.inference.precision import slow_precision
 from limelight.models.build import choose_device, count_parameters
+from limelight.pipelines.scheduler import settings_put_back
 from limelight.preparation.detector import keep_detector, share_detector
 from limelight.preparation.hold_out import HELD_OUT, plan_hold_out
 from limelight.preparation.pairs import Prepared

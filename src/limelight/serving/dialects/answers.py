@@ -34,6 +34,9 @@ class Hypothesis(Result):
     target_lang: str
     source_lang_confidence: float | None
     words: list[Word] = Field(description="Empty where their confidence is not known.")
+    moved: list[str] = Field([], description="Tags and variables that were placed by attention.")
+    failed: list[str] = Field([], description="Tags and variables that could not be placed.")
+    unused: list[str] = Field([], description="Terms that the translation does not have.")
 
 
 class Other(Hypothesis):
@@ -46,9 +49,6 @@ class Sentence(Hypothesis):
     """The best translation of a sentence, or of a segment between tags."""
 
     alternatives: list[Other] = Field(description="The others of the n-best list, best first.")
-    moved: list[str] = Field([], description="For text with tags or terms: what was placed by attention.")
-    failed: list[str] = Field([], description="For text with tags or terms: what could not be placed.")
-    unused: list[str] = Field([], description="Terms that the translation does not have.")
 
 
 class Detected(Result):

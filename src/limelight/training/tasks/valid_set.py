@@ -9,6 +9,7 @@ from limelight.batching.batch import Batch, cut_batches, make_batch
 from limelight.config import DecodingConfig
 from limelight.evaluation.metrics import choose_tokenization, corpus_bleu, corpus_chrf, require_scorable
 from limelight.models.interface import Seq2Seq, longest_sequence, require_room
+from limelight.pipelines.options import SEARCH_ONLY, TextOptions
 from limelight.pipelines.translator import Translator
 from limelight.text.pair import Pair
 from limelight.tokens import END, Tokenizers
@@ -76,7 +77,8 @@ class ValidSet:
         translator = Translator(
             model, self.tokenizers, decoding, precision=search_precision(precision), threads=torch.get_num_threads()
         )
-        found = translator.translate([pair.source for pair in pairs], beam_size=1, lines=True, guards=False)
+        asked: TextOptions = {**SEARCH_ONLY, "beam_size": 1}
+        found = translator.translate([pair.source for pair in pairs], **asked)
         return [output.text for output in found]
 
 

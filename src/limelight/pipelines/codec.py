@@ -1,0 +1,413 @@
+"""Between text and engine: sentences to requests, and hypotheses to translations."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import NamedTuple, TypeVar
+
+import torch
+
+from limelight.config import UNNAMED, DecodingConfig, Direction, find_direction, fitting_directions
+from limelight.decoding.constraints import Constraints
+from limelight.decoding.ensemble import Ensemble, prepare_each
+from limelight.decoding.hypothesis import Hypothesis
+from limelight.decoding.request import FREE, Request
+from limelight.decoding.settings import SearchSettings
+from limelight.decoding.shortlist import ShortOutput
+from limelight.decoding.utf8 import Utf8
+from limelight.inspection.maps import attention_map
+from limelight.models.interface import Seq2Seq, longest_sequence, require_room
+from limelight.pipelines.confidence import estimated
+from limelight.pipelines.phrases import NO_PHRASES, Phrases, PhraseTokens, constrained
+from limelight.pipelines.translation import Translation
+from limelight.storage.tables import Confidence, Shortlist
+from limelight.text.checks import recased, unknown_share
+from limelight.text.detection import LanguageDetector
+from limelight.text.foreign import foreign_language
+from limelight.text.kept_signs import INVISIBLE, find_unheld, held_characters
+from limelight.text.languages import normal_code
+from limelight.text.long_sentences import MAX_TOKENS
+from limelight.text.marks import MARK, has_marks, without_marks
+from limelight.text.number_notation import localized_numbers
+from limelight.text.numbers import has_digits
+from limelight.text.protect import Protected, protect_within, restore
+from limelight.text.protectors import Protector, numbers, spans_by
+from limelight.tokens import UNKNOWN, Tokenizers, tagged
+from limelight.tokens.marked import decode_marked, encode_marked_batch
+from limelight.tokens.tokenizer import byte_of
+
+SURE = 0.98
+"""Minimum probability with which a detected language is said to be another than the source language."""
+SOURCE_LANGUAGE = "source language"
+"""The warning for a text in another language, before its code: `source language: es`."""
+IN_TARGET_LANGUAGE = "already in target language"
+"""The warning for a text that comes back unchanged."""
+
+Result = TypeVar("Result")
+
+Steps = Generator[Request, list[Hypothesis], Result]
+"""Yields requests, is sent the hypotheses of each, best first, and returns a result."""
+
+
+class Part(NamedTuple):
+    """A sentence to be searched."""
+
+    text: str
+    direction: Direction | None = None
+    prefix: str = ""
+    place: tuple[int, ...] = (1,)
+    """The number of its text, and, except for its first sentence, the number of the sentence in it."""
+    marked: bool = False
+    """Whether the text and its translation are marked: their placeholders are reserved tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A sentence with its request."""
+
+    text: str
+    request: Request | None
+    """The request to an engine; None for a blank text."""
+    direction: Direction | None = None
+    """None for a model of one direction whose languages have no names."""
+    marked: bool = False
+    """See `Part`."""
+
+
+class Chosen(NamedTuple):
+    """The direction of a text."""
+
+    direction: Direction | None
+    """None for a model of one direction whose languages have no names."""
+    confidence: float | None = None
+    """The probability of its source language among those of the detector; None if it was not detected."""
+
+
+class Codec:
+    """A model with its tokenizers: makes requests of sentences, and translations of hypotheses."""
+
+    def __init__(
+        self,
+        model: Seq2Seq,
+        tokenizers: Tokenizers,
+        config: DecodingConfig | None = None,
+        *,
+        precision: str | None = None,
+        shortlist: Shortlist | None = None,
+        directions: Sequence[Direction] = (),
+    ) -> None:
+        self.directions = tuple(directions)
+        self.model = model
+        self.name = ""
+        """The name of the model in titles: the folder it was loaded from."""
+        self.confidence: Confidence | None = None
+        self.detector: LanguageDetector | None = None
+        self.knows_placeholders = False
+        """Whether the model was trained with placeholders, which protect spans."""
+        self.knows_terms = False
+        """Whether the model was trained with annotated terms; else terms are constraints of the search."""
+        self.tokenizers = tokenizers
+        self.config = config or DecodingConfig()
+        self.searched = model if precision is None else prepare_each(model, precision)
+        self.short = None if shortlist is None else ShortOutput(model, shortlist, precision or "fp32")
+        self._utf8 = Utf8.of(tokenizers.target)
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the model."""
+        weight = next(self.model.parameters(), None)
+        return torch.device("cpu") if weight is None else weight.device
+
+    def towards(self, direction: Direction | None) -> Tokenizers:
+        """The tokenizers for a direction, with the tag of its target language if the model has several.
+
+        Raises `UserError` if the model does not have the direction, or has several and None is given.
+        """
+        found = find_direction(self.directions, *(direction or ("", "")))
+        return self.tokenizers_of(found)
+
+    def tokenizers_of(self, direction: Direction | None) -> Tokenizers:
+        """The tokenizers for a direction of the model."""
+        if direction is None or len(self.directions) < 2:
+            return self.tokenizers
+        return tagged(self.tokenizers, direction.target)
+
+    def fits(self, text: str) -> bool:
+        """Whether a sentence, which may be marked, has at most `MAX_TOKENS` tokens."""
+        if 3 * len(text) <= MAX_TOKENS and text.isascii():  # a token for each byte, and a space before it
+            return True
+        marks = len(MARK.findall(text))
+        return len(self.tokenizers.source.encode(without_marks(text))) + marks <= MAX_TOKENS
+
+    def encode(self, parts: Sequence[Part], settings: SearchSettings) -> list[Prepared]:
+        """Sentences as requests. Raises `UserError` for a sentence that is too long."""
+        sources: list[list[int]] = [[] for _ in parts]
+        kinds = [(part.direction, part.marked) for part in parts]
+        for direction, marked in dict.fromkeys(kinds):
+            source = self.tokenizers_of(direction).source
+            places = [number for number, kind in enumerate(kinds) if kind == (direction, marked)]
+            texts = [parts[place].text for place in places]
+            texts = [each if each.isascii() else each.translate(INVISIBLE) for each in texts]
+            rows = encode_marked_batch(source, texts) if marked else source.encode_batch(texts)
+            for place, row in zip(places, rows, strict=True):
+                sources[place] = row
+        starts = self.tokenizers.target.encode_batch([part.prefix for part in parts])
+        longest = longest_sequence(self.model)
+        prepared = []
+        for part, ids, start in zip(parts, sources, starts, strict=True):
+            blank = not ids or not part.text.strip()
+            request = None if blank else self._request(ids, start, part.place, settings=settings, longest=longest)
+            prepared.append(Prepared(part.text, request, part.direction, part.marked))
+        return prepared
+
+    def _request(
+        self, source: list[int], prefix: list[int], place: tuple[int, ...], *, settings: SearchSettings,
+        longest: int | None,
+    ) -> Request:  # fmt: skip
+        limit = settings.max_length(len(source))
+        if longest is not None:
+            require_room(source, longest, f"text {place[0]}")
+            require_room(prefix, longest, f"prefix {place[0]}")
+            limit = min(limit, longest - 1)
+        source = [*source, self.model.end_id]
+        listed = None if self.short is None else self.short.listed(source, prefix)
+        return Request(source, limit, settings, tuple(prefix), shortlist=listed, substream=place)
+
+    def finish(self, prepared: Prepared, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
+        """The translation of a sentence from its hypotheses: the best one, with the others as alternatives. The
+        translation of a blank text, which has no hypotheses, is empty."""
+        source_lang, target_lang = names_of(prepared.direction)
+        empty = Translation(
+            "", 0.0, (), 0.0, prepared.text, finished=True, source_lang=source_lang, target_lang=target_lang
+        )
+        if not hypotheses:
+            return empty
+        target = self.tokenizers.target
+        decode_ids = partial(decode_marked, target) if prepared.marked else target.decode
+        found = []
+        for hypothesis in hypotheses:
+            each = replace(
+                empty,
+                text=_one_line(decode_ids(hypothesis.ids)),
+                score=hypothesis.score,
+                tokens=tuple(target.pieces(hypothesis.ids)),
+                log_probability=hypothesis.log_probability,
+                finished=hypothesis.finished,
+            )
+            if self.confidence is not None:
+                name = str(prepared.direction or "")
+                of_sentence, words = estimated(self.confidence, name, target, each, hypothesis)
+                each = replace(each, confidence=of_sentence, words=words)
+            found.append(each)
+        return replace(found[0], alternatives=tuple(found[1:]))
+
+    @cached_property
+    def phrase_tokens(self) -> PhraseTokens:
+        """Phrases as tokens of the target vocabulary."""
+        return PhraseTokens(self.tokenizers.target)
+
+    def constraints(self, phrases: Phrases) -> Constraints:
+        """Phrases as constraints of a request. Raises `UserError` for a phrase without tokens in the vocabulary."""
+        return self.phrase_tokens.constraints(phrases) if any(phrases) else FREE
+
+    @cached_property
+    def _letters(self) -> frozenset[str]:
+        """The letters in the source vocabulary, in lower case."""
+        source = self.tokenizers.source
+        return frozenset("".join(source.pieces(range(source.size))).lower())
+
+    @cached_property
+    def _held(self) -> frozenset[str]:
+        """The characters that the source vocabulary holds; those that are no letters are in the target's, too."""
+        source, target = (held_characters(each.pieces(range(each.size))) for each in self.tokenizers)
+        return frozenset(each for each in source if each.isalnum() or each in target)
+
+    def unheld(self, text: str, language: str) -> Sequence[tuple[int, int]]:
+        """The parts of a text that the vocabulary does not hold (`text/kept_signs.py`)."""
+        return () if self._held.issuperset(text) else find_unheld(text, self._held, language)
+
+    def unknown_share(self, text: str, request: Request) -> float:
+        """The share of letters of a text that are not in the source vocabulary."""
+        ids = request.source[:-1]
+        if UNKNOWN not in ids and not any(map(byte_of, self.tokenizers.source.pieces(ids))):
+            return 0.0
+        return unknown_share(text, self._letters)
+
+    def recase(self, text: str) -> str:
+        """Text in capitals or title case in sentence case."""
+        return recased(text, self.tokenizers.source.encode)
+
+    def uncovered(self, prepared: Prepared, found: Translation) -> float:
+        """The share of source words to which a translation does not attend; 0 if unknown."""
+        if isinstance(self.model, Ensemble) or prepared.marked:
+            return 0.0
+        tokenizers = self.tokenizers_of(prepared.direction)
+        return attention_map(self.model, tokenizers, prepared.text, tokenizers.target.encode(found.text)).uncovered()
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence under translation, with its first request, for the guards."""
+
+    codec: Codec
+    prepared: Prepared
+    request: Request
+    phrases: Phrases = NO_PHRASES
+
+    @property
+    def text(self) -> str:
+        """The source."""
+        return self.prepared.text
+
+    @property
+    def settings(self) -> SearchSettings:
+        """The settings of its request."""
+        return self.request.settings
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the request has neither a forced prefix nor phrases."""
+        return not self.request.prefix and not self.request.constraints.include
+
+    @property
+    def knows_placeholders(self) -> bool:
+        """Whether more of it can be protected. Numbers in phrases cannot be placeholders."""
+        return self.codec.knows_placeholders and not self.phrases.has_digits
+
+    def unheld(self, text: str) -> Sequence[tuple[int, int]]:
+        """The parts of a text that the vocabulary does not hold."""
+        return self.codec.unheld(text, names_of(self.prepared.direction)[0])
+
+    def ask(self, request: Request) -> Steps[list[Hypothesis]]:
+        """The hypotheses of a request, from one search, or several if an excluded phrase occurs in other tokens."""
+        if any(self.phrases):
+            return (yield from self.codec.phrase_tokens.searched(request, self.phrases))
+        return (yield request)
+
+    def search(
+        self,
+        text: str | None = None,
+        *,
+        settings: SearchSettings | None = None,
+        protectors: Sequence[Protector] = (),
+    ) -> Steps[list[Translation]]:
+        """Its translations, best first; of another `text` or with other `settings` if given.
+
+        If the model knows placeholders, numbers with separators, what the vocabulary does not hold, and what
+        `protectors` find, are placeholders in the model's input; with phrases to include, all numbers are, so that no
+        phrase can divide one. If nothing else is left to translate, there is no search.
+        """
+        text, asked, protected = self.text if text is None else text, self.prepared, None
+        if self.knows_placeholders and not self.request.prefix and (protectors or self._has_fixed(text)):
+            protected = self._protected(text, protectors)
+        if protected is not None and not protected.has_words and self.is_free:
+            nothing = self.codec.finish(replace(asked, request=None))
+            return [replace(nothing, source=self.text, text=restore(protected.text, protected).text)]
+        if protected is not None:
+            asked = self._remade(protected.text, marked=True)
+        elif text != self.text:
+            asked = self._remade(text, marked=asked.marked)
+        if asked.request is None:
+            return []
+        request = asked.request if settings is None else replace(asked.request, settings=settings)
+        found = self.codec.finish(asked, (yield from self.ask(request)))
+        several = (replace(each, source=self.text, alternatives=()) for each in (found, *found.alternatives))
+        if protected is None:
+            return list(several)
+        return [_with_spans(each, protected) for each in several]
+
+    def _has_fixed(self, text: str) -> bool:
+        """Whether a text has parts that are always placeholders."""
+        return has_digits(text) or bool(self.unheld(text))
+
+    def _remade(self, text: str, *, marked: bool) -> Prepared:
+        """The prepared sentence with another text."""
+        part = Part(text, self.prepared.direction, "", self.request.substream, marked)
+        [other] = self.codec.encode([part], self.request.settings)
+        return with_constraints(other, self.request.constraints)
+
+    def _protected(self, text: str, protectors: Sequence[Protector]) -> Protected | None:
+        """A text with placeholders for numbers with separators, in the notation of the target language, and for what
+        `protectors` find. None if there are none, or more than there are placeholders."""
+        source, target = names_of(self.prepared.direction)
+        if not self.prepared.marked and has_marks(text):
+            return None
+        try:
+            every = bool(self.request.constraints.include)
+            protected = protect_within(text, [*protectors, numbers(source, every=every), spans_by(self.unheld)])
+        except ValueError:
+            return None
+        if protected.text == text:
+            return None
+        written = localized_numbers(text, source, target)
+        spans = (span._replace(text=written.get(span.text, span.text)) for span in protected.spans)
+        return protected._replace(spans=tuple(spans))
+
+
+def _with_spans(translation: Translation, protected: Protected) -> Translation:
+    """A translation with its spans in place of the placeholders."""
+    words = (replace(each, text=restore(each.text, protected).text) for each in translation.words)
+    return replace(translation, text=restore(translation.text, protected).text, words=tuple(words))
+
+
+def names_of(direction: Direction | None) -> tuple[str, str]:
+    """The languages of a direction; empty if they have no names."""
+    source, target = direction or ("", "")
+    return ("" if source == UNNAMED["source"] else source), ("" if target == UNNAMED["target"] else target)
+
+
+def with_constraints(prepared: Prepared, constraints: Constraints) -> Prepared:
+    """The sentence with constraints in its request."""
+    if prepared.request is None or not any(constraints):
+        return prepared
+    return replace(prepared, request=constrained(prepared.request, constraints))
+
+
+def choose_direction(
+    directions: Sequence[Direction], detector: LanguageDetector | None, text: str, source: str = "", target: str = ""
+) -> Chosen:
+    """The requested direction. If several directions fit and no source language is given, it is detected.
+
+    Raises `UserError`, as `find_direction` does, if none fits, or several with this source language.
+    """
+    fitting = fitting_directions(directions, source, target)
+    sources = {direction.source for direction in fitting}
+    if source or detector is None or len(sources) < 2 or not sources <= set(detector.languages):
+        return Chosen(find_direction(directions, source, target))
+    probabilities = detector.probabilities(text)
+    language = max(sorted(sources), key=lambda each: probabilities[each])
+    return Chosen(find_direction(directions, language, target), probabilities[language])
+
+
+def other_language(
+    directions: Sequence[Direction], detector: LanguageDetector | None, text: str, direction: Direction | None
+) -> str:
+    """The code of the language that a text is in, if that is clear and not the source language of `direction`, which
+    nobody has named; else an empty string."""
+    source, _ = names_of(direction)
+    if not source:
+        return ""
+    told = {source} if detector is None else {*detector.languages, *(each.source for each in directions)}
+    if found := foreign_language(text, told):
+        return found
+    if detector is None or source not in detector.languages or len(text.split()) < 2:
+        return ""
+    language, probability = detector.detect(text)
+    return language if language != source and probability >= SURE else ""
+
+
+def unchanged(text: str, language: str, direction: Direction | None) -> Translation | None:
+    """The translation of a text that is in the target language already: the text itself. None for any other one."""
+    _, target = names_of(direction)
+    if not language or normal_code(language) != normal_code(target):
+        return None
+    return Translation(
+        text, 0.0, (), 0.0, text, finished=True, warnings=(IN_TARGET_LANGUAGE,), source_lang=target, target_lang=target
+    )
+
+
+def _one_line(text: str) -> str:
+    """The text without line ends: each input line gives one output line."""
+    return text.replace("\r", " ").replace("\n", " ")

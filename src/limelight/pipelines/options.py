@@ -1,0 +1,121 @@
+"""The settings of a call: what is asked for, completed with the model's own values and checked once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from limelight.config import DecodingConfig
+from limelight.decoding.constraints import Constraints
+from limelight.decoding.request import FREE
+from limelight.decoding.settings import SearchOptions, SearchSettings, search_settings
+from limelight.errors import UserError
+from limelight.pipelines.phrases import NO_PHRASES, WIDTH, Phrases
+from limelight.text.glossary import Glossary
+from limelight.text.plan import has_spans
+from limelight.text.protectors import DEFAULT, Protector, pattern
+
+
+class TextOptions(SearchOptions, total=False):
+    """Options of a translation in addition to the search options.
+
+    source_lang, target_lang: the direction, for a model that has several; may be omitted if unambiguous.
+    lines: each text is one sentence; else a text is split into sentences, and the line breaks and spaces between them
+        are kept. A text with a `prefix` is always one sentence.
+    guards: check each translation for faults, and search again if it has any: `pipelines/guards.py`. Default: True.
+        Without them `warnings` are empty.
+    protect: what comes through unchanged: tags, variables, addresses and the like (`text/protectors.py`), and the
+        matches of the given regular expressions; False protects nothing. Default: tags, variables, addresses if the
+        model was trained with placeholders, or if there is a glossary.
+    glossary: terms and their required translations.
+    must_include: phrases that each translation has to contain literally; `"lamp|lamps"` is a phrase with two forms, of
+        which one has to occur. A text is one sentence then.
+    must_not_include: phrases that a translation must not contain.
+    detected: nobody has named `source_lang`. As without `source_lang`, a text that is clearly in the target language
+        comes back unchanged, and one that is clearly in another language has a warning. Not without `guards`.
+    """
+
+    source_lang: str | None
+    target_lang: str | None
+    lines: bool
+    guards: bool
+    protect: bool | Sequence[str | Protector] | None
+    glossary: Glossary | None
+    must_include: Sequence[str] | None
+    must_not_include: Sequence[str] | None
+    detected: bool
+
+
+SEARCH_ONLY: TextOptions = {"lines": True, "guards": False, "protect": False}
+"""Options for what the search alone finds, as measurements need it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The settings of a call, complete and checked: `Translator.options` makes them."""
+
+    search: SearchSettings
+    source_lang: str = ""
+    target_lang: str = ""
+    lines: bool = False
+    guards: bool = True
+    detected: bool = False
+    protectors: tuple[Protector, ...] = ()
+    glossary: Glossary | None = None
+    phrases: Phrases = NO_PHRASES
+    constraints: Constraints = FREE
+    """`phrases` as tokens."""
+    carry_tags: bool = False
+    """Whether tags are in the model's input, as for an ensemble, which has no attention to place them by."""
+    beam_given: bool = False
+    """Whether the beam size was asked for, so that searches for phrases do not widen it."""
+
+    @classmethod
+    def of(cls, config: DecodingConfig, asked: TextOptions, *, protects: bool) -> Options:
+        """The model's defaults with what is asked for; `protects` is the default of `protect`.
+
+        Raises `UserError` as `search_settings` does, and for phrases together with a glossary.
+        """
+        own = TextOptions.__annotations__.keys() - SearchOptions.__annotations__.keys()
+        searched = {name: value for name, value in asked.items() if name not in own}
+        search, phrases = search_settings(config, cast(SearchOptions, searched)), NO_PHRASES
+        include, exclude, glossary = asked.get("must_include"), asked.get("must_not_include"), asked.get("glossary")
+        if include or exclude:
+            phrases = Phrases.of(include, exclude)
+        if include and glossary is not None:
+            raise UserError("must_include and a glossary exclude each other: name the phrases in the glossary")
+        made = cls(
+            search,
+            beam_given=asked.get("beam_size") is not None,
+            source_lang=asked.get("source_lang") or "",
+            target_lang=asked.get("target_lang") or "",
+            lines=bool(asked.get("lines")),
+            guards=bool(asked.get("guards", True)),
+            detected=bool(asked.get("detected")) or not asked.get("source_lang"),
+            protectors=_protectors(asked.get("protect"), phrases, default=protects),
+            glossary=glossary,
+        )
+        return made.with_phrases(phrases)
+
+    def with_phrases(self, phrases: Phrases, constraints: Constraints = FREE) -> Options:
+        """The same for a search with phrases, with a wider beam if some have to be included."""
+        search = self.search
+        if phrases.include and not self.beam_given and search.sampling is None:
+            search = replace(search, beam_size=max(WIDTH, search.beam_size))
+        return replace(self, search=search, phrases=phrases, constraints=constraints)
+
+
+def _protectors(
+    asked: bool | Sequence[str | Protector] | None, phrases: Phrases, *, default: bool
+) -> tuple[Protector, ...]:
+    """The protectors of a call. A phrase that has to be in a translation and would be protected in its source excludes
+    the default ones: it would occur twice."""
+    if isinstance(asked, bool) or asked is None:
+        forms = [form for forms in phrases.include for form in forms]
+        if asked is None and any(has_spans(form, DEFAULT) for form in forms):
+            return ()
+        return DEFAULT if asked or (asked is None and default) else ()
+    if isinstance(asked, str):
+        raise UserError(f"protect is a list of expressions: write [{asked!r}]")
+    return (*DEFAULT, *(pattern(each) if isinstance(each, str) else each for each in asked))

@@ -1,0 +1,134 @@
+"""The way of one sentence: search, guards, repair of its placeholders, and another search for terms it does not use.
+
+`translated` is a generator that yields requests to an engine, one at a time, and is sent their hypotheses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from limelight.errors import UserError
+from limelight.pipelines.codec import Codec, Part, Sentence, Steps, names_of, with_constraints
+from limelight.pipelines.guards import guarded
+from limelight.pipelines.options import Options
+from limelight.pipelines.phrases import Phrases
+from limelight.pipelines.repair_marks import Repaired, repair
+from limelight.pipelines.translation import Translation, joined, token_weights
+from limelight.text.glossary import Match, phrases_of, unused_terms, without_added_sentences
+from limelight.text.marks import MARK, mark_number
+from limelight.text.plan import MarkedSentence, Plan
+
+OF_MARKS = ("placeholder lost", "phrase missing")
+"""Warnings of a marked sentence that say nothing of the text: lost placeholders are put back, and phrases are terms."""
+
+
+class Rank(NamedTuple):
+    """A translation of a sentence, with its placeholders."""
+
+    repaired: Repaired
+    translation: Translation
+
+
+class Found(NamedTuple):
+    """The result for a sentence."""
+
+    source: MarkedSentence
+    ranks: tuple[Rank, ...] = ()
+    """Best first; those with all their placeholders come before the others. Empty for a sentence that was not
+    translated."""
+    unused: tuple[Match, ...] = ()
+    """Terms that the best translation does not use."""
+
+
+def translated(codec: Codec, source: MarkedSentence, part: Part, options: Options) -> Steps[Found]:
+    """The translations of a sentence."""
+    found = _found(codec, source, part, (yield from _searched(codec, part, options)))
+    if not found.unused or options.search.sampling is not None:
+        return found
+    phrases = Phrases(tuple(phrases_of(source.terms, found.ranks[0].repaired.text, names_of(part.direction)[1])))
+    try:
+        constraints = codec.constraints(phrases)
+    except UserError:  # a term without tokens in the vocabulary
+        return found
+    again = yield from _searched(codec, part, options.with_phrases(phrases, constraints))
+    other = _found(codec, source, part, again)
+    text = without_added_sentences(other.ranks[0].repaired.text, source.text, names_of(part.direction))
+    other = other._replace(unused=unused_terms(source.terms, text))
+    return other if len(other.unused) < len(found.unused) else found
+
+
+def _searched(codec: Codec, part: Part, options: Options) -> Steps[Translation]:
+    """The translation of a sentence by the search and the guards, with its alternatives."""
+    [prepared] = codec.encode([part], options.search)
+    prepared = with_constraints(prepared, options.constraints)
+    if prepared.request is None:
+        return codec.finish(prepared)
+    sentence = Sentence(codec, prepared, prepared.request, options.phrases)
+    if options.guards:
+        found = yield from guarded(sentence)
+    else:
+        found = codec.finish(prepared, (yield from sentence.ask(prepared.request)))
+    if not any(options.phrases):
+        return found
+    return replace(found, warnings=(*found.warnings, *options.phrases.warnings(found.text)))
+
+
+def _found(codec: Codec, source: MarkedSentence, part: Part, translation: Translation) -> Found:
+    """The translations of a sentence with their placeholders repaired."""
+    each = (replace(translation, alternatives=()), *translation.alternatives)
+    if not (part.marked or source.spans or source.terms):
+        return Found(source, tuple(Rank(Repaired(one.text, is_whole=True), one) for one in each))
+    warnings = tuple(name for name in translation.warnings if name not in OF_MARKS)
+    ranks = [
+        Rank(repair(codec, source.text, source.spans, one.text, part.direction), replace(one, warnings=warnings))
+        for one in each
+    ]
+    first = next((place for place, rank in enumerate(ranks) if rank.repaired.is_whole), 0)
+    ranks.insert(0, ranks.pop(first))
+    return Found(source, tuple(ranks), unused_terms(source.terms, ranks[0].repaired.text))
+
+
+def joined_sentences(plan: Plan, found: Sequence[Found], source_lang_confidence: float | None = None) -> Translation:
+    """The translation of a text from those of its sentences; that of a text without sentences has no tokens.
+
+    The alternative of a rank consists of the alternatives of this rank of each sentence, or of its last one. Sentences
+    have the same weights in all of them, so that the list is in the order of scores.
+    """
+    sentences = [each for each in found if each.ranks]
+    if not sentences:
+        text = "" if plan.plain is not None else plan.join([None for _ in found])[0]
+        return Translation(text, 0.0, (), 0.0, plan.text, finished=True, source_lang_confidence=source_lang_confidence)
+    if plan.plain is not None and plan.plain.gaps == ("", ""):
+        [only] = sentences
+        best, *others = (rank.translation for rank in only.ranks)
+        best = replace(best, source=plan.text, alternatives=tuple(others))
+    else:
+        weights = token_weights([each.ranks[0].translation for each in sentences])
+        ranks = range(max(len(each.ranks) for each in sentences))
+        best, *others = (_joined(plan, found, weights, rank) for rank in ranks)
+        best = replace(best, alternatives=tuple(others))
+    return replace(best, source_lang_confidence=source_lang_confidence)
+
+
+def _joined(plan: Plan, found: Sequence[Found], weights: Sequence[int], rank: int) -> Translation:
+    """The text of the translations of a rank."""
+    moved, unused = list[str](), list[str]()
+    texts, translations, lost = list[str | None](), list[Translation](), list[str]()
+    for source, ranks, terms in found:
+        if not ranks:
+            texts.append(None)
+            continue
+        repaired, translation = ranks[: rank + 1][-1]
+        sent = {mark_number(mark) for mark in MARK.findall(source.sent)}
+        moved += [source.spans[number].text for number in repaired.moved if number in sent]
+        lost += [source.spans[number].text for number in repaired.failed]
+        unused += [match.term.target for match in terms]
+        texts.append(repaired.text)
+        translations.append(translation)
+    text, failed = plan.join(texts)
+    failed = [*lost, *failed]
+    whole = joined(plan.text, text, translations, weights)
+    warnings = (*whole.warnings, *["span misplaced"] * bool(failed), *["term not used"] * bool(unused))
+    return replace(whole, warnings=warnings, moved=tuple(moved), failed=tuple(failed), unused=tuple(unused))

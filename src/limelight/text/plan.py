@@ -1,0 +1,287 @@
+"""A text as the sentences that a model translates: spans become placeholders, sentences stay apart, terms are found.
+
+    plan = plan_text("Press <b>{key}</b>. Then wait.", DEFAULT)
+    text, failed = plan.join([translated(sentence) for sentence in plan.sentences])
+
+Sentences are marked text (`text/marks.py`). Tags are removed from the model's input, and placed by its attention
+weights. A text without spans and terms is a plan of plain sentences.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from limelight.text.glossary import Glossary, Match, find_terms
+from limelight.text.icu import IN_BRANCHES, MAX_NESTED, Apostrophes, branches
+from limelight.text.long_sentences import Fits, is_short, with_short
+from limelight.text.marks import MARK, PLACEHOLDER, mark_number, placeholder, without_marks
+from limelight.text.protect import VALUE, Protected, Span, divide, protect, restore
+from limelight.text.protectors import Protector, find_spans
+from limelight.text.sentences import Sentences, split_sentences
+from limelight.text.units.unit import is_code
+
+ENDS = ".!?…。！？"
+TAIL = re.compile(rf"(?<=\w)((?:\s*[(\[]{PLACEHOLDER.pattern}[)\]]|\s?:\s{PLACEHOLDER.pattern})+)([{ENDS}]*)\Z")
+"""Placeholders in brackets or after a colon at the end of a sentence, which do not affect the rest of it."""
+
+
+class MarkedSentence(NamedTuple):
+    """A sentence with placeholders, numbered from 0."""
+
+    text: str
+    spans: tuple[Span, ...] = ()
+    """The spans of its placeholders; partners are numbers within the sentence, -1 for those of other sentences."""
+    numbers: tuple[int, ...] = ()
+    """The numbers of these spans in the whole part."""
+    prefix: str = ""
+    """Marks before the sentence, which stay there."""
+    suffix: str = ""
+    tail: str = ""
+    """Separate marks at its end, as in `Copied (%d).`, which stay before its final punctuation."""
+    sent: str = ""
+    """The model's input: the sentence without the tags that attention places."""
+    terms: tuple[Match, ...] = ()
+    """Terms of the glossary in `sent`."""
+
+    def with_tail(self, translation: str) -> str:
+        """A translation with the tail before its final punctuation."""
+        body = translation.rstrip(ENDS) if self.tail else translation
+        return f"{body}{self.tail}{translation[len(body) :]}"
+
+    @property
+    def has_words(self) -> bool:
+        """Whether there is anything to translate."""
+        return any(character.isalpha() for character in without_marks(self.text))
+
+
+class Branch(NamedTuple):
+    """The text in a branch of an ICU message, which is a span of a part."""
+
+    span: int
+    begin: int
+    """Its begin in the span."""
+    end: int
+    parts: tuple[PlanPart, ...]
+    apostrophes: Apostrophes
+
+
+class PlanPart(NamedTuple):
+    """A text, or a part of one, with at most as many spans as there are placeholders."""
+
+    protected: Protected
+    gaps: Sentences
+    """The text between its sentences."""
+    sentences: tuple[MarkedSentence, ...]
+    branches: tuple[Branch, ...] = ()
+    """The branches of the messages among its spans, in order."""
+
+
+class Plan(NamedTuple):
+    """A text as sentences, in one of two forms."""
+
+    text: str
+    plain: Sentences | None
+    """The sentences of a text without spans and terms."""
+    parts: tuple[PlanPart, ...] = ()
+    """The consecutive parts of any other text."""
+
+    @property
+    def sentences(self) -> list[MarkedSentence | None]:
+        """All sentences: those of each part, then those in its messages. None for a sentence without words in a text
+        with spans, which is not translated."""
+        if self.plain is not None:
+            return [MarkedSentence(text, sent=text) for text in self.plain.texts]
+        return [each if each.has_words else None for each in _sentences(self.parts)]
+
+    def join(self, texts: Sequence[str | None]) -> tuple[str, list[str]]:
+        """The text with other sentences, and the spans that are not whole in it. `texts` has a marked text for each of
+        `sentences`; None leaves the sentence unchanged."""
+        if self.plain is not None:
+            return self.plain.join([text or "" for text in texts]), []
+        failed = list[str]()
+        return _rebuilt(self.parts, iter(texts), failed), failed
+
+
+def plan_text(
+    text: str,
+    protectors: Sequence[Protector] = (),
+    language: str = "en",
+    glossary: Glossary | None = None,
+    *,
+    carry_tags: bool = False,
+    whole: bool = False,
+    fits: Fits = is_short,
+) -> Plan:
+    """Protect the spans of a text, and split it into sentences by the rules of its language, unless it is to stay
+    `whole`.
+
+    With `carry_tags` tags are placeholders in the model's input, like variables; else they are removed from the input
+    and placed by attention weights. Sentences that do not fit are divided.
+    """
+    if not has_spans(text, protectors) and not (glossary and glossary.find(text)):
+        sentences = Sentences((text,), ("", "")) if whole else split_sentences(text, language)
+        return Plan(text, with_short(sentences, fits))
+
+    def prepared(text: str, protectors: Sequence[Protector], nested: int) -> tuple[PlanPart, ...]:
+        parts = list[PlanPart]()
+        for piece in divide(text, protectors):
+            protected = protect(piece, protectors)
+            split = with_short(_split(protected, "" if whole else language), fits)
+            sentences = (_sentence(each, protected.spans, carry_tags=carry_tags) for each in split.texts)
+            inner = tuple(opened(protected, protectors, nested)) if nested < MAX_NESTED else ()
+            parts.append(PlanPart(protected, split, tuple(_with_terms(each, glossary) for each in sentences), inner))
+        return tuple(parts)
+
+    def opened(protected: Protected, protectors: Sequence[Protector], nested: int) -> Iterator[Branch]:
+        for number, span in enumerate(protected.spans):
+            apostrophes = Apostrophes(span.text)
+            for begin, end in branches(span.text):
+                inner = apostrophes.read(span.text[begin:end])
+                found = prepared(inner, protectors if nested else [*protectors, *IN_BRANCHES], nested + 1)
+                yield Branch(number, begin, end, found, apostrophes)
+
+    return Plan(text, None, prepared(text, protectors, 0))
+
+
+def has_spans(text: str, protectors: Sequence[Protector]) -> bool:
+    """Whether a text has spans to protect; without protectors it has none, whatever its characters."""
+    return bool(protectors) and bool(find_spans(text, protectors))
+
+
+def without_spans(text: str, protectors: Sequence[Protector]) -> str:
+    """The text with a space in place of each span, to detect its language."""
+    parts, place = list[str](), 0
+    for span in find_spans(text, protectors) if protectors else ():
+        parts.append(text[place : span.begin])
+        place = span.end
+    return " ".join([*parts, text[place:]])
+
+
+def renumbered(text: str, numbers: Sequence[int]) -> str:
+    """A marked text whose placeholders have these numbers instead of 0, 1, 2..."""
+    return PLACEHOLDER.sub(lambda match: placeholder(numbers[mark_number(match[0])]), text)
+
+
+def without_placeholders(text: str, missing: Sequence[int], spans: Sequence[Span]) -> tuple[str, dict[int, int]]:
+    """A marked text without some placeholders, and the places in it of all kept and removed ones. Those of white space
+    become a space."""
+    parts, places, size, place = list[str](), dict[int, int](), 0, 0
+    for match in MARK.finditer(text):
+        parts.append(text[place : match.start()])
+        size += len(parts[-1])
+        places[mark_number(match[0])] = size
+        place = match.end()
+        if mark_number(match[0]) not in missing:
+            parts.append(match[0])
+            size += 1
+        elif (not size or parts[-1].endswith(" ")) and text[place : place + 1] == " ":
+            place += 1  # one of the two spaces around it
+        elif spans[mark_number(match[0])].role == "space" and text[place : place + 1] != " ":
+            parts.append(" ")
+            size += 1
+    return "".join([*parts, text[place:]]), places
+
+
+def _sentences(parts: Sequence[PlanPart]) -> Iterator[MarkedSentence]:
+    for part in parts:
+        yield from part.sentences
+        for branch in part.branches:
+            yield from _sentences(branch.parts)
+
+
+def _rebuilt(
+    parts: Sequence[PlanPart], waiting: Iterator[str | None], failed: list[str], apostrophes: Apostrophes | None = None
+) -> str:
+    """The text with its translated sentences, the messages in it with those of their branches; spans that are not whole
+    are added to `failed`."""
+    texts = list[str]()
+    for part in parts:
+        sentences = list[str]()
+        for source in part.sentences:
+            text = next(waiting)
+            text = source.text if text is None else text
+            text = renumbered(text, source.numbers) if source.numbers else without_marks(text)
+            sentences.append(source.prefix + source.with_tail(text) + source.suffix)
+        spans = list(part.protected.spans)
+        replaced = [(each, _rebuilt(each.parts, waiting, failed, each.apostrophes)) for each in part.branches]
+        for branch, text in reversed(replaced):
+            raw = spans[branch.span].text
+            spans[branch.span] = spans[branch.span]._replace(text=raw[: branch.begin] + text + raw[branch.end :])
+        joined = part.gaps.join(sentences)
+        marked = joined if apostrophes is None else apostrophes.write(joined)
+        restored = restore(marked, part.protected._replace(spans=tuple(spans)))
+        texts.append(restored.text)
+        failed += [part.protected.spans[number].text for number in sorted({*restored.missing, *restored.misplaced})]
+    return "".join(texts)
+
+
+def _split(protected: Protected, language: str) -> Sentences:
+    """The sentences of a text; without a language one for each line. Lines also end at spans that break them."""
+    texts, gaps, place = list[str](), [""], 0
+    breaks = (match for match in MARK.finditer(protected.text) if _breaks(match[0], protected.spans))
+    for begin, end in [*(match.span() for match in breaks), (len(protected.text), len(protected.text))]:
+        line = protected.text[place:begin]
+        bare = line.strip()
+        outer = line.partition(bare) if bare else ("", "", line)
+        whole = Sentences((bare,), (outer[0], outer[2])) if bare else Sentences((), (line,))
+        split = split_sentences(line, language) if language else whole
+        gaps[-1] += split.gaps[0]
+        gaps += split.gaps[1:]
+        texts += split.texts
+        gaps[-1] += protected.text[begin:end]
+        place = end
+    return Sentences(tuple(texts), tuple(gaps))
+
+
+def _breaks(mark: str, spans: Sequence[Span]) -> bool:
+    return mark_number(mark) < len(spans) and spans[mark_number(mark)].role == "break"
+
+
+def _sentence(text: str, spans: Sequence[Span], *, carry_tags: bool) -> MarkedSentence:
+    """One sentence; tags at its ends that belong to other sentences, or are single, are kept outside of it."""
+    begin, end = _inside(text, spans)
+    apart = TAIL.search(text, begin, end)
+    if apart and any(spans[mark_number(mark)].role in ("open", "close") for mark in MARK.findall(apart[1])):
+        apart = None
+    tail = apart[1] if apart else ""
+    inner = text[begin : apart.start()] + apart[2] if apart else text[begin:end]
+    numbers = [mark_number(mark) for mark in MARK.findall(inner)]
+    local = {number: place for place, number in enumerate(numbers)}
+    own = tuple(spans[number]._replace(partner=local.get(spans[number].partner, -1)) for number in numbers)
+    marked = PLACEHOLDER.sub(lambda match: placeholder(local[mark_number(match[0])]), inner)
+    left_out = [] if carry_tags else [number for number, span in enumerate(own) if _is_tag(span)]
+    sent = without_placeholders(marked, left_out, own)[0] if left_out else marked
+    return MarkedSentence(marked, own, tuple(numbers), text[:begin], text[end:], tail, sent)
+
+
+def _with_terms(sentence: MarkedSentence, glossary: Glossary | None) -> MarkedSentence:
+    return sentence if glossary is None else sentence._replace(terms=find_terms(sentence.sent, glossary))
+
+
+def _is_tag(span: Span) -> bool:
+    """Whether a span is markup, which has no text itself; a code with unknown content may have some."""
+    return span.role in ("open", "close", "space") or span.name not in ("", "code", VALUE)
+
+
+def _inside(text: str, spans: Sequence[Span]) -> tuple[int, int]:
+    """Begin and end of the sentence without tags at its ends: a pair around it, or tags whose partner is outside."""
+    numbers = [mark_number(mark) for mark in MARK.findall(text)]
+    begin, end = 0, len(text)
+    while begin < end:
+        first, last = _tag(text[begin], spans), _tag(text[end - 1], spans)
+        around = first is not None and first.partner >= 0 and text[end - 1] == placeholder(first.partner)
+        before = around or (first is not None and first.partner not in numbers)
+        after = around or (not before and last is not None and last.partner not in numbers)
+        if not (before or after):
+            break
+        begin = len(text) - len(text[begin + 1 :].lstrip(" ")) if before else begin
+        end = max(begin, len(text[: end - 1].rstrip(" "))) if after else end
+    return begin, end
+
+
+def _tag(character: str, spans: Sequence[Span]) -> Span | None:
+    """The span of a placeholder, if it is a tag."""
+    span = spans[mark_number(character)] if PLACEHOLDER.match(character) else None
+    return span if span is not None and (_is_tag(span) or is_code(span.text)) and span.name != VALUE else None
