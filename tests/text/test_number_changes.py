@@ -106,6 +106,7 @@ def test_a_changed_number_is_lost(source: str, output: str, missing: list[str]) 
 
 def test_times_keep_their_half_of_the_day() -> None:
     assert lost("um 14:30 Uhr", "at 2:30", ("de", "en")) == ["14:30"]
+    assert lost("at 2:30 am", "à 14 h 30", ("en", "fr")) == ["2:30 am"]
     assert lost("um 14:30 Uhr", "at 2:30 pm", ("de", "en")) == []
 
 

@@ -46,7 +46,8 @@ def find_unheld(text: str, held: Collection[str], language: str = "") -> list[Sp
     """The parts of a text that a vocabulary does not hold: signs with the marks that follow them, and words with such a
     letter, as a whole. Adjacent ones are one part.
 
-    The letters of the language of the text are in no part: a model has learned their bytes. In scripts without spaces
+    The letters of the language of the text are in no part, nor are signs of amounts: a model has learned their bytes,
+    and a sign alone would be separated from its number. In scripts without spaces
     between words only the letters themselves are parts.
 
     Args:
@@ -54,7 +55,8 @@ def find_unheld(text: str, held: Collection[str], language: str = "") -> list[Sp
         language: the code of the language of the text; empty if unknown.
     """
     units = list(_units(text))
-    missing = [_is_unheld(text[begin:end], held, language) for begin, end in units]
+    amounts = {place for match in _AMOUNT.finditer(text) for place in range(*match.span())}
+    missing = [begin not in amounts and _is_unheld(text[begin:end], held, language) for begin, end in units]
     taken = set[int]()
     for place, is_missing in enumerate(missing):
         if is_missing:

@@ -182,7 +182,8 @@ def _loosely(one: Number, other: Number, late: tuple[bool, bool], texts: tuple[s
     if one.kind == other.kind == "code":  # the word in it may be translated: field2
         words = [_LONG_WORD.search(each.text) for each in (one, other)]
         return all(words) and integers(one.text) == integers(other.text)
-    if one.kind == "time" and any(_later(each) in other.readings for each in one.readings):
+    is_open = one.kind == "time" and one.text[-1].isdigit()  # neither a.m. nor p.m.
+    if is_open and any(_later(each) in other.readings for each in one.readings):
         return True
     if (one.weak & other.readings and late[1]) or (one.readings & other.weak and late[0]):
         return True
