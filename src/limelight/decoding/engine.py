@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from limelight.batching.batch import pad_rows
+from limelight.decoding.alone import is_plain, kinds_of_bytes, search_alone
 from limelight.decoding.beam import BeamSearch
 from limelight.decoding.greedy import PathSearch
 from limelight.decoding.host import NotANumberError
@@ -76,7 +77,7 @@ class Lane:
         self.search: Search = make(
             kind.width, start_id=model.start_id, end_id=model.end_id, classes=model.output_size, utf8=utf8
         )
-        self._output = Output(model.project, rank=model.rank if kind.search == "beam" else None)
+        self._output = Output(model.project, rank=model.rank)
         self._device = next((weight.device for weight in model.parameters()), torch.device("cpu"))
         self._slots: list[Entry | None] = []
         """The request in each slot; None if it is free."""
@@ -231,6 +232,9 @@ SOURCES = {"cpu": 96, "cuda": 4096, "mps": 4096}
 AHEAD = 16
 """Maximum number of waiting requests that do not fit yet and may be overtaken by later ones."""
 
+ROWS_ALONE = 4
+"""So many hypotheses use a model that searches alone as well as a batch does."""
+
 MAX_PASSED = 100
 """After so many requests have overtaken a request, no further one joins before it."""
 
@@ -240,6 +244,8 @@ class Waiting:
     """A request in the queue."""
 
     entry: Entry
+    plain: bool = False
+    """Whether the model may search for it alone."""
     passed: int = 0
     """The number of later requests that have overtaken it."""
 
@@ -274,6 +280,7 @@ class Engine:
         self.model, self.batch_tokens, self._short, self._utf8 = model, batch_tokens, short, utf8
         self._device = next((weight.device.type for weight in model.parameters()), "cpu")
         self._longest = longest_sequence(model)
+        self._kinds = kinds_of_bytes(model, utf8)
         self._numbers = count()
         self._waiting: deque[Waiting] = deque()
         self._lanes: dict[Kind, Lane] = {}
@@ -289,7 +296,7 @@ class Engine:
             raise UserError("the request has a shortlist, and this engine scores all tokens")
         self._require_positions(request)
         number = next(self._numbers)
-        waiting = Waiting(Entry(number, request, Kind.of(request)))
+        waiting = Waiting(Entry(number, request, Kind.of(request)), is_plain(request))
         (self._waiting.appendleft if first else self._waiting.append)(waiting)
         return number
 
@@ -318,10 +325,10 @@ class Engine:
         Returns the outcomes of the requests that have just been decided. A failed request has an `error`: with NaN it
         fails alone; if the model itself raised an exception, with all requests of its lane.
         """
+        outcomes = self._search_alone()
         joining: dict[Kind, list[Entry]] = {}
         for entry in self._joining(max_rows, max_joining):
             joining.setdefault(entry.kind, []).append(entry)
-        outcomes = []
         for kind in dict.fromkeys([*self._lanes, *joining]):
             lane = self._lanes.get(kind) or Lane(self.model, kind, self._short if kind.listed else None, self._utf8)
             self._lanes[kind] = lane
@@ -369,6 +376,29 @@ class Engine:
         if request.limit > most:
             raise UserError(f"max_tokens and the prefix must be at most {most} here, not {request.limit}")
 
+    def _search_alone(self) -> list[Outcome]:
+        """The outcome of the first request in the queue, if the model searches for it in one call."""
+        if not self._waiting or not self._goes_alone(self._waiting[0]):
+            return []
+        waiting = self._waiting[0]
+        entry, waiting.plain = waiting.entry, False
+        try:
+            found = search_alone(self.model, entry.request, self._kinds)
+        except Exception as error:
+            self._waiting.popleft()
+            return [Outcome(entry.id, [], error)]
+        if found is None:
+            return []
+        self._waiting.popleft()
+        return [Outcome(entry.id, [found])]
+
+    def _goes_alone(self, waiting: Waiting) -> bool:
+        """Whether a request is not for a lane: there are no others, or its hypotheses are enough for the model."""
+        if not waiting.plain:
+            return False
+        enough = self.model.searches_alone and waiting.entry.kind.width >= ROWS_ALONE
+        return enough or (len(self._waiting) == 1 and not self._lanes)
+
     def _joining(self, max_rows: int | None, max_joining: int | None) -> list[Entry]:
         """The requests that join now: as many as fit. While others are active, a few alone do not justify a call of the
         encoder."""
@@ -381,6 +411,8 @@ class Engine:
         passed: list[Waiting] = []
         tokens = 0
         for waiting in self._waiting:
+            if self._goes_alone(waiting):
+                continue
             tokens += len(waiting.entry.request.source)
             if joining and max_joining is not None and tokens > max_joining:
                 break

@@ -53,8 +53,6 @@ class PathSearch(Search):
     def advance(
         self, log_probabilities: Float[Tensor, "rows vocab"] | Ranking, active: Active, ids: Integers | None = None
     ) -> tuple[Integers | None, Integers]:
-        if isinstance(log_probabilities, Ranking):
-            log_probabilities = log_probabilities[:]
         slots = np.flatnonzero(self.open)
         columns, gained = self._chosen(log_probabilities, active, slots, ids)
         tokens = columns if ids is None else np.take_along_axis(ids[slots], columns, axis=1)
@@ -75,9 +73,16 @@ class PathSearch(Search):
         return None, decided
 
     def _chosen(
-        self, log_probabilities: Tensor, active: Active, slots: Integers, ids: Integers | None
+        self, log_probabilities: Tensor | Ranking, active: Active, slots: Integers, ids: Integers | None
     ) -> tuple[Integers, Numbers]:
         """The column of the next token of each hypothesis, and its log-probability: (open slots, width) each."""
+        if isinstance(log_probabilities, Ranking):
+            if not any(self.generators) and not self.forced(ids):
+                most = log_probabilities.most_probable()
+                found = most.ids.reshape(-1, self.width), most.log_probabilities.reshape(-1, self.width)
+                if not self.invalid(slots, found[0]):
+                    return found
+            log_probabilities = log_probabilities[:]
 
         def rows(slot: int) -> slice:
             return slice(*active.firsts[slot : slot + 2].tolist())

@@ -139,6 +139,15 @@ class Best(NamedTuple):
     """(batch, rank): the id of the new token."""
 
 
+class MostProbable(NamedTuple):
+    """The most probable token of each row, among equal ones the first; on the host."""
+
+    ids: Integers
+    """(rows,)"""
+    log_probabilities: Numbers
+    """(rows,)"""
+
+
 class Ranking(ABC):
     """The log-probabilities of all tokens after each active hypothesis, which nobody has written down: the best are
     found without a table, and the rows of the table are made when they are asked for."""
@@ -158,8 +167,37 @@ class Ranking(ABC):
         """
 
     @abstractmethod
+    def most_probable(self) -> MostProbable:
+        """The most probable tokens of a ranking that is sound."""
+
+    @abstractmethod
     def __getitem__(self, rows: slice) -> Float[Tensor, "some vocab"]:
         """The log-probabilities of these rows, with the same bits as those of the best."""
+
+
+class Query(NamedTuple):
+    """A search without rules, forced tokens or samples: greedy with a width of 1, else a beam. See `SearchSettings`."""
+
+    source: Sequence[int]
+    width: int
+    limit: int
+    alpha: float
+    offset: float
+    patience: float
+    prune: float
+    kinds: npt.NDArray[np.uint8]
+    """(target ids,): 1 for a byte that cannot begin a character, 2 for one of a character of several bytes, 3 for both,
+    0 for other tokens. Where such bytes occur, the search is left to others."""
+
+
+class Path(NamedTuple):
+    """The best hypothesis of a search."""
+
+    ids: tuple[int, ...]
+    sums: tuple[float, ...]
+    """The log-probability up to each token, and to the end if it is `finished`."""
+    log_probability: float
+    finished: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +299,16 @@ class Seq2Seq(Model, Generic[MemoryT, StateT]):
     def rank(self, features: Float[Tensor, "rows features"]) -> Ranking | None:
         """The log-probabilities of all tokens, for a search that needs the best of them; None for a model that writes
         all of them down: `project`."""
+        return None
+
+    @property
+    def searches_alone(self) -> bool:
+        """Whether a beam of few hypotheses is found at least as fast alone, by `search`, as in a batch."""
+        return False
+
+    def search(self, query: Query) -> Path | None:
+        """The result of a whole search for one source; None where the model cannot search, or leaves this query to the
+        searches that call it step by step. They would find the same."""
         return None
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from limelight.attention import attend
-from limelight.inference.cpu.attention import _exponentials, attend_past, attend_source
+from limelight.inference.cpu.attention import attend_past, attend_source
 
 BATCH, WIDTH, HEADS, SIZE, ROOM, SOURCE = 5, 3, 2, 7, 13, 11
 AGES = (0, 4, 12, 1, 7)
@@ -146,15 +146,15 @@ def test_large_scores_do_not_overflow(numbers: np.random.Generator, size: float)
     np.testing.assert_allclose(context[0, 0], values[0, 4, 0], rtol=1e-6)
 
 
-@pytest.mark.parametrize("spread", [0.1, 10.0, 60.0])
-def test_powers_are_those_of_double_precision(numbers: np.random.Generator, spread: float) -> None:
-    """To single precision beside the largest, which is 1; what is below 2^-126 may be anything as small."""
-    scores = (spread * numbers.normal(size=(37, 5))).astype(np.float32)
-    scores[3, 2] += 200
-    exact = np.exp(scores.astype(np.float64) - scores.max(axis=0))
-    totals = np.empty(5, dtype=np.float32)
-    _exponentials(scores, totals)
-    np.testing.assert_allclose(scores, exact, rtol=0, atol=5e-7)
-    np.testing.assert_allclose(scores, exact, rtol=3e-5, atol=2.0**-125)  # exp makes 87 roundings of a score of -87
-    np.testing.assert_allclose(totals, exact.sum(axis=0), rtol=3e-6)
-    assert (scores.max(axis=0) == 1).all()
+def test_not_a_bit_of_a_row_depends_on_the_others(past: Past) -> None:
+    """Of a beam of three and of the hypothesis alone, in its sentence's first place."""
+    past.attend()
+    [row, sentence, hypothesis] = list(every_row())[-1]
+    age, room = AGES[sentence], AGES[sentence] + 1
+    alone = Past(np.random.default_rng(0), past.values.shape[-1])
+    keys, values = (np.full((1, 1, room, *part.shape[3:]), FAR, np.float32) for part in (past.keys, past.values))
+    for place, who in enumerate(past.ancestors[sentence, hypothesis, :age]):
+        keys[0, 0, place], values[0, 0, place] = past.keys[sentence, who, place], past.values[sentence, who, place]
+    ancestors, context = np.zeros((1, 1, room), dtype=np.int64), alone.context[:1]
+    attend_past(past.joint[row : row + 1], np.array([0, 1]), keys, values, ancestors, np.array([age]), context)
+    np.testing.assert_array_equal(context[0], past.context[row])

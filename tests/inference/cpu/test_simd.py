@@ -1,6 +1,7 @@
 """Vector instructions: the sums of bytes that plain integers give, with every kind of instruction."""
 
 import random
+from itertools import product
 
 import numba
 import numpy as np
@@ -11,6 +12,9 @@ from limelight.inference.cpu import simd
 from limelight.inference.cpu.int8 import Int8Rows, Int8Weights, pack_rows
 from limelight.inference.cpu.jit import compiled
 from limelight.inference.cpu.simd import GROUP, LANES, TILE, maximum, multiply_tile
+
+OUTPUTS = 5 * LANES - 3
+"""The last block is not a whole one."""
 
 OWN_KIND = simd._kind_of(cpu_target.target_context)
 
@@ -36,21 +40,27 @@ def test_sums_are_the_same_with_every_instruction(
     exact = activations.astype(np.int64) @ weights.T.astype(np.int64)
 
     rows = Int8Rows(activations, np.ones(8, np.float32), np.zeros(8, np.float32))
-    layer = pack_rows(weights, np.ones(80, np.float32), np.zeros(80, np.float32))
-    np.testing.assert_array_equal(layer.values, values)
+    layer = pack_rows(weights[:OUTPUTS], np.ones(OUTPUTS, np.float32), np.zeros(OUTPUTS, np.float32))
+    np.testing.assert_array_equal(layer.values[:4], values[:4])
 
     @numba.njit
     def multiply_some(
-        rows: Int8Rows, first: int, layer: Int8Weights, block: int, blocks: int, found: np.ndarray
-    ) -> None:
-        multiply_tile(rows, first, layer, block, blocks, found)
+        rows: Int8Rows, first: int, count: int, layer: Int8Weights, block: int, blocks: int, found: np.ndarray,
+        added: bool,
+    ) -> None:  # fmt: skip
+        multiply_tile(rows, first, count, layer, block, blocks, found, 1, 3, added)
 
-    for first, block, blocks in [(0, 0, TILE), (4, 0, TILE), (4, 1, 3), (2, 3, 1)]:
-        found = np.full((GROUP, TILE * LANES), -1, np.float32)
-        multiply_some(rows, first, layer, block, blocks, found)
-        outputs = slice(block * LANES, (block + blocks) * LANES)
-        np.testing.assert_array_equal(found[:, : blocks * LANES], exact[first : first + GROUP, outputs])
-        assert (found[:, blocks * LANES :] == -1).all()
+    for (first, block, blocks), count in product(
+        [(0, 0, TILE), (4, 0, TILE), (4, 1, 3), (2, 3, 2)], range(1, GROUP + 1)
+    ):
+        found = np.full((GROUP + 2, TILE * LANES + 5), -1, np.float32)
+        outputs = slice(block * LANES, min((block + blocks) * LANES, OUTPUTS))
+        inside = slice(1, count + 1), slice(3, 3 + outputs.stop - outputs.start)
+        for times in (1, 2):
+            multiply_some(rows, first, count, layer, block, blocks, found, times > 1)
+            np.testing.assert_array_equal(found[inside], times * exact[first : first + count, outputs])
+        found[inside] = -1
+        assert (found == -1).all()
     assert numba.njit(lambda: simd.steps())() == most
 
 

@@ -1,42 +1,52 @@
-"""Attention of one new position, as plain loops that numba compiles: score, softmax, sum.
+"""Attention of one new position in compiled code: score, softmax, sum.
 
 In a search each hypothesis has one query a step. Matrix products are made for many queries; they need the keys of beams
-copied or masked, and all sources padded to one length. A loop reads each hypothesis' own past where it was written, and
-stops where a sentence ends (`python -m benchmarks.kernels`). Positions are the outermost loop, so that what is read is
-contiguous for all heads, and hypotheses that share their past find it in the cache.
+copied or masked, and all sources padded to one length. Here each hypothesis' own past is read where it was written, up
+to where its sentence ends (`python -m benchmarks.kernels`). The sums are those of `vectors.py`, in a fixed order.
 """
 
 import math
+from functools import partial
 
 import numpy as np
 from torch import Tensor
 
 from limelight.attention.attend import attend
-from limelight.inference.cpu.exponential import exponential
 from limelight.inference.cpu.jit import Integers, Numbers, compiled
-from limelight.inference.cpu.simd import maximum
+from limelight.inference.cpu.simd import apart
+from limelight.inference.cpu.vectors import copy, dot, exponentiate, weighted_sum
 from limelight.shapes import Float
 
+Sizes = tuple[int, int, int, int, int, int, int]
+"""Heads; the size of a key and of a value of each; how far the keys, and the values, of two places are apart; where the
+first key begins, and the first value."""
 
-@compiled
-def _exponentials(scores: Numbers, totals: Numbers) -> None:
-    """exp(s - max s) of each head over all positions, in place, and their totals; (positions, heads) and (heads,)."""
-    positions, heads = scores.shape
+
+@partial(compiled, apart=True)
+def attend_places(
+    queries: Numbers, at: int, keys: Numbers, values: Numbers, places: Integers, sizes: Sizes, context: Numbers,
+    where: int,
+) -> None:  # fmt: skip
+    """The context of one query, of all heads: score, softmax, sum.
+
+    Args:
+        queries: any shape; the query begins at its number `at`, a head after the other.
+        keys, values: any shape; what stands where is said by `sizes`.
+        places: those that are attended to, at least one.
+        context: any shape; the context is written from its number `where` on.
+    """
+    apart()
+    heads, head_size, value_size, key_stride, value_stride, key_start, value_start = sizes
+    scale, count = np.float32(1 / math.sqrt(head_size)), len(places)
+    scores = np.empty(count, dtype=np.float32)
     for head in range(heads):
-        totals[head] = scores[0, head]
-    for position in range(1, positions):
-        for head in range(heads):
-            totals[head] = maximum(totals[head], scores[position, head])
-    for position in range(positions):
-        for head in range(heads):
-            scores[position, head] -= totals[head]
-    flat = scores.reshape(-1)
-    for each in range(len(flat)):
-        flat[each] = exponential(flat[each])
-    totals[:] = 0
-    for position in range(positions):
-        for head in range(heads):
-            totals[head] += scores[position, head]
+        inside = head * head_size
+        for number in range(count):
+            key = key_start + places[number] * key_stride + inside
+            scores[number] = dot(queries, at + inside, keys, key, head_size) * scale
+        total, inside = exponentiate(scores, 0, count), head * value_size
+        start, target = value_start + inside, where + inside
+        weighted_sum(scores, 0, total, values, places, count, value_stride, start, value_size, context, target)
 
 
 @compiled
@@ -59,7 +69,7 @@ def rotate(joint: Numbers, turns: Numbers, heads: int) -> None:
                 joint[row, first + 2 * pair + 1] = even * sin + odd * cos
 
 
-@compiled
+@partial(compiled, apart=True)
 def attend_past(
     joint: Numbers,
     firsts: Integers,
@@ -80,39 +90,25 @@ def attend_past(
         ages: (batch,): how many positions there are already.
         context: (rows, heads, value_size): written to.
     """
+    apart()
     batch, width, room, heads, head_size = keys.shape
-    value_size = values.shape[4]
-    inner = heads * head_size
-    scale = np.float32(1 / math.sqrt(head_size))
-    queries = np.empty((width, heads, head_size), dtype=np.float32)
-    scores, totals = np.empty((width, room, heads), dtype=np.float32), np.empty((width, heads), dtype=np.float32)
+    value_size, inner = values.shape[4], heads * head_size
+    outer, stride = heads * value_size, joint.shape[1]
+    sizes = heads, head_size, value_size, inner, outer, 0, 0
+    places = np.empty(room, dtype=np.int64)
     for sentence in range(batch):
         age, first = ages[sentence], firsts[sentence]
-        active = firsts[sentence + 1] - first
-        for hypothesis in range(active):
-            new = joint[first + hypothesis]
-            queries[hypothesis] = new[:inner].reshape(heads, head_size)
-            keys[sentence, hypothesis, age] = new[inner : 2 * inner].reshape(heads, head_size)
-            values[sentence, hypothesis, age] = new[2 * inner :].reshape(heads, value_size)
+        for hypothesis in range(firsts[sentence + 1] - first):
+            new, slot = (first + hypothesis) * stride, (sentence * width + hypothesis) * room + age
+            copy(joint, new + inner, keys, slot * inner, inner)
+            copy(joint, new + 2 * inner, values, slot * outer, outer)
             ancestors[sentence, hypothesis, age] = hypothesis
-        for position in range(age + 1):
-            for hypothesis in range(active):
-                found = keys[sentence, ancestors[sentence, hypothesis, position], position]
-                for head in range(heads):
-                    product = np.float32(0)
-                    for part in range(head_size):
-                        product += queries[hypothesis, head, part] * found[head, part]
-                    scores[hypothesis, position, head] = product * scale
-        for hypothesis in range(active):
-            context[first + hypothesis] = 0
-            _exponentials(scores[hypothesis, : age + 1], totals[hypothesis])
-        for position in range(age + 1):
-            for hypothesis in range(active):
-                found = values[sentence, ancestors[sentence, hypothesis, position], position]
-                for head in range(heads):
-                    weight = scores[hypothesis, position, head] / totals[hypothesis, head]
-                    for part in range(value_size):
-                        context[first + hypothesis, head, part] += weight * found[head, part]
+        for hypothesis in range(firsts[sentence + 1] - first):
+            for position in range(age + 1):
+                ancestor = ancestors[sentence, hypothesis, position]
+                places[position] = (sentence * width + ancestor) * room + position
+            row = first + hypothesis
+            attend_places(joint, row * stride, keys, values, places[: age + 1], sizes, context, row * outer)
 
 
 @compiled
@@ -128,12 +124,13 @@ def follow_parents(ancestors: Integers, parents: Integers, ages: Integers) -> No
     before = np.empty(width, dtype=np.int64)
     for sentence in range(batch):
         for position in range(ages[sentence]):
-            before[:] = ancestors[sentence, :, position]
+            for hypothesis in range(width):
+                before[hypothesis] = ancestors[sentence, hypothesis, position]
             for hypothesis in range(width):
                 ancestors[sentence, hypothesis, position] = before[parents[sentence, hypothesis]]
 
 
-@compiled
+@partial(compiled, apart=True)
 def attend_source(
     queries: Numbers, firsts: Integers, keys: Numbers, values: Numbers, lengths: Integers, context: Numbers
 ) -> None:
@@ -147,36 +144,21 @@ def attend_source(
         lengths: (batch,): how many of them are real.
         context: (rows, heads, value_size): written to.
     """
+    apart()
     _, heads, head_size = queries.shape
     value_size = values.shape[3]
-    scale = np.float32(1 / math.sqrt(head_size))
-    width = 0
+    inner, outer, source = heads * head_size, heads * value_size, keys.shape[1]
+    sizes = heads, head_size, value_size, inner, outer, 0, 0
+    places = np.empty(source, dtype=np.int64)
     for sentence in range(len(lengths)):
-        width = max(width, firsts[sentence + 1] - firsts[sentence])
-    scores = np.empty((width, keys.shape[1], heads), dtype=np.float32)
-    totals = np.empty((width, heads), dtype=np.float32)
-    for sentence in range(len(lengths)):
-        length, first = lengths[sentence], firsts[sentence]
-        active = firsts[sentence + 1] - first
+        length = lengths[sentence]
         for position in range(length):
-            for hypothesis in range(active):
-                for head in range(heads):
-                    product = np.float32(0)
-                    for part in range(head_size):
-                        product += queries[first + hypothesis, head, part] * keys[sentence, position, head, part]
-                    scores[hypothesis, position, head] = product * scale
-        for hypothesis in range(active):
-            context[first + hypothesis] = 0
-            _exponentials(scores[hypothesis, :length], totals[hypothesis])
-        for position in range(length):
-            for hypothesis in range(active):
-                for head in range(heads):
-                    weight = scores[hypothesis, position, head] / totals[hypothesis, head]
-                    for part in range(value_size):
-                        context[first + hypothesis, head, part] += weight * values[sentence, position, head, part]
+            places[position] = sentence * source + position
+        for row in range(firsts[sentence], firsts[sentence + 1]):
+            attend_places(queries, row * inner, keys, values, places[:length], sizes, context, row * outer)
 
 
-@compiled
+@partial(compiled, apart=True)
 def attend_within(joint: Numbers, firsts: Integers, longest: int, context: Numbers) -> None:
     """Self-attention: the positions of each sentence attend to one another.
 
@@ -186,19 +168,19 @@ def attend_within(joint: Numbers, firsts: Integers, longest: int, context: Numbe
         longest: longer sentences are left out.
         context: (rows, heads, value_size): written to.
     """
-    rows, heads, value_size = context.shape
-    inner = (joint.shape[1] - heads * value_size) // 2
-    queries = np.ascontiguousarray(joint[:, :inner]).reshape(rows, heads, inner // heads)
-    keys = np.ascontiguousarray(joint[:, inner : 2 * inner]).reshape(rows, heads, inner // heads)
-    values = np.ascontiguousarray(joint[:, 2 * inner :]).reshape(rows, heads, value_size)
+    apart()
+    _, heads, value_size = context.shape
+    stride, outer = joint.shape[1], heads * value_size
+    inner = (stride - outer) // 2
+    sizes = heads, inner // heads, value_size, stride, stride, inner, 2 * inner
+    places = np.empty(longest, dtype=np.int64)
     for sentence in range(len(firsts) - 1):
-        begin, end = firsts[sentence], firsts[sentence + 1]
-        length = end - begin
+        length = firsts[sentence + 1] - firsts[sentence]
         if length <= longest:
-            of_one, all_of_it = np.array([0, length]), np.array([length])
-            own_keys = keys[begin:end].reshape(1, length, keys.shape[1], keys.shape[2])
-            own_values = values[begin:end].reshape(1, length, values.shape[1], values.shape[2])
-            attend_source(queries[begin:end], of_one, own_keys, own_values, all_of_it, context[begin:end])
+            for position in range(length):
+                places[position] = firsts[sentence] + position
+            for row in range(firsts[sentence], firsts[sentence + 1]):
+                attend_places(joint, row * stride, joint, joint, places[:length], sizes, context, row * outer)
 
 
 SHORT = 64

@@ -14,51 +14,62 @@ import torch
 from torch import Tensor
 
 from limelight.inference.cpu.exponential import exponential
-from limelight.inference.cpu.int8 import Int8Weights, multiply, to_bytes
+from limelight.inference.cpu.int8 import Int8Rows, Int8Weights, multiply, to_bytes
 from limelight.inference.cpu.jit import Integers, Numbers, compiled
 from limelight.inference.cpu.largest_sums import insert
-from limelight.inference.cpu.simd import GROUP, LANES, TILE, multiply_tile
+from limelight.inference.cpu.simd import GROUP, LANES, TILE, apart, multiply_tile
 from limelight.inference.cpu.simd_softmax import add_exponentials, largest_logit
-from limelight.models.interface import Best, Ranking
+from limelight.inference.cpu.vectors import total_of
+from limelight.models.interface import Best, MostProbable, Ranking
 from limelight.shapes import Float
 
 LOWEST = np.float32(-1e38)
 """Below every logit, and far enough from the least number for differences."""
 
 
-@partial(compiled, exact=True)
-def survey(inputs: Numbers, linear: Int8Weights, largest: Numbers, totals: Numbers) -> None:
-    """The largest logit of each tile, (rows, tiles), and the logarithm of the sum of the exponentials of all logits of
-    each row, (rows,): NaN where a logit is infinite or NaN. Both are written to.
+Surveyed = tuple[Numbers, Numbers]
+"""The largest logit of each tile, (rows, tiles), and the logarithm of the sum of the exponentials of all logits of each
+row, (rows,): NaN where a logit is infinite or NaN."""
+
+
+@partial(compiled, apart=True)
+def survey(rows: Int8Rows, linear: Int8Weights, surveyed: Surveyed) -> None:
+    """Fill what is surveyed of the logits of rows of bytes.
 
     The exponentials are of the difference to the largest logit so far; when a larger one comes, their sums are scaled
     (Milakov and Gimelshein 2018, "Online normalizer calculation for softmax", algorithm 3).
     """
-    bytes_of = to_bytes(inputs, linear)
-    found, sums = np.empty((GROUP, TILE * LANES), np.float32), np.zeros((len(inputs), LANES), np.float32)
-    most = np.full(len(inputs), LOWEST, np.float32)
+    apart()
+    largest, totals = surveyed
+    found, sums = np.empty((GROUP, TILE * LANES), np.float32), np.zeros((len(totals), LANES), np.float32)
+    most = np.full(len(totals), LOWEST, np.float32)
     for tile in range(largest.shape[1]):
         block = tile * TILE
-        blocks, count = min(TILE, len(linear.values) - block), min(TILE * LANES, linear.outputs - block * LANES)
-        for first in range(0, len(inputs), GROUP):
-            multiply_tile(bytes_of, first, linear, block, blocks, found)
-            for inside in range(min(GROUP, len(inputs) - first)):
+        blocks = min(TILE, len(linear.values) - block)
+        count = min(TILE * LANES, linear.outputs - block * LANES)
+        for first in range(0, len(totals), GROUP):
+            fit = min(GROUP, len(totals) - first)
+            multiply_tile(rows, first, fit, linear, block, blocks, found, 0, 0, False)
+            for inside in range(fit):
                 row = first + inside
-                found[inside, count:] = LOWEST
+                for behind in range(count, TILE * LANES):
+                    found[inside, behind] = LOWEST
                 largest[row, tile] = largest_logit(found, inside)
                 if largest[row, tile] > most[row]:
-                    sums[row] *= exponential(most[row] - largest[row, tile])
+                    scale = exponential(most[row] - largest[row, tile])
+                    for lane in range(LANES):
+                        sums[row, lane] *= scale
                     most[row] = largest[row, tile]
                 add_exponentials(found, inside, most[row], sums, row)
-    for row in range(len(inputs)):
-        totals[row] = most[row] + math.log(sums[row].sum())
+    for row in range(len(totals)):
+        totals[row] = most[row] + math.log(total_of(sums, row * LANES, LANES))
 
 
-@partial(compiled, exact=True)
+@partial(compiled, apart=True)
 def find_best(
-    inputs: Numbers,
+    rows: Int8Rows,
     linear: Int8Weights,
-    surveyed: tuple[Numbers, Numbers],
+    surveyed: Surveyed,
     before: Numbers,
     firsts: Integers,
     best: tuple[Numbers, Numbers, Integers],
@@ -67,16 +78,16 @@ def find_best(
     order.
 
     Args:
-        inputs: (rows, in): of each hypothesis, sentence by sentence.
+        rows: of each hypothesis, sentence by sentence.
         surveyed: what `survey` has filled.
         before: (rows,): the log-probability of each hypothesis.
         firsts: (sentences + 1,): where the rows of each sentence begin.
         best: (sentences, rank) each: sums, log-probabilities of the tokens alone, and indices among the sentence's
             rows * vocabulary; written to; where there are fewer, the rest is left as it is.
     """
+    apart()
     (largest, totals), (sums, gained, indices) = surveyed, best
-    bytes_of = to_bytes(inputs, linear)
-    found, rank, tiles = np.empty((GROUP, TILE * LANES), dtype=np.float32), sums.shape[1], largest.shape[1]
+    found, rank, tiles = np.empty((1, TILE * LANES), dtype=np.float32), sums.shape[1], largest.shape[1]
     bounds, places = np.empty(rank, dtype=np.float32), np.empty(rank, dtype=np.int64)
     for sentence in range(len(sums)):
         first, chosen, count = firsts[sentence], 0, 0
@@ -92,11 +103,10 @@ def find_best(
             if count == rank and not bounds[number] > sums[sentence, -1]:
                 break
             row, tile = places[number] // tiles, places[number] % tiles
-            block, inside = tile * TILE, row % GROUP
-            blocks = min(TILE, len(linear.values) - block)
-            multiply_tile(bytes_of, row - inside, linear, block, blocks, found)
+            block = tile * TILE
+            multiply_tile(rows, row, 1, linear, block, min(TILE, len(linear.values) - block), found, 0, 0, False)
             for output in range(min(TILE * LANES, linear.outputs - block * LANES)):
-                gain = found[inside, output] - totals[row]
+                gain = found[0, output] - totals[row]
                 total = gain + before[row]
                 if count < rank:
                     count += 1
@@ -109,35 +119,61 @@ def find_best(
                 gained[sentence, at] = gain
 
 
+@partial(compiled, apart=True)
+def find_most_probable(rows: Int8Rows, linear: Int8Weights, surveyed: Surveyed, ids: Integers, gained: Numbers) -> None:
+    """Of each row the token with the largest log-probability, among equal ones the first, and that log-probability."""
+    apart()
+    largest, totals = surveyed
+    found = np.empty((1, TILE * LANES), dtype=np.float32)
+    for row in range(len(totals)):
+        best, most = 0, largest[row, 0] - totals[row]
+        for tile in range(1, largest.shape[1]):
+            if largest[row, tile] - totals[row] > most:
+                best, most = tile, largest[row, tile] - totals[row]
+        block = best * TILE
+        multiply_tile(rows, row, 1, linear, block, min(TILE, len(linear.values) - block), found, 0, 0, False)
+        inside = 0
+        while found[0, inside] - totals[row] < most:
+            inside += 1
+        ids[row], gained[row] = block * LANES + inside, most
+
+
 class Int8Ranking(Ranking):
     """The log-probabilities of all tokens after each hypothesis, with an output projection of eight bits."""
 
     def __init__(self, features: Float[Tensor, "rows features"], linear: Int8Weights) -> None:
-        self._inputs: Numbers = features.detach().float().contiguous().numpy()
-        self._linear = linear
+        inputs: Numbers = features.detach().float().contiguous().numpy()
+        self._linear, self._rows = linear, to_bytes(inputs, linear)
+        self._inputs = inputs
         rows, tiles = len(features), -(-len(linear.values) // TILE)
-        self._largest, self._totals = np.empty((rows, tiles), np.float32), np.empty(rows, np.float32)
-        survey(self._inputs, linear, self._largest, self._totals)
+        self._surveyed = np.empty((rows, tiles), np.float32), np.empty(rows, np.float32)
+        survey(self._rows, linear, self._surveyed)
 
     @property
     def is_sound(self) -> bool:
         """See `Ranking`."""
-        return not np.isnan(self._totals).any()
+        return not np.isnan(self._surveyed[1]).any()
 
     def best(self, before: npt.NDArray[np.float64], firsts: Integers, count: int) -> Best:
         """See `Ranking`."""
         shape = len(firsts) - 1, count
         sums, gained = np.full(shape, -np.inf, np.float32), np.full(shape, -np.inf, np.float32)
         indices = np.zeros(shape, np.int64)
-        surveyed = self._largest, self._totals
-        find_best(self._inputs, self._linear, surveyed, before.astype(np.float32), firsts, (sums, gained, indices))
+        best = sums, gained, indices
+        find_best(self._rows, self._linear, self._surveyed, before.astype(np.float32), firsts, best)
         parents, ids = np.divmod(indices, self._linear.outputs)
         return Best(sums.astype(np.float64), gained.astype(np.float64), parents, ids)
+
+    def most_probable(self) -> MostProbable:
+        """See `Ranking`."""
+        ids, gained = np.empty(len(self._inputs), np.int64), np.empty(len(self._inputs), np.float32)
+        find_most_probable(self._rows, self._linear, self._surveyed, ids, gained)
+        return MostProbable(ids, gained.astype(np.float64))
 
     def __getitem__(self, rows: slice) -> Float[Tensor, "some vocab"]:
         """See `Ranking`."""
         inputs = self._inputs[rows]
         logits = np.empty((len(inputs), self._linear.outputs), np.float32)
         multiply(inputs, self._linear, logits)
-        logits -= self._totals[rows, None]
+        logits -= self._surveyed[1][rows, None]
         return torch.from_numpy(logits)

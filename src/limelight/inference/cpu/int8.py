@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from limelight.inference.cpu.jit import Numbers, compiled
-from limelight.inference.cpu.simd import GROUP, LANES, TILE, maximum, multiply_tile, steps
+from limelight.inference.cpu.simd import GROUP, LANES, TILE, apart, maximum, multiply_tile, steps
+from limelight.inference.cpu.vectors import rectify, squares_of, standardize, total_of
 
 
 class Int8Weights(NamedTuple):
@@ -80,24 +81,24 @@ def select_outputs(linear: Int8Weights, ids: npt.NDArray[np.int64]) -> Int8Weigh
     return Int8Weights(aligned(ordered.view(np.int8)), scales, sums, biases, len(ids))
 
 
-@partial(compiled, exact=True)
+@partial(compiled, apart=True)
 def multiply(inputs: Numbers, linear: Int8Weights, outputs: Numbers) -> None:
     """Fill the outputs, (rows, out), with x W^T + b of the inputs, (rows, in)."""
-    rows = to_bytes(inputs, linear)
-    found = np.empty((GROUP, TILE * LANES), dtype=np.float32)
+    apart()
+    multiply_rows(to_bytes(inputs, linear), len(inputs), linear, outputs, False)
+
+
+@compiled
+def multiply_rows(rows: Int8Rows, count: int, linear: Int8Weights, outputs: Numbers, added: bool) -> None:
+    """Fill the outputs, (rows, out), with the products of the first `count` rows, or add them to it."""
     for block in range(0, len(linear.values), TILE):
-        blocks, start = min(TILE, len(linear.values) - block), block * LANES
-        count = min(TILE * LANES, linear.outputs - start)
-        for first in range(0, len(inputs), GROUP):
-            multiply_tile(rows, first, linear, block, blocks, found)
-            for row in range(min(GROUP, len(inputs) - first)):
-                # A copy from view to view is vectorized; with sums as indices, which may be negative, it is not.
-                source, target = found[row], outputs[first + row, start : start + count]
-                for inside in range(len(target)):
-                    target[inside] = source[inside]
+        blocks = min(TILE, len(linear.values) - block)
+        for first in range(0, count, GROUP):
+            fit = min(GROUP, count - first)
+            multiply_tile(rows, first, fit, linear, block, blocks, outputs, first, block * LANES, added)
 
 
-@partial(compiled, exact=True)
+@compiled
 def to_bytes(inputs: Numbers, linear: Int8Weights) -> Int8Rows:
     """The inputs as they are multiplied with these weights. What further rows and inputs hold does not matter: nobody
     reads the rows, and weights are zero there."""
@@ -109,7 +110,7 @@ def to_bytes(inputs: Numbers, linear: Int8Weights) -> Int8Rows:
     return Int8Rows(activations, scales, zero_points)
 
 
-@partial(compiled, exact=True)
+@compiled
 def _to_bytes(values: Numbers, rounded: npt.NDArray[np.uint8]) -> tuple[np.float32, np.float32]:
     """Fill the rounded values; returns their scale and their zero point."""
     below = above = np.float32(0)
@@ -135,26 +136,23 @@ class Norm(NamedTuple):
     first: bool
 
 
-@compiled
+@partial(compiled, apart=True)
 def normalize(inputs: Numbers, norm: Norm, outputs: Numbers) -> None:
     """Layer normalization of each row, (rows, model); the outputs may be the inputs."""
+    apart()
     size = inputs.shape[1]
     for row in range(len(inputs)):
-        mean = np.float32(0)
-        for index in range(size):
-            mean += inputs[row, index]
-        mean /= np.float32(size)
-        variance = np.float32(0)
-        for index in range(size):
-            variance += (inputs[row, index] - mean) ** 2
-        rate = np.float32(1 / math.sqrt(variance / size + norm.epsilon))
-        for index in range(size):
-            outputs[row, index] = (inputs[row, index] - mean) * rate * norm.weight[index] + norm.bias[index]
+        first = row * size
+        mean = total_of(inputs, first, size) / np.float32(size)
+        variance = squares_of(inputs, first, size, mean) / np.float32(size)
+        rate = np.float32(1 / math.sqrt(variance + norm.epsilon))
+        standardize(inputs, first, size, mean, rate, norm.weight, norm.bias, outputs)
 
 
-@compiled
+@partial(compiled, apart=True)
 def project_in(hidden: Numbers, norm: Norm, linear: Int8Weights, outputs: Numbers) -> None:
     """The first product of a sub-layer, (rows, out), of the rows that it reads."""
+    apart()
     if norm.first:
         normalized = np.empty_like(hidden)
         normalize(hidden, norm, normalized)
@@ -163,30 +161,38 @@ def project_in(hidden: Numbers, norm: Norm, linear: Int8Weights, outputs: Number
         multiply(hidden, linear, outputs)
 
 
-@compiled
+@partial(compiled, apart=True)
 def project_out(inputs: Numbers, linear: Int8Weights, norm: Norm, hidden: Numbers) -> None:
     """The last product of a sub-layer, added to the rows that it read."""
-    changes = np.empty_like(hidden)
-    multiply(inputs, linear, changes)
-    hidden += changes
+    apart()
+    multiply_rows(to_bytes(inputs, linear), len(inputs), linear, hidden, True)
     if not norm.first:
         normalize(hidden, norm, hidden)
 
 
-@compiled
+@partial(compiled, apart=True)
 def feed_forward(hidden: Numbers, norm: Norm, inner: Int8Weights, activation: int, outer: Int8Weights) -> None:
     """The feed-forward network inside its residual connection; `activation` is the index of its own in
     `layers.feed_forward.ACTIVATIONS`."""
+    apart()
     activated = np.empty((len(hidden), inner.outputs), dtype=np.float32)
     project_in(hidden, norm, inner, activated)
-    for row in range(len(hidden)):
+    if activation == 0:
+        rectify(activated, activated.size)
+    else:
+        _activate(activated, activation)
+    project_out(activated, outer, norm, hidden)
+
+
+@partial(compiled, apart=True)
+def _activate(activated: Numbers, activation: int) -> None:
+    """The activations that are not ReLU, one number at a time."""
+    apart()
+    for row in range(len(activated)):
         for index in range(activated.shape[1]):
             value = activated[row, index]
-            if activation == 0:
-                value = max(value, np.float32(0))
-            elif activation == 1:
+            if activation == 1:
                 value *= np.float32(0.5 * (1 + math.erf(value / math.sqrt(2))))
             else:
                 value /= np.float32(1 + math.exp(-value))
             activated[row, index] = value
-    project_out(activated, outer, norm, hidden)

@@ -41,22 +41,30 @@ def _compile_for_permitted_instructions() -> None:
 _compile_for_permitted_instructions()
 
 
-def compiled(function: Callable[Given, Result], *, exact: bool = False) -> Callable[Given, Result]:
+def compiled(function: Callable[Given, Result], *, apart: bool = False) -> Callable[Given, Result]:
     """The function as machine code, compiled when it is first called and kept where there is a folder to keep it in.
 
-    It adds up in any order, as matrix products do, too, and assumes that there are no infinities, unless it is `exact`;
-    and it releases Python's lock meanwhile. What is kept is compiled anew when the function's own file changes, or
-    any file in `SHARED`: a function may call those of the others.
+    It computes what is written down, in that order, and releases Python's lock meanwhile. What is kept is compiled anew
+    when the function's own file changes, or any file in `SHARED`: a function may call those of the others.
 
-    What it calls is inlined. Else there would be a copy of the callee in each caller, optimized in its own way, and the
-    copy that was loaded first would serve all: the last digits would depend on what else had run, and on whether it was
-    compiled just now or came from disk.
+    There is a copy of what it calls in each caller, and the copy that was loaded first serves all. So no sum may be
+    left to the optimizer, which treats each copy in its own way: its last digits would depend on what else had run, and
+    on whether it was compiled just now or came from disk. What a function calls is inlined; a large function that
+    is `apart` is not, since its callers would take minutes to compile.
     """
-    machine_code = numba.njit(nogil=True, fastmath=not exact, error_model="numpy", forceinline=True)(function)
+    # `forceinline=False` is said, too: else numba takes it from the function that calls this one first
+    machine_code = numba.njit(nogil=True, error_model="numpy", forceinline=not apart)(function)
     # RuntimeError: neither NUMBA_CACHE_DIR nor the package's folder nor the user's can be written to
     with suppress(RuntimeError):
         cast(Any, machine_code)._cache = Cache(function)  # as `cache=True` does with numba's own
     return cast(Callable[Given, Result], machine_code)
+
+
+def expanded(function: Callable[Given, Result]) -> Callable[Given, Result]:
+    """A part of the compiled function that calls it, copied into it before that is compiled: for what has one caller,
+    and would be compiled twice. It may return at its end alone: numba counts references wrongly where a copy returns
+    from within a loop."""
+    return cast(Callable[Given, Result], numba.njit(nogil=True, error_model="numpy", inline="always")(function))
 
 
 class Cache(FunctionCache):

@@ -4,13 +4,11 @@ Sorting thousands of tokens for the best few would cost as much as the model. Mo
 searched when its largest log-probability would be among the best so far.
 """
 
-from functools import partial
-
 from limelight.inference.cpu.jit import Integers, Numbers, compiled
 from limelight.inference.cpu.simd import maximum
 
 
-@partial(compiled, exact=True)
+@compiled
 def find_largest_sums(
     log_probabilities: Numbers, before: Numbers, firsts: Integers, block_size: int, sums: Numbers, indices: Integers
 ) -> None:
@@ -42,7 +40,7 @@ def find_largest_sums(
                     insert(total, index, sums[sentence, :found], indices[sentence, :found])
 
 
-@partial(compiled, exact=True)
+@compiled
 def _largest(values: Numbers) -> float:
     most = values[0]
     for index in range(1, len(values)):
@@ -50,7 +48,7 @@ def _largest(values: Numbers) -> float:
     return most
 
 
-@partial(compiled, exact=True)
+@compiled
 def insert(value: float, index: int, values: Numbers, indices: Integers) -> int:
     """Insert into values in falling order, in place of the last; returns where."""
     rank = len(values) - 1

@@ -27,38 +27,49 @@ NUMBERS = ir.VectorType(ir.FloatType(), LANES)
 
 
 @instruction
-def multiply_tile(typing: Any, rows: Any, first: Any, weights: Any, block: Any, blocks: Any, found: Any) -> Any:
-    """Fill what is found, (`GROUP`, `TILE` * `LANES`), with the outputs of the rows from `first` on and of the weights'
-    next `blocks` blocks from `block` on, at most `TILE`. What belongs to other blocks is left as it is.
+def multiply_tile(
+    typing: Any, rows: Any, first: Any, count: Any, weights: Any, block: Any, blocks: Any, target: Any, row: Any,
+    column: Any, added: Any,
+) -> Any:  # fmt: skip
+    """Write the outputs of `count` rows from `first` on, at most `GROUP`, and of the weights' next `blocks` blocks from
+    `block` on, at most `TILE`, into the target, (any, any), from this row and column on; or add them to what is there.
+    Behind the last output of the weights nothing is written.
 
     `rows` are `int8.Int8Rows`, `weights` are `int8.Int8Weights`. The result of a row has the same bits in any tile: its
     sums are integers, and of the three steps that make numbers of them none is fused with another.
 
     An instruction that adds products takes five cycles, and two can begin in each. So the sums of a whole tile are kept
-    in registers where there are 32 of them (VNNI); with 16 the sums of a block are.
+    in registers where there are 32 of them (VNNI); with 16 the sums of a block are. A tile of one row or of two takes
+    the time of so many.
     """
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        at = {"found": context.make_array(found)(context, builder, given[5]).data}
-        for what, number in ((rows, 0), (weights, 2)):
+        array = context.make_array(target)(context, builder, given[6])
+        at = {"target": array.data}
+        for what, number in ((rows, 0), (weights, 3)):
             for place, (name, kind) in enumerate(zip(what.fields, what.types, strict=True)):
                 if isinstance(kind, types.Array):
-                    array = context.make_array(kind)(context, builder, builder.extract_value(given[number], place))
-                    at[f"{what.instance_class.__name__}.{name}"] = array.data
-        values = context.make_array(weights.types[0])(context, builder, builder.extract_value(given[2], 0))
-        tile = _Tile(at, given[1], builder.extract_value(values.shape, 1), _KINDS[_kind_of(context)])
-        if _kind_of(context) == "vnni":
-            is_whole = builder.icmp_signed("==", given[4], _index(TILE))
-            with builder.if_else(is_whole) as (then, otherwise):
-                with then:
-                    tile.fill(builder, given[3], _index(0), TILE)
-                with otherwise:
-                    tile.fill_each(builder, given[3], given[4])
-        else:
-            tile.fill_each(builder, given[3], given[4])
+                    part = context.make_array(kind)(context, builder, builder.extract_value(given[number], place))
+                    at[f"{what.instance_class.__name__}.{name}"] = part.data
+        values = context.make_array(weights.types[0])(context, builder, builder.extract_value(given[3], 0))
+        stride = builder.extract_value(array.shape, 1)
+        start = builder.sub(builder.add(builder.mul(given[7], stride), given[8]), builder.mul(given[4], _index(LANES)))
+        outputs = builder.extract_value(given[3], 4)
+        tile = _Tile(
+            at, given[1], given[2], builder.extract_value(values.shape, 1), _KINDS[_kind_of(context)],
+            outputs, start, stride, given[9],
+        )  # fmt: skip
+        whole = _kind_of(context) == "vnni"
+        for least, most in ((1, 1), (2, 2), (3, GROUP)):
+            fits = builder.and_(
+                builder.icmp_signed(">=", given[2], _index(least)), builder.icmp_signed("<=", given[2], _index(most))
+            )
+            with builder.if_then(fits):
+                tile.write(builder, most, given[4], given[5], whole=whole)
         return context.get_dummy_value()
 
-    return types.void(rows, types.intp, weights, types.intp, types.intp, found), generate
+    kinds = rows, types.intp, types.intp, weights, types.intp, types.intp, target, types.intp, types.intp
+    return types.void(*kinds, types.boolean), generate
 
 
 def _index(value: int) -> Any:
@@ -66,23 +77,45 @@ def _index(value: int) -> Any:
 
 
 class _Tile(NamedTuple):
-    """What `multiply_tile` is made of: addresses by their names, the first row, the groups of inputs, and how products
-    are added."""
+    """What `multiply_tile` is made of: addresses by their names, the first row and how many rows there are, the groups
+    of inputs, how products are added, how many outputs the weights have, where the outputs of block 0 of the first row
+    would stand in the target, how far its rows are apart, and whether outputs are added."""
 
     at: dict[str, Any]
     first: Any
+    count: Any
     groups: Any
     add: Callable[..., Any]
+    outputs: Any
+    start: Any
+    stride: Any
+    added: Any
 
-    def fill_each(self, builder: Any, block: Any, blocks: Any) -> None:
+    def write(self, builder: Any, rows: int, block: Any, blocks: Any, *, whole: bool) -> None:
+        """The outputs of so many rows: of `TILE` whole blocks together where there are so many and `whole` is asked
+        for."""
+        if not whole:
+            self.fill_each(builder, rows, block, blocks)
+            return
+        end = builder.mul(builder.add(block, _index(TILE)), _index(LANES))
+        fits = builder.and_(
+            builder.icmp_signed("==", blocks, _index(TILE)), builder.icmp_signed("<=", end, self.outputs)
+        )
+        with builder.if_else(fits) as (then, otherwise):
+            with then:
+                self.fill(builder, rows, block, TILE)
+            with otherwise:
+                self.fill_each(builder, rows, block, blocks)
+
+    def fill_each(self, builder: Any, rows: int, block: Any, blocks: Any) -> None:
         """The outputs of so many blocks, one after the other."""
         with cgutils.for_range(builder, blocks) as loop:
-            self.fill(builder, builder.add(block, loop.index), loop.index, 1)
+            self.fill(builder, rows, builder.add(block, loop.index), 1)
 
-    def fill(self, builder: Any, block: Any, place: Any, count: int) -> None:
-        """The outputs of `count` blocks together, which stand at `place` in the tile."""
+    def fill(self, builder: Any, rows: int, block: Any, count: int) -> None:
+        """The outputs of `count` blocks together."""
         zeros = ir.Constant(SUMS, [0] * LANES)
-        sums = [[cgutils.alloca_once(builder, SUMS) for _ in range(count)] for _ in range(GROUP)]
+        sums = [[cgutils.alloca_once(builder, SUMS) for _ in range(count)] for _ in range(rows)]
         for one in chain.from_iterable(sums):
             builder.store(zeros, one)
         with cgutils.for_range(builder, self.groups) as loop:
@@ -98,22 +131,39 @@ class _Tile(NamedTuple):
                 for one, weight in zip(of_row, weights, strict=True):
                     builder.store(self.add(builder, builder.load(one), given, weight), one)
         for number, of_row in enumerate(sums):
-            self._store(builder, number, [builder.load(one) for one in of_row], block, place)
+            with builder.if_then(builder.icmp_signed("<", _index(number), self.count)):
+                self._store(builder, number, [builder.load(one) for one in of_row], block)
 
-    def _store(self, builder: Any, number: int, sums: list[Any], block: Any, place: Any) -> None:
+    def _store(self, builder: Any, number: int, sums: list[Any], block: Any) -> None:
         """Write the outputs of a row of the tile."""
         row = builder.add(self.first, _index(number))
         scale = in_all_lanes(builder, self._load(builder, "Int8Rows.scales", row, ir.FloatType()))
         zero_point = in_all_lanes(builder, self._load(builder, "Int8Rows.zero_points", row, ir.FloatType()))
+        begin = builder.add(self.start, builder.mul(_index(number), self.stride))
         for inside, total in enumerate(sums):
             lane = builder.mul(builder.add(block, _index(inside)), _index(LANES))
             excess = builder.fmul(zero_point, self._load(builder, "Int8Weights.sums", lane, NUMBERS))
             exact = builder.fsub(builder.sitofp(total, NUMBERS), excess)
             scaled = builder.fmul(builder.fmul(exact, scale), self._load(builder, "Int8Weights.scales", lane, NUMBERS))
             output = builder.fadd(scaled, self._load(builder, "Int8Weights.biases", lane, NUMBERS))
-            there = builder.mul(builder.add(_index(number * TILE + inside), place), _index(LANES))
-            where = builder.gep(self.at["found"], [there])
-            builder.store(output, builder.bitcast(where, NUMBERS.as_pointer()), align=1)
+            where = builder.gep(self.at["target"], [builder.add(begin, lane)])
+            where = builder.bitcast(where, NUMBERS.as_pointer())
+            if len(sums) == TILE:
+                before = builder.load(where, align=4)
+                builder.store(builder.select(self.added, builder.fadd(before, output), output), where, align=4)
+            else:
+                self._put(builder, output, where, builder.sub(self.outputs, lane))
+
+    def _put(self, builder: Any, output: Any, where: Any, left: Any) -> None:
+        """Write those lanes of a block that are outputs, or add them."""
+        lanes, four = ir.Constant(SUMS, list(range(LANES))), ir.Constant(ir.IntType(32), 4)
+        word, zeros = ir.IntType(32), ir.Constant(NUMBERS, [0.0] * LANES)
+        most = _index(LANES)
+        left = builder.select(builder.icmp_signed("<", left, most), left, most)
+        mask = builder.icmp_signed("<", lanes, in_all_lanes(builder, builder.trunc(left, word)))
+        before = call(builder, "llvm.masked.load.v16f32.p0", NUMBERS, where, four, mask, zeros)
+        found = builder.select(self.added, builder.fadd(before, output), output)
+        call(builder, "llvm.masked.store.v16f32.p0", ir.VoidType(), found, where, four, mask)
 
     def _load(self, builder: Any, name: str, index: Any, kind: Any) -> Any:
         return builder.load(builder.bitcast(builder.gep(self.at[name], [index]), kind.as_pointer()), align=1)
@@ -124,6 +174,33 @@ def in_all_lanes(builder: Any, value: Any) -> Any:
     empty = ir.Constant(ir.VectorType(value.type, LANES), ir.Undefined)
     first = builder.insert_element(empty, value, ir.Constant(ir.IntType(32), 0))
     return builder.shuffle_vector(first, empty, ir.Constant(SUMS, [0] * LANES))
+
+
+def call(builder: Any, name: str, result: Any, *given: Any, fastmath: tuple[str, ...] = ()) -> Any:
+    """A call of a function of LLVM."""
+    kind = ir.FunctionType(result, [each.type for each in given])
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), given, fastmath=fastmath)
+
+
+def add_lanes(builder: Any, vector: Any) -> Any:
+    """The sum of the lanes of a vector, by halves: always in the same order."""
+    count = vector.type.count
+    while count > 1:
+        count //= 2
+        halves = (ir.Constant(ir.VectorType(ir.IntType(32), count), list(range(at, at + count))) for at in (0, count))
+        vector = builder.fadd(*(builder.shuffle_vector(vector, vector, lanes) for lanes in halves))
+    return builder.extract_element(vector, ir.Constant(ir.IntType(32), 0))
+
+
+@instruction
+def apart(typing: Any) -> Any:
+    """Makes the function that begins with it one that is called, and never inlined: see `jit.compiled`."""
+
+    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        builder.function.attributes.add("noinline")
+        return context.get_dummy_value()
+
+    return types.void(), generate
 
 
 def _products_in_one(builder: Any, sums: Any, activations: Any, weights: Any) -> Any:

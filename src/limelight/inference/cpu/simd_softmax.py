@@ -7,9 +7,9 @@ vectors, and each of its loops ended with a sum over the lanes of one.
 import math
 from typing import Any
 
-from numba.core import cgutils, types
+from numba.core import types
 
-from limelight.inference.cpu.simd import LANES, NUMBERS, SUMS, TILE, in_all_lanes, instruction, ir
+from limelight.inference.cpu.simd import LANES, NUMBERS, SUMS, TILE, call, in_all_lanes, instruction, ir
 
 TERMS = 7
 """Terms of the series of 2^f for f between -1/2 and 1/2: the digits of single precision."""
@@ -22,8 +22,8 @@ def largest_logit(typing: Any, logits: Any, row: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         largest, *others = _vectors(context, builder, logits, given[0], given[1])
         for vector in others:
-            largest = _call(builder, "llvm.maxnum.v16f32", NUMBERS, largest, vector)
-        return _call(builder, "llvm.vector.reduce.fmax.v16f32", ir.FloatType(), largest, fastmath=("nnan",))
+            largest = call(builder, "llvm.maxnum.v16f32", NUMBERS, largest, vector)
+        return call(builder, "llvm.vector.reduce.fmax.v16f32", ir.FloatType(), largest, fastmath=("nnan",))
 
     return types.float32(logits, types.intp), generate
 
@@ -37,24 +37,24 @@ def add_exponentials(typing: Any, logits: Any, row: Any, most: Any, sums: Any, p
         at = _address(context, builder, sums, given[3], given[4], LANES)
         reference, total = in_all_lanes(builder, given[2]), builder.load(at, align=1)
         for vector in _vectors(context, builder, logits, given[0], given[1]):
-            total = builder.fadd(total, _exponential(builder, builder.fsub(vector, reference)))
-            total = _call(builder, "llvm.fmuladd.v16f32", NUMBERS, vector, _constant(0.0), total)
+            total = builder.fadd(total, exponential(builder, builder.fsub(vector, reference)))
+            total = call(builder, "llvm.fmuladd.v16f32", NUMBERS, vector, _constant(0.0), total)
         builder.store(total, at, align=1)
         return context.get_dummy_value()
 
     return types.void(logits, types.intp, types.float32, sums, types.intp), generate
 
 
-def _exponential(builder: Any, values: Any) -> Any:
-    """As `exponential.exponential`, of a vector."""
+def exponential(builder: Any, values: Any) -> Any:
+    """e to the numbers of a vector that are not above zero: see `exponential.exponential`."""
     scaled = builder.fmul(values, _constant(math.log2(math.e)))
-    exponent = _call(builder, "llvm.maxnum.v16f32", NUMBERS, scaled, _constant(-126.0))
+    exponent = call(builder, "llvm.maxnum.v16f32", NUMBERS, scaled, _constant(-126.0))
     whole = builder.fptosi(builder.fsub(exponent, _constant(0.5)), SUMS)
     part = builder.fsub(exponent, builder.sitofp(whole, NUMBERS))
     first, *factors = [_constant(math.log(2) ** power / math.factorial(power)) for power in reversed(range(TERMS))]
     series = first
     for factor in factors:
-        series = _call(builder, "llvm.fmuladd.v16f32", NUMBERS, series, part, factor)
+        series = call(builder, "llvm.fmuladd.v16f32", NUMBERS, series, part, factor)
     bits = builder.shl(builder.add(whole, ir.Constant(SUMS, [127] * LANES)), ir.Constant(SUMS, [23] * LANES))
     return builder.fmul(series, builder.bitcast(bits, NUMBERS))
 
@@ -74,8 +74,3 @@ def _address(context: Any, builder: Any, kind: Any, array: Any, row: Any, size: 
 
 def _constant(value: float) -> Any:
     return ir.Constant(NUMBERS, [value] * LANES)
-
-
-def _call(builder: Any, name: str, result: Any, *given: Any, fastmath: tuple[str, ...] = ()) -> Any:
-    kind = ir.FunctionType(result, [each.type for each in given])
-    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), given, fastmath=fastmath)

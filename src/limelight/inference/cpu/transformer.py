@@ -17,10 +17,12 @@ from limelight.inference.cpu.best_tokens import Int8Ranking
 from limelight.inference.cpu.int8_layers import Int8Layers
 from limelight.inference.cpu.jit import Integers, Numbers
 from limelight.inference.cpu.linear import CompiledInt8Linear
+from limelight.inference.cpu.sentence import MAX_ALONE, search_for
+from limelight.inference.cpu.stacks import MAX_TOKENS, bytes_of_step, stack_transformer
 from limelight.inference.cpu.state import CompiledState, changed
 from limelight.inference.transformer import PackedSelfAttention
 from limelight.layers.embedding import RotaryPositions
-from limelight.models.interface import Active, AttentionWeights, KeepHeads, Ranking, Seq2Seq
+from limelight.models.interface import Active, AttentionWeights, KeepHeads, Path, Query, Ranking, Seq2Seq
 from limelight.models.transformer import DecoderLayer, EncoderLayer, Transformer, TransformerMemory, TransformerState
 from limelight.shapes import Bool, Float, Int
 
@@ -113,10 +115,14 @@ class CompiledTransformer(Seq2Seq[TransformerMemory, TransformerState | Compiled
     def __init__(self, packed: Transformer) -> None:
         super().__init__()
         self.packed = packed
-        self.layers = (Int8Layers if isinstance(packed.output, CompiledInt8Linear) else ProductLayers)(packed)
-        self.decoder_layers = cast(list[DecoderLayer], list(packed.decoder.layers))
         rotary = packed.decoder.rotary
         self.rotary = None if rotary is None else RotaryTable(rotary)
+        is_int8 = isinstance(packed.output, CompiledInt8Linear)
+        turns = None if self.rotary is None else self.rotary.at(torch.arange(MAX_TOKENS), most=MAX_TOKENS)
+        self.network = stack_transformer(packed, turns) if is_int8 else None
+        """All weights for compiled searches; None if there are none for this model."""
+        self.layers = (Int8Layers if is_int8 else ProductLayers)(packed)
+        self.decoder_layers = cast(list[DecoderLayer], list(packed.decoder.layers))
         embedding = packed.decoder.embedding
         self.embedding: Numbers = embedding.weight.detach().numpy()
         self.embedding_scale = np.float32(embedding.scale)
@@ -187,6 +193,13 @@ class CompiledTransformer(Seq2Seq[TransformerMemory, TransformerState | Compiled
     def rank(self, features: Float[Tensor, "rows features"]) -> Ranking | None:
         output = self.packed.output
         return Int8Ranking(features, output.packed) if isinstance(output, CompiledInt8Linear) else None
+
+    @property
+    def searches_alone(self) -> bool:
+        return self.network is not None and bytes_of_step(self.network) <= MAX_ALONE
+
+    def search(self, query: Query) -> Path | None:
+        return None if self.network is None else search_for(query, self.network, start=self.start_id, end=self.end_id)
 
     def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:
         return self.packed.project(features)

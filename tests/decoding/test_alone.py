@@ -1,0 +1,220 @@
+"""The whole search in one compiled call: what the readable searches find, token by token, with the same bits."""
+
+import math
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from limelight.decoding import engine as engines
+from limelight.decoding.alone import is_plain
+from limelight.decoding.constraints import Constraints
+from limelight.decoding.engine import Engine
+from limelight.decoding.host import NotANumberError
+from limelight.decoding.hypothesis import Hypothesis
+from limelight.decoding.request import Request
+from limelight.decoding.sampling import Sampling
+from limelight.decoding.settings import SearchSettings
+from limelight.decoding.utf8 import Utf8
+from limelight.inference.linear import CompiledInt8Linear, int8_kind
+from limelight.inference.prepare import prepare
+from limelight.models.interface import Path, Query, Seq2Seq
+from tests.models.helpers import make_model, transformer
+
+pytestmark = pytest.mark.skipif(int8_kind() is not CompiledInt8Linear, reason="needs numba and avx2")
+
+CONFIGS = {
+    "post": transformer(output_bias=True),
+    "pre": transformer(norm="pre"),
+    "learned": transformer(positions="learned", max_positions=19),
+    "narrow-values": transformer(head_size=7, value_size=3, norm="pre"),
+    "split": transformer(d_model=12, head_size=None, activation="gelu", tie="two-way"),
+    "untied": transformer(norm="pre", activation="swish", tie="none", output_bias=True),
+    "deep": transformer(encoder_layers=1, decoder_layers=3, sinusoid_layout="halves", heads=2, head_size=17),
+    "rotary": transformer(positions="rotary", norm="pre", head_size=6, value_size=3),
+}
+LONGEST = 17
+"""So many tokens fit into the learned positions."""
+
+
+def model_of(name: str, *, sharp: float = 4.0, twins: bool = False) -> Seq2Seq:
+    """A random model that has preferences and ends some sentences; with `twins` half of its tokens equal another."""
+    model = make_model(CONFIGS[name]).eval()
+    with torch.no_grad():
+        for part, weight in model.named_parameters():
+            if "bias" in part:
+                weight.normal_()
+        weights, _ = model.output_weights()
+        weights *= sharp
+        if twins:
+            weights[1::2][: len(weights) // 2] = weights[::2][: len(weights) // 2]
+    ready = prepare(model, "int8")
+    with torch.inference_mode():
+        source = torch.randint(1, 9, (40, 5))
+        ids = torch.randint(1, model.output_size, (40, 1))
+        logits = ready.project(ready.step(ids, ready.start(ready.encode(source, source > 0)))[0])[:, 0]
+    more = logits.amax(dim=1) - logits[:, model.end_id]
+    ready.packed.output.packed.biases[model.end_id] += float(more.quantile(0.3))  # so that it ends now and then
+    return ready
+
+
+@pytest.fixture(params=CONFIGS)
+def model(request: pytest.FixtureRequest, seed: int) -> Seq2Seq:
+    return model_of(request.param)
+
+
+def random_request(numbers: np.random.Generator, model: Seq2Seq) -> Request:
+    beam = int(numbers.integers(1, 8))
+    settings = SearchSettings(
+        beam_size=beam,
+        length_penalty=float(numbers.choice([0, 0.6, 1, 1.7])),
+        length_offset=float(numbers.choice([0, 5])),
+        patience=float(numbers.choice([0.3, 1, 2, math.inf])),
+        prune=float(numbers.choice([0.5, 2, math.inf])) if beam > 1 else math.inf,
+    )
+    source = numbers.integers(1, model.source_padding, size=numbers.integers(0, LONGEST)).tolist()
+    return Request([*source, model.end_id], int(numbers.integers(0, LONGEST)), settings)
+
+
+@torch.inference_mode()
+def decoded(model: Seq2Seq, requests: Sequence[Request], utf8: Utf8 | None = None) -> list[Hypothesis]:
+    """Together: in batches, as far as the engine wants."""
+    engine, found = Engine(model, utf8=utf8), {}
+    numbers = [engine.submit(request) for request in requests]
+    while engine.busy:
+        for outcome in engine.step():
+            if outcome.error is not None:
+                raise outcome.error
+            [found[outcome.id]] = outcome.hypotheses
+    return [found[number] for number in numbers]
+
+
+def step_by_step(
+    monkeypatch: pytest.MonkeyPatch, model: Seq2Seq, requests: Sequence[Request], utf8: Utf8 | None = None
+) -> list[Hypothesis]:
+    """By the readable searches."""
+    with monkeypatch.context() as only:
+        only.setattr(engines, "is_plain", lambda request: False)
+        return decoded(model, requests, utf8)
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[Path | None]:
+    """What the calls have found so far."""
+    found: list[Path | None] = []
+    original = engines.search_alone
+
+    def counting(*given: object) -> Hypothesis | None:
+        found.append(original(*given))
+        return found[-1]
+
+    monkeypatch.setattr(engines, "search_alone", counting)
+    return found
+
+
+def assert_same(found: Sequence[Hypothesis], expected: Sequence[Hypothesis]) -> None:
+    for one, other in zip(found, expected, strict=True):
+        assert (one.ids, one.finished) == (other.ids, other.finished)
+        assert one.score == pytest.approx(other.score, abs=1e-9)
+        assert one.log_probability == pytest.approx(other.log_probability, abs=1e-9)
+        assert one.log_probabilities == pytest.approx(other.log_probabilities, abs=1e-9)
+
+
+def test_random_searches(model: Seq2Seq, monkeypatch: pytest.MonkeyPatch, calls: list, seed: int) -> None:
+    numbers = np.random.default_rng(seed)
+    requests = [random_request(numbers, model) for _ in range(60)]
+    expected = step_by_step(monkeypatch, model, requests)
+    assert not calls
+    assert_same([decoded(model, [request])[0] for request in requests], expected)
+    assert len(calls) == len(requests)
+    assert sum(each is None for each in calls) < 10  # by equal sums, of which there are few
+    assert any(each.finished for each in expected)
+
+
+def test_the_batch_changes_nothing(model: Seq2Seq, monkeypatch: pytest.MonkeyPatch, calls: list, seed: int) -> None:
+    """Wide beams go alone, and others into lanes, from one queue."""
+    numbers = np.random.default_rng(seed)
+    requests = [random_request(numbers, model) for _ in range(30)]
+    expected = step_by_step(monkeypatch, model, requests)
+    assert_same(decoded(model, requests), expected)
+    assert 0 < len(calls) < len(requests)
+
+
+def test_equal_sums_are_left_to_the_readable_search(monkeypatch: pytest.MonkeyPatch, calls: list, seed: int) -> None:
+    numbers, model = np.random.default_rng(seed), model_of("pre", twins=True)
+    requests = [random_request(numbers, model) for _ in range(40)]
+    greedy = [replace(request, settings=SearchSettings()) for request in requests]
+    expected = step_by_step(monkeypatch, model, [*requests, *greedy])
+    assert_same([decoded(model, [request])[0] for request in [*requests, *greedy]], expected)
+    assert calls[:40].count(None) > 5
+    assert None not in calls[40:]  # greedy search takes the first of equal tokens
+
+
+def test_bytes_are_left_to_the_readable_search(monkeypatch: pytest.MonkeyPatch, calls: list, seed: int) -> None:
+    numbers, model = np.random.default_rng(seed), model_of("post", sharp=2.0)
+    values = np.full(model.target_padding + 1, -1)
+    values[3:20] = np.resize([0x80, 0xC3, 0xE2, 0x41], 17)
+    requests = [random_request(numbers, model) for _ in range(40)]
+    expected = step_by_step(monkeypatch, model, requests, Utf8(values))
+    assert_same([decoded(model, [request], Utf8(values))[0] for request in requests], expected)
+    assert None in calls
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_nan_has_the_error_that_it_has_in_a_batch(beam: int, seed: int) -> None:
+    model = model_of("post")
+    model.packed.output.packed.biases[2] = math.nan  # type: ignore[union-attr]
+    with pytest.raises(NotANumberError):
+        decoded(model, [Request([3, model.end_id], 9, SearchSettings(beam_size=beam))])
+
+
+def test_what_the_call_does_not_do_is_not_given_to_it() -> None:
+    plain = Request([3, 0], 9, SearchSettings(beam_size=2))
+    settings = plain.settings
+    assert is_plain(plain)
+    others = [
+        replace(plain, prefix=(4,)),
+        replace(plain, first=5),
+        replace(plain, shortlist=np.arange(4)),
+        replace(plain, constraints=Constraints(exclude=((4,),))),
+        replace(plain, settings=replace(settings, n_best=2)),
+        replace(plain, settings=replace(settings, rules=(("no_repeat_ngram", 2),))),
+        replace(plain, settings=replace(settings, beam_size=1, sampling=Sampling(seed=3))),
+    ]
+    assert not any(map(is_plain, others))
+
+
+def test_long_and_wide_searches_do_not_hold_the_engine(seed: int) -> None:
+    model = model_of("pre")
+    kinds = np.zeros(model.target_padding + 1, dtype=np.uint8)
+    query = Query([3, model.end_id], 2, 9, 0.0, 5.0, math.inf, math.inf, kinds)
+    assert model.search(query) is not None
+    for changed in ({"source": [3] * 65}, {"width": 17}, {"limit": 256}, {"source": []}):
+        assert model.search(query._replace(**changed)) is None
+
+
+def test_a_request_alone_has_its_outcome_in_one_step(model: Seq2Seq, seed: int) -> None:
+    engine = Engine(model)
+    number = engine.submit(Request([3, 4, model.end_id], 9))
+    assert [outcome.id for outcome in engine.step()] == [number]
+    assert not engine.busy
+
+
+def test_threads_do_not_disturb_one_another(seed: int) -> None:
+    numbers, model = np.random.default_rng(seed), model_of("pre")
+    requests = [random_request(numbers, model) for _ in range(64)]
+    expected = [decoded(model, [request])[0] for request in requests]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda request: decoded(model, [request])[0], requests))
+    assert found == expected
+
+
+def test_weights_are_in_memory_once(model: Seq2Seq) -> None:
+    network = model.network  # type: ignore[attr-defined]
+    for number, layer in enumerate(model.packed.decoder.layers):  # type: ignore[attr-defined]
+        stack, own = network.decoder_network.first.values[number], layer.feed_forward.inner.packed.values
+        assert np.shares_memory(stack, own)
+        assert own.ctypes.data % 64 == 0
